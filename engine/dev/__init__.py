@@ -1,5 +1,6 @@
-"""Development tools, loaded by no production process: the embedded chain, devnets, the demo, docs pages.
+"""Development tools, which no production process loads: embedded chain, devnets, demo, generated pages.
 
-In: options. Out: chains with contracts and funded accounts, the demo's output, generated pages of docs/.
+In: options of `cambist devnet`. Out: chains with contracts and funded accounts, the demo's output, generated
+pages of docs/.
 Read: `embedded/`, `devnet/`, `demo/`, `lifecycle_page`, `choices_page`.
 """

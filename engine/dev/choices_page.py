@@ -1,8 +1,8 @@
-"""The generator of docs/choices.md: decisions where the specification is silent, loose or contradictory.
+"""Generator of docs/choices.md, the page of decisions where the specification is silent or contradictory.
 
 The source of each decision is a `Choice:` paragraph in a docstring, which ends at a blank line, at the next
-`Word:` or with the docstring. `make catalogue` collects them by topic; a test fails while the committed page
-differs.
+`Word:` or with the docstring. `make catalogue` collects the paragraphs by topic; a test fails while the
+committed page differs from the generated page.
 """
 
 import ast
@@ -97,7 +97,11 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "Operations": ("engine.safety", "engine.venue.health"),
 }
-"""Heading -> modules and folders, in the page's order; a module belongs to the longest matching name."""
+"""Heading of docs/choices.md -> dotted names of modules and folders, in the order of the page.
+
+The choices of a module go under the heading with the longest name that is the module's or a folder's above
+it.
+"""
 
 _HEAD = """# Choices
 
@@ -107,7 +111,13 @@ itself. Each stands in the docstring of the module named behind it; `make catalo
 
 
 def choices_of(source: str) -> Iterator[str]:
-    """Yield the text of each `Choice:` paragraph in a module's docstrings, on one line, in source order."""
+    """Yield the text of each `Choice:` paragraph in a module's docstrings, joined to one line.
+
+    Docstrings of the module come before those of classes and functions, and these before nested docstrings.
+
+    Args:
+        source: Python source of the module.
+    """
     for node in ast.walk(ast.parse(source)):
         if (
             isinstance(node, ast.Expr)
@@ -119,10 +129,13 @@ def choices_of(source: str) -> Iterator[str]:
 
 
 def topic_of(module: str) -> str:
-    """Return the heading for a module's choices.
+    """Return the heading of docs/choices.md under which the choices of a module go.
+
+    Args:
+        module: dotted name below the package, e.g. `engine.market.prices`.
 
     Raises:
-        LookupError: no topic names the module or a folder of it.
+        LookupError: no name in TOPICS is the module's or a folder's above it.
     """
     fitting = {
         name: topic
@@ -136,7 +149,10 @@ def topic_of(module: str) -> str:
 
 
 def collected() -> dict[str, list[str]]:
-    """Collect the choices of each module (dotted name -> choices) from the sources beside this package."""
+    """Collect the `Choice:` paragraphs of the package's sources: dotted module name -> paragraphs.
+
+    Modules without choices are absent.
+    """
     found: dict[str, list[str]] = {}
     for folder in FOLDERS:
         for path in sorted((_ROOT / folder).rglob("*.py")):
@@ -148,7 +164,7 @@ def collected() -> dict[str, list[str]]:
 
 
 def page() -> str:
-    """Generate the text of docs/choices.md."""
+    """Generate the Markdown of docs/choices.md: the choices of all modules, by topic."""
     entries: dict[str, list[str]] = {topic: [] for topic in TOPICS}
     for module, choices in collected().items():
         entries[topic_of(module)] += [f"{choice} `{module}`" for choice in choices]
@@ -160,7 +176,7 @@ def page() -> str:
 
 
 def anchor(topic: str) -> str:
-    """Return the link target that Markdown gives a heading."""
+    """Return the anchor that Markdown gives a heading, e.g. `otc-orders` for `OTC orders`."""
     return re.sub(r"[^a-z-]", "", topic.lower().replace(" ", "-"))
 
 

@@ -1,4 +1,8 @@
-"""The generator of docs/lifecycles.md from the tables of life cycles; `make catalogue` runs it."""
+"""Generator of docs/lifecycles.md, the page of the states of orders and of the relayer's transactions.
+
+The states and steps come from the tables in `engine/orders/lifecycles.py` and
+`engine/chain/relay/relay_lifecycles.py`. `make catalogue` runs this module.
+"""
 
 from pathlib import Path
 
@@ -9,7 +13,7 @@ PAGE = "docs/lifecycles.md"
 
 
 def page() -> str:
-    """Generate the text of docs/lifecycles.md: the life-cycle tables as diagrams."""
+    """Generate the Markdown of docs/lifecycles.md: state diagrams of orders and relayed transactions."""
     return f"""# Life cycles
 
 States of orders, relay intents and relay transactions, and the reasons of the steps between them. Every

@@ -1,4 +1,4 @@
-"""The demo: a market maker, a venue, agents and traders on one chain, shown step by step.
+"""`cambist demo`: runs a market maker, a venue, agents and traders on one chain, and prints each step.
 
 In: nothing. Out: each step's result on the terminal; an exception if a step fails.
 Read: `foundations`, `settlement`, `market_maker`, `venue`, `place_settings`, `balances`, `swaps`,

@@ -1,4 +1,4 @@
-"""Reads balances of accounts from the chain and tabulates their changes."""
+"""Balances of the demo's accounts: read from the chain, compared, and printed as a table."""
 
 from collections.abc import Collection, Mapping
 
@@ -12,17 +12,17 @@ from ...chain.port import Chain, EthCall
 _NATIVE_DECIMALS = 18
 
 Balances = dict[tuple[str, str], int]
-"""Balances: (account name, token symbol) -> raw units."""
+"""Balances in raw units: (account name, token symbol) -> amount."""
 
 
 async def balances(
     chain: Chain, tokens: Mapping[str, bytes], people: Mapping[str, bytes], at: int | None = None
 ) -> Balances:
-    """Read every account's balance of every token.
+    """Read every account's balance of every token from the chain, in raw units.
 
     Args:
-        tokens: symbol -> address; the native placeholder stands for native tokens.
-        people: name -> address.
+        tokens: symbol -> address of 20 bytes; NATIVE_TOKEN as address for the native token.
+        people: account name -> address of 20 bytes.
         at: block number at which to read; None for the latest.
     """
     found: Balances = {}
@@ -37,7 +37,7 @@ async def balances(
 
 
 def moved(before: Balances, after: Balances) -> Balances:
-    """Compute the changes of balances, in raw units; unchanged balances are left out."""
+    """Compute the change of each balance, in raw units; the result omits unchanged balances."""
     return {key: after[key] - before[key] for key in after if after[key] != before[key]}
 
 
@@ -47,11 +47,11 @@ def moves_table(
     decimals: Mapping[str, int],
     also: Collection[tuple[str, str]] = (),
 ) -> Table:
-    """Build a table of changed balances: before, after, change.
+    """Build a table of changed balances in whole tokens: before, after, change.
 
     Args:
-        decimals: by symbol; 18 for symbols not in it.
-        also: balances that are shown even if unchanged.
+        decimals: decimals of each token, by symbol; 18 for symbols not in it.
+        also: (account name, token symbol) of balances that are shown even if unchanged.
     """
     table = Table("", "", box=None)
     for header in ("before", "after", "moved"):
@@ -66,5 +66,5 @@ def moves_table(
 
 
 def _shown(amount: int, decimals: int) -> str:
-    """Format an amount in whole tokens, with its sign."""
+    """Format an amount of raw units as whole tokens, with a minus sign if negative."""
     return ("-" if amount < 0 else "") + format_units(abs(amount), decimals)

@@ -1,4 +1,4 @@
-"""The demo's steps that need no market: authenticating a request, signing orders, timing signatures."""
+"""Demo steps without a chain or a venue: a signed request, signed Delta orders, the speed of signatures."""
 
 import secrets
 import time
@@ -44,7 +44,7 @@ _ROUNDS = 400
 
 
 def run_foundations(console: Console) -> None:
-    """Run the steps that need no market and print each on `console`; raises if a step fails."""
+    """Run the demo's steps without a chain (17 to 19) and print each on `console`; raise if a step fails."""
     maker, user = (SigningKey(secrets.token_bytes(32)) for _ in range(2))
     console.rule("17. Beneath: the venue signs its request, the maker verifies it")
     _show_request(console, user)

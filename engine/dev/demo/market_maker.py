@@ -1,4 +1,7 @@
-"""The demo's market maker: serves on loopback, has a quote filled on chain, is halted and checked."""
+"""Demo steps of one market maker: prices, a firm quote filled on the chain, kill switch, conformance check.
+
+The maker serves HTTP on 127.0.0.1.
+"""
 
 import secrets
 import socket
@@ -62,7 +65,7 @@ pairs."WETH/USDC" = {{ base = "WETH", quote = "USDC", liquidity_usd = 5000000 }}
 
 
 async def run_market_maker(console: Console, stage: DemoChain, folder: Path) -> None:
-    """Run the market maker's steps and print each on `console`; raises if a step fails.
+    """Run the demo's steps of one market maker (2 to 6) and print each on `console`; raise if a step fails.
 
     Args:
         folder: folder for the maker's state.
@@ -106,7 +109,7 @@ async def _show_app(
 
 
 class _Venue:
-    """HTTP client of the maker that signs every request, as a venue does."""
+    """HTTP client that asks the maker for prices and quotes, and signs each request as a venue does."""
 
     def __init__(self, client: HttpClient, signing: RequestSigner) -> None:
         self._client = client
@@ -138,7 +141,7 @@ async def _show_prices(console: Console, venue: _Venue) -> None:
 
 
 async def _show_quote(console: Console, venue: _Venue, stage: DemoChain) -> tuple[RfqOrder, bytes]:
-    """Request a firm quote and check its signer; returns the order and the maker's signature."""
+    """Request a firm quote, print it and check its signer; return the order and the maker's signature."""
     body = msgspec.json.encode(
         {
             "makerAsset": to_hex(stage.at("USDC")),

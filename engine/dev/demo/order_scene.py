@@ -1,4 +1,4 @@
-"""Shared parts of the demo's Delta order steps: the user's actions, the output, and the proofs.
+"""Shared parts of the demo's Delta order steps: the user's actions, the output, checks against the chain.
 
 The user takes the steps of `cambist order`: quote, build, check, sign, submit, follow, and verify the
 settlement on the chain.
@@ -37,7 +37,7 @@ from .settlement import CHAIN_ID, DemoChain
 from .venue import MarketPlace
 
 USER = 6
-"""Number of the user's account on the devnet."""
+"""Index of the user's account among the devnet's funded accounts, from 0."""
 _SLIPPAGE_BPS = 50
 WAIT_S = 20.0
 """Longest wait for an event of the demo, seconds."""
@@ -48,7 +48,15 @@ Tell = Callable[[str], None]
 
 
 class OrderScene(Struct, frozen=True):
-    """A user at a market place, who reads the chain by JSON-RPC."""
+    """Parties and connections of the demo's Delta order steps: chain, venue with makers and agents, user.
+
+    Attributes:
+        stage: chain with its contracts and accounts.
+        place: the running venue, makers and agents.
+        chain: JSON-RPC client of the chain, as the user has it.
+        venue: HTTP client of the venue, as the user has it.
+        user: key of the user's account.
+    """
 
     console: Console
     stage: DemoChain
@@ -59,28 +67,32 @@ class OrderScene(Struct, frozen=True):
 
     @property
     def people(self) -> Mapping[str, bytes]:
-        """Return the accounts whose balances a settlement may change, by name."""
+        """Return the accounts whose balances a settlement may change: name -> address."""
         makers = {name: key.address for name, key in self.place.keys.items()}
         at = self.stage.at
         fees = {"fee vault": at("fee_vault"), "relayer": self.place.relayer}
         return {"user": self.user.address, **makers, **fees, "Delta": at("delta"), "executor": at("executor")}
 
     async def balances(self) -> Balances:
-        """Read the token balances of all `people`, and the native balances of user and relayer."""
+        """Read token balances of all `people`, and native balances of user and relayer, in raw units."""
         payers = {"user": self.user.address, "relayer": self.place.relayer}
         tokens = {symbol: self.stage.at(symbol) for symbol in TOKENS}
         found = await balances(self.stage.chain, tokens, self.people)
         return found | await balances(self.stage.chain, NATIVE, payers)
 
     def token(self, symbol: str) -> TradedToken:
-        """Return the token of TOKENS with this symbol."""
+        """Return the demo's token with a symbol (WETH, USDC or WBTC), with its address and decimals."""
         return TradedToken(self.stage.at(symbol), symbol, TOKENS[symbol])
 
     def wish(
         self, src: str, dest: str, whole: str, least: str = "", schedule: Schedule | None = None
     ) -> OrderWish:
-        """Build a wish to sell whole tokens: at market price or for at least `least`, at once or in
-        slices.
+        """Build the terms on which the user wishes to sell tokens by a Delta order.
+
+        Args:
+            whole: amount of `src` to sell, in whole tokens, as decimal text.
+            least: least amount of `dest` to receive, in whole tokens; empty for an order at the market price.
+            schedule: slices of a TWAP; None for an order that is settled at once.
         """
         return OrderWish(
             chain_id=CHAIN_ID,
@@ -99,11 +111,21 @@ class OrderScene(Struct, frozen=True):
         )
 
     def placer(self, tell: Tell, allowing: Allowing) -> OrderPlacer:
-        """Create an object that places the user's orders."""
+        """Create the client that signs the user's Delta orders and submits them to the venue.
+
+        Args:
+            tell: receives lines of progress.
+            allowing: way in which the Delta contract gets a missing allowance of the sold token.
+        """
         return OrderPlacer(self.trader(tell, allowing), self.venue)
 
     def trader(self, tell: Tell, allowing: Allowing = Allowing.EXACT) -> Trader:
-        """Create the trader that acts with the user's key."""
+        """Create the object that signs and sends the user's transactions and permits.
+
+        Args:
+            tell: receives lines of progress.
+            allowing: way in which a contract gets a missing allowance of the sold token.
+        """
         return Trader(
             chain=self.chain,
             key=self.user,
@@ -113,19 +135,19 @@ class OrderScene(Struct, frozen=True):
         )
 
     def notices(self) -> dict[str, Counter[str]]:
-        """Count the notices that each agent has received so far, by kind."""
+        """Return the number of notices of each kind that each agent has received from the venue so far."""
         return {name: Counter(app.solver.statistics().notices) for name, app in self.place.agents.items()}
 
     def show(self, line: str) -> None:
-        """Print an indented line."""
+        """Print a line on the console, indented by two spaces."""
         self.console.print(f"  {line}", highlight=False)
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Poll until a condition holds for which no event exists.
+    """Wait until a condition holds, which is evaluated every LOOK_S seconds.
 
     Raises:
-        trio.TooSlowError: the condition does not hold within WAIT_S.
+        trio.TooSlowError: the condition does not hold within WAIT_S seconds.
     """
     with trio.fail_after(WAIT_S):
         while not condition():  # noqa: ASYNC110  counters of others have no event
@@ -133,7 +155,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def timed(console: Console) -> Tell:
-    """Create a function that prints lines with the time since this call."""
+    """Create a function that prints a line, preceded by the seconds since the function was created."""
     began = time.monotonic()
 
     def tell(line: str) -> None:
@@ -146,7 +168,7 @@ def timed(console: Console) -> Tell:
 async def placed_order(
     scene: OrderScene, placer: OrderPlacer, offer: OrderOffer, tell: Tell
 ) -> OrderFollower:
-    """Sign and submit an order; returns a follower that reports each change."""
+    """Sign a Delta order and submit it to the venue; return a follower that reports the order's changes."""
     placed = await placer.place(offer)
     if placed.record is None:
         raise AssertionError(f"it is not known whether the order was taken: {placed.fault}")
@@ -156,14 +178,14 @@ async def placed_order(
 
 
 def record_of(follower: OrderFollower) -> OrderRecord:
-    """Return the venue's last record of the order."""
+    """Return the venue's record of an order, as the order's follower received it last."""
     if follower.record is None:
         raise AssertionError("the venue has told nothing")
     return follower.record
 
 
 async def completed(follower: OrderFollower) -> OrderRecord:
-    """Follow an order until it is settled; returns its record."""
+    """Follow an order until the venue reports it as settled; return the venue's record of the order."""
     await follower.follow(WAIT_S)
     record = record_of(follower)
     if record.status is not OrderStatus.COMPLETED:
@@ -172,7 +194,7 @@ async def completed(follower: OrderFollower) -> OrderRecord:
 
 
 async def why_it_rests(scene: OrderScene, record: OrderRecord) -> str:
-    """Show the venue's explanation of an unsettled order; return the reason."""
+    """Print the venue's explanation of a limit order that waits for its price; return the reason as text."""
     with trio.fail_after(WAIT_S):
         while True:
             told = await scene.venue.explanation(record.id)
@@ -193,7 +215,7 @@ async def why_it_rests(scene: OrderScene, record: OrderRecord) -> str:
 async def proven_order(
     scene: OrderScene, offer: OrderOffer, record: OrderRecord
 ) -> tuple[SettledOnChain, list[Receipt]]:
-    """Verify a settled order on the chain; returns the result and the settlements' receipts."""
+    """Verify the venue's record of a settled order on the chain; return the result and all receipts."""
     subject = Subject(offer.contract.address, signed_order(record, offer.contract))
     settled = await proven(scene.chain, subject, record)
     found = [await scene.chain.receipt(parse_hex(each.origin_tx, "originTx")) for each in record.transactions]
@@ -212,11 +234,14 @@ def show_moves(
     makers: set[str],
     *receipts: Receipt,
 ) -> None:
-    """Show the balances before and after a settlement, and compare them with the result on the chain.
+    """Print the balances that an order's settlement has changed, and check the changes against the chain.
 
     Args:
-        makers: names of the makers that traded.
-        receipts: of all transactions that the relayer sent.
+        makers: names of the makers that must have traded.
+        receipts: receipts of all transactions that the relayer sent.
+
+    Raises:
+        AssertionError: a change differs from the order, the on-chain result or the gas paid.
     """
     wish = offer.terms.wish
     scene.console.print(moves_table(before, after, TOKENS, also=(("user", "ETH"),)))

@@ -1,8 +1,8 @@
-"""The demo's Delta orders: signed once, auctioned among two agents, settled by the venue's relayer.
+"""Demo steps of Delta orders: signed once, auctioned between two agents, settled by the venue's relayer.
 
 Agent rapid trades with both makers, and agent plain with the worse maker, so that rapid wins. In the last
-step rapid's maker revokes its allowance between auction and settlement. `waiting_orders` has the steps of
-orders that wait.
+step rapid's maker revokes its allowance between auction and settlement. `waiting_orders` has the steps of a
+limit order and a TWAP.
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ _ALLOWING_GAS = 100_000
 
 
 async def run_orders(console: Console, stage: DemoChain, place: MarketPlace) -> None:
-    """Run the steps of Delta orders and print each on `console`; raises if a step fails.
+    """Run the demo's steps of Delta orders (10 to 14) and print each on `console`; raise if a step fails.
 
     Afterwards the maker alpha has no USDC allowance for the RFQ contract.
     """
@@ -106,7 +106,7 @@ async def _show_auction(scene: OrderScene) -> None:
 
 
 def _show_signed(scene: OrderScene, record: OrderRecord) -> bytes:
-    """Show the signed order; returns the signature, 64 bytes."""
+    """Print the order that the user has signed; return the user's compact signature, 64 bytes."""
     table = Table("signed", box=None)
     table.add_column(overflow="fold")
     for member, value in msgspec.json.decode(record.order).items():
@@ -122,7 +122,7 @@ def _show_signed(scene: OrderScene, record: OrderRecord) -> bytes:
 
 
 def _signed_text(value: object) -> str:
-    """Format an order's member: long bytes are cut, and an empty bridge is shown as none."""
+    """Format a field of a signed order: long bytes are shortened, and an empty bridge is shown as none."""
     if isinstance(value, dict):
         goes_anywhere = any(str(each).strip("0x") for each in value.values())
         return str(value) if goes_anywhere else "none: it is settled on this chain"
@@ -199,7 +199,7 @@ def _is_told_of_all(told: Counter[str]) -> bool:
 
 
 async def _before_all(stage: DemoChain, key: SigningKey, to: bytes, data: bytes) -> bytes:
-    """Send a transaction that is mined before all waiting ones; returns its hash."""
+    """Send a transaction with a tip so high that it is mined before all waiting ones; return its hash."""
     fees = await stage.chain.fees()
     transaction = Transaction(
         chain_id=CHAIN_ID,
@@ -215,7 +215,7 @@ async def _before_all(stage: DemoChain, key: SigningKey, to: bytes, data: bytes)
 
 
 async def _show_block(scene: OrderScene, first: bytes) -> Receipt:
-    """Show the block that begins with alpha's revocation; returns the receipt of the settlement after it.
+    """Print the block in which the maker alpha revokes its allowance; return the failed settlement's receipt.
 
     Args:
         first: hash of the transaction by which the maker alpha revokes its allowance.
@@ -240,7 +240,11 @@ async def _show_block(scene: OrderScene, first: bytes) -> Receipt:
 
 
 async def _show_agents(scene: OrderScene, before: Mapping[str, Counter[str]]) -> None:
-    """Show the notices that the agents received for this order, and that the failed agent is in cool-down."""
+    """Print the venue's notices to each agent about an order, and check that the failed agent has strikes.
+
+    Args:
+        before: agent -> number of its notices of each kind before the order.
+    """
     wanted = {
         _BETTER: {Notice.WON, Notice.SETTLING, Notice.REVERTED, Notice.BANNED},
         _OTHER: {Notice.LOST, Notice.SETTLING, Notice.SETTLED},
@@ -263,7 +267,7 @@ async def _show_agents(scene: OrderScene, before: Mapping[str, Counter[str]]) ->
 
 
 async def _show_round(scene: OrderScene, record: OrderRecord) -> AuctionedOrder:
-    """Show the deciding round of the auction, which rapid has won with plain as runner-up."""
+    """Print the bids of an order's latest auction round, and check that agent rapid has won before plain."""
     told = await scene.venue.explanation(record.id)
     auction = await scene.venue.auction(told.last_rounds[0].auction_id)
     (auctioned,) = (each for each in auction.orders if each.order_hash == record.order_hash)
@@ -282,6 +286,6 @@ async def _show_round(scene: OrderScene, record: OrderRecord) -> AuctionedOrder:
 
 
 def _to_eight_digits(amount: int, decimals: int) -> str:
-    """Format an amount in whole tokens, cut after the eighth decimal."""
+    """Format an amount of raw units as whole tokens, truncated after the eighth decimal place."""
     digits = min(decimals, 8)
     return format_units(amount // 10 ** (decimals - digits), digits)

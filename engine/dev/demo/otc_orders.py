@@ -1,7 +1,7 @@
-"""The demo's OTC order: signed by its maker for a single taker, filled in part and cancelled on chain.
+"""Demo steps of an OTC order: signed by its maker for a single taker, filled in part, cancelled on chain.
 
 Maker and taker take the steps of `cambist otc`. The taker trusts only the chain: the demo compares the
-venue's records and pushed events with it.
+venue's records and pushed events with the chain.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -57,10 +57,10 @@ _HASH_BYTES = 32
 
 
 class _Bilateral(Struct, frozen=True):
-    """A maker, a taker and a stranger at a market place.
+    """Parties and connections of the demo's OTC steps: chain, venue, and the order's maker and taker.
 
     Attributes:
-        pushed: the venue's events about orders for the taker.
+        pushed: channel of the events that the venue pushes about orders for the taker.
     """
 
     console: Console
@@ -80,22 +80,23 @@ class _Bilateral(Struct, frozen=True):
 
     @property
     def people(self) -> Mapping[str, bytes]:
-        """Return the accounts whose balances an order may change, with the contract, which must keep no
-        tokens.
+        """Return the accounts whose balances the demo compares (maker, taker, RFQ contract): name -> address.
+
+        The RFQ contract must keep no tokens.
         """
         return {"maker": self.maker.address, "taker": self.taker.address, "RFQ": self.stage.at("rfq")}
 
     async def balances(self) -> Balances:
-        """Read the balances of all `people`, of tokens and native tokens."""
+        """Read the token and native balances of maker, taker and RFQ contract, in raw units."""
         tokens = {symbol: self.stage.at(symbol) for symbol in TOKENS}
         return await balances(self.stage.chain, tokens | NATIVE, self.people)
 
     def token(self, symbol: str) -> TradedToken:
-        """Return the token of TOKENS with this symbol."""
+        """Return the demo's token with a symbol (WETH, USDC or WBTC), with its address and decimals."""
         return TradedToken(self.stage.at(symbol), symbol, TOKENS[symbol])
 
     def wish(self) -> OtcWish:
-        """Build the maker's wish for the order."""
+        """Build the terms of the OTC order that the maker wishes to post, for 10 WETH against 26,000 USDC."""
         return OtcWish(
             chain_id=CHAIN_ID,
             src=self.token(_GIVES),
@@ -108,35 +109,35 @@ class _Bilateral(Struct, frozen=True):
         )
 
     def poster(self, tell: Tell) -> OtcPoster:
-        """Create an object that posts the maker's orders."""
+        """Create the client that signs the maker's OTC orders and posts them to the venue."""
         return OtcPoster(self.trader(self.maker, tell), self.venue)
 
     def filler(self, key: SigningKey, contract: SigningContract, tell: Tell) -> OtcFiller:
-        """Create an object that fills orders for an account."""
+        """Create the client that fills OTC orders on the chain with a taker's key."""
         return OtcFiller(self.trader(key, tell), contract)
 
     def trader(self, key: SigningKey, tell: Tell) -> Trader:
-        """Create a trader that acts with a key."""
+        """Create the object that signs and sends an account's transactions with its key."""
         return Trader(chain=self.chain, key=key, wall_s=self.now_s, tell=tell)
 
     def now_s(self) -> int:
-        """Return the applications' common clock, Unix seconds."""
+        """Return the time of the clock that all applications of the demo share, Unix seconds."""
         return self.place.clock.now_ms() // 1_000
 
     def show(self, line: str) -> None:
-        """Print an indented line."""
+        """Print a line on the console, indented by two spaces."""
         self.console.print(f"  {line}", highlight=False, soft_wrap=True)
 
 
 class _Posted(Struct, frozen=True):
-    """An order that the venue has accepted, and the contract that it is signed for."""
+    """OTC order that the venue has accepted, and the contract for which the maker has signed it."""
 
     contract: SigningContract
     signed: SignedOtc
 
 
 async def run_otc_orders(console: Console, stage: DemoChain, place: MarketPlace) -> None:
-    """Run the steps of the OTC order and print each on `console`; raises if a step fails."""
+    """Run the demo's OTC steps (15 and 16) and print each on `console`; raise if a step fails."""
     async with (
         RpcChain.open(CHAIN_ID, NodeSettings(urls=(stage.running.url,)), known_errors()) as chain,
         VenueClient.open(place.url) as venue,
@@ -155,7 +156,7 @@ async def run_otc_orders(console: Console, stage: DemoChain, place: MarketPlace)
 async def _pushed_to(
     venue: VenueClient, taker: bytes
 ) -> AsyncGenerator[trio.MemoryReceiveChannel[OrderStreamMessage]]:
-    """Context manager: subscribe to the venue's events about orders for a taker."""
+    """Context manager: subscribe to the venue's events about a taker's OTC orders, yield their channel."""
     heard, pushed = trio.open_memory_channel[OrderStreamMessage](100)
     wanted = OtcEventsWanted(taker=to_checksum(taker), chain_ids=(CHAIN_ID,))
     events = OrderEvents(venue, wanted, heard.send_nowait, tell=_unheard, random=SystemRandom())
@@ -224,7 +225,7 @@ async def _show_refusals(scene: _Bilateral, posted: _Posted) -> None:
 
 
 async def _show_fill(scene: _Bilateral, posted: _Posted) -> int:
-    """Fill a part of the order; returns the maker's remaining amount, raw units."""
+    """Fill a part of the OTC order as its taker; return the unfilled rest, raw units of the maker's token."""
     tell = timed(scene.console)
     before = await scene.balances()
     filler = scene.filler(scene.taker, posted.contract, tell)
@@ -251,7 +252,7 @@ async def _show_fill(scene: _Bilateral, posted: _Posted) -> int:
 
 
 def _show_moves(scene: _Bilateral, before: Balances, after: Balances, part: OtcPart) -> None:
-    """Show the balances before and after the fill, and compare them with the agreed amounts."""
+    """Print the balances before and after a fill, and compare their changes with the agreed amounts."""
     whole = {key: amount for key, amount in after.items() if key[1] in TOKENS}
     scene.console.print(moves_table(before, whole, TOKENS))
     found = moved(before, after)
@@ -295,7 +296,7 @@ async def _show_cancellation(scene: _Bilateral, posted: _Posted, left: int) -> N
 
 
 async def _heard(scene: _Bilateral, tell: Tell, signed: SignedOtc) -> OrderEventMessage:
-    """Wait for the next event of the order that the venue pushes to the taker."""
+    """Wait for the next event about an OTC order that the venue pushes to the taker; return the event."""
     with trio.fail_after(WAIT_S):
         while True:
             message = await scene.pushed.receive()
@@ -307,7 +308,7 @@ async def _heard(scene: _Bilateral, tell: Tell, signed: SignedOtc) -> OrderEvent
 async def _show_record(
     scene: _Bilateral, posted: _Posted, state: OtcState, message: OrderEventMessage
 ) -> StoredOrder:
-    """Show the venue's record of the order, and compare it with the pushed event and with the chain."""
+    """Print the venue's record of an OTC order, and compare it with the pushed event and the chain."""
     stored = await scene.venue.otc_order(message.order_hash)
     table = Table("GET /ft/order", "", box=None)
     table.columns[1].overflow = "fold"
@@ -337,4 +338,4 @@ async def _show_record(
 
 
 def _unheard(line: str) -> None:
-    """Discard a progress line."""
+    """Discard a line of progress."""

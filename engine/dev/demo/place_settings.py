@@ -1,7 +1,7 @@
-"""The settings files of the demo's venue, makers and agents, as their operators would write them. Pure.
+"""Settings files of the demo's venue, makers and agents, as their operators would write them. Pure.
 
-alpha    maker, better in WETH/USDC    prices over its WebSocket
-beta     maker, better in WBTC/USDC    prices polled
+alpha    maker with the better prices in WETH/USDC, which it sends over a WebSocket
+beta     maker with the better prices in WBTC/USDC, which venue and agents poll
 rapid    agent that trades with both makers
 plain    agent that trades with beta alone
 """
@@ -25,9 +25,9 @@ GRIDS = {
     },
 }
 QUOTED = "20"
-"""WETH that a maker offers at its prices, whole tokens."""
+"""Amount of the base token that a maker offers at a changed price, whole tokens as decimal text."""
 AGENTS = {"rapid": ("alpha", "beta"), "plain": ("beta",)}
-"""Agent -> the makers that it trades with."""
+"""Name of each agent of the demo -> names of the makers with which the agent trades."""
 _STREAMING = "alpha"
 _STALE_S = 300  # longer than the demo moves the clock, so that books and chain reads do not become stale
 _VENUE_NAME = "venue"
@@ -123,11 +123,11 @@ stable_usd = {stable}
 
 
 class Shared(Struct, frozen=True):
-    """A secret shared by two parties.
+    """Names of two parties of the demo that share a secret for signed requests.
 
     Attributes:
-        asker: the party that signs requests, by domain.
-        asked: the party that verifies them.
+        asker: name of the party that signs requests, which is its authentication domain.
+        asked: name of the party that verifies the requests.
     """
 
     asker: str
@@ -135,18 +135,18 @@ class Shared(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Return the name of the environment variable that holds the secret."""
+        """Return the name of the environment variable that holds the secret, e.g. `ALPHA_FOR_VENUE`."""
         return f"{self.asked}_FOR_{self.asker}".upper()
 
 
 def shared_secrets() -> tuple[Shared, ...]:
-    """List all shared secrets of the market place."""
+    """List the pairs of the demo's parties (venue, makers, agents) that share a secret."""
     of_makers = [Shared(asker, maker) for maker in GRIDS for asker in _askers_of(maker)]
     return (*of_makers, *(Shared(_VENUE_NAME, agent) for agent in AGENTS))
 
 
 def maker_text(stage: DemoChain, name: str) -> str:
-    """Generate the settings file of a market maker."""
+    """Generate the settings file (TOML) of one of the demo's market makers."""
     told = {"chain_id": CHAIN_ID, "NAME": name.upper(), "url": stage.running.url}
     text = (_CHAIN + _MAKER).format(
         **told, rfq=to_hex(stage.at("rfq")), executor=to_hex(stage.at("executor")), stale_s=_STALE_S
@@ -162,10 +162,10 @@ def maker_text(stage: DemoChain, name: str) -> str:
 
 
 def agent_text(stage: DemoChain, name: str, ports: Mapping[str, int]) -> str:
-    """Generate the settings file of an agent.
+    """Generate the settings file (TOML) of one of the demo's agents.
 
     Args:
-        ports: ports of the makers, by name.
+        ports: TCP ports of the makers, by name.
     """
     text = _CHAIN.format(chain_id=CHAIN_ID) + "delta = true\n"
     text += _NODE.format(chain_id=CHAIN_ID, url=stage.running.url)
@@ -175,10 +175,10 @@ def agent_text(stage: DemoChain, name: str, ports: Mapping[str, int]) -> str:
 
 
 def venue_text(stage: DemoChain, makers: Mapping[str, int], agents: Mapping[str, int]) -> str:
-    """Generate the settings file of the venue.
+    """Generate the settings file (TOML) of the demo's venue.
 
     Args:
-        makers, agents: ports, by name.
+        makers, agents: TCP ports of the makers and of the agents, by name.
     """
     text = (_CHAIN + _VENUE + _NODE + _VENUE_KEYS).format(chain_id=CHAIN_ID, url=stage.running.url)
     text = 'route_seal_keys = ["env:ROUTE_SEAL"]\n' + text + _makers("venue", _VENUE_NAME, makers)
@@ -197,7 +197,7 @@ def _asked_by(name: str, askers: Iterable[str]) -> str:
 
 
 def _makers(role: str, asker: str, ports: Mapping[str, int]) -> str:
-    """Generate the settings of the makers that a venue or an agent trades with."""
+    """Generate the TOML tables of the makers with which a venue or an agent (`role`) trades."""
     text = ""
     for maker, port in ports.items():
         text += _ASKED_MAKER.format(

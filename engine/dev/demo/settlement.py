@@ -1,6 +1,7 @@
-"""The demo's chain with its contracts, and the step in which a firm quote is filled there.
+"""The demo's chain with its contracts, and the demo step that fills a firm quote on the chain.
 
-The chain is a devnet behind JSON-RPC, as `cambist devnet` runs it; the market maker reads its funds from it.
+The chain is a devnet behind JSON-RPC, as `cambist devnet` runs it; the market maker reads its balances from
+the chain.
 """
 
 import os
@@ -44,6 +45,7 @@ class DemoChain(Struct, frozen=True):
     """The demo's chain, with the keys of the accounts that act on it.
 
     Attributes:
+        chain: port to the chain, with the commands of a development chain.
         running: the chain's URL and addresses.
         keys: keys of all funded accounts.
         maker: key of an account that has approved the RFQ contract for its WETH and USDC.
@@ -58,30 +60,32 @@ class DemoChain(Struct, frozen=True):
     stranger: SigningKey
 
     def at(self, name: str) -> bytes:
-        """Return the address of a contract or token, e.g. `rfq`, `router`, `executor`, `WETH`, `USDC`."""
+        """Return the 20-byte address of a contract or token, e.g. `rfq`, `router`, `executor`, `WETH`."""
         entry = self.running.entry
         tokens = {symbol: token.address for symbol, token in entry.tokens.items()}
         return parse_hex(tokens.get(name) or getattr(entry, name), name)
 
 
 class _Sent(Struct, frozen=True):
-    """A transaction in a node's answer."""
+    """Transaction as `eth_getTransactionByHash` returns it, reduced to its calldata."""
 
     input: str
 
 
 class _BlockTransactions(Struct, frozen=True):
-    """A block in a node's answer."""
+    """Block as `eth_getBlockByNumber` returns it, reduced to the hashes of its transactions."""
 
     transactions: tuple[str, ...]
 
 
 @asynccontextmanager
 async def a_stage(folder: Path) -> AsyncIterator[DemoChain]:
-    """Context manager: run the chain and send the approvals that `DemoChain` names.
+    """Context manager: run the demo's chain with contracts and funded accounts, and send token approvals.
+
+    The approvals are those that `DemoChain` lists.
 
     Args:
-        folder: folder for contracts.json.
+        folder: state directory of the devnet.
     """
     keys = account_keys(DEV_MNEMONIC, limits.DEVNET_ACCOUNTS)
     wanted = DevnetOptions(
@@ -106,7 +110,7 @@ async def a_stage(folder: Path) -> AsyncIterator[DemoChain]:
 
 
 def show_contracts(console: Console, running: RunningChain) -> None:
-    """Print the deployed contracts and their addresses."""
+    """Print the deployed contracts with their addresses, and the chain's id, EVM and URL."""
     table = Table("contract", "address", box=None)
     for name, address in _addresses(running.entry).items():
         table.add_row(name, address)
@@ -115,13 +119,13 @@ def show_contracts(console: Console, running: RunningChain) -> None:
 
 
 async def calldata_of(stage: DemoChain, tx_hash: bytes) -> bytes:
-    """Read the calldata of a transaction from the node."""
+    """Read the calldata of a transaction by JSON-RPC."""
     found = msgspec.json.decode(await _told(stage, "eth_getTransactionByHash", to_hex(tx_hash)), type=_Sent)
     return parse_hex(found.input, "input")
 
 
 async def transactions_of(stage: DemoChain, number: int) -> list[bytes]:
-    """Read the hashes of a block's transactions from the node, in order."""
+    """Read the hashes of the transactions in a block by JSON-RPC, in order."""
     raw = await _told(stage, "eth_getBlockByNumber", hex(number), _WITHOUT_BODIES)
     return [parse_hex(tx, "hash") for tx in msgspec.json.decode(raw, type=_BlockTransactions).transactions]
 
@@ -130,7 +134,7 @@ async def show_fill(console: Console, stage: DemoChain, order: RfqOrder, signatu
     """Fill a firm quote through the Router, and show that a second fill and a stranger's fill revert.
 
     Raises:
-        AssertionError: the balances did not change as quoted, or a refused fill succeeded.
+        AssertionError: the balances did not change as quoted, or a fill that must revert succeeded.
     """
     before = await _balances(stage)
     swap = await _swap(stage, order, signature)

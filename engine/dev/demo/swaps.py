@@ -1,7 +1,8 @@
-"""The demo's swaps: through two makers over two hops, refused repeats, and a maker that stops.
+"""Demo steps of Market swaps: a swap over two makers and two hops, refused repeats, a maker that stops.
 
 The trader takes the steps of `cambist swap`: quote, approve, build, check, sign, send, follow. The demo reads
-the signed orders back from the transaction on the chain, and compares the balances with them, to the unit.
+the signed orders back from the transaction on the chain, and compares the balances with the orders, to the
+unit.
 """
 
 import time
@@ -46,7 +47,7 @@ _SLIPPAGE_BPS = 50
 
 
 class _Scene(Struct, frozen=True):
-    """A trader at a market place."""
+    """Parties and connections of the demo's swap steps: chain, venue with makers and agents, trader."""
 
     console: Console
     stage: DemoChain
@@ -60,7 +61,7 @@ class _Scene(Struct, frozen=True):
         return {"trader": self.trader, **self.place.keys}
 
     def wish(self, src: str, dest: str, whole: str) -> Wish:
-        """Build a wish to sell an amount in whole tokens."""
+        """Build the terms on which the trader wishes to sell an amount of whole tokens by a swap."""
         return Wish(
             chain_id=CHAIN_ID,
             src=TradedToken(self.stage.at(src), src, TOKENS[src]),
@@ -78,7 +79,10 @@ class _Scene(Struct, frozen=True):
 
 
 async def run_swaps(console: Console, stage: DemoChain, place: MarketPlace) -> None:
-    """Run the swaps' steps and print each on `console`; raises if a step fails. Maker alpha stays halted."""
+    """Run the demo's swap steps (7 to 9) and print each on `console`; raise if a step fails.
+
+    Afterwards the kill switch of the maker alpha is still on.
+    """
     trader = stage.keys[_TRADER]
     async with (
         RpcChain.open(CHAIN_ID, NodeSettings(urls=(stage.running.url,)), known_errors()) as chain,
@@ -100,7 +104,7 @@ async def run_swaps(console: Console, stage: DemoChain, place: MarketPlace) -> N
 
 
 async def _show_swap(scene: _Scene) -> tuple[Offer, bytes]:
-    """Swap WETH for WBTC over both makers; returns the accepted offer and the calldata sent."""
+    """Swap WETH for WBTC over both makers; return the accepted offer and the calldata sent."""
     offer = await scene.swapper.offer(scene.wish("WETH", "WBTC", "4"))
     scene.show_offer(offer)
     hops = [swap for part in offer.route.best_route for swap in part.swaps]
@@ -167,7 +171,7 @@ async def _show_stand_in(scene: _Scene) -> None:
 
 
 async def _perform(scene: _Scene, offer: Offer) -> tuple[SentOutcome, bytes]:
-    """Swap, and compare all balances with the makers' signed orders; return outcome and calldata."""
+    """Perform a swap, compare all balances with the makers' signed orders; return outcome and calldata."""
     before = await _balances(scene)
     outcome = await scene.swapper.perform(offer)
     if outcome.verdict is not TradeVerdict.SWAPPED:
@@ -185,7 +189,7 @@ async def _perform(scene: _Scene, offer: Offer) -> tuple[SentOutcome, bytes]:
 
 
 def _as_signed(scene: _Scene, swap: RouterSwap) -> Balances:
-    """Compute the changes of balances by a sale's signed maker orders; each hop has one order."""
+    """Compute the changes of balances that a swap's signed maker orders imply; each hop has one order."""
     symbols = {scene.stage.at(symbol): symbol for symbol in TOKENS}
     names = {key.address: who for who, key in scene.people.items()}
     moves = Counter({("trader", symbols[swap.src_token]): -swap.src_amount})
@@ -209,7 +213,11 @@ async def _balances(scene: _Scene) -> Balances:
 
 
 async def _reverted(scene: _Scene, name: str, call: EthCall, word: str) -> str:
-    """Return the chain's revert reason for a call; raises AssertionError if the reason lacks `word`."""
+    """Execute a call that must revert, and return the revert reason for display.
+
+    Raises:
+        AssertionError: the call succeeds, or the reason lacks `word`.
+    """
     try:
         await scene.stage.chain.call(call)
     except Reverted as error:

@@ -1,8 +1,8 @@
-"""The demo's market place: a venue, two market makers and two agents, run as their commands run them.
+"""The demo's venue with two market makers and two agents, all started in this process.
 
 `place_settings` has their settings. Each application has its own secrets, state directory and listener; the
 makers have keys, and funds on the chain, and the venue has the relayer's key. All applications share a clock,
-so that the demo can move it forward for all at once.
+so that the demo can move the time forward for all at once.
 """
 
 import secrets
@@ -36,7 +36,7 @@ _NS = 10**9
 
 
 class PassingClock(WallClock):
-    """A wall clock that can be moved forward."""
+    """Wall clock that all applications of the demo share, and that the demo can move forward."""
 
     __slots__ = ("_ahead_ns",)
 
@@ -47,7 +47,7 @@ class PassingClock(WallClock):
         )
 
     def put_forward(self, to_s: int) -> None:
-        """Move the clock to a time, Unix seconds; no effect if that time has passed."""
+        """Move the clock forward to a time, Unix seconds; no effect if that time has passed."""
         self._ahead_ns += max(to_s * _NS - self.now_ms() * 1_000_000, 0)
 
 
@@ -58,9 +58,10 @@ _REFRESHED_S = 0.5  # time for makers to confirm their prices, and for all appli
 
 
 class MarketPlace(Struct, frozen=True):
-    """A running venue with its makers and agents.
+    """The demo's running applications: a venue, and the makers and agents that trade with it.
 
     Attributes:
+        stage: chain with its contracts and accounts.
         url: URL of the venue.
         makers, agents: the applications, by name.
         keys: keys of the makers, by name.
@@ -79,7 +80,11 @@ class MarketPlace(Struct, frozen=True):
     relayer: bytes
 
     async def live(self) -> None:
-        """Wait until venue and makers are ready, and venue and agents have the books of all their makers."""
+        """Wait until venue and makers are ready, and venue and agents have the books of all their makers.
+
+        Raises:
+            trio.TooSlowError: the applications are not ready within 20 seconds.
+        """
         venue = self.venue.places[CHAIN_ID]
         wanted = [(venue.index, tuple(GRIDS))]
         wanted += [(agent.places[CHAIN_ID].makers.index, AGENTS[name]) for name, agent in self.agents.items()]
@@ -97,11 +102,11 @@ class MarketPlace(Struct, frozen=True):
                 await trio.sleep(_LOOK_S)
 
     async def quote(self, maker: str, pair: str, bid: str, ask: str) -> None:
-        """Change a maker's prices, and wait until the venue and the maker's agents have them.
+        """Change a maker's prices, and wait until the venue and the maker's agents have received them.
 
         Args:
             pair: symbols of base and quote, as `WETH/USDC`.
-            bid, ask: prices of the single level on each side.
+            bid, ask: prices of the single level on each side, quote tokens per base token, as decimal text.
         """
         base, quote = pair.split("/")
         sides = {"bids": [[bid, QUOTED]], "asks": [[ask, QUOTED]]}
@@ -125,10 +130,10 @@ class MarketPlace(Struct, frozen=True):
                     await trio.sleep(_LOOK_S)
 
     async def pass_time(self, to_s: int) -> None:
-        """Move the chain and the applications' clock forward, and wait until all are ready again.
+        """Move the time of the chain and of all applications forward, and wait until all are ready again.
 
         Args:
-            to_s: Unix seconds; the time of the next block.
+            to_s: the time to move to, which is also the time of the next block, Unix seconds.
         """
         chain = self.stage.chain
         await chain.set_time(to_s)
@@ -142,10 +147,12 @@ class MarketPlace(Struct, frozen=True):
 
 @asynccontextmanager
 async def a_market_place(stage: DemoChain, folder: Path) -> AsyncIterator[MarketPlace]:
-    """Context manager: approve both makers' tokens, start all applications, and drain them at the end.
+    """Context manager: start the demo's venue, makers and agents, and let them end at the exit.
+
+    Before the start, both makers approve the RFQ contract for their tokens on the chain.
 
     Args:
-        folder: for their state, in a folder per application.
+        folder: folder in which each application gets a subfolder for its state.
     """
     relayer = stage.keys[_RELAYER]
     keys = dict(zip(GRIDS, stage.keys[-len(GRIDS) :], strict=True))
@@ -179,7 +186,7 @@ async def a_market_place(stage: DemoChain, folder: Path) -> AsyncIterator[Market
 
 
 class _Opening(Struct, frozen=True):
-    """The chain, folder, environment and clock that the applications share."""
+    """Chain, folder, environment variables and clock with which each application of the demo starts."""
 
     stage: DemoChain
     folder: Path
@@ -187,7 +194,7 @@ class _Opening(Struct, frozen=True):
     clock: PassingClock
 
     def home(self, name: str) -> Path:
-        """Create an application's folder, with the chain's addresses in its contracts.json."""
+        """Create an application's state folder with a file contracts.json, the addresses of the contracts."""
         home = self.folder / name
         home.mkdir()
         write_entries(home, {CHAIN_ID: self.stage.running.entry})
@@ -197,7 +204,7 @@ class _Opening(Struct, frozen=True):
 async def _makers(
     owned: AsyncExitStack, nursery: trio.Nursery, opening: _Opening, keys: Mapping[str, SigningKey]
 ) -> tuple[dict[str, MakerApp], dict[str, int]]:
-    """Start the makers; return them and their ports, by name."""
+    """Start the demo's market makers; return the applications and their TCP ports, both by name."""
     makers: dict[str, MakerApp] = {}
     ports: dict[str, int] = {}
     for name in keys:
@@ -215,7 +222,7 @@ async def _makers(
 async def _agents(
     nursery: trio.Nursery, opening: _Opening, maker_ports: Mapping[str, int]
 ) -> tuple[dict[str, AgentApp], dict[str, int]]:
-    """Start the agents; return them and their ports, by name."""
+    """Start the demo's agents; return the applications and their TCP ports, both by name."""
     agents: dict[str, AgentApp] = {}
     ports: dict[str, int] = {}
     for name in AGENTS:

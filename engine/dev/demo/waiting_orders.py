@@ -1,7 +1,7 @@
-"""The demo's orders that wait: a limit order for its price, and a TWAP for the time of its slices.
+"""Demo steps of Delta orders that wait: a limit order for its price, a TWAP for the times of its slices.
 
-The venue pushes the orders' changes. While the limit order rests, no agent is asked for bids. Between two
-slices the demo moves the chain and the applications' clock forward.
+While the limit order waits for its price, the venue asks no agent for bids. Between two slices the demo moves
+the time of the chain and of the applications forward.
 """
 
 from itertools import pairwise
@@ -40,7 +40,10 @@ _SLICED, _SLICED_LEAST = "3.0000000000000001", "7400"  # not divisible by 3: the
 
 
 async def run_waiting_orders(scene: OrderScene) -> None:
-    """Run the steps of waiting orders and print each; raises if a step fails. Alpha's prices are restored."""
+    """Run the demo's steps of a limit order and a TWAP (11 and 12), and print each; raise if a step fails.
+
+    Afterwards the maker alpha has its initial prices.
+    """
     scene.console.rule("11. A limit order rests until a maker's price meets it")
     await _show_limit_order(scene)
     scene.console.rule("12. A TWAP: one signature, three slices, two minutes in a moment")
@@ -106,7 +109,7 @@ async def _show_twap(scene: OrderScene) -> None:
 
 
 async def _pass_interval(scene: OrderScene, record: OrderRecord, tell: Tell) -> None:
-    """Wait until the TWAP waits for its next slice, then move time forward to it."""
+    """Wait until the TWAP waits for its next slice, then move the demo's time forward to that slice."""
     receipt = await scene.chain.receipt(parse_hex(record.transactions[-1].origin_tx, "originTx"))
     if receipt is None:
         raise AssertionError("the chain does not know the settlement of a slice")

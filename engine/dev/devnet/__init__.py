@@ -1,6 +1,7 @@
-"""Development nodes: JSON-RPC over HTTP and WebSocket in front of an embedded chain, or an anvil.
+"""Development nodes of `cambist devnet`: JSON-RPC in front of an embedded chain, or the program anvil.
 
-In: JSON-RPC requests. Out: answers with geth's error texts; chains with contracts and tokens deployed.
+In: JSON-RPC requests over HTTP and WebSocket. Out: answers with geth's error texts; chains with contracts and
+tokens deployed.
 Read: `serve`, `furnish`, `node`, `dispatch`, `parameters`, `facade`, `rendering`, `filters`, `moves`,
     `controls`, `signing`, `faults`, `anvil`.
 """

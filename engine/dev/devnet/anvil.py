@@ -1,7 +1,7 @@
 """Anvil, the development node of Foundry: its process, and an implementation of the DevChain port over it.
 
-Tests compare it with the embedded chain; the demo and `cambist devnet` use it on platforms for which the
-embedded EVM has no wheel.
+Tests compare anvil with the embedded chain; the demo and `cambist devnet` use anvil on platforms for which
+the embedded EVM has no wheel.
 
 Source: ARCHITECTURE.md, "Embedded chain"; Foundry's `anvil` reference (anvil_*, evm_*).
 """
@@ -27,27 +27,29 @@ from ...chain.nodes.rpc import RpcChain
 
 HARDFORK = "cancun"  # as on the embedded chain
 STATES_MAX = 10_000
-"""Number of blocks whose states anvil keeps in memory. By default anvil writes states before the last 500
-blocks to files below the home directory, without the contracts' code: after a re-organisation no contract
-answers any more."""
+"""Number of blocks whose states anvil keeps in memory.
+
+By default anvil writes states before the last 500 blocks to files below the home directory, without the
+contracts' code: after a re-organisation no contract answers any more.
+"""
 _LISTENING = b"Listening on "
 _LINE_BYTES_MAX = 64 << 10
 
 
 class AnvilChain(RpcChain):
-    """Implementation of the `DevChain` port by anvil's own JSON-RPC methods."""
+    """Development chain of an anvil node; implements the interface `DevChain` by anvil's JSON-RPC methods."""
 
     async def mine(self, blocks: int = 1) -> None:
-        """Mine blocks; the first includes the waiting transactions; see `DevChain.mine`."""
+        """Mine a number of blocks; the first includes the waiting transactions; see `DevChain.mine`."""
         if blocks > 0:
             await self._do("anvil_mine", hex(blocks))
 
     async def set_automine(self, *, on: bool) -> None:
-        """Switch whether each transaction is mined at once; see `DevChain.set_automine`."""
+        """Set whether each sent transaction is mined at once; see `DevChain.set_automine`."""
         await self._do("evm_setAutomine", on)
 
     async def set_time(self, time_s: int) -> None:
-        """Set the next block's time; see `DevChain.set_time`."""
+        """Set the time of the next block, Unix seconds; see `DevChain.set_time`."""
         await self._do("evm_setNextBlockTimestamp", time_s)
 
     async def set_balance(self, address: bytes, wei: int) -> None:
@@ -55,29 +57,29 @@ class AnvilChain(RpcChain):
         await self._do("anvil_setBalance", to_hex(address), hex(wei))
 
     async def set_base_fee(self, wei: int) -> None:
-        """Set the next block's base fee; see `DevChain.set_base_fee`."""
+        """Set the base fee of the next block, wei per unit of gas; see `DevChain.set_base_fee`."""
         await self._do("anvil_setNextBlockBaseFeePerGas", hex(wei))
 
     async def snapshot(self) -> int:
-        """Save the chain's state; return the snapshot's number; see `DevChain.snapshot`."""
+        """Save the chain's state, and return the number of the snapshot; see `DevChain.snapshot`."""
         return values.read_quantity(await self._do("evm_snapshot"))
 
     async def restore(self, snapshot: int) -> None:
-        """Restore a snapshot, which uses it up; see `DevChain.restore`.
+        """Return the chain to a saved state, and delete the snapshot; see `DevChain.restore`.
 
         Raises:
-            ChainError: the snapshot does not exist or is used up.
+            ChainError: no snapshot has this number.
         """
         if await self._do("evm_revert", hex(snapshot)) != b"true":
             raise ChainError(f"unknown snapshot {snapshot}")
         self._height = 0
 
     async def reorganise(self, depth: int, again: Sequence[tuple[bytes, int]] = ()) -> None:
-        """Replace the last blocks by others; see `DevChain.reorganise`."""
+        """Replace the last `depth` blocks by as many others; see `DevChain.reorganise`."""
         await self._do("anvil_reorg", depth, [[to_hex(raw), block] for raw, block in again])
 
     async def drop(self, tx_hash: bytes) -> None:
-        """Remove a waiting transaction; see `DevChain.drop`."""
+        """Remove a waiting transaction from the pool; see `DevChain.drop`."""
         await self._do("anvil_dropTransaction", to_hex(tx_hash))
 
     async def reset(self) -> None:
@@ -95,10 +97,10 @@ class AnvilChain(RpcChain):
 
 
 def find_anvil(environ: Mapping[str, str], folders: Sequence[Path] = ()) -> Path | None:
-    """The path of the anvil program, from PATH or installed by npm, or None.
+    """Path of the program anvil, found on PATH or as installed by npm; None if anvil is not installed.
 
     Args:
-        environ: its PATH is searched.
+        environ: environment variables, whose PATH is searched.
         folders: folders that may contain `node_modules`.
     """
     found = shutil.which("anvil", path=environ.get("PATH", os.defpath))
@@ -112,10 +114,10 @@ def find_anvil(environ: Mapping[str, str], folders: Sequence[Path] = ()) -> Path
 def anvil_command(
     program: Path, chain_id: int, *, port: int = 0, state: Path | None = None, options: Sequence[str] = ()
 ) -> list[str]:
-    """Build the command that starts an anvil.
+    """Build the command line that starts an anvil.
 
     Args:
-        port: 0 lets the system choose; `listening_port` reads it.
+        port: TCP port; 0 lets the system choose a port, which `listening_port` reads from the output.
         state: a file to load at the start, if it exists, and to write at the end.
         options: further options of anvil.
     """
@@ -127,14 +129,17 @@ def anvil_command(
 
 
 def listening_port(line: bytes) -> int | None:
-    """The port from anvil's `Listening on` line, or None for other lines."""
+    """TCP port in anvil's output line `Listening on ...`; None for any other line."""
     address, _, port = line.strip().removeprefix(_LISTENING).rpartition(b":")
     return int(port) if line.startswith(_LISTENING) and address and port.isdigit() else None
 
 
 @asynccontextmanager
 async def running_anvil(command: Sequence[str]) -> AsyncGenerator[NodeSettings]:
-    """Context manager: run an anvil and yield its URLs. See `anvil_command`.
+    """Context manager: run an anvil and yield its HTTP and WebSocket URLs.
+
+    Args:
+        command: command line from `anvil_command`.
 
     Raises:
         ConfigError: anvil does not start.
@@ -165,7 +170,7 @@ async def running_anvil(command: Sequence[str]) -> AsyncGenerator[NodeSettings]:
 
 
 async def _started(process: trio.Process, nursery: trio.Nursery) -> int:
-    """Wait until anvil reports its port; read and drop later output."""
+    """Wait until anvil prints its TCP port, and return the port; a task discards the later output."""
     output = process.stdout
     said = b""
     with trio.move_on_after(ANVIL_START_S):
@@ -188,7 +193,7 @@ async def _drain(output: trio.abc.ReceiveStream) -> None:
 
 
 async def _end(process: trio.Process) -> None:
-    """Terminate anvil, which then writes its state; kill it after ANVIL_END_S."""
+    """Terminate anvil, which then writes its state; kill the process after ANVIL_END_S seconds."""
     process.terminate()
     with trio.move_on_after(ANVIL_END_S):
         await process.wait()

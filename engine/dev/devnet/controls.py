@@ -1,4 +1,4 @@
-"""Methods of development nodes alone: mining, time, balances, snapshots, re-organisations.
+"""JSON-RPC methods of development nodes alone: mining, time, balances, snapshots, re-organisations.
 
 Source: the methods of anvil and hardhat (evm_*, anvil_*, hardhat_*).
 """
@@ -24,13 +24,13 @@ _ALIASES = {
 
 
 class Controls:
-    """JSON-RPC methods that control a development chain."""
+    """JSON-RPC methods that control a development chain: mining, time, balances, re-organisations."""
 
     def __init__(self, chain: EmbeddedChain) -> None:
         self._chain = chain
 
     def methods(self) -> Methods:
-        """Return the methods, by JSON-RPC name."""
+        """Return the JSON-RPC methods that control the chain, by name, e.g. `evm_mine`, and their aliases."""
         named = {
             "evm_mine": Method(given.OfEvmMine, self.evm_mine),
             "evm_increaseTime": Method(given.OfSeconds, self.pass_time),
@@ -47,7 +47,7 @@ class Controls:
         return named | {alias: named[name] for alias, name in _ALIASES.items()}
 
     async def evm_mine(self, asked: given.OfEvmMine) -> str:
-        """Mine a block, or the requested number, the first at the requested time."""
+        """Answer `evm_mine`: mine the requested number of blocks, the first at the requested time, if any."""
         options = asked.read()
         if options.timestamp is not None:
             await self._chain.set_time(options.timestamp)
@@ -55,7 +55,7 @@ class Controls:
         return "0x0"
 
     async def mine(self, asked: given.OfMine) -> None:
-        """Mine blocks, `interval` seconds apart."""
+        """Answer `anvil_mine`: mine a number of blocks, whose times are `interval` seconds apart."""
         if not asked.interval:
             await self._chain.mine(asked.blocks)
             return
@@ -65,19 +65,25 @@ class Controls:
             await self._chain.mine()
 
     async def pass_time(self, asked: given.OfSeconds) -> int:
-        """Move the times of later blocks forward; returns their total lead over the clock, in seconds."""
+        """Answer `evm_increaseTime`: add seconds to the times of all later blocks.
+
+        The answer is the total lead of block times over the wall clock, in seconds.
+        """
         return await self._chain.pass_time(asked.seconds)
 
     async def set_time(self, asked: given.OfSeconds) -> None:
-        """Set the next block's time."""
+        """Answer `evm_setNextBlockTimestamp`: set the time of the next block, Unix seconds."""
         await self._chain.set_time(asked.seconds)
 
     async def snapshot(self, _: given.Nothing) -> str:
-        """Take a snapshot; returns its number."""
+        """Answer `evm_snapshot`: save the chain's state; return the number of the snapshot, hexadecimal."""
         return hex(await self._chain.snapshot())
 
     async def restore(self, asked: given.OfFilterId) -> bool:
-        """Restore a snapshot, which uses it up; False if it is unknown or cannot be restored."""
+        """Answer `evm_revert`: return the chain to a saved state, and delete the snapshot.
+
+        The answer is False if the snapshot is unknown or cannot be restored.
+        """
         try:
             await self._chain.restore(asked.id)
         except ChainError:
@@ -85,20 +91,20 @@ class Controls:
         return True
 
     async def set_automine(self, asked: given.OfSwitch) -> bool:
-        """Switch automining, by which each transaction is mined at once."""
+        """Answer `evm_setAutomine`: set whether each sent transaction is mined at once; return True."""
         await self._chain.set_automine(on=asked.on)
         return True
 
     async def set_balance(self, asked: given.OfBalance) -> None:
-        """Set an account's balance of native tokens, in wei."""
+        """Answer `anvil_setBalance`: set an account's balance of native tokens, in wei."""
         await self._chain.set_balance(bytes(asked.address), asked.wei)
 
     async def set_base_fee(self, asked: given.OfWei) -> None:
-        """Set the next block's base fee."""
+        """Answer `anvil_setNextBlockBaseFeePerGas`: set the next block's base fee, in wei per unit of gas."""
         await self._chain.set_base_fee(asked.wei)
 
     async def reorganise(self, asked: given.OfReorg) -> None:
-        """Replace the last blocks by others; see `DevChain.reorganise`."""
+        """Answer `anvil_reorg`: replace the last `depth` blocks by others; see `DevChain.reorganise`."""
         again = [(bytes(raw), int(at)) for raw, at in asked.transactions]
         if any(at >= asked.depth for _, at in again):
             raise RpcFault(
@@ -107,7 +113,10 @@ class Controls:
         await self._chain.reorganise(asked.depth, again)
 
     async def drop(self, asked: given.OnlyHash) -> str | None:
-        """Remove a waiting transaction; returns its hash, or None if no transaction of that hash waits."""
+        """Answer `anvil_dropTransaction`: remove a waiting transaction; return its hash.
+
+        The answer is None if no transaction with this hash waits.
+        """
         tx_hash = bytes(asked.hash)
         waits = await self._chain.knows(tx_hash) and await self._chain.receipt(tx_hash) is None
         await self._chain.drop(tx_hash)

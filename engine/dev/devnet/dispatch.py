@@ -32,7 +32,7 @@ _NAME_CHARS_MAX = 64
 
 
 async def answer(body: bytes, methods: Methods) -> bytes:
-    """Answer a JSON-RPC request; empty if it holds only notifications.
+    """Answer a JSON-RPC request, a call or a batch; the answer is empty if all calls are notifications.
 
     Args:
         body: untrusted bytes; should be JSON of a call or of a list of calls.
@@ -64,7 +64,11 @@ async def answer(body: bytes, methods: Methods) -> bytes:
 
 
 def error_body(fault: RpcFault, call_id: object = None) -> bytes:
-    """Encode the answer to a failed call or an invalid request."""
+    """Encode the JSON-RPC answer to a failed call or an invalid request.
+
+    Args:
+        call_id: id of the failed call; None if the request has no readable id.
+    """
     error: dict[str, object] = {"code": fault.code, "message": fault.message}
     if fault.data is not None:
         error["data"] = fault.data
@@ -72,7 +76,7 @@ def error_body(fault: RpcFault, call_id: object = None) -> bytes:
 
 
 async def _one(call: object, methods: Methods) -> bytes:
-    """Answer a single call; empty for a notification."""
+    """Answer a single JSON-RPC call; the answer to a notification, a valid call without id, is empty."""
     try:
         name, parameters = _read(call)
     except RpcFault as fault:
@@ -108,7 +112,7 @@ async def _result(name: str, parameters: object, methods: Methods) -> object:
 
 
 def _read(call: object) -> tuple[str, object]:
-    """Parse the name and parameters of a call.
+    """Parse the method name and the parameters of a JSON-RPC call.
 
     Raises:
         RpcFault: -32600: the value is no call of JSON-RPC 2.0.

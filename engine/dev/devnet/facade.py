@@ -4,8 +4,8 @@
     controls.py     methods of development nodes alone
     filters.py      filters and subscriptions
 
-`pending` has the latest block's state, the next block's header and time, and a nonce that counts waiting
-transactions. `safe` is 32 blocks below the latest block and `finalized` 64, as on anvil.
+The block tag `pending` refers to the latest block's state, the next block's header and time, and a nonce that
+counts waiting transactions. `safe` is 32 blocks below the latest block and `finalized` 64, as on anvil.
 
 Source: the Ethereum execution API; EIP-1474; the methods of anvil and hardhat.
 """
@@ -37,7 +37,7 @@ _PROTOCOL = "0x41"
 class Method(Struct, frozen=True):
     """A JSON-RPC method: the type of its parameters, and the function that answers it.
 
-    The function returns JSON, or raises RpcFault or ChainError.
+    The function returns a value that JSON can encode, or raises RpcFault or ChainError.
     """
 
     takes: type[Struct]
@@ -51,7 +51,7 @@ class Reads:
     """JSON-RPC methods of any node: reads of the chain, and sending of transactions.
 
     Args:
-        keys: of the accounts that this node signs for.
+        keys: private keys of the accounts for which the node signs transactions.
     """
 
     def __init__(self, chain: EmbeddedChain, keys: Sequence[SigningKey]) -> None:
@@ -59,7 +59,7 @@ class Reads:
         self._keys = {key.address: key for key in keys}
 
     def methods(self) -> Methods:
-        """Return the methods, by JSON-RPC name."""
+        """Return the JSON-RPC methods that read the chain and send transactions, by name, e.g. `eth_call`."""
         return {
             "web3_clientVersion": Method(given.Nothing, self.client_version),
             "web3_sha3": Method(given.OfRaw, self.keccak),
@@ -96,45 +96,48 @@ class Reads:
     # --- The node ---------------------------------------------------------------------------------
 
     async def client_version(self, _: given.Nothing) -> str:
-        """Name and version of this node."""
+        """Answer `web3_clientVersion`: name, version and platform of this node."""
         return f"cambist/v{__version__}/{platform.system().lower()}/python{platform.python_version()}"
 
     async def keccak(self, asked: given.OfRaw) -> str:
-        """Return the keccak-256 hash of the bytes."""
+        """Answer `web3_sha3`: the keccak-256 hash of the given bytes."""
         return to_hex(keccak256(asked.raw))
 
     async def network(self, _: given.Nothing) -> str:
-        """Return the chain id in decimal."""
+        """Answer `net_version`: the chain id in decimal."""
         return str(self._chain.chain_id)
 
     async def listening(self, _: given.Nothing) -> bool:
-        """Always True, as for a node that accepts connections."""
+        """Answer `net_listening`: always True, as for a node that accepts connections."""
         return True
 
     async def protocol(self, _: given.Nothing) -> str:
-        """Return a constant version of the protocol between nodes, which this node does not implement."""
+        """Answer `eth_protocolVersion`: a constant, since this node has no protocol between nodes."""
         return _PROTOCOL
 
     async def chain_id(self, _: given.Nothing) -> str:
-        """Return the EIP-155 chain id."""
+        """Answer `eth_chainId`: the EIP-155 chain id, hexadecimal."""
         return hex(self._chain.chain_id)
 
     async def syncing(self, _: given.Nothing) -> bool:
-        """Always False: the node has no peers to sync from."""
+        """Answer `eth_syncing`: always False, since this node has no peers to sync from."""
         return False
 
     async def accounts(self, _: given.Nothing) -> list[str]:
-        """Return the accounts that this node signs for."""
+        """Answer `eth_accounts`: the addresses of the accounts for which this node signs."""
         return [to_hex(address) for address in self._keys]
 
     # --- Blocks and transactions ------------------------------------------------------------------
 
     async def height(self, _: given.Nothing) -> str:
-        """Return the height of the latest block."""
+        """Answer `eth_blockNumber`: the height of the latest block, hexadecimal."""
         return hex((await self._chain.head()).header.number)
 
     async def block(self, asked: given.OfBlock) -> told.Json | None:
-        """Return a block by height or tag; the pending block has no hash and no transactions."""
+        """Answer `eth_getBlockByNumber`: a block by height or tag; None if the chain has no such block.
+
+        The pending block has no hash and no transactions.
+        """
         if asked.block.named == "pending":
             return told.block_json(await self._chain.pending(), full=asked.full) | {
                 "hash": None,
@@ -144,27 +147,33 @@ class Reads:
         return None if block is None else told.block_json(block, full=asked.full)
 
     async def block_by_hash(self, asked: given.OfBlockHash) -> told.Json | None:
-        """A block by hash, or None."""
+        """Answer `eth_getBlockByHash`: the block with a hash; None if the chain has no such block."""
         block = await self._chain.full_block(bytes(asked.hash))
         return None if block is None else told.block_json(block, full=asked.full)
 
     async def count(self, asked: given.OnlyBlock) -> str | None:
-        """Number of transactions of a block by height or tag."""
+        """Answer `eth_getBlockTransactionCountByNumber`: the number of a block's transactions.
+
+        The answer is None if the chain has no block with the given height or tag.
+        """
         block = await self._found(asked.block)
         return None if block is None else hex(len(block.transactions))
 
     async def count_by_hash(self, asked: given.OnlyHash) -> str | None:
-        """Number of transactions of a block by hash."""
+        """Answer `eth_getBlockTransactionCountByHash`: the number of a block's transactions.
+
+        The answer is None if the chain has no block with the given hash.
+        """
         block = await self._chain.full_block(bytes(asked.hash))
         return None if block is None else hex(len(block.transactions))
 
     async def receipts(self, asked: given.OnlyBlock) -> list[told.Json] | None:
-        """Return all receipts of a block."""
+        """Answer `eth_getBlockReceipts`: all receipts of a block; None if the chain has no such block."""
         block = await self._found(asked.block)
         return None if block is None else [told.receipt_json(block, at) for at in range(len(block.receipts))]
 
     async def transaction(self, asked: given.OnlyHash) -> told.Json | None:
-        """A mined or waiting transaction, or None."""
+        """Answer `eth_getTransactionByHash`: a mined or waiting transaction; None if the hash is unknown."""
         placed = await self._placed(asked.hash)
         if placed is not None:
             block, tx_index = placed
@@ -173,24 +182,30 @@ class Reads:
         return None if waiting is None else told.transaction_json(waiting, None)
 
     async def transaction_at(self, asked: given.OfPlace) -> told.Json | None:
-        """Return a transaction by block and index."""
+        """Answer `eth_getTransactionByBlockNumberAndIndex`: the transaction at an index of a block.
+
+        The answer is None if the chain has no such block, or the block no such index.
+        """
         return _transaction_of(await self._found(asked.block), asked.index)
 
     async def transaction_at_hash(self, asked: given.OfHashPlace) -> told.Json | None:
-        """Return a transaction by block hash and index."""
+        """Answer `eth_getTransactionByBlockHashAndIndex`: the transaction at an index of a block.
+
+        The answer is None if the chain has no block with the hash, or the block no such index.
+        """
         return _transaction_of(await self._chain.full_block(bytes(asked.hash)), asked.index)
 
     async def receipt(self, asked: given.OnlyHash) -> told.Json | None:
-        """The receipt of a mined transaction, or None."""
+        """Answer `eth_getTransactionReceipt`: the receipt of a transaction; None if it is not mined."""
         placed = await self._placed(asked.hash)
         return None if placed is None else told.receipt_json(*placed)
 
     async def logs(self, asked: given.OfLogs) -> list[told.Json]:
-        """Return the matching logs of a range of blocks, or of a block by hash."""
+        """Answer `eth_getLogs`: the logs that match a filter, in a range of blocks or in one block."""
         return [told.log_json(log) for log in await self.found_logs(asked.filter)]
 
     async def found_logs(self, wanted: given.Filter) -> list[Any]:
-        """Return the logs of `logs` as values, not JSON.
+        """Return the logs that match a filter, in a range of blocks or in one block, as objects.
 
         Raises:
             RpcFault: the range is reversed, or more than DEVNET_LOGS_MAX logs match.
@@ -211,26 +226,33 @@ class Reads:
     # --- State ------------------------------------------------------------------------------------
 
     async def nonce(self, asked: given.OfAccount) -> str:
-        """Return an account's nonce; with `pending`, after its waiting transactions."""
+        """Answer `eth_getTransactionCount`: an account's nonce after a block.
+
+        The nonce after the block `pending` counts the account's waiting transactions.
+        """
         if asked.block.named == "pending":
             return hex(await self._chain.pending_nonce(bytes(asked.address)))
         return hex(await self._chain.nonce(bytes(asked.address), await self._at(asked.block)))
 
     async def balance(self, asked: given.OfAccount) -> str:
-        """Return an account's balance in wei."""
+        """Answer `eth_getBalance`: an account's balance after a block, in wei."""
         return hex(await self._chain.balance(bytes(asked.address), await self._at(asked.block)))
 
     async def code(self, asked: given.OfAccount) -> str:
-        """Return an account's code."""
+        """Answer `eth_getCode`: the code of the contract at an address, after a block."""
         return to_hex(await self._chain.code(bytes(asked.address), await self._at(asked.block)))
 
     async def slot(self, asked: given.OfSlot) -> str:
-        """Return a contract's storage word."""
+        """Answer `eth_getStorageAt`: the value of a contract's storage slot after a block, 32 bytes."""
         word = await self._chain.slot(bytes(asked.address), int(asked.slot), await self._at(asked.block))
         return to_hex(word.to_bytes(32, "big"))
 
     async def call(self, asked: given.OfCall) -> str:
-        """Execute a call at the block's time (with `pending`, the next block's); return its output."""
+        """Answer `eth_call`: the output of a call on the state after a block.
+
+        The call reads the block's time, for `pending` the next block's, unless the request overrides the
+        time.
+        """
         time_s = await self._time_s(asked)
         (answer,) = await self._chain.call_many(
             [_call(asked.transaction)], await self._at(asked.block), time_s
@@ -240,29 +262,29 @@ class Reads:
         return to_hex(answer)
 
     async def _time_s(self, asked: given.OfCall) -> int | None:
-        """Return the time override of a call, Unix seconds; None for the block's own time."""
+        """Return the Unix time at which an `eth_call` is executed; None for the time of its block."""
         if asked.block_overrides is not None and asked.block_overrides.time is not None:
             return int(asked.block_overrides.time)
         is_pending = asked.block is not None and asked.block.named == "pending"
         return (await self._chain.upcoming()).made_s if is_pending else None
 
     async def estimate(self, asked: given.OfCall) -> str:
-        """Return the gas that a transaction needs, always at the latest block."""
+        """Answer `eth_estimateGas`: the gas limit that a transaction needs, always at the latest block."""
         return hex(await self._chain.estimate_gas(_call(asked.transaction)))
 
     # --- Fees -------------------------------------------------------------------------------------
 
     async def gas_price(self, _: given.Nothing) -> str:
-        """Return the sum of base fee and suggested tip, in wei."""
+        """Answer `eth_gasPrice`: the sum of base fee and suggested tip, in wei per unit of gas."""
         fees = await self._chain.fees()
         return hex(fees.base_fee_wei + fees.tip_wei)
 
     async def tip(self, _: given.Nothing) -> str:
-        """Return the suggested tip, in wei."""
+        """Answer `eth_maxPriorityFeePerGas`: the suggested tip, in wei per unit of gas."""
         return hex((await self._chain.fees()).tip_wei)
 
     async def fee_history(self, asked: given.OfFeeHistory) -> told.Json:
-        """Return the fee history of the requested number of blocks up to `newest`."""
+        """Answer `eth_feeHistory`: base fees, gas use and tips of a number of blocks up to `newest`."""
         newest = await self._known(asked.newest)
         count = min(max(1, asked.blocks), limits.DEVNET_FEE_BLOCKS_MAX, newest.header.number + 1)
         blocks = [newest]
@@ -279,11 +301,14 @@ class Reads:
     # --- Transactions -----------------------------------------------------------------------------
 
     async def send_raw(self, asked: given.OfRaw) -> str:
-        """Send a signed transaction; returns its hash."""
+        """Answer `eth_sendRawTransaction`: send a signed transaction; return its hash."""
         return await self._hand_in(bytes(asked.raw))
 
     async def send(self, asked: given.OfMessage) -> str:
-        """Sign a transaction for one of this node's accounts, and send it; returns its hash."""
+        """Answer `eth_sendTransaction`: sign and send a transaction of an account of this node.
+
+        The answer is the hash of the transaction.
+        """
         wanted = asked.transaction
         key = self._keys.get(bytes(wanted.sender or b""))
         if key is None:
@@ -320,7 +345,7 @@ class Reads:
     # --- Which block ------------------------------------------------------------------------------
 
     async def _found(self, ref: given.BlockRef) -> Block | None:
-        """The block, or None if the chain has no such block."""
+        """Block to which a tag, height or hash refers; None if the chain has no such block."""
         named = ref.named
         if not isinstance(named, str):
             return await self._chain.full_block(named)
@@ -337,19 +362,19 @@ class Reads:
         return block
 
     async def _at(self, ref: given.BlockRef | None) -> At:
-        """Convert a block reference to the chain port's form."""
+        """Convert a block reference to the block's hash; None for the latest and the pending block."""
         if ref is None or ref.named in ("latest", "pending"):
             return None
         return (await self._known(ref)).header.hash
 
     async def _bound(self, ref: given.BlockRef | None) -> int:
-        """Return the height of an end of a range, which may be above the latest block."""
+        """Return the height of an end of a range of blocks; a given height may be above the latest block."""
         if ref is not None and isinstance(ref.named, int):
             return ref.named
         return (await self._known(ref or given.BlockRef("latest"))).header.number
 
     async def _placed(self, tx_hash: bytes) -> tuple[Block, int] | None:
-        """The block of a mined transaction and its index there, or None."""
+        """Block of a mined transaction, and the transaction's index in it; None for any other transaction."""
         receipt = await self._chain.receipt(bytes(tx_hash))
         block = None if receipt is None else await self._chain.full_block(receipt.block_hash)
         return None if receipt is None or block is None else (block, receipt.tx_index)
@@ -365,7 +390,7 @@ def _call(wanted: given.UnsignedTransaction) -> EthCall:
 
 
 def _prices(wanted: given.UnsignedTransaction, base_fee_wei: int, tip_wei: int) -> tuple[int, int]:
-    """Return the tip and the maximum fee of a transaction that this node signs, in wei per unit of gas."""
+    """Return (tip, maximum fee) of a transaction that this node signs, in wei per unit of gas."""
     if wanted.gas_price is not None:
         return int(wanted.gas_price), int(wanted.gas_price)
     tip = tip_wei if wanted.max_priority_fee_per_gas is None else int(wanted.max_priority_fee_per_gas)

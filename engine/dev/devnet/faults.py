@@ -4,6 +4,7 @@
     3          a contract reverted; `data` holds the revert data
     -32000     any other refusal of the chain
     -32003     the answer would be too large
+    -32005     more logs match than one answer may have
     4902       a wallet does not know the chain (EIP-3326)
 
 Source: JSON-RPC 2.0, section 5.1; EIP-1474; go-ethereum (core/error.go, core/txpool/errors.go).
@@ -35,12 +36,12 @@ _WORDS = {
 
 
 class RpcFault(Exception):
-    """The error of a JSON-RPC call.
+    """Error of a JSON-RPC call, which the node returns to the client.
 
     Attributes:
-        code: number of the error; the module lists all.
-        message: for people, and for clients that search it for known words.
-        data: JSON, or None.
+        code: JSON-RPC error code, e.g. -32602 for invalid parameters.
+        message: text for people, and for clients that search it for known words.
+        data: JSON value with details, e.g. revert data; None for an error without details.
     """
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
@@ -51,7 +52,7 @@ class RpcFault(Exception):
 
 
 def fault_of(error: ChainError) -> RpcFault:
-    """Convert an error of the chain port to a JSON-RPC error."""
+    """Convert an error of the embedded chain to a JSON-RPC error with geth's code and text."""
     if isinstance(error, Reverted):
         if error.reason and not error.data:  # the EVM halted; no contract returned revert data
             is_gas = error.reason == "out of gas"
@@ -67,7 +68,11 @@ def fault_of(error: ChainError) -> RpcFault:
 
 
 def refusal_of(raw: bytes, error: TransactionRefused) -> RpcFault:
-    """Convert the refusal of a signed transaction to a JSON-RPC error."""
+    """Convert the embedded chain's refusal of a signed transaction to a JSON-RPC error with geth's text.
+
+    Args:
+        raw: the refused transaction, signed and encoded.
+    """
     if error.kind is RefusalKind.GAS:
         gas = decode_transaction(raw).transaction.gas
         is_much = gas > limits.EMBEDDED_BLOCK_GAS
@@ -77,10 +82,10 @@ def refusal_of(raw: bytes, error: TransactionRefused) -> RpcFault:
 
 
 def known_already() -> RpcFault:
-    """Create the error for a transaction that already waits."""
+    """Create the JSON-RPC error for a sent transaction that already waits for a block."""
     return RpcFault(REFUSED, "already known")
 
 
 def unreadable(error: InvalidInput) -> RpcFault:
-    """Create the error for a request that is not JSON."""
+    """Create the JSON-RPC error for a request body that is not valid JSON."""
     return RpcFault(PARSE_ERROR, f"parse error: {error.detail}")

@@ -1,7 +1,7 @@
-"""Filters, which a client polls, and subscriptions, whose changes the node sends over the client's WebSocket.
+"""JSON-RPC filters, which a client polls, and subscriptions, whose changes the node sends over a WebSocket.
 
 Both read the same list of added and removed blocks ("moves"). A filter is dropped once its next move is no
-longer kept; a subscription that cannot keep up loses its socket.
+longer kept; the node closes the socket of a subscription whose next move is no longer kept.
 
 After a re-organisation the logs of removed blocks are reported again, with `removed`.
 
@@ -31,8 +31,8 @@ class _Filter(Struct):
     """A client's filter of logs or blocks, with its position in the list of block changes.
 
     Attributes:
-        asked: the logs polled for; None polls for blocks.
-        heard: number of moves already reported.
+        asked: filter of the logs that the client polls for; None if the client polls for blocks.
+        heard: number of block changes already reported to the client.
     """
 
     asked: given.Filter | None
@@ -40,11 +40,11 @@ class _Filter(Struct):
 
 
 class _Subscription(Struct, frozen=True):
-    """A client's subscription to logs or heads.
+    """A client's subscription to logs or to headers of new blocks.
 
     Attributes:
-        wanted: the logs announced; None announces heads.
-        begin: the first move to announce, counted from 0.
+        wanted: filter of the logs to send; None to send headers.
+        begin: the first block change to send, counted from 0.
     """
 
     wanted: LogFilter | None
@@ -52,7 +52,7 @@ class _Subscription(Struct, frozen=True):
 
 
 class Filters:
-    """JSON-RPC methods for the filters of a chain's clients."""
+    """JSON-RPC methods by which clients create, poll and remove filters of logs or blocks."""
 
     def __init__(self, moves: Moves, reads: Reads) -> None:
         self._moves = moves
@@ -60,7 +60,7 @@ class Filters:
         self._kept: OrderedDict[int, _Filter] = OrderedDict()
 
     def methods(self) -> Methods:
-        """Return the methods, by JSON-RPC name."""
+        """Return the JSON-RPC methods for filters, by name, e.g. `eth_newFilter`."""
         return {
             "eth_newFilter": Method(given.OfLogs, self.new),
             "eth_newBlockFilter": Method(given.Nothing, self.new_of_blocks),
@@ -70,15 +70,18 @@ class Filters:
         }
 
     async def new(self, asked: given.OfLogs) -> str:
-        """Make a filter of logs; returns its id."""
+        """Answer `eth_newFilter`: create a filter of logs; return its id."""
         return await self._keep(asked.filter)
 
     async def new_of_blocks(self, _: given.Nothing) -> str:
-        """Make a filter of blocks; returns its id."""
+        """Answer `eth_newBlockFilter`: create a filter of new blocks; return its id."""
         return await self._keep(None)
 
     async def changes(self, asked: given.OfFilterId) -> list[told.Json] | list[str]:
-        """Return the block hashes or logs since the last poll; at most DEVNET_LOGS_MAX logs."""
+        """Answer `eth_getFilterChanges`: hashes of new blocks, or matching logs, since the last poll.
+
+        An answer has at most DEVNET_LOGS_MAX logs; further logs are dropped.
+        """
         kept = self._found(asked.id)
         count = await self._moves.catch_up()
         try:
@@ -93,14 +96,14 @@ class Filters:
         return [log for move in moves for log in logs_of(move, wanted)][: limits.DEVNET_LOGS_MAX]
 
     async def logs(self, asked: given.OfFilterId) -> list[told.Json]:
-        """Return all logs that match the filter, as `eth_getLogs`."""
+        """Answer `eth_getFilterLogs`: all logs that match a filter, as `eth_getLogs` returns them."""
         kept = self._found(asked.id)
         if kept.asked is None:
             raise RpcFault(REFUSED, "filter is of blocks, not of logs")
         return [told.log_json(log) for log in await self._reads.found_logs(kept.asked)]
 
     async def remove(self, asked: given.OfFilterId) -> bool:
-        """Remove a filter; return whether it existed."""
+        """Answer `eth_uninstallFilter`: remove a filter; return whether it existed."""
         return self._kept.pop(asked.id, None) is not None
 
     async def _keep(self, asked: given.Filter | None) -> str:
@@ -119,7 +122,7 @@ class Filters:
 
 
 class Subscriptions:
-    """JSON-RPC methods for the subscriptions of one WebSocket.
+    """JSON-RPC methods by which the client of one WebSocket subscribes to headers and logs.
 
     Args:
         send: queues a message for the client; may close the socket of a slow client.
@@ -132,14 +135,14 @@ class Subscriptions:
         self._heard = moves.count
 
     def methods(self) -> Methods:
-        """Return the methods, by JSON-RPC name."""
+        """Return the JSON-RPC methods `eth_subscribe` and `eth_unsubscribe`, by name."""
         return {
             "eth_subscribe": Method(given.OfSubscription, self.subscribe),
             "eth_unsubscribe": Method(given.OfFilterId, self.unsubscribe),
         }
 
     async def subscribe(self, asked: given.OfSubscription) -> str:
-        """Subscribe to new heads or to logs; returns the subscription's id."""
+        """Answer `eth_subscribe`: subscribe to new headers or to logs; return the subscription's id."""
         if asked.kind not in ("newHeads", "logs"):
             raise RpcFault(
                 INVALID_PARAMS, f"no {asked.kind[:32]!a} subscription: there are newHeads and logs"
@@ -153,14 +156,14 @@ class Subscriptions:
         return hex(number)
 
     async def unsubscribe(self, asked: given.OfFilterId) -> bool:
-        """Remove a subscription; return whether it existed."""
+        """Answer `eth_unsubscribe`: remove a subscription; return whether it existed."""
         return self._kept.pop(asked.id, None) is not None
 
     async def run(self) -> None:
-        """Send block changes to the subscriber, until cancelled.
+        """Send headers and logs of added and removed blocks to the WebSocket's client, until cancelled.
 
         Raises:
-            Lost: more moves came at once than are kept.
+            Lost: a block change that is still to be sent is no longer kept.
         """
         while True:
             await self._moves.wait(self._heard)
@@ -178,7 +181,7 @@ class Subscriptions:
 
 
 def logs_of(move: Move, wanted: LogFilter) -> list[told.Json]:
-    """Return the matching logs added or removed with a block."""
+    """Return the logs of an added or removed block that match a filter, as JSON objects."""
     return [told.log_json(log, removed=move.is_gone) for log in move.logs(wanted)]
 
 

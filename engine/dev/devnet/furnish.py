@@ -1,4 +1,4 @@
-"""Creates the initial state of a devnet: contracts, tokens, and accounts with balances of each token.
+"""Initial state of a devnet: deployed contracts and tokens, and accounts with balances of each token.
 
 Every address depends only on the mnemonic and the code: both chains have the same addresses at every start.
 
@@ -25,7 +25,7 @@ from ...chain.transact import DEV_GAS, transact
 ETHER = 10**18
 BALANCE_WEI = 10_000 * ETHER
 ROLES = ("owner, protocol", "relayer")
-"""Roles of the first accounts."""
+"""Roles of the first two accounts of a devnet, in order, as texts for display."""
 
 _DEPOSIT, _MINT = selector("deposit()"), selector("mint(address,uint256)")
 _WRAPPED_EACH = 100 * ETHER
@@ -33,11 +33,11 @@ _PURSE_WEI = 1_000_000 * ETHER  # the owner's balance during deployment
 
 
 class DevToken(Struct, frozen=True):
-    """A token that anyone may mint.
+    """Test token of a devnet, whose contract lets anyone mint.
 
     Attributes:
-        contract: name of its artifact.
-        each: whole tokens per account.
+        each: whole tokens that each account of the devnet receives.
+        contract: name of the compiled contract.
     """
 
     symbol: str
@@ -56,14 +56,14 @@ TOKENS = (
 
 
 async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSettings) -> DeployedChain:
-    """Deploy contracts and tokens on an empty chain, and fund the accounts.
+    """Deploy contracts and tokens on an empty development chain, and fund the accounts.
 
     Args:
-        keys: of the accounts, the owner's and the relayer's first.
+        keys: keys of the accounts, the owner's and the relayer's first.
         settings: names of the chain and of the signing domains.
 
     Returns:
-        the addresses.
+        the addresses of the contracts and tokens.
     """
     owner, relayer = keys[:2]
     await chain.set_balance(owner.address, _PURSE_WEI)

@@ -1,8 +1,8 @@
-"""Records a chain's moves, its blocks added and removed in order, for filters and subscriptions.
+"""List of a chain's moves, its blocks added and removed in order, for filters and subscriptions.
 
 A re-organisation removes blocks, the latest first, before it adds others. Each listener keeps the number of
-moves it has processed. Only the last DEVNET_MOVES_MAX moves are kept; a listener that needs an older move is
-Lost.
+moves it has processed. Only the last DEVNET_MOVES_MAX moves are kept; a listener that needs an older move
+gets the error `Lost`.
 """
 
 from collections import deque
@@ -20,26 +20,30 @@ from ..embedded.embedded import EmbeddedChain
 
 
 class Move(Struct, frozen=True):
-    """A change of the chain: one block added, or removed."""
+    """A change of the chain: one block added, or removed by a re-organisation.
+
+    Attributes:
+        is_gone: whether the block was removed.
+    """
 
     block: Block
     is_gone: bool = False
 
     def logs(self, wanted: LogFilter) -> list[Log]:
-        """Return the matching logs of the block, in order; in reverse if the block was removed."""
+        """Return the block's logs that match a filter, in order, or in reverse if the block was removed."""
         found = [log for log in self.block.logs if wanted.matches(log)]
         return found[::-1] if self.is_gone else found
 
 
 class Lost(Exception):
-    """Error: the listener's next move is no longer kept."""
+    """Error: a listener needs a block change that is no longer kept."""
 
 
 class Moves:
-    """The last moves (added and removed blocks) of a chain. Created by `followed`.
+    """The latest moves of a chain, i.e. its blocks added or removed. Created by `followed`.
 
     Attributes:
-        count: number of all moves so far.
+        count: number of all moves so far, including those no longer kept.
     """
 
     def __init__(self, chain: EmbeddedChain, head: Block) -> None:
@@ -53,7 +57,7 @@ class Moves:
     @classmethod
     @asynccontextmanager
     async def followed(cls, chain: EmbeddedChain) -> AsyncIterator["Moves"]:
-        """Context manager: follow the chain's moves."""
+        """Context manager: yield a list of a chain's moves, to which a task adds new moves."""
         moves = cls(chain, await chain.head())
         async with trio.open_nursery() as nursery:
             nursery.start_soon(moves._follow)
@@ -63,7 +67,7 @@ class Moves:
                 nursery.cancel_scope.cancel()
 
     def since(self, heard: int) -> list[Move]:
-        """Return the moves after the first `heard`.
+        """Return the moves (blocks added or removed) after the first `heard` moves, in order.
 
         Raises:
             Lost: some of these moves are no longer kept.
@@ -74,12 +78,12 @@ class Moves:
         return list(islice(self._moves, len(self._moves) - unheard, None))
 
     async def wait(self, heard: int) -> None:
-        """Wait until there are more than `heard` moves."""
+        """Wait until more than `heard` moves (blocks added or removed) have been recorded."""
         while self.count <= heard:
             await self._arrived.wait()
 
     async def catch_up(self) -> int:
-        """Record the chain's moves until now; return the number of all moves."""
+        """Record all blocks that the chain has added or removed until now; return the number of all moves."""
         async with self._lock:
             while (found := await self._behind()) is None:
                 pass  # the chain moved meanwhile
@@ -96,9 +100,10 @@ class Moves:
             return self.count
 
     async def _behind(self) -> tuple[int, list[Block]] | None:
-        """Find the height of the latest known block still on the chain, and newer blocks, the highest first.
+        """Return the height of the latest recorded block still on the chain, and the chain's newer blocks.
 
-        None if the chain moved meanwhile.
+        The newer blocks come with the highest first. The result is None if the chain changed during the
+        search.
         """
         first = self._blocks[0].header.number
         block: Block | None = await self._chain.head()
@@ -115,7 +120,7 @@ class Moves:
         return None
 
     def _drop_above(self, height: int) -> list[Block]:
-        """Remove the known blocks above a height; returns them, the highest first."""
+        """Remove the blocks above a height from the recorded blocks; return them, the highest first."""
         gone = []
         while self._blocks and self._blocks[-1].header.number > height:
             gone.append(self._blocks.pop())

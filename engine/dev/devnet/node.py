@@ -3,7 +3,7 @@
     POST /       a call or a batch
     GET /        a WebSocket for calls, batches and subscriptions
 
-Pages of any origin may call: the chain has no real funds, and wallets run in browsers.
+Web pages of any origin may call the node: the chain has no real funds, and wallets run in browsers.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -39,11 +39,13 @@ _SETTINGS = ServerSettings(body_bytes_max=limits.DEVNET_REQUEST_BYTES_MAX)
 def all_methods(
     chain: EmbeddedChain, keys: Sequence[SigningKey], moves: Moves, *, are_public: bool = False
 ) -> Methods:
-    """Return the methods of a node over HTTP; a WebSocket adds subscriptions.
+    """Return the JSON-RPC methods that a devnet node answers over HTTP, by name.
+
+    A WebSocket adds subscriptions; over HTTP, `eth_subscribe` and `eth_unsubscribe` are refused.
 
     Args:
-        keys: of the accounts that the node signs for.
-        are_public: the keys are publicly known.
+        keys: private keys of the accounts for which the node signs.
+        are_public: whether the keys are publicly known; otherwise the node signs transactions only.
     """
     reads = Reads(chain, keys)
     refused = {
@@ -64,7 +66,7 @@ async def _no_subscriptions(_: object) -> None:
 
 
 class DevNode:
-    """A chain behind a listening socket. Created by `opened`.
+    """JSON-RPC server of an embedded chain, over HTTP and WebSocket. Created by `opened`.
 
     Attributes:
         server: the HTTP server, which the caller has to run.
@@ -85,10 +87,10 @@ class DevNode:
     async def opened(
         cls, chain: EmbeddedChain, keys: Sequence[SigningKey], *, are_public: bool = False
     ) -> AsyncIterator["DevNode"]:
-        """Context manager: open a node that follows its chain.
+        """Context manager: yield a JSON-RPC node for a chain, which records the chain's block changes.
 
         Args:
-            keys, are_public: as `all_methods`.
+            keys, are_public: as in `all_methods`.
         """
         async with Moves.followed(chain) as moves:
             yield cls(all_methods(chain, keys, moves, are_public=are_public), moves)
@@ -98,7 +100,7 @@ class DevNode:
         return Reply(200, body) if body else Reply(204, b"", content_type=JSON)
 
     async def _converse(self, _: HttpCall, socket: "WebSocket") -> None:
-        """Answer messages in order, and send announcements, until the socket is closed."""
+        """Answer the messages of a WebSocket in order, and send its subscriptions' news, until it closes."""
         subscriptions = Subscriptions(self._moves, socket.send_nowait)
         methods = {**self._methods, **subscriptions.methods()}
         async with trio.open_nursery() as nursery:

@@ -1,6 +1,6 @@
 """The parameters of each JSON-RPC method, and their decoding.
 
-Each method has a struct whose members are its positional parameters, in order. Text for bytes or numbers is
+Each method has a struct whose members are its positional parameters, in order. Texts for bytes or numbers are
 decoded here. Errors name the parameter, the expected form and the value received.
 
 Quantities may have leading zeros, and be JSON numbers where development nodes take them.
@@ -35,22 +35,30 @@ def _refuse(expected: str, got: object) -> ValueError:
 
 
 class Quantity(int):
-    """A number of at most 256 bits, as 0x text."""
+    """Number from 0 to 2**256 - 1, written in JSON as 0x text."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode a JSON value; ValueError if it is not of this type."""
+        """Decode a number from 0x text.
+
+        Raises:
+            ValueError: the value is not 0x and 1 to 64 hexadecimal digits.
+        """
         if isinstance(value, str) and _QUANTITY.match(value):
             return cls(int(value, 16))
         raise _refuse("a quantity: 0x and 1 to 64 hexadecimal digits", value)
 
 
 class RpcNumber(int):
-    """A number, as 0x text or as a JSON number."""
+    """Number from 0 to CHAIN_COUNT_MAX, written in JSON as 0x text or as a number."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode a JSON value; ValueError if it is not of this type."""
+        """Decode a number from 0x text or from a JSON number.
+
+        Raises:
+            ValueError: the value is neither of them, or out of range.
+        """
         number = value if type(value) is int else Quantity.read(value)
         if not 0 <= number <= limits.CHAIN_COUNT_MAX:
             raise _refuse(f"a number from 0 to {limits.CHAIN_COUNT_MAX}", value)
@@ -58,20 +66,28 @@ class RpcNumber(int):
 
 
 class StorageSlot(int):
-    """The index of a contract's storage slot: a quantity, or 32 bytes."""
+    """Index of a contract's storage slot, written in JSON as 0x text of at most 32 bytes."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode a JSON value; ValueError if it is not of this type."""
+        """Decode the index of a storage slot from 0x text.
+
+        Raises:
+            ValueError: the value is not 0x and 1 to 64 hexadecimal digits.
+        """
         return cls(Quantity.read(value))
 
 
 class Data(bytes):
-    """Bytes as 0x text."""
+    """Bytes of any length, written in JSON as 0x text."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode a JSON value; ValueError if it is not of this type."""
+        """Decode bytes from 0x text.
+
+        Raises:
+            ValueError: the value is not 0x and whole bytes in hexadecimal.
+        """
         try:
             return cls(parse_hex(value, "data"))
         except InvalidInput as error:
@@ -79,11 +95,15 @@ class Data(bytes):
 
 
 class Address(bytes):
-    """20 bytes as 0x text, in any case."""
+    """Address of an account, 20 bytes, written in JSON as 0x text in any letter case."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode a JSON value; ValueError if it is not of this type."""
+        """Decode an address from 0x text.
+
+        Raises:
+            ValueError: the value is not 0x and 40 hexadecimal digits.
+        """
         try:
             return cls(parse_address(value))
         except InvalidInput as error:
@@ -91,11 +111,15 @@ class Address(bytes):
 
 
 class Hash32(bytes):
-    """32 bytes as 0x text."""
+    """Hash of 32 bytes, written in JSON as 0x text."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode a JSON value; ValueError if it is not of this type."""
+        """Decode a hash from 0x text.
+
+        Raises:
+            ValueError: the value is not 0x and 64 hexadecimal digits.
+        """
         data = Data.read(value)
         if len(data) != 32:
             raise _refuse("32 bytes", value)
@@ -103,7 +127,7 @@ class Hash32(bytes):
 
 
 class BlockRef:
-    """A reference to a block, by tag, height or hash.
+    """Reference to a block by tag, height or hash.
 
     Attributes:
         named: `latest`, `pending`, `safe`, `finalized`, `earliest`, a height, or a hash of 32 bytes.
@@ -118,7 +142,11 @@ class BlockRef:
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode a JSON value; ValueError if it is not of this type."""
+        """Decode a block reference from a tag, a height as 0x text, or an object of EIP-1898.
+
+        Raises:
+            ValueError: the value is none of them.
+        """
         if isinstance(value, dict):
             if "blockHash" in value:
                 return cls(bytes(Hash32.read(value["blockHash"])))
@@ -131,14 +159,21 @@ class BlockRef:
 
 
 class FilterValues(tuple[bytes, ...]):
-    """A topic or address to match, several alternatives, or null for any."""
+    """Topics or addresses that a log filter accepts; empty accepts any.
+
+    The JSON form is a single value, a list of alternatives, or null for any.
+    """
 
     __slots__ = ()
     READ: Any = Hash32
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode a JSON value; ValueError if it is not of this type."""
+        """Decode the accepted values from a single value, a list or null.
+
+        Raises:
+            ValueError: a value has a wrong form, or the list has more than DEVNET_FILTER_ITEMS_MAX values.
+        """
         if value is None:
             return cls()
         items = value if isinstance(value, list) else [value]
@@ -148,19 +183,19 @@ class FilterValues(tuple[bytes, ...]):
 
 
 class FilterAddresses(FilterValues):
-    """The addresses of a log filter."""
+    """Addresses of contracts whose logs a filter accepts; empty accepts any."""
 
     __slots__ = ()
     READ = Address
 
 
 def _hook(kind: Any, value: object) -> object:
-    """Decode a type that JSON lacks, by its `read`."""
+    """Decode a value to a type that msgspec does not know, by the type's method `read`."""
     return kind.read(value)
 
 
 class UnsignedTransaction(Struct, rename="camel"):
-    """An unsigned transaction; unknown members are ignored."""
+    """Unsigned transaction or call in a JSON-RPC request; unknown members are ignored."""
 
     sender: Address | None = field(default=None, name="from")
     to: Address | None = None
@@ -178,12 +213,12 @@ class UnsignedTransaction(Struct, rename="camel"):
             raise ValueError("expected data and input to be the same where both are given")
 
     def calldata(self) -> bytes:
-        """Return the calldata, from `data` or `input`."""
+        """Return the calldata from the member `input` or `data`; empty if the request has neither."""
         return bytes(self.input if self.input is not None else self.data or b"")
 
 
 class Filter(Struct, rename="camel"):
-    """A log filter: blocks, addresses and topics."""
+    """Log filter of a JSON-RPC request: a range of blocks or one block, contract addresses, and topics."""
 
     address: FilterAddresses | None = None
     topics: list[FilterValues | None] = []
@@ -198,27 +233,27 @@ class Filter(Struct, rename="camel"):
             raise ValueError("expected blockHash, or fromBlock and toBlock")
 
     def wanted(self) -> LogFilter:
-        """Return the chain port's filter, without the blocks."""
+        """Return the addresses and topics as a `LogFilter` of the chain port, without the range of blocks."""
         return LogFilter(tuple(self.address or ()), tuple(tuple(topic or ()) for topic in self.topics))
 
 
 class _Positional(Struct, array_like=True, forbid_unknown_fields=True):
-    """Positional parameters."""
+    """Base of the parameter structs, whose JSON form is an array of their members in order."""
 
 
 class Nothing(_Positional):
-    """No parameter."""
+    """Parameters of JSON-RPC methods that have no parameter, such as `eth_chainId`."""
 
 
 class OfAccount(_Positional):
-    """An account at a block."""
+    """Parameters of `eth_getBalance`, `eth_getCode` and `eth_getTransactionCount`: an account and a block."""
 
     address: Address
     block: BlockRef = BlockRef("latest")
 
 
 class OfSlot(_Positional):
-    """A word of storage at a block."""
+    """Parameters of `eth_getStorageAt`: a contract, a storage slot, and a block."""
 
     address: Address
     slot: StorageSlot
@@ -226,13 +261,16 @@ class OfSlot(_Positional):
 
 
 class BlockOverrides(Struct, forbid_unknown_fields=True):
-    """Block values that a call overrides: the time alone; geth's other overrides are refused."""
+    """Overrides of block values in `eth_call`: the time alone; geth's other overrides are refused."""
 
     time: RpcNumber | None = None
 
 
 class OfCall(_Positional):
-    """A message, executed on a block."""
+    """Parameters of `eth_call` and `eth_estimateGas`: a call, a block, and overrides of state and block.
+
+    State overrides are refused; `eth_estimateGas` uses the call alone.
+    """
 
     transaction: UnsignedTransaction
     block: BlockRef | None = None
@@ -245,59 +283,61 @@ class OfCall(_Positional):
 
 
 class OfBlock(_Positional):
-    """A block by height or tag, with whole transactions or their hashes."""
+    """Parameters of `eth_getBlockByNumber`: a height or tag, and whether to return whole transactions."""
 
     block: BlockRef
     full: bool = False
 
 
 class OfBlockHash(_Positional):
-    """A block by its hash."""
+    """Parameters of `eth_getBlockByHash`: a block's hash, and whether to return whole transactions."""
 
     hash: Hash32
     full: bool = False
 
 
 class OnlyBlock(_Positional):
-    """A block by height, tag or hash."""
+    """Parameter of JSON-RPC methods that take only a block by height, tag or hash, e.g.
+    `eth_getBlockReceipts`.
+    """
 
     block: BlockRef
 
 
 class OnlyHash(_Positional):
-    """The hash of a block or of a transaction."""
+    """Parameter of JSON-RPC methods that take only a hash of a block or transaction."""
 
     hash: Hash32
 
 
 class OfPlace(_Positional):
-    """A transaction by its index in a block."""
+    """Parameters of `eth_getTransactionByBlockNumberAndIndex`: a block, and a transaction's index in it."""
 
     block: BlockRef
     index: Quantity
 
 
 class OfHashPlace(_Positional):
-    """A transaction by its index in a block, by the block's hash."""
+    """Parameters of `eth_getTransactionByBlockHashAndIndex`: a block's hash, and a transaction's index."""
 
     hash: Hash32
     index: Quantity
 
 
 class OfRaw(_Positional):
-    """A signed transaction, or other bytes."""
+    """Parameter of `eth_sendRawTransaction`, a signed transaction, or of `web3_sha3`, bytes to hash."""
 
     raw: Data
 
 
 class OfMessage(_Positional):
-    """A transaction that this node signs."""
+    """Parameter of `eth_sendTransaction`: a transaction that this node signs."""
 
     transaction: UnsignedTransaction
 
 
 class OfAccountData(_Positional):
-    """An account of this node and the bytes to sign, in the order of `eth_sign`."""
+    """Parameters of `eth_sign`: an account of this node, and the bytes to sign."""
 
     address: Address
     data: Data
@@ -312,14 +352,14 @@ class OfDataAccount(_Positional):
 
 
 class OfTypedData(_Positional):
-    """An account of this node and the typed data to sign: an object, or its JSON as text."""
+    """Parameters of `eth_signTypedData_v4`: an account of this node, and typed data as object or text."""
 
     address: Address
     typed_data: dict[str, Any] | str
 
 
 class ChainWanted(Struct, rename="camel"):
-    """The parameter of wallet_switchEthereumChain.
+    """Object with the id of the chain to which `wallet_switchEthereumChain` should switch.
 
     Source: EIP-3326.
     """
@@ -328,19 +368,19 @@ class ChainWanted(Struct, rename="camel"):
 
 
 class OfChain(_Positional):
-    """The chain that a wallet should switch to."""
+    """Parameters of `wallet_switchEthereumChain`: an object that names the chain to switch to."""
 
     chain: ChainWanted
 
 
 class OfLogs(_Positional):
-    """A log filter."""
+    """Parameter of `eth_getLogs` and `eth_newFilter`: a log filter."""
 
     filter: Filter
 
 
 class OfFeeHistory(_Positional):
-    """Number of blocks, the newest block, and the reward percentiles."""
+    """Parameters of `eth_feeHistory`: number of blocks, newest block, and reward percentiles (0 to 100)."""
 
     blocks: RpcNumber
     newest: BlockRef
@@ -357,81 +397,93 @@ class OfFeeHistory(_Positional):
 
 
 class OfFilterId(_Positional):
-    """The id of a filter, a subscription or a snapshot."""
+    """Parameter of JSON-RPC methods that take only the id of a filter, a subscription or a snapshot."""
 
     id: Quantity
 
 
 class OfMine(_Positional):
-    """The number of blocks to mine, and the seconds between them."""
+    """Parameters of `anvil_mine`: the number of blocks to mine, and the seconds between their times."""
 
     blocks: RpcNumber = RpcNumber(1)
     interval: RpcNumber = RpcNumber(0)
 
 
 class MineOptions(Struct):
-    """The options object of `evm_mine`."""
+    """Options of `evm_mine`: number of blocks, and time of the first, Unix seconds.
+
+    Attributes:
+        timestamp: time of the first block; None for the time of the chain's clock.
+    """
 
     timestamp: RpcNumber | None = None
     blocks: RpcNumber = RpcNumber(1)
 
 
 class OfEvmMine(_Positional):
-    """The parameter of `evm_mine`: the block's time, an object of MineOptions, or nothing."""
+    """Parameter of `evm_mine`: the block's time, an object of MineOptions, or nothing."""
 
     options: Any = None
 
     def read(self) -> MineOptions:
-        """The parameters as options."""
+        """Convert the parameter of `evm_mine` to MineOptions; a plain number is the block's time.
+
+        Raises:
+            RpcFault: -32602: the parameter has another form.
+        """
         if self.options is None or isinstance(self.options, dict):
             return decoded(self.options or {}, MineOptions)
         return MineOptions(decoded([self.options], OfSeconds).seconds)
 
 
 class OfSeconds(_Positional):
-    """Seconds, or a Unix time in seconds."""
+    """Parameter of `evm_increaseTime`, a number of seconds, or `evm_setNextBlockTimestamp`, a Unix time."""
 
     seconds: RpcNumber
 
 
 class OfSwitch(_Positional):
-    """A switch, on or off."""
+    """Parameter of `evm_setAutomine`: whether each sent transaction is mined at once."""
 
     on: bool
 
 
 class OfBalance(_Positional):
-    """An account and its new balance in wei."""
+    """Parameters of `anvil_setBalance`: an account, and its new balance in wei."""
 
     address: Address
     wei: Quantity
 
 
 class OfWei(_Positional):
-    """An amount in wei."""
+    """Parameter of `anvil_setNextBlockBaseFeePerGas`: a base fee in wei per unit of gas."""
 
     wei: Quantity
 
 
 class OfReorg(_Positional):
-    """The depth of a re-organisation, and transactions with the index of their new block."""
+    """Parameters of `anvil_reorg`: the number of blocks to replace, and the new blocks' transactions.
+
+    Each transaction is a pair of the signed transaction and the index of its new block, from 0.
+    """
 
     depth: RpcNumber
     transactions: list[tuple[Data, RpcNumber]] = []
 
 
 class OfSubscription(_Positional):
-    """The kind of a subscription, and its log filter."""
+    """Parameters of `eth_subscribe`: the kind, `newHeads` or `logs`, and for logs a log filter."""
 
     kind: str
     filter: Filter | UnsetType | None = UNSET
 
 
 def decoded(parameters: object, kind: type[T]) -> T:
-    """Decode the parameters of a method.
+    """Decode the parameters of a JSON-RPC method to a struct.
 
     Args:
         parameters: decoded JSON.
+        kind: type of the struct.
 
     Raises:
         RpcFault: -32602; names the parameter.

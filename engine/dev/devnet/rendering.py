@@ -1,7 +1,8 @@
-"""JSON forms of the chain port's values, as nodes write them: camelCase, quantities, bytes as 0x text.
+"""JSON forms of blocks, transactions, receipts and logs, as Ethereum nodes write them.
 
-No tries or headers are built for devnet blocks: the roots of state, transactions and receipts are zeros, or
-the empty trie's for transactions and receipts of an empty block; the size is absent.
+Names are camelCase, numbers are quantities, and bytes are 0x text. No tries or headers are built for devnet
+blocks: the roots of state, transactions and receipts are zeros, or the empty trie's for transactions and
+receipts of an empty block; the size is absent.
 
 Source: the Ethereum execution API; EIP-1474; EIP-2718 (types), EIP-4895 (withdrawals), EIP-4844 (blob gas).
 """
@@ -26,7 +27,7 @@ _COINBASE = to_hex(ZERO_ADDRESS)
 
 
 def header_json(block: Block) -> Json:
-    """Render a block without its transactions."""
+    """Render the header of a block as a JSON object."""
     header = block.header
     return {
         "number": hex(header.number),
@@ -54,7 +55,7 @@ def header_json(block: Block) -> Json:
 
 
 def block_json(block: Block, *, full: bool) -> Json:
-    """Render a block with its transactions, or with their hashes."""
+    """Render a block as a JSON object, with whole transactions if `full`, else with their hashes."""
     transactions: list[object]
     if full:
         transactions = [transaction_json(one, block, at) for at, one in enumerate(block.transactions)]
@@ -65,7 +66,12 @@ def block_json(block: Block, *, full: bool) -> Json:
 
 
 def transaction_json(received: ReceivedTransaction, block: Block | None, tx_index: int = 0) -> Json:
-    """Render a transaction, in a block, or waiting if `block` is None."""
+    """Render a transaction as a JSON object.
+
+    Args:
+        block: block that contains the transaction; None for a waiting transaction.
+        tx_index: index of the transaction in the block.
+    """
     tx, kind = received.transaction, received.kind
     told: Json = {
         "hash": to_hex(received.tx_hash),
@@ -98,7 +104,7 @@ def transaction_json(received: ReceivedTransaction, block: Block | None, tx_inde
 
 
 def receipt_json(block: Block, tx_index: int) -> Json:
-    """Render the receipt of a block's transaction."""
+    """Render the receipt of the transaction at an index of a block as a JSON object."""
     receipt, received = block.receipts[tx_index], block.transactions[tx_index]
     return {
         "transactionHash": to_hex(receipt.tx_hash),
@@ -123,7 +129,11 @@ def _gas_until(receipts: Iterable[Receipt]) -> int:
 
 
 def log_json(log: Log, *, removed: bool = False) -> Json:
-    """Render a log; `removed` if its block is no longer on the chain."""
+    """Render a log as a JSON object.
+
+    Args:
+        removed: whether a re-organisation has removed the block of the log.
+    """
     return {
         "address": to_hex(log.address),
         "topics": [to_hex(topic) for topic in log.topics],
@@ -138,9 +148,10 @@ def log_json(log: Log, *, removed: bool = False) -> Json:
 
 
 def fee_history_json(blocks: list[Block], next_base_fee_wei: int, percentiles: list[float] | None) -> Json:
-    """Render the answer of eth_feeHistory for blocks, the oldest first.
+    """Render the answer of `eth_feeHistory` for blocks, the oldest first.
 
     Args:
+        next_base_fee_wei: base fee of the block after the newest, wei per unit of gas.
         percentiles: percentiles of each block's gas, ordered by tip, at which the tip is reported as reward;
             None or empty gives no rewards.
     """
@@ -155,7 +166,10 @@ def fee_history_json(blocks: list[Block], next_base_fee_wei: int, percentiles: l
 
 
 def tips_at(block: Block, percentiles: list[float]) -> list[int]:
-    """Return the tip in wei at each percentile of a block's gas, ordered by tip; zeros for an empty block."""
+    """Return the tip at each percentile of a block's gas, in wei per unit of gas; zeros for an empty block.
+
+    The gas is ordered by the tip that its transaction paid.
+    """
     paid = sorted(
         (receipt.gas_price_wei - block.header.base_fee_wei, receipt.gas_used) for receipt in block.receipts
     )

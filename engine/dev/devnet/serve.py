@@ -3,7 +3,7 @@
     31337    http://127.0.0.1:8545 and ws://127.0.0.1:8545
     31338    the next port
 
-If the embedded EVM is not installed, or on request, each chain is an anvil at the same address. SIGTERM and
+Each chain is an anvil at the same address if the embedded EVM is not installed, or on request. SIGTERM and
 SIGINT end the chains.
 """
 
@@ -36,16 +36,17 @@ EMBEDDED, ANVIL = "embedded", "anvil"
 
 
 class DevnetOptions(Struct, frozen=True, kw_only=True):
-    """The options of a devnet.
+    """Options of a devnet, as `cambist devnet` or the demo starts it.
 
     Attributes:
-        chains: chain id -> settings with its names.
-        port: of the first chain; later chains use the next ports; 0 lets the system choose each.
-        keys: of the funded accounts.
+        chains: chain id -> settings with the names of the chain and of the signing domains.
+        host: address on which the chains listen.
+        port: TCP port of the first chain; later chains use the next ports; 0 lets the system choose each.
+        keys: keys of the funded accounts.
         mnemonic: the keys' mnemonic, from which an anvil derives the same keys.
         block_time_s: seconds between blocks; 0 mines a block for each transaction.
-        anvil: use anvil even if the embedded EVM is installed.
-        state_dir: the folder for contracts.json.
+        anvil: whether to run anvil even if the embedded EVM is installed.
+        state_dir: folder in which contracts.json is written.
     """
 
     chains: Mapping[int, ChainSettings]
@@ -59,11 +60,12 @@ class DevnetOptions(Struct, frozen=True, kw_only=True):
 
 
 class RunningChain(Struct, frozen=True):
-    """A running chain with contracts and funded accounts.
+    """A running chain of a devnet, with contracts and funded accounts.
 
     Attributes:
         engine: EMBEDDED or ANVIL.
-        url: of JSON-RPC over HTTP; the WebSocket has the same host and port.
+        url: URL of JSON-RPC over HTTP; the WebSocket has the same host and port.
+        entry: addresses of the contracts and tokens.
     """
 
     chain_id: int
@@ -73,7 +75,7 @@ class RunningChain(Struct, frozen=True):
 
 
 class _Opened(Struct):
-    """A listening chain. `serve` answers clients until cancelled or ended by `drain`."""
+    """A listening chain of a devnet. `serve` answers clients until cancelled or ended by `drain`."""
 
     chain: DevChain
     engine: str
@@ -87,15 +89,17 @@ async def serve_devnet(
     environ: Mapping[str, str],
     started: Callable[[Sequence[RunningChain], Path], None],
 ) -> None:
-    """Run the chains until SIGTERM or SIGINT: the first signal drains, the second ends at once.
+    """Run the chains of a devnet until SIGTERM or SIGINT.
+
+    The first signal lets the chains answer their open requests; a second signal ends them at once.
 
     Args:
-        environ: its PATH is searched for anvil.
+        environ: environment variables, whose PATH is searched for anvil.
         started: called once all chains are ready, with the chains and the path of contracts.json.
 
     Raises:
-        ConfigError: an address cannot be listened on, neither the embedded EVM nor anvil is installed, or
-            the file cannot be written.
+        ConfigError: an address cannot be listened on, neither the embedded EVM nor anvil is installed, or the
+            file cannot be written.
     """
     async with AsyncExitStack() as owned:
         opened: list[_Opened] = []
@@ -123,10 +127,10 @@ async def serve_devnet(
 async def running_chain(
     wanted: DevnetOptions, environ: Mapping[str, str], chain_id: int
 ) -> AsyncIterator[tuple[DevChain, RunningChain]]:
-    """Context manager: run a single chain of the options, with contracts and funded accounts.
+    """Context manager: run one of the devnet's chains, with contracts and funded accounts.
 
     Raises:
-        ConfigError: as `serve_devnet`.
+        ConfigError: the address cannot be listened on, or neither the embedded EVM nor anvil is installed.
     """
     async with AsyncExitStack() as owned:
         opened = await _open(owned, wanted, environ, chain_id, wanted.port)
@@ -200,7 +204,7 @@ async def _mine_regularly(chain: DevChain, block_time_s: float) -> None:
 async def _drain_on_signal(
     signals: AsyncIterator[int], opened: Sequence[_Opened], everything: trio.CancelScope
 ) -> None:
-    """Drain all chains on the first signal, and cancel them on the second."""
+    """Let all chains answer their open requests on the first signal, and cancel all tasks on the second."""
     async for _ in signals:
         for one in opened:
             one.drain()

@@ -1,4 +1,4 @@
-"""Signing methods of a wallet, by which a devnet node signs for its own accounts.
+"""JSON-RPC methods of a wallet, by which a devnet node signs for its own accounts.
 
 Client libraries use a development node like a wallet. The private keys of the default accounts are public
 knowledge, so that the node signs without confirmation.
@@ -31,11 +31,12 @@ _decode = decoder(object, bytes_max=limits.TYPED_DATA_BYTES_MAX)
 
 
 class WalletMethods:
-    """The wallet methods of a node.
+    """JSON-RPC methods of a wallet, by which a devnet node signs texts and typed data for its accounts.
 
     Args:
-        keys: of the accounts that this node signs for.
-        is_public: the keys are publicly known, so that texts may be signed too.
+        keys: private keys of the accounts for which the node signs.
+        is_public: whether the keys are publicly known; otherwise the node refuses to sign texts and typed
+            data.
     """
 
     def __init__(self, chain_id: int, keys: Sequence[SigningKey], *, is_public: bool) -> None:
@@ -44,7 +45,7 @@ class WalletMethods:
         self._keys = {key.address: key for key in keys}
 
     def methods(self) -> Methods:
-        """Return the methods, by JSON-RPC name."""
+        """Return the JSON-RPC methods of a wallet, by name, e.g. `personal_sign`."""
         return {
             "eth_requestAccounts": Method(given.Nothing, self.accounts),
             "eth_sign": Method(given.OfAccountData, self.sign_text),
@@ -54,16 +55,16 @@ class WalletMethods:
         }
 
     async def accounts(self, _: given.Nothing) -> list[str]:
-        """Return the accounts that this node signs for."""
+        """Answer `eth_requestAccounts`: the addresses of the accounts for which this node signs."""
         return [to_hex(address) for address in self._keys]
 
     async def sign_text(self, asked: given.OfAccountData | given.OfDataAccount) -> str:
-        """Return the 65-byte signature over a text with the EIP-191 prefix."""
+        """Answer `eth_sign` and `personal_sign`: the 65-byte signature over a text with EIP-191 prefix."""
         text = bytes(asked.data)
         return self._signed(asked.address, keccak256(b"%b%d%b" % (_PREFIX, len(text), text)))
 
     async def sign_typed_data(self, asked: given.OfTypedData) -> str:
-        """Return the 65-byte signature over EIP-712 typed data."""
+        """Answer `eth_signTypedData_v4`: the 65-byte signature over EIP-712 typed data."""
         document: object = asked.typed_data
         try:
             if isinstance(document, str):
@@ -74,7 +75,7 @@ class WalletMethods:
         return self._signed(asked.address, digest32)
 
     async def switch(self, asked: given.OfChain) -> None:
-        """Accept this node's chain; refuse another with 4902."""
+        """Answer `wallet_switchEthereumChain`: accept this node's chain id; refuse others with error 4902."""
         if asked.chain.chain_id != self._chain_id:
             wanted = hex(asked.chain.chain_id)
             raise RpcFault(UNKNOWN_CHAIN, f"unrecognized chain ID {wanted}: this is {hex(self._chain_id)}")

@@ -1,4 +1,6 @@
-"""The embedded chain: implements the chain port of `engine/chain` in this process, on pyrevm.
+"""Embedded chain: an Ethereum development chain in this process, whose contracts run on the library pyrevm.
+
+The package implements `DevChain`, the interface of development chains in `engine/chain/port.py`.
 
 In: transactions, calls, time. Out: blocks, receipts, logs, re-organisations.
 Read: `embedded`, `ledger`, `evm`, `journal`, `blocks`, `waiting`.

@@ -1,7 +1,7 @@
 """Blocks of the embedded chain: hashes, base fees, and a transaction's gas before execution.
 
-The hash of a block is the keccak of a private RLP list, not of an Ethereum header: it identifies the block
-and its ancestors, but proves no state.
+The hash of a block is the keccak of a private RLP list, not of an Ethereum header: the hash identifies the
+block and its ancestors, but proves no state.
 
 Source: EIP-1559 (base fee), EIP-2028, EIP-2930 and EIP-3860 (gas of a transaction's data), Yellow Paper 6.2.
 """
@@ -28,13 +28,13 @@ _GAS_LISTED_ADDRESS, _GAS_LISTED_SLOT = 2_400, 1_900
 
 
 class Block(Struct, frozen=True):
-    """A block with its transactions, receipts and logs.
+    """Block of the embedded chain: header, transactions, receipts and logs.
 
     Attributes:
-        prev_randao: the value of PREVRANDAO in the block, 32 bytes.
-        gas_used: by all its transactions.
+        prev_randao: value of the opcode PREVRANDAO in the block, 32 bytes.
+        gas_used: gas of all transactions of the block.
         transactions: in the order of execution; `receipts` is parallel to it.
-        logs: of all receipts, in order.
+        logs: logs of all receipts, in order.
     """
 
     header: Header
@@ -46,12 +46,12 @@ class Block(Struct, frozen=True):
 
 
 def at_time(block: Block, time_s: int) -> Block:
-    """Return a copy of the block with another time, Unix seconds."""
+    """Return a copy of a block whose header has another time, Unix seconds."""
     return replace(block, header=replace(block.header, time_s=time_s))
 
 
 def base_fee_after(parent: Block) -> int:
-    """Compute the base fee of the next block, in wei per unit of gas."""
+    """Compute the base fee of the block after `parent`, in wei per unit of gas, by EIP-1559."""
     fee_wei, target = parent.header.base_fee_wei, limits.EMBEDDED_BLOCK_GAS // _ELASTICITY
     change_wei = fee_wei * abs(parent.gas_used - target) // target // _BASE_FEE_STEPS
     if parent.gas_used > target:
@@ -67,17 +67,22 @@ def block_hash(
     transactions: Sequence[bytes],
     timeline: int,
 ) -> bytes:
-    """Compute the 32-byte hash of a block.
+    """Compute the 32-byte hash that identifies a block of the embedded chain.
 
     Args:
-        transactions: their hashes, in order.
-        timeline: incremented by each re-organisation, so that otherwise equal blocks get different hashes.
+        transactions: hashes of the block's transactions, in order.
+        timeline: number of roll-backs of the chain so far, so that otherwise equal blocks get different
+            hashes.
     """
     return keccak256(rlp.encode([parent_hash, number, time_s, base_fee_wei, list(transactions), timeline]))
 
 
 def prev_randao(parent_hash: bytes, timeline: int) -> bytes:
-    """Compute PREVRANDAO of the next block: predictable, but different in each block."""
+    """Compute the PREVRANDAO value of the next block, 32 bytes: predictable, but different in each block.
+
+    Args:
+        timeline: number of roll-backs of the chain so far.
+    """
     return keccak256(parent_hash + timeline.to_bytes(8, "big"))
 
 
@@ -93,5 +98,5 @@ def intrinsic_gas(tx: Transaction) -> int:
 
 
 def gas_price(tx: Transaction, base_fee_wei: int) -> int:
-    """Compute the price that a transaction pays at this base fee, in wei per unit of gas."""
+    """Compute the price that a transaction pays at a base fee, both in wei per unit of gas."""
     return min(tx.fee_max_wei, base_fee_wei + tx.tip_wei)

@@ -1,8 +1,8 @@
-"""The embedded chain: the functions of a devnet node, in this process.
+"""Embedded chain: blocks, transactions, calls and development commands of an Ethereum node, in this process.
 
-Every method locks the chain while it runs, so that no task sees half a block; a block of many transactions
-and a search for gas let other tasks run between their steps. Cancellation does not interrupt a block that has
-begun.
+Every method except `wait_head` locks the chain while it runs, so that no task reads an unfinished block.
+Tasks that do not use the chain can run between the steps of a block and of a gas estimate. Cancellation does
+not interrupt a block that has begun.
 
     automine on     each transaction sent is mined at once, together with all other executable ones
     automine off    transactions wait for `mine`
@@ -11,7 +11,7 @@ The caller passes the wall clock in. A block's time is the clock's, but never be
 in the same second have the same time.
 
 A transaction with a gap before its nonce waits, as on a node; a fee below the next block's base fee is
-refused, as on anvil. A call at the latest block sees that block's number and time.
+refused, as on anvil. A call at the latest block reads that block's number and time.
 
 Source: ARCHITECTURE.md, "Embedded chain", "Chain port".
 """
@@ -42,7 +42,7 @@ from .ledger import BlockLedger, check_funds, check_nonce
 from .waiting import Waiting
 
 TIP_WEI = 10**9
-"""The suggested tip, as on anvil; any tip is accepted."""
+"""Tip that the chain suggests, wei per unit of gas, as on anvil; transactions with any tip are accepted."""
 
 _GAS_LOW = 20_999  # too little for any transaction
 _GAS_LEFT_AT_WRITE = 2_300  # EIP-2200
@@ -60,16 +60,16 @@ class _Snapshot(Struct, frozen=True):
 
 
 class EmbeddedChain:
-    """Implementation of the `DevChain` port on the EVM in this process.
+    """Development chain on an EVM in this process; implements the interface `DevChain`.
 
     Args:
-        chain_id: its EIP-155 id.
-        now_s: returns the wall clock, Unix seconds.
-        funded: address -> initial balance in wei.
-        errors: the contracts' custom errors, so that revert reasons have their names.
+        chain_id: EIP-155 id of the chain.
+        now_s: function that returns the wall clock, Unix seconds.
+        funded: address of 20 bytes -> initial balance in wei.
+        errors: custom errors of the contracts, by which revert reasons are decoded to names.
 
     Raises:
-        ChainError: pyrevm is not installed, or is not the version that `evm` is made for.
+        ChainError: pyrevm is not installed, or is another version than `Evm` supports.
     """
 
     def __init__(
@@ -95,20 +95,20 @@ class EmbeddedChain:
 
     @property
     def chain_id(self) -> int:
-        """EIP-155 chain id; see `Chain.chain_id`."""
+        """EIP-155 id of the chain; see `Chain.chain_id`."""
         return self._chain_id
 
     # --- Reads ------------------------------------------------------------------------------------
 
     async def call(self, call: EthCall, at: At = None) -> bytes:
-        """Execute a call and return its output; see `Chain.call`."""
+        """Execute a call on the state after a block, and return its output; see `Chain.call`."""
         async with self._state(at) as block:
             return self._returned(self._called(call, block))
 
     async def call_many(
         self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
-        """Execute several calls at one block; see `Chain.call_many`."""
+        """Execute calls on the state after one block; return each output or revert; see `Chain.call_many`."""
         answers: list[bytes | Exception] = []
         async with self._state(at) as found:
             block = found if time_s is None else blocks.at_time(found, time_s)
@@ -144,44 +144,44 @@ class EmbeddedChain:
             return high
 
     async def nonce(self, address: bytes, at: At = None) -> int:
-        """Return an account's nonce at a block; see `Chain.nonce`."""
+        """Return an account's nonce in the state after a block; see `Chain.nonce`."""
         return (await self._account(address, at)).nonce
 
     async def pending_nonce(self, address: bytes) -> int:
-        """Return the nonce of an account's next transaction, after those that wait without a gap."""
+        """Return the nonce for an account's next transaction: the first that no waiting transaction uses."""
         async with self._lock:
             return self._waiting.nonce_after(address, self._nonce_of(address))
 
     async def balance(self, address: bytes, at: At = None) -> int:
-        """Return an account's balance in wei; see `Chain.balance`."""
+        """Return an account's balance in wei, in the state after a block; see `Chain.balance`."""
         return (await self._account(address, at)).balance_wei
 
     async def code(self, address: bytes, at: At = None) -> bytes:
-        """Return an account's code; see `Chain.code`."""
+        """Return the code of the contract at an address, in the state after a block; see `Chain.code`."""
         return self._ledger.evm.code_of((await self._account(address, at)).code_hash)
 
     async def slot(self, address: bytes, slot: int, at: At = None) -> int:
-        """Return a contract's storage word."""
+        """Return the value of a contract's storage slot, in the state after a block."""
         async with self._state(at):
             return self._ledger.evm.slot(address, slot)
 
     async def fees(self) -> GasFees:
-        """Return the base fee and the suggested tip; see `Chain.fees`."""
+        """Return the next block's base fee and the suggested tip, wei per unit of gas; see `Chain.fees`."""
         async with self._lock:
             return GasFees(self._next_base_fee_wei(), TIP_WEI)
 
     async def block(self, at: At = None) -> Header | None:
-        """The header of a block, or None; see `Chain.block`."""
+        """Header of a block; None if the chain has no such block; see `Chain.block`."""
         found = await self.full_block(at)
         return None if found is None else found.header
 
     async def upcoming(self) -> Upcoming:
-        """Return the latest header, and the next block's time if mined now; see `Chain.upcoming`."""
+        """Return the latest header, and the time of the next block if mined now; see `Chain.upcoming`."""
         async with self._lock:
             return Upcoming(self._ledger.head.header, self._next_time_s())
 
     async def pending(self) -> Block:
-        """Return the next block as of now, without waiting transactions and with a hash of zeros."""
+        """Return the next block as a preview: number, time and base fee, a hash of zeros, no transactions."""
         async with self._lock:
             head = self._ledger.head.header
             header = Header(
@@ -200,7 +200,10 @@ class EmbeddedChain:
             return self._ledger.block(at)
 
     async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
-        """Return the matching logs in a range of blocks; see `Chain.logs`, with ranges of any width."""
+        """Return the logs that match a filter in the blocks from height `first` to `last`; see `Chain.logs`.
+
+        The range of blocks may have any width.
+        """
         found: list[Log] = []
         async with self._lock:
             for looked_at, log in enumerate(self._ledger.logs(first, last), 1):
@@ -211,12 +214,12 @@ class EmbeddedChain:
         return found
 
     async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:
-        """Return the matching logs of one block; see `Chain.logs_of`."""
+        """Return the logs of one block that match a filter; see `Chain.logs_of`."""
         async with self._lock:
             return [log for log in self._ledger.find(block_hash).logs if wanted.matches(log)]
 
     async def wait_head(self, known: bytes) -> None:
-        """Wait until the latest block is another than `known`; see `Chain.wait_head`."""
+        """Wait until the hash of the latest block differs from `known`; see `Chain.wait_head`."""
         await trio.lowlevel.checkpoint()
         while self._ledger.head.header.hash == known:
             await self._moved.wait()
@@ -224,7 +227,7 @@ class EmbeddedChain:
     # --- Transactions -----------------------------------------------------------------------------
 
     async def send_raw(self, raw: bytes) -> bytes:
-        """Send a signed transaction; return its hash; see `Chain.send_raw`."""
+        """Accept a signed transaction, mine it with automine on, return its hash; see `Chain.send_raw`."""
         received = _decoded(raw)
         async with self._lock:
             if self._waiting.get(received.tx_hash) or self._ledger.receipt(received.tx_hash):
@@ -238,16 +241,16 @@ class EmbeddedChain:
         return received.tx_hash
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """The receipt of a mined transaction, or None; see `Chain.receipt`."""
+        """Receipt of a mined transaction; None if the transaction is not mined; see `Chain.receipt`."""
         async with self._lock:
             return self._ledger.receipt(tx_hash)
 
     async def knows(self, tx_hash: bytes) -> bool:
-        """Whether the transaction is waiting or mined; see `Chain.knows`."""
+        """Whether the transaction with this hash is waiting or mined; see `Chain.knows`."""
         return await self.transaction(tx_hash) is not None
 
     async def transaction(self, tx_hash: bytes) -> ReceivedTransaction | None:
-        """A waiting or mined transaction, or None."""
+        """Waiting or mined transaction with this hash; None if the chain has no such transaction."""
         async with self._lock:
             receipt = self._ledger.receipt(tx_hash)
             if receipt is None:
@@ -255,14 +258,14 @@ class EmbeddedChain:
             return self._ledger.find(receipt.block_hash).transactions[receipt.tx_index]
 
     async def drop(self, tx_hash: bytes) -> None:
-        """Remove a waiting transaction; see `DevChain.drop`."""
+        """Remove a waiting transaction from the pool; see `DevChain.drop`."""
         async with self._lock:
             self._waiting.remove(tx_hash)
 
     # --- The chain itself -------------------------------------------------------------------------
 
     async def mine(self, blocks: int = 1) -> None:
-        """Mine blocks; the first includes the waiting transactions; see `DevChain.mine`."""
+        """Mine a number of blocks; the first includes the waiting transactions; see `DevChain.mine`."""
         if blocks > limits.EMBEDDED_MINE_BLOCKS_MAX:
             raise ChainError(f"{blocks} blocks at once; at most {limits.EMBEDDED_MINE_BLOCKS_MAX}")
         async with self._lock:
@@ -271,12 +274,12 @@ class EmbeddedChain:
                 await trio.lowlevel.checkpoint()
 
     async def set_automine(self, *, on: bool) -> None:
-        """Switch whether each transaction is mined at once; see `DevChain.set_automine`."""
+        """Set whether each sent transaction is mined at once; see `DevChain.set_automine`."""
         async with self._lock:
             self._automine = on
 
     async def set_time(self, time_s: int) -> None:
-        """Set the next block's time; see `DevChain.set_time`."""
+        """Set the time of the next block, Unix seconds; see `DevChain.set_time`."""
         async with self._lock:
             if time_s < self._ledger.head.header.time_s:
                 raise ChainError(
@@ -285,7 +288,7 @@ class EmbeddedChain:
             self._time_s = time_s
 
     async def pass_time(self, seconds: int) -> int:
-        """Move the times of later blocks forward; returns their total lead over the clock, in seconds."""
+        """Add seconds to the times of all later blocks; return their lead over the wall clock, in seconds."""
         async with self._lock:
             self._clock_ahead_s += seconds
             if self._time_s is not None:
@@ -299,12 +302,12 @@ class EmbeddedChain:
             self._ledger.change(address, Account(held.nonce, wei, held.code_hash))
 
     async def set_base_fee(self, wei: int) -> None:
-        """Set the next block's base fee; see `DevChain.set_base_fee`."""
+        """Set the base fee of the next block, wei per unit of gas; see `DevChain.set_base_fee`."""
         async with self._lock:
             self._base_fee_wei = wei
 
     async def snapshot(self) -> int:
-        """Save the chain's state; return the snapshot's number; see `DevChain.snapshot`."""
+        """Save the chain's state, and return the number of the snapshot; see `DevChain.snapshot`."""
         async with self._lock:
             if len(self._snapshots) >= limits.EMBEDDED_SNAPSHOTS_MAX:
                 raise ChainError(f"more than {limits.EMBEDDED_SNAPSHOTS_MAX} snapshots")
@@ -320,10 +323,11 @@ class EmbeddedChain:
             return self._snapshots_made
 
     async def restore(self, snapshot: int) -> None:
-        """Restore a snapshot, which uses it up; see `DevChain.restore`. Later snapshots are used up too.
+        """Return the chain to a saved state; delete this snapshot and all later ones; see `DevChain.restore`.
 
         Raises:
-            ChainError: the snapshot is unknown or used up, or its block is gone or too old.
+            ChainError: no snapshot has this number, or its block is no longer on the chain or too old to
+                return to.
         """
         async with self._lock:
             kept = self._snapshots.get(snapshot)
@@ -340,9 +344,10 @@ class EmbeddedChain:
             self._wake_waiters()
 
     async def reorganise(self, depth: int, again: Sequence[tuple[bytes, int]] = ()) -> None:
-        """Replace the last blocks by others; see `DevChain.reorganise`.
+        """Replace the last `depth` blocks by as many others; see `DevChain.reorganise`.
 
-        The new blocks have the old blocks' times; changes by `set_balance` are undone too.
+        The new blocks have the old blocks' times; changes that `set_balance` made in the old blocks are
+        undone too.
 
         Raises:
             TransactionRefused: a block of `again` cannot hold its transaction; the chain is unchanged.
@@ -384,7 +389,10 @@ class EmbeddedChain:
             raise
 
     async def _mine_block(self) -> dict[bytes, TransactionRefused]:
-        """Mine a block of all executable transactions; returns the refused ones, which are removed."""
+        """Mine a block of all executable transactions; return the refused transactions: hash -> error.
+
+        Mined and refused transactions leave the pool.
+        """
         refused: dict[bytes, TransactionRefused] = {}
         ledger, base_fee_wei = self._ledger, self._next_base_fee_wei()
         draft = ledger.begin(self._next_time_s(), base_fee_wei)
@@ -434,7 +442,10 @@ class EmbeddedChain:
         return self._ledger.evm.account(address).nonce
 
     def _check_form(self, received: ReceivedTransaction) -> None:
-        """Raise TransactionRefused if no block can ever hold the transaction."""
+        """Raise TransactionRefused if no block can ever include the transaction.
+
+        Checked are chain id, fees, size of created code, and gas limit.
+        """
         tx = received.transaction
         if tx.chain_id != self._chain_id:
             raise TransactionRefused(RefusalKind.INVALID, f"for chain {tx.chain_id}, not {self._chain_id}")
@@ -449,7 +460,10 @@ class EmbeddedChain:
             )
 
     def _check(self, received: ReceivedTransaction) -> None:
-        """Raise TransactionRefused if a node would not accept the transaction into its pool."""
+        """Raise TransactionRefused if a node would not accept the transaction into its pool.
+
+        Checked are form, nonce, maximum fee, sender and funds.
+        """
         self._check_form(received)
         sender = self._ledger.evm.account(received.sender)
         check_nonce(received.transaction.nonce, sender.nonce)

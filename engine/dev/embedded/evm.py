@@ -1,18 +1,18 @@
-"""The in-process EVM: executes messages on its own state. No other file uses pyrevm.
+"""EVM in this process: executes transactions and calls on its own state. No other file uses pyrevm.
 
 pyrevm (revm 8, with Cancun's rules, its newest) keeps a single journal for its lifetime, in which every slot
 once read stays warm and no transaction is finalized. To keep the journal cold, each transaction
 
     takes a checkpoint, executes, reads the journal's debug text, REVERTS, and writes the differences
 
-into the database below, where the next transaction finds them as on a chain. `commit()` is never called: it
+into pyrevm's database, where the next transaction finds them as on a chain. `commit()` is never called: it
 halts every later call. `Evm` mirrors the state, so that reads need no pyrevm and each write returns the write
 that undoes it.
 
 The debug text is not a stable interface: `journal` accepts a single form of it, and `Evm` tests itself on a
 known program before use.
 
-pyrevm handles fees, the sender's nonce and the tip only in part, so this file does.
+pyrevm handles fees, the sender's nonce and the tip only in part; `Evm` handles them in full.
 
 Limits of the library, and the workarounds:
     BASEFEE     reads 0. The executed code reads PREVRANDAO in its place, and on a chain with such a contract
@@ -46,18 +46,18 @@ IS_INSTALLED = importlib.util.find_spec("pyrevm") is not None
 pyrevm: Any = importlib.import_module("pyrevm") if IS_INSTALLED else None
 
 COINBASE = ZERO_ADDRESS
-"""The address that receives the tips, as on anvil."""
+"""Address that receives the tips of all transactions: zero, as on anvil."""
 
 
 _PREV_RANDAO, _BASE_FEE, _JUMPDEST, _PUSH1, _PUSH32, _INVALID = 0x44, 0x48, 0x5B, 0x60, 0x7F, 0xFE
 _ENDS = frozenset({0x00, 0x56, 0xF3, 0xFD, 0xFF})  # STOP, JUMP, RETURN, REVERT, SELFDESTRUCT
 
 JournalWrite = tuple[bytes, int | None, int | Account]
-"""(address, storage slot, its value), or (address, None, the account)."""
+"""A write to the EVM's state: (address, storage slot, new value), or (address, None, new account)."""
 
 
 class BlockRules(Struct, frozen=True, gc=False):
-    """The block's values that a message executed in it can read."""
+    """Values of a block that contracts executed in it can read: number, Unix time, base fee, PREVRANDAO."""
 
     number: int
     time_s: int
@@ -66,12 +66,13 @@ class BlockRules(Struct, frozen=True, gc=False):
 
 
 class EvmMessage(Struct, frozen=True, gc=False):
-    """A message to execute: a transaction without its signature, or a call.
+    """Input of one execution in the EVM: a transaction without its signature, or a call.
 
     Attributes:
-        to: 20 bytes, or empty to create a contract from `data`.
-        gas_price_wei: total price of a unit of gas; 0 for a call.
-        access_list: (address, slots) that are warm from the start.
+        to: address of the called contract, 20 bytes; empty to create a contract from `data`.
+        gas: gas limit.
+        gas_price_wei: price of a unit of gas, base fee and tip together; 0 for a call.
+        access_list: (address, storage slots) pairs whose first access is as cheap as a later one (EIP-2930).
     """
 
     sender: bytes
@@ -84,15 +85,15 @@ class EvmMessage(Struct, frozen=True, gc=False):
 
 
 class ExecutionResult(Struct, frozen=True, gc=False):
-    """The result of executing a message.
+    """Result of the execution of a transaction or a call in the EVM.
 
     Attributes:
-        output: return or revert data.
-        halt: revm's reason for an exceptional halt; empty otherwise.
-        gas_used: after the refund.
-        gas_spent: before the refund.
+        output: data that the contract returned, or reverted with.
+        halt: revm's name for an exceptional halt, e.g. for lack of gas; empty for success or a revert.
+        gas_used: gas after the refund.
+        gas_spent: gas before the refund.
         contract: address of the created contract, or None.
-        logs: (address, topics, data) in order.
+        logs: (address, topics, data) of each log, in order.
     """
 
     succeeded: bool
@@ -110,10 +111,10 @@ _FAILURE = re.compile(
 
 
 class Evm:
-    """An EVM with its state.
+    """EVM of the library pyrevm, with a state of accounts, code and storage.
 
     Args:
-        chain_id: the value of CHAINID.
+        chain_id: value that the opcode CHAINID returns.
 
     Raises:
         ChainError: pyrevm is not installed, or its results for a known program are not the expected ones.
@@ -134,25 +135,25 @@ class Evm:
         _prove_creation(self)
 
     def account(self, address: bytes) -> Account:
-        """Return the account; EMPTY if it does not exist."""
+        """Return the nonce, balance and code hash at an address; EMPTY if no account exists there."""
         return self._accounts.get(address, EMPTY)
 
     def code_of(self, code_hash: bytes) -> bytes:
-        """Return the code with this hash, which an account of this state has or had."""
+        """Return the contract code with this hash, which an account of this state has or had."""
         return self._codes[code_hash]
 
     def slot(self, address: bytes, slot: int) -> int:
-        """Return a contract's storage word."""
+        """Return the value of a contract's storage slot, 0 if the slot is not set."""
         return self._storage.get(address, {}).get(slot, 0)
 
     def learn_code(self, code: bytes) -> bytes:
-        """Store code, so that accounts with it may be written; returns its hash."""
+        """Store contract code, so that `apply` can write accounts with its hash; return the 32-byte hash."""
         code_hash = keccak256(code)
         self._codes.setdefault(code_hash, code)
         return code_hash
 
     def apply(self, writes: Sequence[JournalWrite]) -> list[JournalWrite]:
-        """Write to the state; return the writes that undo it, in the order to apply them."""
+        """Write accounts and storage slots to the state; return the writes that undo this, in order."""
         before: list[JournalWrite] = []
         for write in writes:
             address, slot, value = write
@@ -167,7 +168,7 @@ class Evm:
 
     @contextmanager
     def applied(self, writes: Sequence[JournalWrite]) -> Iterator[None]:
-        """Context manager: apply writes, and undo them at the end."""
+        """Context manager: apply writes to the state, and undo them at the end."""
         undo = self.apply(writes)
         try:
             yield
@@ -175,7 +176,7 @@ class Evm:
             self.apply(undo)
 
     def call(self, rules: BlockRules, message: EvmMessage) -> ExecutionResult:
-        """Execute without changing the state. A sender may have code, as on nodes.
+        """Execute a call without changing the state; the sender may be a contract, as on nodes.
 
         Raises:
             TransactionRefused: the gas does not cover the call data, or the sender lacks the value.
@@ -195,8 +196,9 @@ class Evm:
         The fee is `gas_price_wei` per unit of gas used: the base fee is burnt, the coinbase gets the rest.
 
         Raises:
-            TransactionRefused: no block may hold it; the state is unchanged.
-            ChainError: the library behaved in an unknown way; the state is unchanged.
+            TransactionRefused: the sender lacks funds, or the EVM rejects the transaction; the state is
+                unchanged.
+            ChainError: pyrevm returned an inconsistent or unknown result; the state is unchanged.
         """
         sender = self.account(message.sender)
         cost_wei = message.gas * message.gas_price_wei
@@ -234,7 +236,7 @@ class Evm:
         return outcome, self.apply(accounts + slots)
 
     def _execute(self, rules: BlockRules, message: EvmMessage) -> ExecutionResult:
-        """Execute within a checkpoint of the caller, which the caller reverts."""
+        """Execute a message; the caller takes a checkpoint of pyrevm before, and reverts to it afterwards."""
         vm = self._vm
         if rules != self._rules:
             randao = rules.base_fee_wei.to_bytes(32, "big") if self._reads_base_fee else rules.prev_randao
@@ -318,7 +320,7 @@ class Evm:
         )
 
     def _differences(self, text: str, sender: bytes) -> list[JournalWrite]:
-        """Compute the writes of a successful transaction from its journal."""
+        """Compute the state writes of a successful transaction from the debug text of the EVM's journal."""
         writes: list[JournalWrite] = []
         for address, now in read_journal(text, self._code_texts).items():
             if not now.touched:
@@ -363,7 +365,7 @@ class Evm:
                 del self._storage[address]
 
     def _disguise(self, address: bytes, account: Account) -> None:
-        """Load a contract into the journal with an empty code hash, so that it may send (EIP-3607)."""
+        """Load a contract into the journal under the empty code hash, so that EIP-3607 lets it send."""
         self._vm.basic(_text(address))
         info = pyrevm.AccountInfo(
             balance=account.balance_wei,
@@ -393,7 +395,7 @@ class Evm:
 
 @lru_cache(maxsize=256)  # senders with code are few
 def executed(code: bytes) -> bytes:
-    """Return code as given to the library: each reachable BASEFEE is replaced by PREVRANDAO.
+    """Return contract code in the form that pyrevm executes: PREVRANDAO replaces each reachable BASEFEE.
 
     Reachable means before the first INVALID, and by a jump or by falling through: compilers place data, and
     the code of contracts to create, after unreachable points.
@@ -467,7 +469,7 @@ _PROOF_CREATION_GAS = 53_114 + 22_112 + 6_400  # intrinsic gas, execution, code 
 
 
 def _prove(vm: Evm) -> None:
-    """Run a known program, compare gas, log and each difference with the expected values, and undo it.
+    """Execute a known transaction, compare gas, logs and state changes with expected values, and undo it.
 
     Raises:
         ChainError: a value differs.
@@ -520,7 +522,7 @@ def _prove(vm: Evm) -> None:
 
 
 def _prove_creation(vm: Evm) -> None:
-    """Test as `_prove` does, with a transaction that creates a contract, whose fee the library charges.
+    """Execute a known contract creation, compare gas, fee and state with expected values, and undo it.
 
     Raises:
         ChainError: a value differs.

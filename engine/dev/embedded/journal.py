@@ -1,8 +1,8 @@
-"""A parser of the EVM's journal, from its debug text.
+"""Parser of the EVM's journal, pyrevm's record of the accounts that a transaction has loaded or changed.
 
-The debug text is not a stable interface. The parser therefore matches the accounts one after the other
-without a gap, in the only known form; a difference of a single character raises ChainError. Known code is
-compared as a whole text, which is many times faster than parsing it.
+The library shows the journal as debug text, which is not a stable interface. The parser therefore matches the
+accounts one after the other without a gap, in the only known form; a difference of a single character raises
+ChainError. Known code is compared as a whole text, which is many times faster than parsing it.
 
     JournaledState { state: {0x..: Account { info: .., storage: {..}, status: .. }, ..}, transient_storage: ..
 
@@ -19,7 +19,7 @@ from ....crypto.keccak import KECCAK_EMPTY
 
 
 class Account(Struct, frozen=True, gc=False):
-    """An account's state without its storage."""
+    """Nonce, balance in wei and code hash of an account, i.e. its state without the storage."""
 
     nonce: int = 0
     balance_wei: int = 0
@@ -30,11 +30,14 @@ EMPTY = Account()
 
 
 class Loaded(Struct, frozen=True, gc=False):
-    """An account of the journal.
+    """Account as the EVM's journal records it after the execution of a transaction.
 
     Attributes:
-        code: None if the code is known already, or absent from the journal.
-        slots: slot -> (value before, value now), for each storage slot read or written.
+        account: nonce, balance and code hash after the execution.
+        code: contract code; None if the caller of the parser knows the code, or the journal has none.
+        slots: slot -> (value before, value after), for each storage slot read or written.
+        touched: whether the EVM has marked the account as possibly changed.
+        destroyed: whether the opcode SELFDESTRUCT has removed the account.
     """
 
     account: Account
@@ -63,15 +66,15 @@ _FLAGS = frozenset({"0x0", "Created", "SelfDestructed", "Touched"})
 
 
 def code_text(code: bytes) -> str:
-    """Return the journal's text for code that the database has."""
+    """Return the journal's debug text for contract code that is stored in pyrevm's database."""
     return f"Some(Bytecode {{ bytecode: 0x{code.hex()}, state: Raw }})"
 
 
 def read_journal(text: str, known: Mapping[bytes, str]) -> dict[bytes, Loaded]:
-    """Parse the journal's accounts, by address.
+    """Parse the accounts in the debug text of an EVM's journal; return them by address of 20 bytes.
 
     Args:
-        known: code hash -> `code_text` of known code, which is not parsed.
+        known: code hash -> `code_text` of the code; the parser skips code listed here.
 
     Raises:
         ChainError: the text differs from the known form.
@@ -93,7 +96,7 @@ def read_journal(text: str, known: Mapping[bytes, str]) -> dict[bytes, Loaded]:
 
 
 def _account(text: str, at: int, known: Mapping[bytes, str]) -> tuple[bytes, Loaded, int]:
-    """Parse the address and account at position `at`; return them with the position of their end."""
+    """Parse the account at position `at` of a journal's text; return (address, account, end position)."""
     info = _matched(_INFO, text, at)
     address, balance, nonce, hash_hex = info.groups()
     code_hash, at = bytes.fromhex(hash_hex), info.end()

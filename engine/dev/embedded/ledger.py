@@ -1,12 +1,14 @@
-"""The ledger of the embedded chain: its blocks and their state, without clock or tasks.
+"""Ledger of the embedded chain: its blocks, and the state of accounts and storage after each block.
 
-A block is made in three steps, so that the caller can let other tasks run between them:
+The ledger reads no clock and starts no task. A caller makes a block in three steps, between which other tasks
+may run:
 
     begin -> execute for each transaction -> seal          (or abandon, which restores the state)
 
-Each block keeps the writes that undo it. `roll_back` applies them from the head down, and returns the writes
-that would restore the blocks; `state_at` shows the state of an older block in the same way. `change` writes
-to the state without a transaction: the change belongs to the latest block, and is rolled back with it.
+Each block keeps the writes that undo it. `roll_back` removes blocks from the latest down, and returns the
+writes that would restore them; `state_at` undoes blocks for a time, to show the state of an older block.
+`change` writes to the state without a transaction: the change belongs to the latest block, and is rolled back
+with it.
 
 Bounds: the last EMBEDDED_UNDO_BLOCKS blocks can be undone and their state read; the last EMBEDDED_KEPT_BLOCKS
 blocks are kept with their receipts and logs.
@@ -30,11 +32,17 @@ from .evm import BlockRules, Evm, EvmMessage, ExecutionResult, JournalWrite
 from .journal import Account
 
 _Undo = list[list[JournalWrite]]
-"""The undo writes of each step, the latest step last."""
+"""Writes that undo (or redo) a block, in a list for each of its transactions and direct changes."""
 
 
 class Draft(Struct):
-    """A block under construction; created by `BlockLedger.begin`."""
+    """Block under construction, which `BlockLedger.begin` creates and `BlockLedger.seal` completes.
+
+    Attributes:
+        gas_used: gas of all transactions executed so far.
+        done: (transaction, result, price in wei per unit of gas) of each executed transaction.
+        undo: writes that undo each executed transaction, the latest last.
+    """
 
     rules: BlockRules
     gas_used: int
@@ -43,19 +51,23 @@ class Draft(Struct):
 
 
 class RolledBack(Struct, frozen=True):
-    """A block rolled back, with the writes that restore its state, in order."""
+    """Block that a roll-back removed from the chain, with the writes that restore its state.
+
+    Attributes:
+        redo: writes of each transaction or direct change, in order of application.
+    """
 
     block: Block
     redo: _Undo
 
 
 class BlockLedger:
-    """The blocks and the state of a chain.
+    """Blocks of an embedded chain, and an EVM with the state after the latest block.
 
     Args:
-        chain_id: its EIP-155 id.
-        time_s: of block 0, Unix seconds.
-        funded: address -> initial balance in wei.
+        chain_id: EIP-155 id of the chain.
+        time_s: time of block 0, Unix seconds.
+        funded: address of 20 bytes -> initial balance in wei.
     """
 
     def __init__(self, chain_id: int, time_s: int, funded: Mapping[bytes, int]) -> None:
@@ -78,18 +90,21 @@ class BlockLedger:
     # --- What is there ----------------------------------------------------------------------------
 
     def block(self, at: At) -> Block | None:
-        """The block, or None if it is unknown."""
+        """Block with a hash or height; the latest block if `at` is None.
+
+        The result is None if the ledger does not keep such a block.
+        """
         if at is None:
             return self.head
         height = self._heights.get(at) if isinstance(at, bytes) else at
         return None if height is None else self._blocks.get(height)
 
     def find(self, at: At) -> Block:
-        """Return the block; raise if it is unknown.
+        """Return the block with a hash or height; the latest block if `at` is None.
 
         Raises:
-            BlockGone: no block has this hash.
-            ChainError: no block has this height.
+            BlockGone: no kept block has this hash.
+            ChainError: no kept block has this height.
         """
         found = self.block(at)
         if found is None:
@@ -99,27 +114,27 @@ class BlockLedger:
         return found
 
     def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """The receipt of a mined transaction, or None."""
+        """Receipt of the transaction with this hash; None if no kept block contains the transaction."""
         return self._receipts.get(tx_hash)
 
     def logs(self, first: int, last: int) -> Iterator[Log]:
-        """Yield logs of the kept blocks from height `first` to `last`, in order."""
+        """Yield the logs of the kept blocks with heights from `first` to `last`, both included, in order."""
         head = self.head.header.number
         oldest = max(0, head - limits.EMBEDDED_KEPT_BLOCKS + 1)
         for height in range(max(first, oldest), min(last, head) + 1):
             yield from self._blocks[height].logs
 
     def rules(self, block: Block) -> BlockRules:
-        """Return the block's values that a message executed in it can read."""
+        """Return the values of a block that contracts can read: number, time, base fee, PREVRANDAO."""
         header = block.header
         return BlockRules(header.number, header.time_s, header.base_fee_wei, block.prev_randao)
 
     @contextmanager
     def state_at(self, block: Block) -> Iterator[None]:
-        """Context manager: set `evm` to the state after a block, and restore it at the end.
+        """Context manager: set `evm` to the state after a block, and restore the latest state at the end.
 
         Raises:
-            ChainError: the block is too old.
+            ChainError: the ledger no longer keeps the writes that undo the blocks above.
         """
         height = block.header.number
         if height == self.head.header.number:
@@ -134,10 +149,11 @@ class BlockLedger:
     # --- A block ----------------------------------------------------------------------------------
 
     def begin(self, time_s: int, base_fee_wei: int) -> Draft:
-        """Begin a block on top of the latest.
+        """Begin a block on top of the latest block; return its draft, without transactions.
 
         Args:
-            time_s: Unix seconds, not before the latest block's time.
+            time_s: time of the new block, Unix seconds, not before the latest block's time.
+            base_fee_wei: base fee of the new block, wei per unit of gas.
 
         Raises:
             ChainError: `time_s` is before the latest block's time.
@@ -149,10 +165,11 @@ class BlockLedger:
         return Draft(BlockRules(head.number + 1, time_s, base_fee_wei, randao), 0, [], [])
 
     def execute(self, draft: Draft, received: ReceivedTransaction) -> None:
-        """Execute a transaction in the block.
+        """Execute a transaction on the current state, and add the transaction with its result to the draft.
 
         Raises:
-            TransactionRefused: the block cannot hold it; the state is unchanged.
+            TransactionRefused: the block cannot include the transaction (nonce, fee, gas or funds); the state
+                is unchanged.
         """
         tx, base_fee_wei = received.transaction, draft.rules.base_fee_wei
         sender = self.evm.account(received.sender)
@@ -176,12 +193,12 @@ class BlockLedger:
         draft.gas_used += outcome.gas_used
 
     def abandon(self, draft: Draft) -> None:
-        """Undo the writes of the draft's transactions."""
+        """Undo the state changes of all transactions of a draft that is not to become a block."""
         for step in reversed(draft.undo):
             self.evm.apply(step)
 
     def seal(self, draft: Draft) -> Block:
-        """Add the draft as the latest block."""
+        """Add a draft to the chain as its latest block; return the block."""
         parent, rules = self.head.header, draft.rules
         block_hash = blocks.block_hash(
             parent.hash,
@@ -207,21 +224,26 @@ class BlockLedger:
     # --- Going back -------------------------------------------------------------------------------
 
     def change(self, address: bytes, account: Account) -> None:
-        """Write an account's state as part of the latest block."""
+        """Set an account's nonce, balance and code hash without a transaction, in the latest block."""
         self._undo[self.head.header.number].append(self.evm.apply([(address, None, account)]))
 
     def steps(self) -> int:
-        """Return the number of steps of the latest block: its transactions and changes; see `roll_back`."""
+        """Return the number of transactions and direct changes (`change`) in the latest block."""
         return len(self._undo[self.head.header.number])
 
     def roll_back(self, height: int, steps: int | None = None) -> list[RolledBack]:
-        """Remove all blocks above a height; with `steps`, also undo that block's later steps.
+        """Remove all blocks above a height, and restore the state after the block at this height.
+
+        Args:
+            steps: number of the transactions and direct changes of the block at `height` that keep their
+                effect on the state, the first ones; None keeps all.
 
         Returns:
-            the removed blocks, the highest first; see `bring_back`.
+            the removed blocks, the highest first, as `bring_back` takes them.
 
         Raises:
-            ChainError: the height is unknown or too old; the state is unchanged.
+            ChainError: no block has the height, or its undo writes are no longer kept; the state is
+                unchanged.
         """
         self._check_reach(height)
         taken = [self._roll_back() for _ in range(self.head.header.number - height)]
@@ -233,7 +255,7 @@ class BlockLedger:
         return taken
 
     def bring_back(self, taken: Sequence[RolledBack]) -> None:
-        """Restore the blocks that `roll_back` removed."""
+        """Add the blocks that `roll_back` removed to the chain again, with their state."""
         for one in reversed(taken):
             self._add(one.block, [self.evm.apply(writes) for writes in one.redo])
 
@@ -273,13 +295,16 @@ class BlockLedger:
 
 
 def check_nonce(nonce: int, next_nonce: int) -> None:
-    """Raise TransactionRefused if the nonce is already used."""
+    """Raise TransactionRefused if a transaction's nonce is below the next nonce of its sender."""
     if nonce < next_nonce:
         raise TransactionRefused(RefusalKind.NONCE_TOO_LOW, f"next is {next_nonce}, not {nonce}")
 
 
 def check_funds(received: ReceivedTransaction, sender: Account) -> None:
-    """Raise TransactionRefused if the sender's balance is below the transaction's maximum cost."""
+    """Raise TransactionRefused if the sender's balance is below the transaction's maximum cost.
+
+    The maximum cost is the gas limit times the maximum fee, plus the value, in wei.
+    """
     tx = received.transaction
     cost_wei = tx.gas * tx.fee_max_wei + tx.value_wei
     if sender.balance_wei < cost_wei:

@@ -1,4 +1,4 @@
-"""The pool of transactions that wait for a block: order of execution, and replacement.
+"""Pool of the embedded chain's transactions that wait for a block: order of execution, and replacement.
 
 A sender's transactions wait in the order of their nonces. A waiting transaction is replaced by another with
 the same nonce only if the other offers at least 10 % more of both fees.
@@ -23,7 +23,7 @@ class _WaitingTransaction(Struct, frozen=True):
 
 
 class Waiting:
-    """The waiting transactions, by sender and nonce."""
+    """Pool of transactions that wait for a block, by sender and nonce."""
 
     def __init__(self) -> None:
         self._lines: dict[bytes, dict[int, _WaitingTransaction]] = {}
@@ -34,18 +34,18 @@ class Waiting:
         return len(self._known)
 
     def get(self, tx_hash: bytes) -> ReceivedTransaction | None:
-        """The waiting transaction with this hash, or None."""
+        """Waiting transaction with this hash; None if no such transaction waits."""
         return self._known.get(tx_hash)
 
     def nonce_after(self, sender: bytes, nonce: int) -> int:
-        """Return the sender's first nonce from `nonce` on without a waiting transaction."""
+        """Return the lowest nonce, from `nonce` up, for which no transaction of the sender waits."""
         line = self._lines.get(sender, {})
         while nonce in line:
             nonce += 1
         return nonce
 
     def copy(self) -> "Waiting":
-        """Return an independent copy."""
+        """Return a copy of the pool; later changes of either pool leave the other unchanged."""
         other = Waiting()
         other._lines = {sender: dict(line) for sender, line in self._lines.items()}
         other._known = dict(self._known)
@@ -53,7 +53,7 @@ class Waiting:
         return other
 
     def add(self, received: ReceivedTransaction) -> None:
-        """Add a transaction, in place of a waiting one of the same nonce.
+        """Add a transaction to the pool, in place of a waiting transaction with the same sender and nonce.
 
         Raises:
             TransactionRefused: the fees are too low to replace the waiting transaction, or the pool is full.
@@ -75,7 +75,7 @@ class Waiting:
         self._arrivals += 1
 
     def remove(self, tx_hash: bytes) -> None:
-        """Remove a transaction, if it waits."""
+        """Remove the transaction with this hash from the pool; no effect if no such transaction waits."""
         received = self._known.pop(tx_hash, None)
         if received is not None:
             line = self._lines[received.sender]
@@ -86,11 +86,14 @@ class Waiting:
     def next(
         self, nonce_of: Callable[[bytes], int], base_fee_wei: int, gas_left: int
     ) -> ReceivedTransaction | None:
-        """The executable transaction with the highest tip, the earliest among equals, or None.
+        """Waiting transaction to execute next: the highest tip, and among equal tips the first to arrive.
+
+        The result is None if no waiting transaction is executable.
 
         Args:
-            nonce_of: the next nonce of a sender.
-            base_fee_wei: the least fee that a transaction must offer, in wei per unit of gas.
+            nonce_of: function from a sender's address to the sender's next nonce.
+            base_fee_wei: base fee of the block, wei per unit of gas; transactions with a lower maximum fee
+                wait on.
             gas_left: gas left in the block; transactions with a higher gas limit wait on.
         """
         found: _WaitingTransaction | None = None
@@ -106,7 +109,7 @@ class Waiting:
         return None if found is None else found.received
 
     def forget_used(self, sender: bytes, nonce: int) -> None:
-        """Remove a sender's transactions with a nonce below `nonce`."""
+        """Remove a sender's waiting transactions with nonces below `nonce`, which no block can include."""
         line = self._lines.get(sender, {})
         for entry in [line[used] for used in line if used < nonce]:
             self.remove(entry.received.tx_hash)
