@@ -99,8 +99,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
 }
 """Heading of docs/choices.md -> dotted names of modules and folders, in the order of the page.
 
-The choices of a module go under the heading with the longest name that is the module's or a folder's above
-it.
+The choices of a module go under the heading that lists the module itself, or else its nearest folder.
 """
 
 _HEAD = """# Choices
@@ -113,7 +112,7 @@ itself. Each stands in the docstring of the module named behind it; `make catalo
 def choices_of(source: str) -> Iterator[str]:
     """Yield the text of each `Choice:` paragraph in a module's docstrings, joined to one line.
 
-    Docstrings of the module come before those of classes and functions, and these before nested docstrings.
+    The order is that of a breadth-first walk: outer docstrings come before nested ones.
 
     Args:
         source: Python source of the module.
@@ -135,7 +134,7 @@ def topic_of(module: str) -> str:
         module: dotted name below the package, e.g. `engine.market.prices`.
 
     Raises:
-        LookupError: no name in TOPICS is the module's or a folder's above it.
+        LookupError: TOPICS lists neither the module nor a folder that contains it.
     """
     fitting = {
         name: topic

@@ -68,7 +68,8 @@ async def run_market_maker(console: Console, stage: DemoChain, folder: Path) -> 
     """Run the demo's steps of one market maker (2 to 6) and print each on `console`; raise if a step fails.
 
     Args:
-        folder: folder for the maker's state.
+        stage: the demo's chain and the keys of its accounts.
+        folder: folder for the maker's state files.
     """
     secret = secrets.token_hex(16)
     environ = {"DEMO_MAKER_KEY": stage.maker.secret32().hex(), "DEMO_SECRET": secret}
@@ -141,7 +142,7 @@ async def _show_prices(console: Console, venue: _Venue) -> None:
 
 
 async def _show_quote(console: Console, venue: _Venue, stage: DemoChain) -> tuple[RfqOrder, bytes]:
-    """Request a firm quote, print it and check its signer; return the order and the maker's signature."""
+    """Request a firm quote, print it and recover its signer; return the order and the maker's signature."""
     body = msgspec.json.encode(
         {
             "makerAsset": to_hex(stage.at("USDC")),

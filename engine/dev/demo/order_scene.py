@@ -53,8 +53,8 @@ class OrderScene(Struct, frozen=True):
     Attributes:
         stage: chain with its contracts and accounts.
         place: the running venue, makers and agents.
-        chain: JSON-RPC client of the chain, as the user has it.
-        venue: HTTP client of the venue, as the user has it.
+        chain: the user's JSON-RPC client of the chain.
+        venue: the user's HTTP client of the venue.
         user: key of the user's account.
     """
 
@@ -92,7 +92,7 @@ class OrderScene(Struct, frozen=True):
         Args:
             whole: amount of `src` to sell, in whole tokens, as decimal text.
             least: least amount of `dest` to receive, in whole tokens; empty for an order at the market price.
-            schedule: slices of a TWAP; None for an order that is settled at once.
+            schedule: division of a TWAP into slices; None for an order without slices.
         """
         return OrderWish(
             chain_id=CHAIN_ID,
@@ -215,7 +215,14 @@ async def why_it_rests(scene: OrderScene, record: OrderRecord) -> str:
 async def proven_order(
     scene: OrderScene, offer: OrderOffer, record: OrderRecord
 ) -> tuple[SettledOnChain, list[Receipt]]:
-    """Verify the venue's record of a settled order on the chain; return the result and all receipts."""
+    """Verify the venue's record of a settled order on the chain.
+
+    Returns:
+        the on-chain result, and the receipts of all settlements of the order.
+
+    Raises:
+        AssertionError: the chain contradicts the venue's record.
+    """
     subject = Subject(offer.contract.address, signed_order(record, offer.contract))
     settled = await proven(scene.chain, subject, record)
     found = [await scene.chain.receipt(parse_hex(each.origin_tx, "originTx")) for each in record.transactions]

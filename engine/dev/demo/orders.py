@@ -1,8 +1,8 @@
 """Demo steps of Delta orders: signed once, auctioned between two agents, settled by the venue's relayer.
 
 Agent rapid trades with both makers, and agent plain with the worse maker, so that rapid wins. In the last
-step rapid's maker revokes its allowance between auction and settlement. `waiting_orders` has the steps of a
-limit order and a TWAP.
+step rapid's maker revokes its token allowance between auction and settlement, so that the settlement fails.
+`waiting_orders` has the steps of a limit order and a TWAP.
 """
 
 from collections import Counter
@@ -122,7 +122,7 @@ def _show_signed(scene: OrderScene, record: OrderRecord) -> bytes:
 
 
 def _signed_text(value: object) -> str:
-    """Format a field of a signed order: long bytes are shortened, and an empty bridge is shown as none."""
+    """Format a field of a signed order: long bytes are shortened, and an all-zero bridge is shown as none."""
     if isinstance(value, dict):
         goes_anywhere = any(str(each).strip("0x") for each in value.values())
         return str(value) if goes_anywhere else "none: it is settled on this chain"
@@ -240,10 +240,13 @@ async def _show_block(scene: OrderScene, first: bytes) -> Receipt:
 
 
 async def _show_agents(scene: OrderScene, before: Mapping[str, Counter[str]]) -> None:
-    """Print the venue's notices to each agent about an order, and check that the failed agent has strikes.
+    """Print the venue's notices to each agent about an order, and each agent's faults and penalty.
 
     Args:
         before: agent -> number of its notices of each kind before the order.
+
+    Raises:
+        AssertionError: the agent whose settlement failed is not the only penalised agent.
     """
     wanted = {
         _BETTER: {Notice.WON, Notice.SETTLING, Notice.REVERTED, Notice.BANNED},
@@ -267,7 +270,7 @@ async def _show_agents(scene: OrderScene, before: Mapping[str, Counter[str]]) ->
 
 
 async def _show_round(scene: OrderScene, record: OrderRecord) -> AuctionedOrder:
-    """Print the bids of an order's latest auction round, and check that agent rapid has won before plain."""
+    """Print the bids of an order's latest auction round; rapid must have won, with plain as runner-up."""
     told = await scene.venue.explanation(record.id)
     auction = await scene.venue.auction(told.last_rounds[0].auction_id)
     (auctioned,) = (each for each in auction.orders if each.order_hash == record.order_hash)

@@ -45,7 +45,7 @@ class DemoChain(Struct, frozen=True):
     """The demo's chain, with the keys of the accounts that act on it.
 
     Attributes:
-        chain: port to the chain, with the commands of a development chain.
+        chain: interface to the chain, with the commands of a development chain.
         running: the chain's URL and addresses.
         keys: keys of all funded accounts.
         maker: key of an account that has approved the RFQ contract for its WETH and USDC.
@@ -67,22 +67,22 @@ class DemoChain(Struct, frozen=True):
 
 
 class _Sent(Struct, frozen=True):
-    """Transaction as `eth_getTransactionByHash` returns it, reduced to its calldata."""
+    """Transaction as `eth_getTransactionByHash` returns it, of which only the calldata is decoded."""
 
     input: str
 
 
 class _BlockTransactions(Struct, frozen=True):
-    """Block as `eth_getBlockByNumber` returns it, reduced to the hashes of its transactions."""
+    """Block as `eth_getBlockByNumber` returns it, of which only the transactions' hashes are decoded."""
 
     transactions: tuple[str, ...]
 
 
 @asynccontextmanager
 async def a_stage(folder: Path) -> AsyncIterator[DemoChain]:
-    """Context manager: run the demo's chain with contracts and funded accounts, and send token approvals.
+    """Context manager: run the demo's chain with contracts and funded accounts, and yield a DemoChain.
 
-    The approvals are those that `DemoChain` lists.
+    The chain's maker, user and stranger have sent their token approvals before.
 
     Args:
         folder: state directory of the devnet.

@@ -189,7 +189,7 @@ async def _perform(scene: _Scene, offer: Offer) -> tuple[SentOutcome, bytes]:
 
 
 def _as_signed(scene: _Scene, swap: RouterSwap) -> Balances:
-    """Compute the changes of balances that a swap's signed maker orders imply; each hop has one order."""
+    """Compute the balance changes that a swap's signed maker orders imply, with one order per hop."""
     symbols = {scene.stage.at(symbol): symbol for symbol in TOKENS}
     names = {key.address: who for who, key in scene.people.items()}
     moves = Counter({("trader", symbols[swap.src_token]): -swap.src_amount})

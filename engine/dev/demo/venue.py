@@ -1,8 +1,8 @@
 """The demo's venue with two market makers and two agents, all started in this process.
 
-`place_settings` has their settings. Each application has its own secrets, state directory and listener; the
-makers have keys, and funds on the chain, and the venue has the relayer's key. All applications share a clock,
-so that the demo can move the time forward for all at once.
+`place_settings` generates their settings. Each application has its own secrets, state directory and listener;
+the makers have keys, and funds on the chain, and the venue has the relayer's key. All applications share a
+clock, so that the demo can move the time forward for all at once.
 """
 
 import secrets
@@ -80,7 +80,7 @@ class MarketPlace(Struct, frozen=True):
     relayer: bytes
 
     async def live(self) -> None:
-        """Wait until venue and makers are ready, and venue and agents have the books of all their makers.
+        """Wait until venue and makers are ready, and venue and agents have the price books of their makers.
 
         Raises:
             trio.TooSlowError: the applications are not ready within 20 seconds.
@@ -102,7 +102,9 @@ class MarketPlace(Struct, frozen=True):
                 await trio.sleep(_LOOK_S)
 
     async def quote(self, maker: str, pair: str, bid: str, ask: str) -> None:
-        """Change a maker's prices, and wait until the venue and the maker's agents have received them.
+        """Change a maker's prices for a pair, and wait until all readers of the prices have received them.
+
+        The readers are the venue, and the agents that trade with the maker.
 
         Args:
             pair: symbols of base and quote, as `WETH/USDC`.
@@ -147,7 +149,7 @@ class MarketPlace(Struct, frozen=True):
 
 @asynccontextmanager
 async def a_market_place(stage: DemoChain, folder: Path) -> AsyncIterator[MarketPlace]:
-    """Context manager: start the demo's venue, makers and agents, and let them end at the exit.
+    """Context manager: start the demo's venue, makers and agents, and stop them at the exit.
 
     Before the start, both makers approve the RFQ contract for their tokens on the chain.
 
@@ -186,7 +188,7 @@ async def a_market_place(stage: DemoChain, folder: Path) -> AsyncIterator[Market
 
 
 class _Opening(Struct, frozen=True):
-    """Chain, folder, environment variables and clock with which each application of the demo starts."""
+    """Chain, folder, environment variables and clock that all applications of the demo share."""
 
     stage: DemoChain
     folder: Path

@@ -1,4 +1,4 @@
-"""Anvil, the development node of Foundry: its process, and an implementation of the DevChain port over it.
+"""Anvil, the development node of Foundry: its process, and an implementation of `DevChain` by its JSON-RPC.
 
 Tests compare anvil with the embedded chain; the demo and `cambist devnet` use anvil on platforms for which
 the embedded EVM has no wheel.
@@ -65,7 +65,7 @@ class AnvilChain(RpcChain):
         return values.read_quantity(await self._do("evm_snapshot"))
 
     async def restore(self, snapshot: int) -> None:
-        """Return the chain to a saved state, and delete the snapshot; see `DevChain.restore`.
+        """Return the chain to a snapshot's state, and delete the snapshot; see `DevChain.restore`.
 
         Raises:
             ChainError: no snapshot has this number.
@@ -75,7 +75,11 @@ class AnvilChain(RpcChain):
         self._height = 0
 
     async def reorganise(self, depth: int, again: Sequence[tuple[bytes, int]] = ()) -> None:
-        """Replace the last `depth` blocks by as many others; see `DevChain.reorganise`."""
+        """Replace the last `depth` blocks by as many others; see `DevChain.reorganise`.
+
+        Args:
+            again: (signed transaction, index of the new block that includes the transaction, from 0).
+        """
         await self._do("anvil_reorg", depth, [[to_hex(raw), block] for raw, block in again])
 
     async def drop(self, tx_hash: bytes) -> None:
@@ -193,7 +197,7 @@ async def _drain(output: trio.abc.ReceiveStream) -> None:
 
 
 async def _end(process: trio.Process) -> None:
-    """Terminate anvil, which then writes its state; kill the process after ANVIL_END_S seconds."""
+    """Terminate anvil, which then writes its state; kill the process if it has not ended in ANVIL_END_S."""
     process.terminate()
     with trio.move_on_after(ANVIL_END_S):
         await process.wait()

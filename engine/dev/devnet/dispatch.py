@@ -115,7 +115,7 @@ def _read(call: object) -> tuple[str, object]:
     """Parse the method name and the parameters of a JSON-RPC call.
 
     Raises:
-        RpcFault: -32600: the value is no call of JSON-RPC 2.0.
+        RpcFault: error -32600: the value is not a call of JSON-RPC 2.0.
     """
     if not isinstance(call, dict):
         raise RpcFault(INVALID_REQUEST, "invalid request: expected an object")

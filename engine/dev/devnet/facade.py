@@ -112,7 +112,7 @@ class Reads:
         return True
 
     async def protocol(self, _: given.Nothing) -> str:
-        """Answer `eth_protocolVersion`: a constant, since this node has no protocol between nodes."""
+        """Answer `eth_protocolVersion`: a constant, since this node speaks no peer-to-peer protocol."""
         return _PROTOCOL
 
     async def chain_id(self, _: given.Nothing) -> str:
@@ -205,7 +205,7 @@ class Reads:
         return [told.log_json(log) for log in await self.found_logs(asked.filter)]
 
     async def found_logs(self, wanted: given.Filter) -> list[Any]:
-        """Return the logs that match a filter, in a range of blocks or in one block, as objects.
+        """Return the logs that match a filter, in a range of blocks or in one block, as `Log` values.
 
         Raises:
             RpcFault: the range is reversed, or more than DEVNET_LOGS_MAX logs match.
@@ -250,7 +250,7 @@ class Reads:
     async def call(self, asked: given.OfCall) -> str:
         """Answer `eth_call`: the output of a call on the state after a block.
 
-        The call reads the block's time, for `pending` the next block's, unless the request overrides the
+        The call reads the block's time, or for `pending` the next block's, unless the request overrides the
         time.
         """
         time_s = await self._time_s(asked)

@@ -1,7 +1,8 @@
 """JSON-RPC filters, which a client polls, and subscriptions, whose changes the node sends over a WebSocket.
 
-Both read the same list of added and removed blocks ("moves"). A filter is dropped once its next move is no
-longer kept; the node closes the socket of a subscription whose next move is no longer kept.
+Filters and subscriptions read the same list of added and removed blocks ("moves"). A filter is dropped once
+its next move is no longer kept; the node closes the socket of a subscription whose next move is no longer
+kept.
 
 After a re-organisation the logs of removed blocks are reported again, with `removed`.
 

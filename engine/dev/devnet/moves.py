@@ -1,4 +1,4 @@
-"""List of a chain's moves, its blocks added and removed in order, for filters and subscriptions.
+"""Record of a chain's moves, i.e. blocks added and removed in order, for filters and subscriptions.
 
 A re-organisation removes blocks, the latest first, before it adds others. Each listener keeps the number of
 moves it has processed. Only the last DEVNET_MOVES_MAX moves are kept; a listener that needs an older move
@@ -40,7 +40,7 @@ class Lost(Exception):
 
 
 class Moves:
-    """The latest moves of a chain, i.e. its blocks added or removed. Created by `followed`.
+    """Record of the latest moves of a chain, i.e. blocks added or removed. Created by `followed`.
 
     Attributes:
         count: number of all moves so far, including those no longer kept.
@@ -57,7 +57,7 @@ class Moves:
     @classmethod
     @asynccontextmanager
     async def followed(cls, chain: EmbeddedChain) -> AsyncIterator["Moves"]:
-        """Context manager: yield a list of a chain's moves, to which a task adds new moves."""
+        """Context manager: yield a record of a chain's added and removed blocks, which a task updates."""
         moves = cls(chain, await chain.head())
         async with trio.open_nursery() as nursery:
             nursery.start_soon(moves._follow)

@@ -87,10 +87,11 @@ class DevNode:
     async def opened(
         cls, chain: EmbeddedChain, keys: Sequence[SigningKey], *, are_public: bool = False
     ) -> AsyncIterator["DevNode"]:
-        """Context manager: yield a JSON-RPC node for a chain, which records the chain's block changes.
+        """Context manager: open a JSON-RPC node for a chain, and follow the chain's new and removed blocks.
 
         Args:
-            keys, are_public: as in `all_methods`.
+            keys: private keys of the accounts for which the node signs.
+            are_public: whether the keys are publicly known; otherwise the node signs transactions only.
         """
         async with Moves.followed(chain) as moves:
             yield cls(all_methods(chain, keys, moves, are_public=are_public), moves)
@@ -100,7 +101,7 @@ class DevNode:
         return Reply(200, body) if body else Reply(204, b"", content_type=JSON)
 
     async def _converse(self, _: HttpCall, socket: "WebSocket") -> None:
-        """Answer the messages of a WebSocket in order, and send its subscriptions' news, until it closes."""
+        """Answer a WebSocket's messages in order, and send its subscriptions' events, until it closes."""
         subscriptions = Subscriptions(self._moves, socket.send_nowait)
         methods = {**self._methods, **subscriptions.methods()}
         async with trio.open_nursery() as nursery:

@@ -57,7 +57,7 @@ class RpcNumber(int):
         """Decode a number from 0x text or from a JSON number.
 
         Raises:
-            ValueError: the value is neither of them, or out of range.
+            ValueError: the value has another form, or is above CHAIN_COUNT_MAX.
         """
         number = value if type(value) is int else Quantity.read(value)
         if not 0 <= number <= limits.CHAIN_COUNT_MAX:
@@ -145,7 +145,7 @@ class BlockRef:
         """Decode a block reference from a tag, a height as 0x text, or an object of EIP-1898.
 
         Raises:
-            ValueError: the value is none of them.
+            ValueError: the value has another form.
         """
         if isinstance(value, dict):
             if "blockHash" in value:
@@ -261,7 +261,7 @@ class OfSlot(_Positional):
 
 
 class BlockOverrides(Struct, forbid_unknown_fields=True):
-    """Overrides of block values in `eth_call`: the time alone; geth's other overrides are refused."""
+    """Block overrides of `eth_call`: the time can be overridden; geth's other overrides are refused."""
 
     time: RpcNumber | None = None
 
@@ -297,9 +297,7 @@ class OfBlockHash(_Positional):
 
 
 class OnlyBlock(_Positional):
-    """Parameter of JSON-RPC methods that take only a block by height, tag or hash, e.g.
-    `eth_getBlockReceipts`.
-    """
+    """Parameter of `eth_getBlockReceipts` and others that take only a block: a tag, a height or a hash."""
 
     block: BlockRef
 
@@ -429,7 +427,7 @@ class OfEvmMine(_Positional):
         """Convert the parameter of `evm_mine` to MineOptions; a plain number is the block's time.
 
         Raises:
-            RpcFault: -32602: the parameter has another form.
+            RpcFault: error -32602: the parameter has another form.
         """
         if self.options is None or isinstance(self.options, dict):
             return decoded(self.options or {}, MineOptions)
@@ -486,7 +484,7 @@ def decoded(parameters: object, kind: type[T]) -> T:
         kind: type of the struct.
 
     Raises:
-        RpcFault: -32602; names the parameter.
+        RpcFault: error -32602, whose message names the invalid parameter.
     """
     try:
         return msgspec.convert(parameters, kind, dec_hook=_hook)

@@ -1,8 +1,8 @@
 """JSON forms of blocks, transactions, receipts and logs, as Ethereum nodes write them.
 
-Names are camelCase, numbers are quantities, and bytes are 0x text. No tries or headers are built for devnet
-blocks: the roots of state, transactions and receipts are zeros, or the empty trie's for transactions and
-receipts of an empty block; the size is absent.
+Names are camelCase; integers and bytes are 0x text. No tries or headers are built for devnet blocks: the
+roots of state, transactions and receipts are zeros, or the empty trie's for transactions and receipts of an
+empty block; the size is absent.
 
 Source: the Ethereum execution API; EIP-1474; EIP-2718 (types), EIP-4895 (withdrawals), EIP-4844 (blob gas).
 """

@@ -75,7 +75,13 @@ class RunningChain(Struct, frozen=True):
 
 
 class _Opened(Struct):
-    """A listening chain of a devnet. `serve` answers clients until cancelled or ended by `drain`."""
+    """Chain of a devnet whose socket listens, with the functions that serve and end it.
+
+    Attributes:
+        engine: EMBEDDED or ANVIL.
+        serve: answers clients until cancelled or ended by `drain`.
+        drain: lets the chain answer its open requests and end.
+    """
 
     chain: DevChain
     engine: str
@@ -95,7 +101,8 @@ async def serve_devnet(
 
     Args:
         environ: environment variables, whose PATH is searched for anvil.
-        started: called once all chains are ready, with the chains and the path of contracts.json.
+        started: function that is called once all chains are ready, with the chains and the path of
+            contracts.json.
 
     Raises:
         ConfigError: an address cannot be listened on, neither the embedded EVM nor anvil is installed, or the
@@ -130,7 +137,8 @@ async def running_chain(
     """Context manager: run one of the devnet's chains, with contracts and funded accounts.
 
     Raises:
-        ConfigError: the address cannot be listened on, or neither the embedded EVM nor anvil is installed.
+        ConfigError: the address cannot be listened on, neither the embedded EVM nor anvil is installed, or
+            anvil does not start.
     """
     async with AsyncExitStack() as owned:
         opened = await _open(owned, wanted, environ, chain_id, wanted.port)

@@ -1,7 +1,7 @@
 """Blocks of the embedded chain: hashes, base fees, and a transaction's gas before execution.
 
-The hash of a block is the keccak of a private RLP list, not of an Ethereum header: the hash identifies the
-block and its ancestors, but proves no state.
+The hash of a block is the keccak of an RLP list that only this module defines, not of an Ethereum header: the
+hash identifies the block and its ancestors, but proves no state.
 
 Source: EIP-1559 (base fee), EIP-2028, EIP-2930 and EIP-3860 (gas of a transaction's data), Yellow Paper 6.2.
 """
@@ -46,7 +46,7 @@ class Block(Struct, frozen=True):
 
 
 def at_time(block: Block, time_s: int) -> Block:
-    """Return a copy of a block whose header has another time, Unix seconds."""
+    """Return a copy of a block with another time in its header, Unix seconds."""
     return replace(block, header=replace(block.header, time_s=time_s))
 
 

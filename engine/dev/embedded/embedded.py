@@ -227,7 +227,10 @@ class EmbeddedChain:
     # --- Transactions -----------------------------------------------------------------------------
 
     async def send_raw(self, raw: bytes) -> bytes:
-        """Accept a signed transaction, mine it with automine on, return its hash; see `Chain.send_raw`."""
+        """Accept a signed transaction, and return its hash; see `Chain.send_raw`.
+
+        With automine on, the transaction is mined at once, unless its nonce leaves a gap.
+        """
         received = _decoded(raw)
         async with self._lock:
             if self._waiting.get(received.tx_hash) or self._ledger.receipt(received.tx_hash):
@@ -323,7 +326,9 @@ class EmbeddedChain:
             return self._snapshots_made
 
     async def restore(self, snapshot: int) -> None:
-        """Return the chain to a saved state; delete this snapshot and all later ones; see `DevChain.restore`.
+        """Return the chain to a snapshot's state, and delete the snapshot; see `DevChain.restore`.
+
+        All later snapshots are deleted too.
 
         Raises:
             ChainError: no snapshot has this number, or its block is no longer on the chain or too old to
@@ -349,8 +354,11 @@ class EmbeddedChain:
         The new blocks have the old blocks' times; changes that `set_balance` made in the old blocks are
         undone too.
 
+        Args:
+            again: (signed transaction, index of the new block that includes the transaction, from 0).
+
         Raises:
-            TransactionRefused: a block of `again` cannot hold its transaction; the chain is unchanged.
+            TransactionRefused: a new block cannot include its transactions; the chain is unchanged.
             ChainError: `depth` exceeds the chain, or the blocks that can be undone; or `again` names a block
                 outside the new ones.
         """
@@ -444,7 +452,7 @@ class EmbeddedChain:
     def _check_form(self, received: ReceivedTransaction) -> None:
         """Raise TransactionRefused if no block can ever include the transaction.
 
-        Checked are chain id, fees, size of created code, and gas limit.
+        The check covers the chain id, the fees, the size of code to create, and the gas limit.
         """
         tx = received.transaction
         if tx.chain_id != self._chain_id:
@@ -462,7 +470,7 @@ class EmbeddedChain:
     def _check(self, received: ReceivedTransaction) -> None:
         """Raise TransactionRefused if a node would not accept the transaction into its pool.
 
-        Checked are form, nonce, maximum fee, sender and funds.
+        The check covers form, nonce, maximum fee, sender and funds.
         """
         self._check_form(received)
         sender = self._ledger.evm.account(received.sender)

@@ -12,7 +12,7 @@ that undoes it.
 The debug text is not a stable interface: `journal` accepts a single form of it, and `Evm` tests itself on a
 known program before use.
 
-pyrevm handles fees, the sender's nonce and the tip only in part; `Evm` handles them in full.
+pyrevm handles fees, the sender's nonce and the tip only in part; `Evm` does the remainder.
 
 Limits of the library, and the workarounds:
     BASEFEE     reads 0. The executed code reads PREVRANDAO in its place, and on a chain with such a contract
@@ -92,7 +92,7 @@ class ExecutionResult(Struct, frozen=True, gc=False):
         halt: revm's name for an exceptional halt, e.g. for lack of gas; empty for success or a revert.
         gas_used: gas after the refund.
         gas_spent: gas before the refund.
-        contract: address of the created contract, or None.
+        contract: address of the created contract; None if the execution created no contract.
         logs: (address, topics, data) of each log, in order.
     """
 
@@ -139,7 +139,7 @@ class Evm:
         return self._accounts.get(address, EMPTY)
 
     def code_of(self, code_hash: bytes) -> bytes:
-        """Return the contract code with this hash, which an account of this state has or had."""
+        """Return the contract code with a hash; an account of this state must have or have had the code."""
         return self._codes[code_hash]
 
     def slot(self, address: bytes, slot: int) -> int:
@@ -193,7 +193,7 @@ class Evm:
     def transact(self, rules: BlockRules, message: EvmMessage) -> tuple[ExecutionResult, list[JournalWrite]]:
         """Execute a transaction, charge its fee and raise its sender's nonce; return (result, undo writes).
 
-        The fee is `gas_price_wei` per unit of gas used: the base fee is burnt, the coinbase gets the rest.
+        The fee is `gas_price_wei` per unit of gas used: the base fee is burnt, the coinbase gets the tip.
 
         Raises:
             TransactionRefused: the sender lacks funds, or the EVM rejects the transaction; the state is
@@ -397,8 +397,8 @@ class Evm:
 def executed(code: bytes) -> bytes:
     """Return contract code in the form that pyrevm executes: PREVRANDAO replaces each reachable BASEFEE.
 
-    Reachable means before the first INVALID, and by a jump or by falling through: compilers place data, and
-    the code of contracts to create, after unreachable points.
+    An opcode counts as reachable before the first INVALID, by a jump or by falling through: compilers place
+    data, and the code of contracts to create, after unreachable points.
     """
     if _BASE_FEE not in code:
         return code

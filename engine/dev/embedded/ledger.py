@@ -235,8 +235,8 @@ class BlockLedger:
         """Remove all blocks above a height, and restore the state after the block at this height.
 
         Args:
-            steps: number of the transactions and direct changes of the block at `height` that keep their
-                effect on the state, the first ones; None keeps all.
+            steps: number of transactions and direct changes of the block at `height` to keep in the state;
+                the later ones are undone. None keeps all.
 
         Returns:
             the removed blocks, the highest first, as `bring_back` takes them.
