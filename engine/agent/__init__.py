@@ -1,6 +1,7 @@
-"""The agent's role: bids for the orders of a venue's auctions.
+"""The agent process, which bids in a venue's auctions of Delta orders.
 
-In: POST /solve with the orders of a round. Out: bids made of makers' firm quotes and of crossed orders.
+In: POST /solve with the orders of an auction round. Out: bids that fill orders with makers' firm quotes, or
+settle opposite orders with each other.
 Read: `app`, `surface`, `solver`, `strategy`, `market`, `orders`, `bids`, `firm_quotes`, `crossing`,
     `coincidence`, `kept_routes`.
 """

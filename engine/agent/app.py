@@ -1,9 +1,9 @@
-"""The agent's role as one process: opens the chains, the makers' feeds and the strategies; serves the routes.
+"""Runs an agent as one process: opens chains, makers' price feeds and bidding strategies, and serves HTTP.
 
     opened_agent    nodes · connections to makers · strategies    for as long as the context lasts
     AgentApp.run    server · feeds · gas                          until it is drained or cancelled
 
-An agent is one process, since it keeps the quotes that makers have signed in memory.
+The agent is a single process, since it keeps makers' signed quotes in memory.
 """
 
 import socket
@@ -41,20 +41,20 @@ _log = structlog.get_logger("cambist.agent")
 
 
 class AgentApp:
-    """An agent as one process. Created by `opened_agent`.
+    """An agent process: its HTTP server, its chains and its bidding strategies. Created by `opened_agent`.
 
     Args:
         settings: settings with a section `[agent]`.
-        places: chains by id, open while this runs.
-        strategies: the strategies, by name.
+        places: chain id -> open chain with its makers.
+        strategies: bidding strategies by name.
         clock: the wall clock.
-        access_log: log that the server writes.
+        access_log: log of the requests that the server answers.
 
     Attributes:
         name: the agent's name in the settings.
-        places: chains by id.
-        solver: finds the bids.
-        scheme: http or https, of the listener.
+        places: chain id -> open chain with its makers.
+        solver: finds the bids for the orders of an auction round.
+        scheme: `http` or `https`, of the listener.
         drained: whether `run` has ended after every answer went out.
     """
 
@@ -89,10 +89,10 @@ class AgentApp:
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve until `drain` is called or the task is cancelled; then close the listeners.
+        """Serve HTTP requests until `drain` is called or the task is cancelled, then close the listeners.
 
         Args:
-            health_listener: serves /healthz and /readyz alone.
+            health_listener: socket that serves only /healthz and /readyz.
         """
         async with trio.open_nursery() as nursery:
             if health_listener is not None:
@@ -104,11 +104,11 @@ class AgentApp:
         self.drained = True
 
     def drain(self) -> None:
-        """Stop accepting, answer requests in flight, then let `run` return."""
+        """Stop accepting connections, answer the requests in flight, then let `run` return."""
         self.server.drain()
 
     def not_ready(self) -> list[str]:
-        """Return the chains that have configured makers but no live book."""
+        """Return a message for each chain with configured makers but without any live order book."""
         return [
             f"chain {chain_id}: no maker has a live book"
             for chain_id, place in self.places.items()
@@ -116,7 +116,7 @@ class AgentApp:
         ]
 
     def status(self) -> dict[str, Any]:
-        """Return the counters for the operator."""
+        """Return the counters of the server, the solver, and each chain's makers, for GET /status."""
         told: dict[str, Any] = msgspec.to_builtins(
             {
                 "server": self.server.statistics(),
@@ -144,16 +144,16 @@ async def opened_agent(
     random: Random | None = None,
     chains: Mapping[int, Chain] | None = None,
 ) -> AsyncIterator[AgentApp]:
-    """Context manager that opens an agent with all its dependencies, ready to run.
+    """Context manager that opens an agent: connections to chain nodes and makers, and bidding strategies.
 
     Args:
         environ: environment variables that `env:` references name.
         folder: base of relative paths in the settings.
-        random: source of jitter.
-        chains: chains to use in place of nodes, by chain id.
+        random: source of random jitter; the system's unless given.
+        chains: chain id -> chain object to use in place of a node.
 
     Raises:
-        ConfigError: names the setting at fault.
+        ConfigError: a setting is missing or invalid; the error names it.
     """
     agent = _agent_of(settings)
     check_addresses(settings)
@@ -197,7 +197,7 @@ def _agent_of(settings: Settings) -> AgentSettings:
 def _served(
     settings: Settings, agent: AgentSettings, folder: Path, chains: Mapping[int, Chain]
 ) -> dict[int, ConfiguredChain]:
-    """Select the chains on which Delta orders are settled."""
+    """Return the configured chains on which Delta orders are settled, by chain id."""
     book = read_book(folder / Path(settings.state_dir).expanduser() / FILE_NAME)
     served = served_chains(settings, agent.makers, book, chains.keys(), "agent.makers")
     found = {chain_id: one for chain_id, one in served.items() if one.settings.delta}

@@ -1,8 +1,9 @@
-"""Builds bids from signed fills: the executor's steps, and the amount promised to the user. Pure.
+"""Builds auction bids from makers' signed quotes: steps of the executor, and the promised amount. Pure.
 
-Steps follow the route hop by hop; the last hop of a path sends its proceeds directly to Delta. A hop may sell
-the executor's whole balance of a token, earlier leftovers included, so a bid lists as leftovers the source
-and the tokens between hops: the contract sweeps their balances to the owner before and after the steps.
+The steps follow the route hop by hop; the last hop of a path sends its proceeds directly to the Delta
+contract. A hop may sell the executor's whole balance of a token, earlier leftovers included, so a bid lists
+as leftovers the source token and the tokens between hops: the contract sweeps the executor's balances of them
+to the order's owner before and after the steps.
 
 Source: contracts/Delta.sol, `Execution`; contracts/RfqExecutor.sol, `fill`.
 Choice: An agent's margin lowers only the promise: the margin is the user's as well.
@@ -28,11 +29,13 @@ class Filling(Struct, frozen=True):
 
 
 def bid_of_route(order: OpenOrder, route: FirmRoute, at: Filling, margin_bps: int) -> SolverBid | None:
-    """Build a bid for one order, or a part of it, that makers fill; None if that breaks the order's limit.
+    """Build a bid that fills an order by makers' signed quotes; None if the trade breaks the order's limit.
 
     Args:
-        route: signed quotes for the order's owner.
-        margin_bps: deduction from the promised amount, basis points.
+        order: the order, or the part of it to fill.
+        route: quotes that makers signed for the order's owner.
+        margin_bps: the agent's margin, basis points: reduces the promised proceeds of a sale, raises the
+            promised cost of a purchase.
     """
     promised = order.promised(route.src_amount, route.dest_amount, margin_bps)
     if promised is None:
@@ -49,12 +52,12 @@ def bid_of_route(order: OpenOrder, route: FirmRoute, at: Filling, margin_bps: in
 
 
 def crossed_part(order: OpenOrder, paid: int, at: Filling, rest: FirmRoute | None = None) -> BidPart | None:
-    """Build the bid part of a crossed sale, or None if its payment is below its minimum.
+    """Build the bid part of a sale that an opposite sale fills; None if its payment is below its minimum.
 
     Args:
         paid: raw units of the destination token paid to the sale, before its fee.
-        rest: route for the part of the source amount that goes to makers; None if makers get none of it. The
-            step sells exactly that part, since the executor may hold more of the source, left by others.
+        rest: route for the part of the source amount that makers buy; None if makers buy nothing. The step
+            sells exactly that part, since the executor may hold more of the source token.
     """
     promised = order.promised(order.src_amount, paid, 0)
     if promised is None:
@@ -75,11 +78,11 @@ def crossed_part(order: OpenOrder, paid: int, at: Filling, rest: FirmRoute | Non
 
 
 def _step(order: OpenOrder, hop: FilledHop, at: Filling, all_there_is: int = 0) -> BidStep:
-    """Convert a hop to a step of the executor.
+    """Convert a hop of a signed route to a step, i.e. a contract call of the executor.
 
     Args:
-        all_there_is: raw units to sell in a hop that would sell the executor's whole balance; 0 keeps the
-            whole balance.
+        all_there_is: raw units to sell in a hop that would otherwise sell the executor's whole balance; 0
+            sells the whole balance.
     """
     infos = [OrderInfo(fill.order, fill.signature, fill.order.taker_amount) for fill in hop.fills]
     taker_amount = hop.taker_amount

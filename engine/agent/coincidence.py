@@ -1,7 +1,7 @@
-"""Strategy that settles orders with each other: bids for the crossings that `crossing` finds.
+"""Strategy that bids to settle opposite sales with each other, as the module `crossing` pairs them.
 
-Makers buy the remainder of the long order by quotes signed for its owner; if they do not sign, the agent does
-not bid for the pair.
+Makers buy the remainder of the larger sale by quotes signed for its owner; the agent does not bid for a pair
+of sales without these signatures.
 
 Source: contracts/Delta.sol, `settleCrossed`.
 """
@@ -20,13 +20,16 @@ from .strategy import StrategyContext, without_options
 
 
 class Coincidence:
-    """Strategy `crossing`: bids that settle opposite sales with each other."""
+    """Strategy `crossing`: bids that settle two sales with each other, each selling what the other buys."""
 
     def __init__(self, options: Mapping[str, Any], context: StrategyContext) -> None:
         without_options(options, context)
 
     async def solve(self, request: SolveRequest, market: RoundMarket) -> Sequence[SolverBid]:  # noqa: ARG002
-        """Return a bid for each crossing; if makers must fill a remainder, only if they sign in time."""
+        """Return a bid for each pair of opposite sales that can be settled with each other.
+
+        A pair whose remainder makers must buy gets a bid only if the makers sign before the round's deadline.
+        """
         known: dict[str, int] = {}
 
         def alone(order: OpenOrder) -> int:

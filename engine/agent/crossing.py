@@ -1,4 +1,4 @@
-"""Finds sales of a round that can be settled with each other (coincidence of wants). Pure.
+"""Finds sales of an auction round that can be settled with each other (coincidence of wants). Pure.
 
 Two sales are opposite if each sells the token that the other buys. Both are settled in full:
 
@@ -6,14 +6,14 @@ Two sales are opposite if each sells the token that the other buys. Both are set
     with a remainder   the long sale pays the short one `to_short` of its source, and gets all that the short
                        one sells; makers buy the remainder (`rest`) of the long sale's source
 
-`to_short` lies in the middle between the least that serves the short sale and the most that still serves the
-long one, so that both gain the same part of the crossing's savings.
+`to_short` lies in the middle between the smallest amount that the short sale accepts and the largest amount
+that leaves the long sale its minimum, so that both gain the same part of the crossing's savings.
 
-Guarantees: each order is in one crossing at most; the same orders in any order give the same crossings.
-Not guaranteed: the largest possible number of crossings.
+Guarantees: each order is in one crossing at most; the sequence of the orders does not change the result. Not
+guaranteed: the largest possible number of crossings.
 
-Crossings are chosen in turn, that with the smallest remainder first, as a part of its long order; a
-whole-for-whole crossing has none. Purchases and slices of TWAPs are not crossed.
+The module chooses crossings by their remainder as a part of the long sale, smallest first; a whole-for-whole
+crossing has no remainder. Purchases and slices of TWAPs are not crossed.
 
 Source: contracts/Delta.sol, `settleCrossed`.
 Choice: Crossed orders never get less than the makers' books give each order alone.
@@ -30,15 +30,18 @@ from .orders import CROSSABLE, OpenOrder
 _REST_PARTS = 1_000_000  # precision in the comparison of rests
 
 Alone = Callable[[OpenOrder], int]
-"""Function order -> raw units that makers' books alone give for it, before fees; 0 if they do not fill it."""
+"""Function from a sale to the raw units that makers' books alone pay for it, before fees; 0 if unfilled."""
 
 
 class Crossing(Struct, frozen=True):
     """Two opposite sales that are settled with each other.
 
     Attributes:
-        to_short: raw units of the long sale's source that the short sale is paid.
-        rest: raw units of the long sale's source that are sold to makers; 0 if both orders match entirely.
+        long: the sale whose remainder, if any, makers buy.
+        short: the sale that `long` fills alone.
+        to_short: raw units of the long sale's source token that the short sale receives.
+        rest: raw units of the long sale's source token that makers buy; 0 if the sales fill each other
+            entirely.
     """
 
     long: OpenOrder
@@ -47,15 +50,19 @@ class Crossing(Struct, frozen=True):
     rest: int
 
     def paid_to_long(self, received: int = 0) -> int:
-        """Compute the long sale's payment before its fee, in raw units of its destination.
+        """Compute the long sale's payment before its fee, in raw units of its destination token.
 
-        `received` is the proceeds of the remainder that makers buy.
+        Args:
+            received: raw units of the same token that makers pay for the remainder of the long sale.
         """
         return self.short.src_amount + received
 
 
 def crossings(orders: Sequence[OpenOrder], alone: Alone) -> tuple[Crossing, ...]:
-    """Choose the crossings of a round, smallest remainder for makers first."""
+    """Choose pairs of opposite sales to settle with each other, smallest remainder for makers first.
+
+    Each order is in at most one pair.
+    """
     found = sorted(
         [crossing for one, other in _opposites(orders) if (crossing := _crossing(one, other, alone))],
         key=_rank,
@@ -71,7 +78,7 @@ def crossings(orders: Sequence[OpenOrder], alone: Alone) -> tuple[Crossing, ...]
 
 
 def _opposites(orders: Iterable[OpenOrder]) -> Iterable[tuple[OpenOrder, OpenOrder]]:
-    """Yield each pair of opposite sales once."""
+    """Yield each pair of sales in which each sells the token that the other buys, once per pair."""
     sales: dict[tuple[bytes, bytes], dict[str, OpenOrder]] = {}
     for order in orders:
         if order.side is Side.SELL and order.order_type in CROSSABLE and order.src_amount:
@@ -84,7 +91,7 @@ def _opposites(orders: Iterable[OpenOrder]) -> Iterable[tuple[OpenOrder, OpenOrd
 
 
 def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None:
-    """The crossing of two opposite sales, whole or with a remainder, or None if their prices do not meet."""
+    """Crossing of two opposite sales, with or without a remainder; None if their prices do not meet."""
     least_of_one, least_of_other = max(one.limit, alone(one)), max(other.limit, alone(other))
     if other.src_amount >= least_of_one and one.src_amount >= least_of_other:
         return Crossing(one, other, one.src_amount, 0)
@@ -94,11 +101,11 @@ def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None
 
 
 def _with_rest(long: OpenOrder, short: OpenOrder, least: tuple[int, int], alone: int) -> Crossing | None:
-    """The crossing of two sales with the long sale's remainder sold to makers; None if it serves not both.
+    """Crossing in which makers buy the long sale's remainder; None if a sale would get less than `least`.
 
     Args:
         least: smallest acceptable payments in raw units: to the long sale, to the short sale.
-        alone: raw units that makers would give for the whole long sale; 0 if they do not fill it.
+        alone: raw units that makers would pay for the whole long sale; 0 if makers' books do not fill it.
     """
     if not alone:
         return None

@@ -1,10 +1,10 @@
-"""Strategy that fills single orders with makers' firm quotes, up to the depth of the books.
+"""Strategy that fills single orders with makers' firm quotes, up to the depth of the makers' books.
 
-A partially fillable order that the books do not fill within its limit is filled by the largest part that they
-do fill.
+The strategy fills a partially fillable order up to the largest part that the books hold within the order's
+limit.
 
-If makers do not sign for a partially fillable order, or for a part of it, the agent asks once more, for half
-the amount.
+If makers do not sign quotes for a partially fillable order, or for a part of it, the agent asks them once
+more, for half the amount.
 
 Source: ARCHITECTURE.md, "Auction".
 """
@@ -22,13 +22,13 @@ from .strategy import StrategyContext, without_options
 
 
 class FirmQuotes:
-    """Strategy `firm_quotes`: bids for single orders, filled by makers."""
+    """Strategy `firm_quotes`: fills each order of a round on its own, by quotes that makers sign."""
 
     def __init__(self, options: Mapping[str, Any], context: StrategyContext) -> None:
         without_options(options, context)
 
     async def solve(self, request: SolveRequest, market: RoundMarket) -> Sequence[SolverBid]:  # noqa: ARG002
-        """Return a bid for each order that makers fill within its limit and in time."""
+        """Return a bid for each order that makers fill within its limit and before the round's deadline."""
         bids: dict[int, SolverBid] = {}
         asked = {
             at: order

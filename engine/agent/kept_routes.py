@@ -1,5 +1,4 @@
-"""Keeps signed routes whose bids were not settled, so that an order's next round needs no new signatures.
-Pure.
+"""Keeps signed routes of lost bids, so that an order's next round needs no new maker signatures. Pure.
 
     signed                                                        --> kept, the last route of each order
     settling, or refused by the chain                             --> forgotten: used up, or of no use
@@ -19,13 +18,13 @@ from ..chain.proceeds import BPS
 from ..routing.firm.firm_route import FirmRoute
 
 ROUTE_DRIFT_BPS = 1
-"""A stored route is not bid again once the books' prices beat it by more than this, basis points."""
+"""Basis points by which current book prices may beat a stored signed route that is bid again."""
 
 _STAYS = frozenset({Notice.LOST, Notice.LATE})
 
 
 class KeptRoutes:
-    """Signed routes of one chain that may be bid again."""
+    """Routes that makers signed in earlier rounds on one chain, by order hash, for use in later bids."""
 
     def __init__(self) -> None:
         self._routes: dict[str, tuple[int, FirmRoute]] = {}
@@ -34,10 +33,10 @@ class KeptRoutes:
         return len(self._routes)
 
     def keep(self, order_hash: str, amount: int, route: FirmRoute) -> None:
-        """Store a route that makers have signed; beyond AGENT_ROUTES_KEPT_MAX the oldest route is dropped.
+        """Store an order's signed route; above AGENT_ROUTES_KEPT_MAX routes, drop the oldest route.
 
         Args:
-            amount: raw units of the fixed side.
+            amount: raw units that the order fixes: of the source of a sale, of the destination of a purchase.
         """
         self._routes.pop(order_hash, None)
         self._routes[order_hash] = amount, route
@@ -45,12 +44,12 @@ class KeptRoutes:
             del self._routes[next(iter(self._routes))]
 
     def get(self, order_hash: str, amount: int, *, limit: int, shown: int, now_s: int) -> FirmRoute | None:
-        """The stored route of an order, or None if it cannot be bid again.
+        """Stored signed route of an order; None if its amount differs, it expires soon, or its price is bad.
 
         Args:
-            amount: raw units of the fixed side.
-            limit: raw units of the other side: least proceeds of a sale, greatest cost of a purchase.
-            shown: raw units of the other side at the books' present prices: proceeds (sale) or cost
+            amount: raw units that the order fixes: of the source of a sale, of the destination of a purchase.
+            limit: raw units of the other token: least proceeds of a sale, greatest cost of a purchase.
+            shown: raw units of the other token at the books' present prices: proceeds (sale) or cost
                 (purchase).
             now_s: Unix seconds.
         """
@@ -67,6 +66,6 @@ class KeptRoutes:
         return route if route.src_amount <= most else None
 
     def told(self, notice: Notice, order_hash: str) -> None:
-        """Process a notice about an order's bid: drop the order's route unless the route stays usable."""
+        """Drop an order's stored route after a notice about its bid, unless the bid lost or came late."""
         if notice not in _STAYS:
             self._routes.pop(order_hash, None)

@@ -1,4 +1,4 @@
-"""A strategy's view of one round: the orders, the makers, and the deadline."""
+"""A bidding strategy's view of one auction round: orders, makers' prices and quotes, and the deadline."""
 
 from collections.abc import Callable, Iterator
 
@@ -20,19 +20,19 @@ from .kept_routes import KeptRoutes
 from .orders import OpenOrder
 
 PART_STEPS = 8
-"""Number of halving steps between a part that the books fill and a larger part that they do not."""
+"""Number of bisection steps in the search for the largest part of an order that makers' books fill."""
 
 _log = structlog.get_logger("cambist.agent")
 
 
 class AgentChain(Struct, frozen=True):
-    """A chain that the agent serves, with its makers and signed routes.
+    """A chain on which the agent bids, with its makers and their signed routes.
 
     Attributes:
         served: contract addresses and tokens from the settings.
         makers: the makers' books, route search and firm quotes.
-        turns: limits the number of orders for which makers are asked at the same time.
-        kept: signed routes of earlier rounds, which may be bid again.
+        turns: limits the number of orders for which makers are asked to sign at the same time.
+        kept: routes that makers signed in earlier rounds, which may be bid again.
     """
 
     served: ConfiguredChain
@@ -43,17 +43,17 @@ class AgentChain(Struct, frozen=True):
 
 
 class RoundMarket(Struct, frozen=True):
-    """A strategy's view of one round: orders to bid for and makers to trade with.
+    """A bidding strategy's view of one auction round: orders to bid for and makers to trade with.
 
     Attributes:
         place: the chain's makers, contracts and node.
-        orders: the orders of the request, parsed.
+        orders: the orders of the venue's request, parsed.
         gas_price_wei: expected gas price, wei per unit of gas.
-        margin_bps: deduction from promised amounts, basis points.
+        margin_bps: the agent's margin, basis points, by which its bids promise the user less.
         deadline: trio time, seconds, at which bids are due; a strategy is cancelled soon after it.
         wall_ms: returns the wall clock, Unix milliseconds.
-        not_reached: hashes of orders for which a strategy had no time; the answer lists those for which no
-            strategy bids.
+        not_reached: hashes of orders for which a strategy had no time; the agent's answer lists those of them
+            for which no strategy bids.
     """
 
     place: AgentChain
@@ -66,33 +66,32 @@ class RoundMarket(Struct, frozen=True):
 
     @property
     def filling(self) -> Filling:
-        """The contracts that fill firm quotes."""
+        """Addresses of the RFQ contract and the executor, which fill makers' firm quotes."""
         addresses = self.place.served.addresses
         return Filling(addresses["rfq_contract"], addresses["executor"])
 
     def left_s(self) -> float:
-        """Return the seconds until the deadline."""
+        """Return the seconds until bids of the round are due; negative after the deadline."""
         return self.deadline - trio.current_time()
 
     def alone(self, order: OpenOrder) -> int:
-        """Return the raw units, before fees, that makers' books give for a sale now; 0 if they do not fill
-        it.
-        """
+        """Return a sale's proceeds at makers' current books, raw units before fees; 0 if unfilled."""
         total = self.place.makers.pathfinder.total(self._wanted(order, order.fixed_amount))
         return 0 if total is None else total.dest_amount
 
     def largest_part(self, order: OpenOrder) -> OpenOrder | None:
-        """The largest part of an order that makers' books fill within its limit, or None.
+        """Largest part of an order that makers' books fill within its limit; None if they fill no part.
 
         The result is the whole order if the books fill it or if it may not be filled in parts.
 
-        The search tries sizes from the largest down until the books fill one, then halves the gap to the size
-        before. Halving alone could miss all parts: a small part may not be worth a route that fills a larger.
+        The search tries sizes from the largest down until the books fill one, then bisects the gap to the
+        size before. Bisection alone could miss all parts: a small part may not be worth a route that fills a
+        larger part.
 
         Not guaranteed: the result may be short of the largest part by up to 2^-PART_STEPS of the order.
 
         Returns:
-            The part; None if the books fill none of the sizes.
+            The part; None if the books fill none of the sizes tried.
         """
         if not order.part_min or self._is_filled(order):
             return order
@@ -112,17 +111,18 @@ class RoundMarket(Struct, frozen=True):
     async def signed(
         self, order: OpenOrder, *, amount: int | None = None, limit: int | None = None
     ) -> FirmRoute | None:
-        """Have makers sign the best route for an order or a part of it, or reuse an earlier round's route.
+        """Have makers sign the best route for an order or a part of it, or reuse a route signed before.
 
-        The number of orders for which makers are asked at a time is bounded; above the bound this call waits.
+        The call waits while the agent already asks makers for its maximum number of orders at a time.
 
         Args:
-            amount: raw units of the fixed side; the whole order unless given.
+            amount: raw units of the source of a sale, or of the destination of a purchase; the whole order
+                unless given.
             limit: least proceeds of a sale, or greatest cost of a purchase: raw units, before fees; the
                 order's own limit unless given.
 
         Returns:
-            A route for the order's owner; None if no makers sign within the limit.
+            A route of quotes signed for the order's owner; None if no makers sign within the limit.
         """
         async with self.place.turns:
             makers, kept = self.place.makers, self.place.kept
@@ -145,7 +145,7 @@ class RoundMarket(Struct, frozen=True):
             return route
 
     def _is_filled(self, order: OpenOrder) -> bool:
-        """Whether the books fill an order within its limit."""
+        """Whether makers' current books fill a whole order within its limit."""
         total = self.place.makers.pathfinder.total(self._wanted(order, order.fixed_amount))
         if total is None:
             return False
@@ -165,7 +165,7 @@ class RoundMarket(Struct, frozen=True):
 
 
 def _sizes(order: OpenOrder) -> Iterator[int]:
-    """Yield the sizes of an order to try first: the largest, then halves of the order, then the smallest."""
+    """Yield candidate sizes of a partial fill of an order, raw units, from the largest to the smallest."""
     most = order.fixed_amount - order.part_min
     if most < order.part_min:
         return

@@ -1,6 +1,6 @@
-"""Parses the orders of a round for an agent: addresses, amounts and fees. Pure.
+"""Parses the orders of an auction round for an agent: addresses, amounts and fees. Pure.
 
-The contract's arithmetic (`chain.proceeds`) gives the user's share of an order; no bid promises more.
+The contract's arithmetic (`chain.proceeds`) gives the user's share of a trade; no bid promises more.
 
 Source: codecs.agent_messages; contracts/Delta.sol, `finish`.
 """
@@ -20,13 +20,13 @@ from ...crypto.addresses import parse_address
 from ..chain.proceeds import least_before_fee, most_before_fee, of_purchase, of_sale
 
 CROSSABLE = frozenset({OnChainOrderType.ORDER, OnChainOrderType.FILLABLE_ORDER})
-"""Order kinds that the contract's `settleCrossed` accepts."""
+"""Order types that the Delta contract's `settleCrossed` accepts."""
 SOLVABLE = CROSSABLE | {OnChainOrderType.TWAP_ORDER, OnChainOrderType.TWAP_BUY_ORDER}
-"""Order kinds that the contract settles with executor steps."""
+"""Order types that the Delta contract settles by steps of an executor."""
 
 
 class OpenOrder(Struct, frozen=True):
-    """An order of a round that an agent may fill: all of it, or its next slice.
+    """An order of an auction round that an agent may fill: the whole order, or the next slice of a TWAP.
 
     Attributes:
         order_hash: hash as the venue's request writes it.
@@ -56,21 +56,24 @@ class OpenOrder(Struct, frozen=True):
 
     @property
     def fixed_amount(self) -> int:
-        """Traded amount in raw units: of the source (SELL) or of the destination (BUY)."""
+        """Amount that the order fixes, raw units: of the source token (SELL) or destination token (BUY)."""
         return self.src_amount if self.side is Side.SELL else self.dest_amount
 
     @property
     def limit(self) -> int:
-        """Before fees, the least proceeds of a sale or the greatest cost of a purchase, raw units."""
+        """Least proceeds (SELL) or greatest cost (BUY) that the order allows, raw units before fees."""
         if self.side is Side.SELL:
             return least_before_fee(self.dest_amount, self.fee.fee_bps)
         return most_before_fee(self.src_amount, self.fee.fee_bps)
 
     def part(self, amount: int) -> "OpenOrder":
-        """Create a part of the order by the contract's arithmetic; the whole amount gives the order itself.
+        """Return the order reduced to a part of its amount, with the contract's rounding of other amounts.
+
+        The whole amount returns the order itself.
 
         Args:
-            amount: raw units of the fixed side: at least `part_min` and leaving at least `part_min`, or all.
+            amount: raw units of the order's fixed amount: at least `part_min` and leaving at least
+                `part_min`, or all.
 
         Raises:
             ValueError: the order may not be filled by this amount.
@@ -87,21 +90,24 @@ class OpenOrder(Struct, frozen=True):
         return replace(self, src_amount=amounts[0], dest_amount=amounts[1], expected=amounts[2])
 
     def users_of_sale(self, received: int) -> int | None:
-        """The user's share of a sale's proceeds, or None if it is below the user's minimum."""
+        """User's share of a sale's proceeds, raw units after fees; None if below the user's minimum."""
         users = received - of_sale(received, self.expected, self.dest_amount, self.fee).total
         return users if users >= self.dest_amount else None
 
     def users_of_purchase(self, spent: int) -> int | None:
-        """The user's cost of a purchase that spends `spent`, or None if it is above the user's maximum."""
+        """User's cost of a purchase with a trade cost of `spent`, raw units; None if above the maximum."""
         cut = of_purchase(spent, self.expected, self.src_amount, self.fee)
         return None if cut is None else spent + cut.total
 
     def promised(self, src_amount: int, dest_amount: int, margin_bps: int) -> int | None:
-        """The amount to promise the user for a trade, or None if the trade breaks the order's limit.
+        """Amount to promise the user for a trade, raw units: proceeds of a sale, cost of a purchase.
+
+        The result is None if the trade breaks the order's limit.
 
         Args:
-            src_amount, dest_amount: input and output of the trade, before fees.
-            margin_bps: the agent's margin, basis points; lowers the promise to the order's limit at most.
+            src_amount, dest_amount: input and output of the trade, raw units before fees.
+            margin_bps: the agent's margin, basis points; worsens the promise down to the order's limit at
+                most.
         """
         if self.side is Side.SELL:
             users = self.users_of_sale(dest_amount)
@@ -115,10 +121,10 @@ class OpenOrder(Struct, frozen=True):
 
 
 def open_orders(request: SolveRequest) -> tuple[OpenOrder, ...]:
-    """Parse the orders of a round, in the round's sequence.
+    """Parse the orders of a venue's solve request, in the sequence of the request.
 
     Raises:
-        InvalidInput: names the malformed member of the order.
+        InvalidInput: an order has a malformed member, or the orders are too many; the error names the field.
     """
     if len(request.orders) > limits.AGENT_ORDERS_MAX:
         raise InvalidInput(
@@ -149,7 +155,7 @@ def _open_order(order: AuctionOrder, field: str, wrapped_native: bytes) -> OpenO
 
 
 def _parts(order: AuctionOrder, field: str) -> tuple[int, tuple[int, int, int]]:
-    """Return (`part_min`, `whole`) of an `OpenOrder`; zeros for an order that is filled whole."""
+    """Parse `part_min` and `whole` of an `OpenOrder`; zeros for an order that may only be filled whole."""
     whole = order.whole
     if not order.part_min or whole is None:
         return 0, (0, 0, 0)

@@ -1,4 +1,4 @@
-"""Solves a round: runs all strategies at the same time and collects their bids by the deadline.
+"""Runs all bidding strategies of an agent at once on an auction round, and collects their bids in time.
 
 closes_at_ms - reserve_s    bids are due: `RoundMarket.deadline`
 reserve_s / 2 later         strategies that still run are cut off
@@ -38,19 +38,19 @@ _CONTRACTS = (
     ("rfq", "rfq", "rfq_contract"),
     ("wrapped_native", "wrappedNative", "wrapped_native"),
 )
-"""Rows (member of a request, its name on the wire, the chain's contract address that it must equal)."""
+"""Rows (attribute of a solve request, its JSON key, name of the chain's contract address it must equal)."""
 
 _log = structlog.get_logger("cambist.agent")
 
 
 class SolverStatistics(Struct, frozen=True, rename="camel"):
-    """Snapshot of a solver's counters.
+    """Counters of an agent's solver since its start.
 
     Attributes:
         rounds, orders, bids: number of rounds that were solved in time, and of their orders and bids.
-        late: rounds that came too late to be solved.
-        faults: by strategy: rounds in which it raised, was cut off, or returned invalid bids.
-        notices: number of notices about bids, by kind.
+        late: number of rounds that arrived too late to be solved.
+        faults: strategy name -> number of its failures: exceptions, time-outs, invalid bids.
+        notices: kind of notice -> number of notices received about bids.
     """
 
     rounds: int
@@ -62,11 +62,11 @@ class SolverStatistics(Struct, frozen=True, rename="camel"):
 
 
 class Solver:
-    """Runs the agent's strategies on each round.
+    """Runs an agent's bidding strategies on each auction round, and counts rounds, bids and failures.
 
     Args:
-        places: chains by id.
-        strategies: by name, in the order of the settings.
+        places: chain id -> chain that the agent serves.
+        strategies: strategies by name, in the sequence of the settings.
         wall_ms: returns the wall clock, Unix milliseconds.
     """
 
@@ -86,19 +86,21 @@ class Solver:
         self._notices: Counter[str] = Counter()
 
     def statistics(self) -> SolverStatistics:
-        """Return the counters since the start."""
+        """Return the counters of rounds, orders, bids, failures and notices since the start."""
         return SolverStatistics(
             self._rounds, self._orders, self._bids, self._late, dict(self._faults), dict(self._notices)
         )
 
     async def solve(self, request: SolveRequest) -> SolveResponse:
-        """Return the bids for a round, those of the first strategy first, and the orders not reached in time.
+        """Return the bids for an auction round, first strategy first, and the orders not reached in time.
 
-        Bids beyond the bounds of one answer are left out.
+        The answer drops the last bids if they exceed its limits of count or bytes. A round that arrives too
+        late gets no bids.
 
         Raises:
-            UnsupportedChain: the chain is not served here.
-            InvalidInput: names the malformed member of the request.
+            UnsupportedChain: the agent does not serve the request's chain.
+            InvalidInput: a member of the request is malformed, or names other contracts than the settings;
+                the error names the member.
         """
         place = self._place_of(request)
         orders = open_orders(request)
@@ -133,7 +135,7 @@ class Solver:
         return SolveResponse(bids, tuple(not_reached))
 
     def told(self, notice: NotifyRequest) -> None:
-        """Log the notices about bids, and pass them to the strategies."""
+        """Process a venue's notices about bids: count, log, drop used routes, inform the strategies."""
         for entry in notice.notices:
             self._notices[entry.notice.value] += 1
             if notice.chain_id in self._places:
@@ -158,7 +160,7 @@ class Solver:
         until: float,
         found: dict[str, Sequence[SolverBid]],
     ) -> None:
-        """Run one strategy and add its bids to `found`, if it returns any in time."""
+        """Run one strategy, and store its bids in `found` if it returns any before the trio time `until`."""
         try:
             with trio.CancelScope(deadline=until) as scope:
                 found[name] = _checked(await self._strategies[name].solve(request, market))
@@ -199,7 +201,7 @@ class Solver:
 
 
 def _that_fit(bids: Sequence[SolverBid]) -> tuple[SolverBid, ...]:
-    """Keep the first bids that fit into one answer, since a venue refuses a longer answer as a whole."""
+    """Return the leading bids that fit into one answer, since a venue refuses a longer answer as a whole."""
     left_bytes = limits.AGENT_ANSWER_BYTES_MAX - len(encode(SolveResponse(())))
     for at, bid in enumerate(bids[: limits.AGENT_BIDS_MAX]):
         left_bytes -= len(encode(bid)) + len(",")
@@ -209,9 +211,9 @@ def _that_fit(bids: Sequence[SolverBid]) -> tuple[SolverBid, ...]:
 
 
 def _checked(bids: Sequence[SolverBid]) -> tuple[SolverBid, ...]:
-    """Encode and decode the bids, so that they are exactly as the venue will read them.
+    """Encode and decode a strategy's bids, so that they are exactly as the venue will read them.
 
     Raises:
-        InvalidInput, TypeError, ValueError: the values are no bids.
+        InvalidInput, TypeError, ValueError: the strategy returned values that are no valid bids.
     """
     return decode_solve_response(encode(SolveResponse(tuple(bids)))).bids

@@ -1,4 +1,4 @@
-"""The interface of a strategy, and the loading of the strategies that the settings name.
+"""Interface of an agent's bidding strategies, and the loading of strategies that the settings name.
 
 A custom strategy is a class with one method, or two:
 
@@ -7,9 +7,9 @@ A custom strategy is a class with one method, or two:
         async def solve(self, request, market): ...        # -> bids
         def told(self, notice): ...                        # optional
 
-The settings list it among the strategies as `"my_solver:MySolver"`: a module, from the settings file's folder
-or an installed module, and a class or function that makes the strategy. The agent makes the strategy once, at
-its start; the strategy does no I/O then. A strategy waits by trio's functions alone.
+The settings list the class among the strategies as `"my_solver:MySolver"`: a module, from the settings file's
+folder or an installed module, and a class or function that makes the strategy. The agent makes the strategy
+once, at its start; the strategy does no I/O then. A strategy waits only by functions of trio.
 
 All strategies of an agent solve every round, at the same time; their bids are joined. A strategy that raises,
 is late, or returns invalid bids loses only its own bids, and the failure is logged.
@@ -39,13 +39,13 @@ SHIPPED = {"crossing": "coincidence:Coincidence", "firm_quotes": "firm_quotes:Fi
 
 
 class StrategyContext(Struct, frozen=True, kw_only=True):
-    """Functions and paths that a strategy may use, beside its options.
+    """Functions and paths that the agent gives to a bidding strategy, beside the strategy's options.
 
     Attributes:
         folder: base of relative file names: the folder of the settings file.
         secret: reads the secret of an option: (env:NAME or file:PATH, dotted name of the option).
         report: writes one line to the operator's log.
-        field: dotted name of the options in errors.
+        field: dotted name of the strategy's options, for error messages.
     """
 
     folder: Path
@@ -55,30 +55,30 @@ class StrategyContext(Struct, frozen=True, kw_only=True):
 
 
 class SolverStrategy(Protocol):
-    """Protocol of a strategy, which finds bids; see the module.
+    """Interface of a bidding strategy, which finds an agent's bids for the orders of an auction round.
 
     An optional method `told(notice: NotifyRequest)` receives the outcomes of the bids.
     """
 
     async def solve(self, request: SolveRequest, market: "RoundMarket") -> Sequence[SolverBid]:
-        """Return bids for the orders of a round, by `market.deadline`.
+        """Return bids for the orders of an auction round, before the time `market.deadline`.
 
         Args:
-            request: as the venue sent it.
+            request: the round as the venue sent it.
             market: the request's orders, parsed, and the makers to trade with.
         """
         ...
 
 
 def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContext) -> SolverStrategy:
-    """Create the strategy that the settings name.
+    """Create a bidding strategy from its name in the settings.
 
     Args:
         name: `crossing`, `firm_quotes`, or `module:factory`.
 
     Raises:
-        ConfigError: names the setting: no such module or factory, a factory that makes no strategy, or
-            options that the strategy refuses.
+        ConfigError: no such module or factory exists, the factory makes no strategy, or the strategy refuses
+            the options; the error names the setting.
     """
     factory = _factory(name, context.folder)
     try:
@@ -97,17 +97,17 @@ def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContex
 
 
 def tell(strategy: SolverStrategy, notice: NotifyRequest) -> None:
-    """Pass notices about its bids to a strategy, if it has a method `told`."""
+    """Pass a venue's notices about bids to a strategy, if the strategy has a method `told`."""
     told = getattr(strategy, "told", None)
     if told is not None:
         told(notice)
 
 
 def without_options(options: Mapping[str, Any], context: StrategyContext) -> None:
-    """Refuse options for a strategy that takes none.
+    """Raise an error if the settings give options to a strategy that takes none.
 
     Raises:
-        ConfigError: names an option that was given.
+        ConfigError: `options` is not empty; the error names the first option.
     """
     for option in options:
         raise ConfigError(f"{context.field}.{option}", "is not an option")

@@ -1,4 +1,4 @@
-"""HTTP routes of an agent: POST /solve and POST /notify for a venue, and the operator's paths.
+"""HTTP routes of an agent: POST /solve and POST /notify for a venue, status and health for the operator.
 
     POST /solve    signed: the orders of a round -> {"bids": [...], "notReached": [...]}, or 204
     POST /notify   signed: outcomes of bids -> {}
@@ -27,15 +27,16 @@ _HEALTHY = Reply(200, b'{"status":"ok"}')
 
 
 class AgentSurface:
-    """HTTP handlers of an agent.
+    """HTTP handlers of an agent's endpoints /solve, /notify, /status, /healthz and /readyz.
 
     Args:
-        not_ready: returns the reasons why trading is impossible, chain by chain; empty for none.
+        not_ready: returns a reason for each chain on which trading is impossible; empty if the agent is
+            ready.
         status: returns the counters for the operator.
 
     Attributes:
-        surface: routes to be mounted.
-        health: /healthz and /readyz alone.
+        surface: route group of all endpoints.
+        health: route group of /healthz and /readyz alone.
     """
 
     def __init__(
@@ -59,28 +60,28 @@ class AgentSurface:
             told.plain("GET", "/readyz", self.ready)
 
     async def solve(self, call: HttpCall) -> Reply:
-        """Answer POST /solve."""
+        """Answer POST /solve with bids and unreached orders as JSON, or with 204 if both are empty."""
         self._admit(call)
         answer = await self._solver.solve(decode_solve_request(call.request.body))
         return Reply(200, encode(answer)) if answer.bids or answer.not_reached else _NOTHING
 
     async def notify(self, call: HttpCall) -> Reply:
-        """Answer POST /notify."""
+        """Answer POST /notify with `{}`, after the solver has processed the notices about bids."""
         self._admit(call)
         self._solver.told(decode_notify_request(call.request.body))
         return _TAKEN
 
     def status(self, call: HttpCall) -> Reply:
-        """Answer GET /status."""
+        """Answer GET /status with the agent's counters as JSON."""
         self._admit(call)
         return Reply(200, encode(self._status()))
 
     def healthy(self, _: HttpCall) -> Reply:
-        """Answer GET /healthz."""
+        """Answer GET /healthz with 200."""
         return _HEALTHY
 
     def ready(self, _: HttpCall) -> Reply:
-        """Answer GET /readyz."""
+        """Answer GET /readyz with 200, or with 503 and the chains that have no makers to trade with."""
         reasons = self._not_ready()
         return Reply(503 if reasons else 200, encode({"ready": not reasons, "reasons": reasons}))
 
