@@ -1,7 +1,7 @@
-"""The table of all checks. docs/maker-check.md shows it; a test keeps the two equal.
+"""Table of all conformance checks of a market maker, which docs/maker-check.md shows.
 
-A row is (name, title, fix), then its differences from the group: NEGATIVE, STRICT, ADVICE, or another source
-than the group's. `rules.Check` explains these fields.
+A row is (name, title, fix), then its differences from the defaults of its group of rows: NEGATIVE, STRICT,
+ADVICE, or another source. `rules.Check` explains these fields; a test keeps the table and the page equal.
 """
 
 from collections.abc import Iterator

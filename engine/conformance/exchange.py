@@ -1,4 +1,4 @@
-"""Recorded HTTP exchanges, and the JSON reader and refusal rules that judges apply to them.
+"""Recorded HTTP exchanges with a maker, a JSON reader for their bodies, and the judges of refusals.
 
 The JSON reader is separate from the message decoders: judges must see faults that a decoder tolerates, such
 as duplicate keys, and must distinguish one fault from another.
@@ -21,14 +21,14 @@ TOO_MANY = 429
 
 
 class HttpExchange(Struct, frozen=True, kw_only=True):
-    """A request and its answer.
+    """An HTTP request to the maker, and the answer or the reason for a missing answer.
 
     Attributes:
         method, target: as sent.
-        status: 0 without an answer; `failure` then gives the reason.
-        headers: names in lower case.
-        sent_ms: wall clock before the request was written.
-        latency_ms: from `sent_ms` to the complete answer.
+        status: HTTP status; 0 without an answer, in which case `failure` gives the reason.
+        headers: headers of the answer, names in lower case.
+        sent_ms: wall clock before the request was written, Unix milliseconds.
+        latency_ms: milliseconds from `sent_ms` to the complete answer.
     """
 
     method: str
@@ -43,17 +43,17 @@ class HttpExchange(Struct, frozen=True, kw_only=True):
 
     @property
     def succeeded(self) -> bool:
-        """Whether the answer is a 2xx."""
+        """Whether the status of the answer is 2xx."""
         return 200 <= self.status <= 299
 
     @property
     def where(self) -> str:
-        """The exchange's name in findings, e.g. `GET /prices`."""
+        """Name of the exchange in reported findings, e.g. `GET /prices`."""
         return f"{self.method} {self.target}"
 
     @property
     def said(self) -> Said:
-        """Describe the answer for findings: status and shortened body, or the reason for a missing answer."""
+        """Text on the answer for findings: status and shortened body, or the reason for a missing answer."""
         if self.failure:
             return Said(self.failure)
         text = self.body[:200].decode("utf-8", "replace")
@@ -64,8 +64,9 @@ class JsonDocument(Struct, frozen=True):
     """A parsed JSON text, or the reason why the text is not JSON.
 
     Attributes:
-        value: None if `fault` is set.
+        value: the parsed value; None if `fault` is set.
         duplicates: keys repeated within one object.
+        fault: the reason why the text is not JSON; empty for JSON.
     """
 
     value: Any = None
@@ -74,7 +75,10 @@ class JsonDocument(Struct, frozen=True):
 
 
 def read_json(raw: bytes) -> JsonDocument:
-    """Parse JSON without raising: fractions become Decimal, and the last of duplicate keys wins."""
+    """Parse a JSON text; for other texts return a document with a `fault` instead of raising.
+
+    Fractions become Decimal; the last of duplicate keys wins.
+    """
     duplicates: list[str] = []
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -113,17 +117,17 @@ def _not_json(name: str) -> Any:
 
 
 def is_json_type(exchange: HttpExchange) -> bool:
-    """Whether the answer's content type is JSON."""
+    """Whether the content type of the answer is JSON."""
     return exchange.headers.get("content-type", "").partition(";")[0].strip().lower() in _JSON_TYPES
 
 
 def is_refused(exchange: HttpExchange) -> bool:
-    """Whether the answer is a 4xx or 5xx."""
+    """Whether the maker refused the request, i.e. answered with a 4xx or 5xx."""
     return not exchange.failure and 400 <= exchange.status <= 599
 
 
 def error_text(exchange: HttpExchange) -> str:
-    """Return the `error` string of an answer; empty if it has none."""
+    """Return the `error` string of an answer's JSON object; empty if the answer has none."""
     value = read_json(exchange.body).value
     text = value.get("error") if isinstance(value, dict) else None
     return text if isinstance(text, str) else ""
@@ -132,12 +136,14 @@ def error_text(exchange: HttpExchange) -> str:
 def judge_refusal(
     check: str, exchange: HttpExchange, what: str, *, client_error: bool = False
 ) -> Iterator[Result]:
-    """Check that the maker refused a request; the `errors` checks judge the refusal's form.
+    """Judge whether the maker refused a request, and whether its error answer has the documented form.
+
+    A 429 answer skips the check as a gap, since the maker only limits the rate of requests.
 
     Args:
         check: id of the check that judges the answer.
         what: description of the request for the finding, e.g. `both amounts`.
-        client_error: accept only 4xx.
+        client_error: whether only a 4xx counts as refusal; otherwise a 5xx counts too.
     """
     where = f"{exchange.where} ({what})"
     if exchange.status == TOO_MANY:
@@ -151,7 +157,7 @@ def judge_refusal(
 
 
 def judge_error_form(exchange: HttpExchange, where: str) -> Iterator[Result]:
-    """Check that a refusal is JSON, is labelled as JSON, and has an `error` string."""
+    """Judge whether an error answer is JSON, is labelled as JSON, and has a non-empty `error` string."""
     kind = exchange.headers.get("content-type", "none")
     yield judged("errors.content-type", is_json_type(exchange), where, "content-type: application/json", kind)
     document = read_json(exchange.body)

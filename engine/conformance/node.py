@@ -1,6 +1,6 @@
 """Queries to a chain's node about a maker: contract code, EIP-1271 signatures, balances and allowances.
 
-The queries are JSON-RPC. Answers are read strictly: a malformed answer is a ChainError.
+The queries are JSON-RPC. A malformed answer raises ChainError.
 
 Source: Ethereum JSON-RPC; EIP-20; EIP-1271.
 """
@@ -22,7 +22,7 @@ _ALLOWANCE = selector("allowance(address,address)")
 
 
 class ProbedNode:
-    """A node queried through a probe. Addresses are 20 bytes."""
+    """JSON-RPC client of a chain's node, over the harness's HTTP client. Addresses are 20 bytes."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
@@ -37,26 +37,26 @@ class ProbedNode:
             raise ChainError(f"eth_chainId: not a number: {answer!r}") from None
 
     async def has_code(self, address: bytes) -> bool:
-        """Whether the address holds contract code."""
+        """Whether an address holds contract code, by eth_getCode."""
         return bool(await self._bytes("eth_getCode", [to_hex(address), "latest"]))
 
     async def decimals(self, token: bytes) -> int | None:
-        """Query the token's decimals(); None without a contract or a readable result."""
+        """Query decimals() of a token contract; None if the call fails or its result is no number."""
         try:
             return decode_uint(await self._eth_call(token, _DECIMALS))
         except (_NodeRefused, InvalidInput):
             return None
 
     async def balance(self, token: bytes, owner: bytes) -> int:
-        """Query the owner's balance of the token, in raw units."""
+        """Query the owner's balance of a token, in raw units."""
         return await self._uint(token, _BALANCE + address_word(owner))
 
     async def allowance(self, token: bytes, owner: bytes, spender: bytes) -> int:
-        """Query the owner's allowance for the spender, in raw units."""
+        """Query the amount of a token that the spender may take from the owner, in raw units."""
         return await self._uint(token, _ALLOWANCE + address_word(owner) + address_word(spender))
 
     async def accepts(self, contract: bytes, digest32: bytes, signature: bytes) -> bool:
-        """Whether the contract accepts the signature by EIP-1271; False on a revert."""
+        """Whether a contract accepts a signature of a digest by EIP-1271; False if the call reverts."""
         try:
             returned = await self._eth_call(contract, is_valid_signature_calldata(digest32, signature))
         except _NodeRefused:

@@ -1,4 +1,4 @@
-"""The options of a run: the maker's URLs and credentials, the checks selected, and the bounds of the run.
+"""Options of a conformance run: URLs and credentials of the maker, selected checks, and bounds of the run.
 
 Without --ws-url the harness tries the WebSocket at the base URL plus `/ws`; a refused handshake other than
 401 or 403 means that the maker has no WebSocket.
@@ -21,10 +21,10 @@ _is_name = re.compile(r"[0-9A-Za-z._:\-]+").fullmatch
 
 
 class BaseUrl(Struct, frozen=True):
-    """A base URL, parsed.
+    """A parsed base URL of a maker, a WebSocket or a node.
 
     Attributes:
-        path: without a trailing slash; empty for the root.
+        path: path without a trailing slash; empty for the root.
         host_header: host, and the port unless it is the scheme's default.
     """
 
@@ -36,21 +36,25 @@ class BaseUrl(Struct, frozen=True):
 
     @property
     def is_tls(self) -> bool:
-        """Whether the scheme is https or wss."""
+        """Whether the URL's scheme is https or wss."""
         return self.scheme in ("https", "wss")
 
     @property
     def url(self) -> str:
-        """Format the URL as text."""
+        """The URL as text: scheme, host, port unless it is the scheme's default, and path."""
         return f"{self.scheme}://{self.host_header}{self.path}"
 
 
 def read_base_url(url: str, field: str, schemes: tuple[str, ...]) -> BaseUrl:
-    """Parse a base URL.
+    """Parse a base URL from an option of the command line.
+
+    Args:
+        field: name of the option, for errors.
+        schemes: accepted schemes, e.g. `http` and `https`.
 
     Raises:
-        ConfigError: the scheme is not in `schemes`, the host is missing or malformed, or the URL has a
-            query, a fragment or a user.
+        ConfigError: the scheme is not in `schemes`, the host is missing or malformed, the path is not
+            percent-encoded, or the URL has a query, a fragment or a user.
     """
     expected = f"expected {' or '.join(schemes)}://host[:port][/path]"
     try:
@@ -73,21 +77,22 @@ def read_base_url(url: str, field: str, schemes: tuple[str, ...]) -> BaseUrl:
 
 
 class CheckOptions(Struct, frozen=True, kw_only=True):
-    """All options of a run.
+    """All options of a conformance run against one maker.
 
     Attributes:
         socket: the WebSocket's URL; None tries `/ws` below the base URL.
-        credentials: None leaves requests unsigned, and authentication unchecked.
-        chain_id, rfq_contract, domain_name: the signing domain; signatures are not verified unless
+        credentials: keys that sign the requests; None leaves requests unsigned, and authentication unchecked.
+        chain_id, rfq_contract, domain_name: the EIP-712 domain of orders; signatures are not verified unless
             both `chain_id` and `rfq_contract` are given.
         taker, user, blacklisted: lower-case addresses: allowed taker, user of all quotes, a blacklisted user.
-        drift_bps: the largest allowed distance of a price from the grids fetched around the quote.
+        drift_bps: largest allowed distance of a price from the grids fetched around the quote, basis points.
         pairs_max: the largest number of pairs to request quotes on.
         quotes, connections: number of quotes and of connections in the load stage; 0 quotes skip it.
         watch_s: seconds for which the WebSocket's updates are watched.
         timeout_s: longest wait for one answer, seconds.
         pause_s: seconds to wait after every answer, for makers that limit the request rate.
         run_timeout_s: longest time for the whole run, seconds.
+        seed: seed of random amounts and bytes.
         authorities: PEM file of certificates to trust.
     """
 

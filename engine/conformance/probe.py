@@ -1,10 +1,11 @@
-"""The harness's HTTP client: whole requests over one connection at a time, and raw bytes.
+"""HTTP client of the conformance harness: whole requests over one connection at a time, and raw bytes.
 
-An unanswered request gives an HttpExchange with a `failure`, never an exception: a judge decides on its
-meaning. Only a request whose reused connection ended before the first byte of the answer is retried, since
-HTTP servers close idle connections that way.
+An unanswered request gives an HttpExchange with a `failure`, never an exception: the judges decide on its
+meaning. The client retries a request only if a reused connection ended before the first byte of the answer,
+since HTTP servers close idle connections that way.
 
-The pooled client of feeds is not used: the harness judges every connection and times each request alone.
+The harness does not use the pooled client of `feeds`: it judges every connection and times each request
+alone.
 """
 
 import errno
@@ -34,11 +35,11 @@ _BROKEN = (trio.BrokenResourceError, trio.ClosedResourceError)
 
 
 class Unreachable(MakerError):
-    """Error: no connection to the maker could be made, so that no check can run."""
+    """Error: the harness cannot connect to the maker, so that no check can run."""
 
 
 class ProbeConnection:
-    """An HTTP connection that opens at the first request, and again after it has ended."""
+    """An HTTP connection of the harness, opened at the first request and again after it has ended."""
 
     def __init__(self, probe: "Probe") -> None:
         self._probe = probe
@@ -59,11 +60,11 @@ class ProbeConnection:
         headers: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> HttpExchange:
-        """Send a request and wait for its answer, then for the probe's pause.
+        """Send a request and wait for its answer, then for the pause that the probe makes after every answer.
 
         Args:
-            target: with the base URL's prefix.
-            headers: sent in place of the signed headers.
+            target: request target, which includes the base URL's path.
+            headers: headers to send in place of the authentication headers.
         """
         probe = self._probe
         sent_ms, started = probe.now_ms(), trio.current_time()
@@ -110,9 +111,7 @@ class ProbeConnection:
         return await self._once(method, target, body, fields)
 
     async def _once(self, method: str, target: str, body: bytes, fields: Mapping[str, str]) -> Response:
-        """Send the request once; drop the connection on any failure, since an unanswered request leaves it
-        unusable.
-        """
+        """Send a request once; close the connection on any failure, which leaves it unusable."""
         try:
             return await self._answered(method, target, body, fields)
         except BaseException:
@@ -154,20 +153,20 @@ class ProbeConnection:
 
 
 class Probe:
-    """An HTTP client for one base URL.
+    """HTTP client of the conformance harness for one base URL; it counts requests and times answers.
 
     Args:
         place: base URL of all requests.
         timeout_s: longest wait for one answer, connecting included, seconds.
-        now_ms: wall clock, milliseconds since the Unix epoch.
+        now_ms: returns the wall clock, Unix milliseconds.
         signer: signs requests; None sends them unsigned.
         authorities: PEM file of certificates to trust.
-        pause_s: wait after every answer.
+        pause_s: wait after every answer, seconds.
 
     Attributes:
-        requests: number sent, hostile bytes included.
+        requests: number of requests sent, hostile bytes included.
         firm_requests: number of whole requests for a firm quote.
-        latencies_ms: of the last _LATENCIES_MAX answers.
+        latencies_ms: times of the last _LATENCIES_MAX answers, milliseconds.
         late: number of requests without an answer within `timeout_s`.
         send: `ProbeConnection.send` on the probe's own connection.
     """
@@ -200,24 +199,27 @@ class Probe:
         await self._line._drop()
 
     def signed(self, method: str, target: str, body: bytes) -> dict[str, str]:
-        """Return the four authentication headers; none without a signer. A query is signed as sent."""
+        """Return the four authentication headers of a request; an empty dictionary without a signer.
+
+        The signature covers the query of `target` as it is sent.
+        """
         if self._signer is None:
             return {}
         return self._signer.headers(self.now_ms(), method, target, body)
 
     async def connect(self) -> trio.abc.Stream:
-        """Open a stream to the base URL's host.
+        """Open a TCP or TLS stream to the base URL's host and port.
 
         Raises:
-            OSError: no connection.
+            OSError: the connection fails.
         """
         return await dial(self.place.host, self.place.port, tls=self.tls, timeout_s=self.timeout_s)
 
     async def reach(self) -> None:
-        """Check that a connection can be made, and close it.
+        """Open and close a connection, to check that the base URL accepts connections.
 
         Raises:
-            Unreachable: no connection; the detail gives the reason.
+            Unreachable: the connection fails; the detail gives the reason.
         """
         try:
             stream = await self.connect()
@@ -226,7 +228,7 @@ class Probe:
         await trio.aclose_forcefully(stream)
 
     async def get(self, resource: str) -> HttpExchange:
-        """Send a signed GET of a path below the base URL."""
+        """Send a GET of `resource`, a path below the base URL, signed if the probe has a signer."""
         return await self._line.send("GET", f"{self.place.path}/{resource}")
 
     async def raw(
@@ -241,10 +243,10 @@ class Probe:
         """Send bytes unchanged on a new connection, and read the answer.
 
         Args:
-            until: whether the bytes read so far are enough.
-            bound_s: longest time to send and read.
+            until: returns whether the bytes received so far are enough.
+            bound_s: longest time to send and read, seconds.
             piece_bytes: bytes sent at a time; None sends all at once.
-            requests: number of requests in `payload`, added to the count.
+            requests: number of requests in `payload`, added to the probe's count.
         """
         data = bytearray()
         closed = False
@@ -267,13 +269,13 @@ class Probe:
 
     @asynccontextmanager
     async def holding(self, payload: bytes, requests: int = 1) -> AsyncGenerator[trio.abc.Stream]:
-        """Context manager: send `payload` on a new connection, and keep it open meanwhile.
+        """Context manager that sends `payload` on a new connection and keeps the connection open meanwhile.
 
         Args:
-            requests: number added to the count of requests.
+            requests: number added to the probe's count of requests.
 
         Raises:
-            OSError: no connection.
+            OSError: the connection fails.
         """
         stream = await self.connect()
         self.requests += requests
@@ -285,7 +287,7 @@ class Probe:
 
 
 async def _push(stream: trio.abc.Stream, payload: bytes, piece_bytes: int | None = None) -> None:
-    """Send bytes until the peer stops reading; the peer's answer then shows the reason."""
+    """Send bytes, `piece_bytes` at a time; stop without an error if the peer closes the connection."""
     size = piece_bytes or max(len(payload), 1)
     try:
         for at in range(0, len(payload), size):

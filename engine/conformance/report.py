@@ -1,4 +1,4 @@
-"""Renders a run's report as tables for people, JSON for programs, and JUnit XML for build servers.
+"""Renders the report of a conformance run: tables for people, JSON for programs, JUnit XML for build servers.
 
 Source of the JUnit form: the testsuites/testsuite/testcase elements that build servers read.
 """
@@ -28,7 +28,7 @@ _STYLES = {
 
 
 def summary(report: RunReport) -> str:
-    """Format the line `NN checks: x passed, y failed, z skipped (why)`."""
+    """Format the counts of a run's verdicts as `NN checks: x passed, y failed, z skipped (reasons)`."""
     parts = [f"{report.count(CheckStatus.PASSED)} passed", f"{report.count(CheckStatus.FAILED)} failed"]
     if report.count(CheckStatus.ADVISED):
         parts.append(f"{report.count(CheckStatus.ADVISED)} advised")
@@ -39,7 +39,7 @@ def summary(report: RunReport) -> str:
 
 
 def print_report(report: RunReport, console: Console) -> None:
-    """Print topics, then every fault with its fix, the load, the summary and the verdict."""
+    """Print a run's report: counts by topic, faults and advice with fixes, load figures, summary, outcome."""
     console.print(_topics(report.verdicts))
     for title, status in (("Faults", CheckStatus.FAILED), ("Advice", CheckStatus.ADVISED)):
         found = [verdict for verdict in report.verdicts if verdict.status is status]
@@ -60,7 +60,7 @@ def print_report(report: RunReport, console: Console) -> None:
 
 
 def verdict_line(report: RunReport) -> str:
-    """State the run's outcome in a sentence, with the reasons if inconclusive."""
+    """Format the outcome of a run as a sentence, with the reasons of an inconclusive outcome."""
     if report.outcome is RunOutcome.CONFORMS:
         return "The maker conforms."
     if report.outcome is RunOutcome.FAULTS:
@@ -69,7 +69,7 @@ def verdict_line(report: RunReport) -> str:
 
 
 def _reasons(report: RunReport) -> Iterator[str]:
-    """Yield the reasons why a run is inconclusive; none if it is conclusive."""
+    """Yield reasons why a run may be inconclusive: harness bugs, too few judged checks, all skipped."""
     for broken in report.broken:
         yield f"the harness has a bug, please report it: {broken}"
     topics: dict[str, list[str]] = {}
@@ -94,7 +94,7 @@ def _topics(verdicts: Sequence[CheckVerdict]) -> Table:
 
 
 def _findings(title: str, verdicts: Sequence[CheckVerdict]) -> Table:
-    """Build a table of verdicts with a section per topic."""
+    """Build a table of failed or advised checks with their faults and fixes, a section per topic."""
     table = Table("check", "finding, and fix", title=title, title_justify="left", expand=True)
     last = ""
     for verdict in verdicts:
@@ -120,7 +120,7 @@ def _explained(verdict: CheckVerdict) -> Text:
 
 
 def load_line(load: LoadReport) -> str:
-    """Format the load's figures in one line."""
+    """Format the figures of the load stage on one line: quotes, latencies, price drift, failures."""
     return (
         f"load: {load.quotes} quotes over {load.connections} connections, {load.quotes_per_s:.0f}/s: "
         f"p50 {load.p50_ms:.1f} ms, p95 {load.p95_ms:.1f} ms, p99 {load.p99_ms:.1f} ms; "
@@ -130,7 +130,7 @@ def load_line(load: LoadReport) -> str:
 
 
 def list_table() -> Table:
-    """Build the table of checks for `--list`."""
+    """Build the terminal table of all checks, which the option `--list` prints."""
     table = Table("check", "what holds", "kind", "weight", "rule")
     last = ""
     for check in CHECKS.values():
@@ -142,7 +142,7 @@ def list_table() -> Table:
 
 
 def markdown_table() -> str:
-    """Build the Markdown table of checks for docs/maker-check.md."""
+    """Build the Markdown table of all conformance checks for docs/maker-check.md."""
     rows = [
         "| Check | Statement | Kind | Weight | Rule | Fix |",
         "|---|---|---|---|---|---|",
@@ -156,7 +156,7 @@ def markdown_table() -> str:
 
 
 def to_json(report: RunReport) -> bytes:
-    """Encode the whole report as one JSON object."""
+    """Encode the report of a run as one JSON object: outcome, figures, and the verdict of every check."""
     document = {
         "cambist": __version__,
         "url": report.url,
@@ -196,9 +196,9 @@ def _as_object(verdict: CheckVerdict) -> dict[str, Any]:
 
 
 def to_junit(report: RunReport) -> bytes:
-    """Encode the report as JUnit XML: a test suite per topic, a test case per check.
+    """Encode the report of a run as JUnit XML: a test suite per topic, a test case per check.
 
-    Advice passes, with its text as output.
+    A check with advice alone is a passed test case, with the advice as output.
 
     An inconclusive run has one more test case: an error that names all reasons.
     """

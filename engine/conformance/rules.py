@@ -4,8 +4,8 @@ A check is a row of `check_table.CHECKS`: one rule of the specification under on
 function over recorded exchanges; it yields any number of results for a check. A single fault makes the check
 fail; results without a fault make it pass; a check without results is skipped, with a reason. A skipped check
 is a gap if the maker gave nothing to judge it on, but not if an option is missing or the specification leaves
-the matter to the maker. A topic with more gaps than judged checks is thin: a run with a thin topic proves
-nothing.
+the matter to the maker. A topic with more gaps than judged checks is thin: a run with a thin topic never
+reports that the maker conforms.
 
     severity    effect of a fault
     must        fails the run
@@ -27,7 +27,10 @@ _WHY_SHOWN_MAX = 300
 
 
 class Severity(StrEnum):
-    """Effect of a check's fault on the run; the module lists the effects."""
+    """Effect of a check's fault on the run: MUST and STRICT fail the run, ADVICE only appears in the report.
+
+    A check of severity STRICT runs only with the option --strict.
+    """
 
     MUST = "must"
     STRICT = "strict"
@@ -35,7 +38,7 @@ class Severity(StrEnum):
 
 
 class Transport(StrEnum):
-    """The protocol that a check's requests use."""
+    """Protocol of a check's requests: HTTP, WebSocket, raw bytes, or JSON-RPC to a node."""
 
     HTTP = "HTTP"
     WEBSOCKET = "WS"
@@ -44,14 +47,14 @@ class Transport(StrEnum):
 
 
 class Check(Struct, frozen=True):
-    """A named rule of the specification.
+    """A conformance check: one rule of the specification for market makers, under one id.
 
     Attributes:
         id: `topic.name`.
         title: the statement that is true if the check passes.
         source: section of the specification, or other document, that states the rule.
         fix: advice to the maker if the check fails.
-        negative: whether the check sends requests that must be refused.
+        negative: whether the check sends requests that the maker must refuse.
     """
 
     id: str
@@ -64,17 +67,17 @@ class Check(Struct, frozen=True):
 
     @property
     def topic(self) -> str:
-        """The id up to its first dot."""
+        """Topic of the check, i.e. its id up to the first dot: `prices` of `prices.sorted`."""
         return self.id.partition(".")[0]
 
     @property
     def kind(self) -> str:
-        """Transport, and whether the check is negative, e.g. `HTTP, positive`."""
+        """Transport of the check, and whether its requests must be refused, e.g. `HTTP, negative`."""
         return f"{self.transport}, {'negative' if self.negative else 'positive'}"
 
 
 class CheckStatus(StrEnum):
-    """The status of a result or a verdict."""
+    """Status of one result, or of the verdict on a check; ADVISED is a status of verdicts alone."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -83,13 +86,13 @@ class CheckStatus(StrEnum):
 
 
 class Result(Struct, frozen=True):
-    """The result of judging one item by one check.
+    """The result of judging one item, such as a price level, by one check.
 
     Attributes:
-        check: id.
+        check: id of the check.
         where: the item judged, e.g. `GET /prices WETH/USDC.bids[2]`.
-        expected, got: for a fault; for a skip `got` holds the reason.
-        is_gap: for a skip: the maker gave nothing to judge the check on.
+        expected, got: for a fault: expected and received values; for a skip `got` holds the reason.
+        is_gap: whether the check was skipped because the maker gave nothing to judge it on.
     """
 
     check: str
@@ -101,14 +104,14 @@ class Result(Struct, frozen=True):
 
 
 class CheckVerdict(Struct, frozen=True):
-    """The final verdict on one check.
+    """The final verdict on one check of a run, from all its results.
 
     Attributes:
         faults: the first FINDINGS_SHOWN_MAX faults.
         fault_count: the number of all faults.
-        looks: number of results counted, passed or faults.
-        reason: why the check was skipped; empty for a check with results.
-        is_gap: skipped because the maker gave nothing to judge the check on.
+        looks: number of results that passed or failed; skips do not count.
+        reason: reason why the check was skipped; empty for a check with results.
+        is_gap: whether the check was skipped because the maker gave nothing to judge it on.
     """
 
     check: Check
@@ -121,35 +124,35 @@ class CheckVerdict(Struct, frozen=True):
 
 
 def passed(check: str, where: str = "") -> Result:
-    """Create a result: the rule holds at `where`."""
+    """Create the result of a check whose rule the item `where` keeps."""
     return Result(check, CheckStatus.PASSED, one_line(where))
 
 
 def fault(check: str, where: str, expected: str, got: object) -> Result:
-    """Create a result: the rule is broken.
+    """Create the result of a check whose rule the item `where` breaks.
 
-    Text from the maker in `got` is quoted; all text is shortened.
+    The result quotes text from the maker in `got`, and shortens all text.
     """
     return Result(check, CheckStatus.FAILED, one_line(where), one_line(expected), cut(got))
 
 
 def skipped(check: str, reason: str) -> Result:
-    """Create a skip: an option is missing, or the specification leaves the matter to the maker."""
+    """Create a skipped result: an option is missing, or the specification leaves the matter to the maker."""
     return Result(check, CheckStatus.SKIPPED, got=one_line(reason))
 
 
 def gap(check: str, reason: str) -> Result:
-    """Create a skip that counts as a gap: the maker gave nothing to judge the check on."""
+    """Create a skipped result that counts as a gap, i.e. the maker gave nothing to judge the check on."""
     return Result(check, CheckStatus.SKIPPED, got=one_line(reason), is_gap=True)
 
 
 def judged(check: str, held: object, where: str, expected: str, got: object) -> Result:
-    """Create a `passed` result if `held`, else a `fault`."""
+    """Create a passed result if `held` is true, else a fault with the expected and the received value."""
     return passed(check, where) if held else fault(check, where, expected, got)
 
 
 class Said(str):
-    """Text that the harness wrote, not the maker; findings show it without quotes."""
+    """Text in a finding that the harness wrote, not the maker, and that is therefore shown without quotes."""
 
     __slots__ = ()
 
@@ -161,7 +164,13 @@ def cut(value: object) -> str:
 
 
 class Selection(Struct, frozen=True):
-    """The selected checks, by shell patterns over ids; an empty `only` selects all."""
+    """The checks that a run executes, selected by shell patterns over check ids.
+
+    Attributes:
+        only: patterns of the checks to run; an empty tuple selects all.
+        skip: patterns of the checks not to run.
+        strict: whether checks of severity STRICT run.
+    """
 
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
@@ -189,7 +198,7 @@ class Tally:
     """Bounded collection of results: keeps the first faults of each check, and counts all results.
 
     Args:
-        table: id -> check. A result with an id not in the table raises KeyError: a bug of the harness.
+        table: check id -> check. A result with an id not in the table raises KeyError: a bug of the harness.
         selection: the selected checks; results of other checks are dropped.
     """
 
@@ -202,11 +211,11 @@ class Tally:
         self._skipped: dict[str, Result] = {}
 
     def __len__(self) -> int:
-        """Number of checks that have a result."""
+        """Number of checks that have at least one result, skips included."""
         return len(self._looks.keys() | self._skipped.keys())
 
     def add(self, result: Result) -> None:
-        """Count one result."""
+        """Count one result, and keep it if it is the first skip or one of the first faults of its check."""
         check_id = result.check
         if self._why_not[check_id]:
             return
@@ -220,8 +229,10 @@ class Tally:
                 self._faults[check_id].append(result)
 
     def verdicts(self, unreached: str) -> list[CheckVerdict]:
-        """Return a verdict per check, in the table's order; `unreached` is the reason for checks without
-        results.
+        """Return a verdict for every check, in the sequence of the table.
+
+        Args:
+            unreached: reason to report for selected checks without results.
         """
         return [self._verdict(check, unreached) for check in self._checks.values()]
 
@@ -239,7 +250,10 @@ class Tally:
 
 
 def thin_topics(verdicts: Iterable[CheckVerdict]) -> dict[str, str]:
-    """Map each topic with more gaps than judged checks to the gaps' most frequent reason."""
+    """Map each topic with more gaps than judged checks to the most frequent reason of its gaps.
+
+    A gap is a check that was skipped because the maker gave nothing to judge it on.
+    """
     judged_counts: Counter[str] = Counter()
     reasons: dict[str, Counter[str]] = {}
     for verdict in verdicts:

@@ -2,12 +2,12 @@
 
     outcome         condition
     faults          a check failed
-    inconclusive    no check failed, but a topic is thin (see `rules`), all checks were skipped, or a stage
-                    raised an exception
+    inconclusive    no check failed, but a topic has more gaps than judged checks, all checks were skipped,
+                    or a stage raised an exception
     conforms        otherwise
 
-An exception from a stage is a bug of the harness: the stage's checks without a result become gaps, and the
-other stages run.
+A gap is a check that was skipped because the maker gave nothing to judge it on. An exception from a stage is
+a bug of the harness: the stage's checks without a result become gaps, and the other stages run.
 """
 
 from collections.abc import Awaitable, Callable
@@ -50,7 +50,7 @@ _STAGES: tuple[tuple[str, tuple[str, ...], Callable[[Session], Awaitable[None]]]
 
 
 class RunOutcome(StrEnum):
-    """Outcome of a run; the module lists the conditions."""
+    """Outcome of a conformance run: FAULTS if a check failed, INCONCLUSIVE if too little was judged."""
 
     CONFORMS = "conforms"
     FAULTS = "faults"
@@ -58,13 +58,13 @@ class RunOutcome(StrEnum):
 
 
 class RunReport(Struct, frozen=True):
-    """The verdicts and figures of a finished run.
+    """The verdicts and figures of a finished conformance run.
 
     Attributes:
-        requests: number sent to the maker, including handshakes and hostile bytes.
-        firm_requests: number of those for a firm quote.
-        load: None if the load stage did not run.
-        broken: stages that raised an exception, each with it; bugs of the harness.
+        requests: number of requests sent to the maker, including handshakes and hostile bytes.
+        firm_requests: number of those requests that asked for a firm quote.
+        load: figures of the load stage; None if it did not run.
+        broken: stages that raised an exception, i.e. have a bug, each with its exception.
     """
 
     url: str
@@ -78,17 +78,17 @@ class RunReport(Struct, frozen=True):
     broken: tuple[str, ...] = ()
 
     def count(self, status: CheckStatus) -> int:
-        """Return the number of verdicts with this status."""
+        """Return the number of checks whose verdict has this status."""
         return sum(verdict.status is status for verdict in self.verdicts)
 
     @property
     def thin(self) -> dict[str, str]:
-        """Map each topic with too few judged checks to the most frequent reason."""
+        """Map each topic with too few judged checks to the most frequent reason for its skipped checks."""
         return thin_topics(self.verdicts)
 
     @property
     def outcome(self) -> RunOutcome:
-        """The run's outcome, by the table in the module's docstring."""
+        """FAULTS if a check failed, INCONCLUSIVE if too little was judged or a stage broke, else CONFORMS."""
         if self.count(CheckStatus.FAILED):
             return RunOutcome.FAULTS
         if self.broken or self.thin or self.count(CheckStatus.SKIPPED) == len(self.verdicts):
@@ -97,7 +97,7 @@ class RunReport(Struct, frozen=True):
 
     @property
     def conforms(self) -> bool:
-        """Whether no check failed, and enough checks were judged."""
+        """Whether the maker conforms, i.e. no check failed, enough were judged and no stage broke."""
         return self.outcome is RunOutcome.CONFORMS
 
 
@@ -107,13 +107,14 @@ async def run_checks(
     now_ms: Callable[[], int],
     on_progress: OnProgress = lambda stage, judged_count, selected: None,  # noqa: ARG005
 ) -> RunReport:
-    """Run the selected stages against a maker and report the verdicts.
+    """Run the selected stages of checks against a maker and report the verdicts.
 
     Args:
-        now_ms: wall clock, milliseconds since the Unix epoch.
+        now_ms: returns the wall clock, Unix milliseconds.
+        on_progress: called with (stage, number of checks judged, number of checks selected).
 
     Raises:
-        Unreachable: no connection to the maker's address.
+        Unreachable: no connection to the maker's address can be made.
         ConfigError: the file of certificates cannot be used.
     """
     started = trio.current_time()
@@ -163,10 +164,10 @@ def _innermost(error: Exception) -> Exception:
 
 
 def check_maker(options: CheckOptions, *, now_ms: Callable[[], int], on_progress: OnProgress) -> RunReport:
-    """Run `run_checks` in a new event loop.
+    """Run all selected checks against a maker in a new trio event loop, and return the report.
 
     Raises:
-        KeyboardInterrupt: on SIGINT.
+        KeyboardInterrupt: the process receives SIGINT.
     """
     run = partial(run_checks, options, now_ms=now_ms, on_progress=on_progress)
     return trio.run(until_interrupted, run)

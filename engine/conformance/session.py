@@ -1,4 +1,4 @@
-"""The state of one run: its options, the results so far, and the data that stages share.
+"""State of one conformance run: its options, the results so far, and the data that stages share.
 
 Stages do not import one another; a stage stores here the data about the maker that later stages need.
 """
@@ -32,10 +32,11 @@ ResourceSnapshot = dict[str, HttpExchange]
 
 
 class Good(Struct, frozen=True):
-    """A request that the maker quoted, reused by later stages.
+    """A firm-quote request that the maker answered with an order, for later stages to repeat or alter.
 
     Attributes:
-        depth: the depth of its side of the grid, in units of the fixed amount.
+        asking: the request.
+        depth: largest fixed amount that its side of the price grid holds, raw units.
         other: the amount that the maker should compute by the grid, raw units.
     """
 
@@ -45,13 +46,13 @@ class Good(Struct, frozen=True):
 
 
 class Session:
-    """The state of a run.
+    """State of a conformance run, which its stages share.
 
     Attributes:
         tally: all results so far.
-        snapshot: the last answers of the four endpoints.
+        snapshot: last answers of GET /tokens, /pairs, /prices and /blacklist, by name.
         good: a request that the maker quoted; None until the first quote.
-        sightings: every /pairs and /prices seen.
+        sightings: pairs listed and disabled by each answer of /pairs and /prices, and by WebSocket messages.
         load: the load stage's report; None before that stage.
         stage: name of the running stage, for the progress display.
         tokens: the valid tokens of the last snapshot.
@@ -83,12 +84,12 @@ class Session:
 
     @property
     def prefix(self) -> str:
-        """The base URL's path."""
+        """Path of the maker's base URL, without a trailing slash."""
         return self.probe.place.path
 
     @property
     def domain(self) -> SigningDomain | None:
-        """The signing domain; None without a chain id or RFQ contract in the options."""
+        """EIP-712 domain of the maker's orders; None if the options lack the chain id or the RFQ contract."""
         options = self.options
         if options.chain_id is None or options.rfq_contract is None:
             return None
@@ -96,19 +97,17 @@ class Session:
 
     @property
     def is_silent(self) -> bool:
-        """Whether no endpoint answered at all, so that every further check would only time out."""
+        """Whether none of the maker's four GET endpoints answered, so that more checks only time out."""
         return all(exchange.failure for exchange in self.snapshot.values())
 
     def add(self, results: Iterable[Result]) -> None:
-        """Count results and report progress; results of unselected checks are dropped."""
+        """Count results of the selected checks, with credentials hidden, and report progress."""
         for result in results:
             self.tally.add(self._redacted(result))
         self._on_progress(self.stage, len(self.tally), len(self.selected))
 
     def _redacted(self, result: Result) -> Result:
-        """Return the result with credentials hidden, since a maker's answer may echo the request's
-        headers.
-        """
+        """Return the result with credentials hidden, since a maker's answer may echo request headers."""
         credentials = self.options.credentials
         if credentials is None or result.status is not CheckStatus.FAILED:
             return result
@@ -122,15 +121,23 @@ class Session:
         return structs.replace(result, got=got)
 
     def skip(self, reason: str, *names: str) -> None:
-        """Record the reason why checks, named by topic or id, need not be judged."""
+        """Record checks as skipped for a reason other than the maker, e.g. a missing option.
+
+        Args:
+            names: topics or ids of the checks.
+        """
         self.add(skipped(check_id, reason) for check_id in self._named(names))
 
     def lack(self, reason: str, *names: str) -> None:
-        """Record a gap for checks, named by topic or id, since the maker gave nothing to judge them on."""
+        """Record checks as gaps, i.e. as skipped because the maker gave nothing to judge them on.
+
+        Args:
+            names: topics or ids of the checks.
+        """
         self.add(gap(check_id, reason) for check_id in self._named(names))
 
     def wants(self, *names: str) -> bool:
-        """Whether any of these checks, or of the checks of these topics, is selected."""
+        """Whether the options select any check of `names`, which are topics or ids of checks."""
         return bool(self._named(names))
 
     def _named(self, names: Iterable[str]) -> list[str]:
@@ -142,7 +149,7 @@ class Session:
         )
 
     async def take_snapshot(self) -> ResourceSnapshot:
-        """Fetch the four endpoints, and keep their answers, tokens, pairs and sightings."""
+        """Fetch /tokens, /pairs, /prices and /blacklist, and store the answers and their parsed entries."""
         snapshot = {name: await self.probe.get(name) for name in RESOURCES}
         self.snapshot = snapshot
         self.tokens, self._pairs = read_tokens(snapshot["tokens"]), read_pairs(snapshot["pairs"])
@@ -150,15 +157,15 @@ class Session:
         return snapshot
 
     async def market(self) -> MakerMarket:
-        """Fetch current prices and build the market from the last snapshot's tokens and pairs.
+        """Fetch current prices and combine them with the tokens and pairs of the last snapshot.
 
-        The market has books for the first `pairs_max` pairs.
+        The market has books for the first `pairs_max` pairs with prices.
         """
         prices = await self.prices()
         return market_of(self.tokens, self._pairs, read_grids(prices), self.options.pairs_max)
 
     async def prices(self) -> HttpExchange:
-        """Fetch /prices again; an error other than 429 is a fault of `prices.status`."""
+        """Fetch GET /prices; an answer other than 2xx or 429 is a fault of the check `prices.status`."""
         prices = await self.probe.get("prices")
         self._sight(prices)
         if prices.status != TOO_MANY:
@@ -166,7 +173,11 @@ class Session:
         return prices
 
     def saw(self, *prices: Mapping[str, object]) -> None:
-        """Record the pairs that these grids disable."""
+        """Record which pairs these price grids disable, for the check of removed pairs.
+
+        Args:
+            prices: price grids by pair id.
+        """
         disabled = {pair_id for grids in prices for pair_id, grid in grids.items() if is_disabled(grid)}
         self.sightings.append(Sighting(disabled=frozenset(disabled)))
 
@@ -181,7 +192,7 @@ class Session:
         )
 
     async def find_good(self) -> Asking | None:
-        """A small request that the maker quotes, or None if it refuses the first four tried."""
+        """Small firm-quote request that the maker quotes; None if the maker refuses the first four tried."""
         if self.good is None and self.snapshot:
             market = await self.market()
             for pair_id, leg, ladder in market.legs()[:4]:
@@ -194,16 +205,20 @@ class Session:
         return self.good.asking if self.good else None
 
     def keep_good(self, asking: Asking, ladder: Ladder) -> None:
-        """Record the first quoted request, with its side of the book."""
+        """Store a quoted request for later stages, unless a request is stored already.
+
+        Args:
+            ladder: the side of the book that the request trades on.
+        """
         other = asking.leg.walk(ladder, asking.amount)
         if self.good is None and other is not None:
             self.good = Good(asking, asking.leg.depth(ladder), other)
 
     async def send_firm(self, asking: Asking) -> HttpExchange:
-        """Send a quote request to POST /firm."""
+        """Send a firm-quote request to POST /firm."""
         return await self.probe.send("POST", f"{self.prefix}/firm", asking.raw)
 
     def auth_target(self) -> Target:
-        """Return the requests from which wrong signatures are made."""
+        """Return the valid requests from which the authentication checks derive wrongly signed requests."""
         firm = Plain("POST", f"{self.prefix}/firm", self.good.asking.raw) if self.good else None
         return Target(self.prefix, firm)
