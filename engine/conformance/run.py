@@ -50,7 +50,7 @@ _STAGES: tuple[tuple[str, tuple[str, ...], Callable[[Session], Awaitable[None]]]
 
 
 class RunOutcome(StrEnum):
-    """Outcome of a conformance run: FAULTS if a check failed, INCONCLUSIVE if too little was judged."""
+    """Outcome of a run: FAULTS if a check failed, INCONCLUSIVE if too little was judged, else CONFORMS."""
 
     CONFORMS = "conforms"
     FAULTS = "faults"

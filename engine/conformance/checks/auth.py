@@ -1,4 +1,4 @@
-"""Authentication: correctly signed requests, and every kind of wrong signature.
+"""Checks of a maker's authentication: correctly signed requests, and every kind of wrong signature.
 
 A tampering is a request whose four authentication headers are wrong or unusual. The maker must refuse it with
 a 4xx and an error that names the wrong header, unless the tampering is marked as accepted.
@@ -31,7 +31,7 @@ HEADERS = (DOMAIN_HEADER, ACCESS_KEY_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER)
 
 
 class Credentials:
-    """The credentials exchanged with the maker. The repr shows the domain alone."""
+    """HMAC credentials for a maker's API: domain, access key and secret. The repr shows the domain alone."""
 
     __slots__ = ("access_key", "domain", "secret")
 
@@ -39,7 +39,7 @@ class Credentials:
         self.domain, self.access_key, self.secret = domain, access_key, secret
 
     def signer(self) -> RequestSigner:
-        """Create a signer with these credentials."""
+        """Create a signer of HTTP requests with these credentials."""
         return RequestSigner(self.domain, self.access_key, self.secret)
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ class Credentials:
 
 
 class Plain(Struct, frozen=True):
-    """An unsigned request.
+    """An HTTP request without authentication headers.
 
     Attributes:
         target: path of the request, with the base URL's path in front.
@@ -59,18 +59,18 @@ class Plain(Struct, frozen=True):
 
 
 class Target(Struct, frozen=True):
-    """Requests from which wrongly signed variants (tamperings) are made.
+    """Valid requests from which the checks make wrongly signed variants (tamperings).
 
     Attributes:
         prefix: the base URL's path, without a trailing slash.
-        firm: a request that is quoted when signed; None if the maker gave no quote.
+        firm: a POST /firm request that the maker quotes if signed; None if the maker gave no quote.
     """
 
     prefix: str
     firm: Plain | None
 
     def get(self, resource: str) -> Plain:
-        """Create an unsigned GET request of a resource."""
+        """Create an unsigned GET request of a resource, such as `prices`, below the base URL."""
         return Plain("GET", f"{self.prefix}/{resource}")
 
 
@@ -83,6 +83,7 @@ class Tampering(Struct, frozen=True):
 
     Attributes:
         check: id of the check that judges the answer.
+        what: description of the alteration for findings.
         accepted: whether the maker must accept the signature.
         may_refuse: whether the maker may still refuse the request for another reason than its signature.
         names: the header that a helpful error message names.
@@ -98,12 +99,12 @@ class Tampering(Struct, frozen=True):
 
 
 def sign(credentials: Credentials, request: Plain, now_ms: int) -> RequestHeaders:
-    """Return the correct headers of a request signed at `now_ms`."""
+    """Return the correct authentication headers of a request signed at `now_ms`, Unix milliseconds."""
     return credentials.signer().headers(now_ms, request.method, request.target, request.body)
 
 
 def unsigned(target: Target) -> Iterator[Tampering]:
-    """Yield each endpoint's request without headers; POST /firm only if a quoted request is known."""
+    """Yield a request without authentication headers for each endpoint; POST /firm only if quoted before."""
     for name in ("tokens", "pairs", "prices", "blacklist"):
         yield Tampering(
             "auth.unsigned", f"GET /{name} without headers", target.get(name), {}, names="X-AUTH-"
@@ -113,10 +114,10 @@ def unsigned(target: Target) -> Iterator[Tampering]:
 
 
 def tamperings(credentials: Credentials, target: Target, now_ms: Clock) -> Iterator[Tampering]:
-    """Yield every kind of wrong signature, and unusual but correct signatures that must be accepted.
+    """Yield requests with every kind of wrong signature, and with unusual signatures that are correct.
 
-    Guarantees: each case is signed when it is taken from the iterator, so that its age on arrival is as its
-    name says, even if the maker answers slowly.
+    Guarantees: each request is signed when it is taken from the iterator, so that its age on arrival is as
+    its name says, even if the maker answers slowly.
     """
     prices = target.get("prices")
     for header in HEADERS:
@@ -225,14 +226,14 @@ def _wrong_payloads(credentials: Credentials, target: Target, now_ms: Clock) -> 
 
 
 def _spaced(body: bytes) -> bytes:
-    """Encode the same JSON object with spaces and line ends that an encoder would not write."""
+    """Encode a JSON object again, with spaces and line ends that an encoder would not write."""
     encode, entries = msgspec.json.encode, msgspec.json.decode(body).items()
     members = [b"%b  :   %b" % (encode(key), encode(value)) for key, value in entries]
     return b"{\n " + b" ,\r\n\t".join(members) + b"\n}\n"
 
 
 def judge_tampering(case: Tampering, exchange: HttpExchange, right_signature: str) -> Iterator[Result]:
-    """Judge the answer to a tampering.
+    """Judge the maker's answer to a request with altered or unusual authentication headers.
 
     Args:
         right_signature: the correct signature of the request as sent; the answer must not contain it.
@@ -262,7 +263,11 @@ def _is_other_refusal(exchange: HttpExchange) -> bool:
 
 
 def judge_signed(resource: str, exchange: HttpExchange) -> Iterator[Result]:
-    """Check that the maker accepts a correctly signed request."""
+    """Judge whether the maker accepts the signature of a correctly signed request.
+
+    Args:
+        resource: name of the request for findings, e.g. `GET /prices`.
+    """
     refused = exchange.status in (401, 403)
     yield judged(
         "auth.signed", not refused and not exchange.failure, exchange.where, f"{resource}: 200", exchange.said
@@ -270,7 +275,7 @@ def judge_signed(resource: str, exchange: HttpExchange) -> Iterator[Result]:
 
 
 def socket_tamperings(credentials: Credentials, path: str, now_ms: int) -> Iterator[Tampering]:
-    """Yield the WebSocket handshakes that the maker must refuse."""
+    """Yield WebSocket handshakes with a missing or wrong signature, which the maker must refuse."""
     right = Plain("GET", path)
     yield Tampering("stream.unsigned", "without headers", right, {})
     wrong = Credentials(credentials.domain, credentials.access_key, credentials.secret + b"x")

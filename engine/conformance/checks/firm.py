@@ -1,7 +1,8 @@
-"""POST /firm requests that must be quoted, and the judges of a signed order.
+"""POST /firm requests that the maker must quote, and the judges of the signed orders in the answers.
 
-Amounts come from a seeded random source. Small amounts, within the first level and a two-hundredth of the
-depth, must be quoted if the grids before and after both hold them. Deep amounts cross levels.
+Amounts come from a seeded random source. Small amounts, within the first level of the price grid and a
+two-hundredth of its depth, must be quoted if the grids before and after the request both hold them. Deep
+amounts are up to half of the depth.
 
 Each request has a new user address unless --user gives one, since a maker may blacklist a user that requests
 quotes and never trades.
@@ -46,10 +47,11 @@ class Asking(Struct, frozen=True):
     """A request for a firm quote, and the checks that its answer decides.
 
     Attributes:
+        leg: the side of the price grid, and the amount that the request fixes.
         amount: the fixed amount, raw units.
         purpose: `small`, `deep`, `load` or the name of a variation.
         body: the JSON object to send.
-        checks: ids of further checks that pass if the request is quoted.
+        checks: ids of further checks that pass if the maker quotes the request.
         must: whether a refusal is a fault of `firm.quotes`; otherwise it is a fault of `checks` alone.
     """
 
@@ -63,23 +65,23 @@ class Asking(Struct, frozen=True):
 
     @property
     def raw(self) -> bytes:
-        """Encode the request body."""
+        """Body of the request as JSON bytes."""
         return msgspec.json.encode(self.body)
 
     @property
     def where(self) -> str:
-        """The request's name in findings."""
+        """Name of the request in findings: pair, leg, fixed amount and purpose."""
         return f"POST firm {self.pair_id} {self.leg.name} {self.leg.given}={self.amount} ({self.purpose})"
 
 
 class Users:
-    """The source of a run's user addresses: the given address, or a new address each time."""
+    """Source of the user addresses of a run's quote requests: the given address, or a new one each time."""
 
     def __init__(self, seed: int, given: str | None) -> None:
         self._seed, self._given, self._count = seed, given, 0
 
     def next(self) -> str:
-        """Return the next user address, lower case."""
+        """Return the user address of the next quote request, lower-case hexadecimal."""
         self._count += 1
         if self._given is not None:
             return self._given
@@ -96,7 +98,11 @@ def ask(
     purpose: str = "small",
     **more: Any,
 ) -> Asking:
-    """Build a quote request for a fixed amount on a leg; `more` sets other attributes of the Asking."""
+    """Build a firm-quote request for a fixed amount, in raw units, on a leg of a pair.
+
+    Args:
+        more: values of further attributes of the Asking.
+    """
     maker_asset, taker_asset = market.assets(pair_id, leg)
     body = {
         "makerAsset": maker_asset,
@@ -109,12 +115,18 @@ def ask(
 
 
 def small_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
-    """Choose a random amount within the first level and a two-hundredth of the depth; at least 1."""
+    """Choose a random amount, raw units, within the first level and a two-hundredth of the ladder's depth.
+
+    The amount is at least 1.
+    """
     return _part(leg, ladder, rng, _SMALL_PARTS)
 
 
 def tiny_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
-    """Choose a small amount such that hundreds of quotes tie up little of a maker's funds."""
+    """Choose a random amount, raw units, of at most a five-thousandth of the ladder's depth.
+
+    Hundreds of quotes for such amounts tie up little of a maker's funds. The amount is at least 1.
+    """
     return _part(leg, ladder, rng, _TINY_PARTS)
 
 
@@ -128,13 +140,16 @@ def _most(leg: GridLeg, ladder: Ladder, parts: int) -> int:
 
 
 def deep_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
-    """Choose a random amount from a tenth to half of the depth, beyond the first level if possible."""
+    """Choose a random amount, raw units, from a tenth to half of the ladder's depth.
+
+    The amount lies beyond the first level if half of the depth does.
+    """
     most = max(leg.depth(ladder) // 2, 1)
     return rng.randint(max(most // 5, min(leg.first_level(ladder) + 1, most)), most)
 
 
 def askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> list[Asking]:
-    """Build requests that must be quoted: a small amount on every leg."""
+    """Build a firm-quote request for a small amount on every leg of the market; the maker must quote all."""
     return [
         ask(market, pair_id, leg, small_amount(leg, ladder, rng), users.next(), taker)
         for pair_id, leg, ladder in market.legs()
@@ -142,7 +157,7 @@ def askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -
 
 
 def deep_askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> list[Asking]:
-    """Build requests on every leg for an amount that crosses levels."""
+    """Build a firm-quote request on every leg of the market, for up to half of the leg's depth."""
     return [
         ask(
             market,
@@ -160,9 +175,10 @@ def deep_askings(market: MakerMarket, rng: random.Random, users: Users, taker: s
 
 
 def variations(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> Iterator[Asking]:
-    """Yield unusual forms of requests that must still be quoted; the market must have a leg.
+    """Yield firm-quote requests of unusual but valid form, which the maker must quote.
 
-    Variations: addresses in upper case, unknown keys, and on each leg an amount slightly above a small one.
+    Variations: addresses in upper case, unknown JSON keys, and on each leg an amount slightly above a small
+    amount. The market must have a leg.
     """
     legs = market.legs()
     pair_id, leg, ladder = legs[0]
@@ -199,10 +215,10 @@ _CLOTHES = (
 
 
 class Quoted(Struct, frozen=True):
-    """A quoted order of the right form.
+    """A firm-quote request with the well-formed order that the maker answered.
 
     Attributes:
-        order: has all keys, the right JSON types, and numbers within their ranges.
+        order: JSON object with all keys, the right JSON types, and numbers within their ranges.
     """
 
     asking: Asking
@@ -211,14 +227,19 @@ class Quoted(Struct, frozen=True):
 
     @property
     def nonce_and_meta(self) -> int:
-        """nonceAndMeta as an integer."""
+        """Member nonceAndMeta of the order as an integer."""
         return int(self.order["nonceAndMeta"])
 
 
 def judge_answer(
     asking: Asking, exchange: HttpExchange, before: MakerMarket, after: MakerMarket
 ) -> Iterator[Result | Quoted]:
-    """Judge whether the request was quoted and the order is well-formed; then yield the order as Quoted."""
+    """Judge an answer to POST /firm: success, and the form of the order; then yield the order as Quoted.
+
+    Args:
+        before, after: the maker's market just before and just after the request; a refusal is no fault unless
+            both hold the amount.
+    """
     where = asking.where
     holds = expected_range(before, after, asking.pair_id, asking.leg, asking.amount) is not None
     if not holds:
@@ -264,7 +285,7 @@ def _judge_success(asking: Asking, exchange: HttpExchange) -> Iterator[Result]:
 
 
 def _bad_member(order: Mapping[str, Any]) -> str:
-    """Describe the first missing or malformed member; empty if all members are right."""
+    """Describe the first missing or malformed member of an order; empty if all members are valid."""
     missing = sorted(FIRM_KEYS - order.keys())
     if missing:
         return f"without {', '.join(missing)}"
@@ -282,11 +303,11 @@ def _bad_member(order: Mapping[str, Any]) -> str:
 
 
 def judge_terms(quoted: Quoted, before: MakerMarket, after: MakerMarket, drift_bps: int) -> Iterator[Result]:
-    """Check that the order repeats the request's terms, and that its price is the displayed price.
+    """Judge whether an order repeats the request's tokens, taker and amount, and has the displayed price.
 
     Args:
-        before, after: the market just before and just after the quote.
-        drift_bps: the largest allowed distance of the price from the range of the two markets.
+        before, after: the maker's market just before and just after the quote.
+        drift_bps: the largest allowed distance of the price from the range of the two markets, basis points.
     """
     asking, order, where = quoted.asking, quoted.order, quoted.asking.where
     leg, body = asking.leg, asking.body
@@ -322,7 +343,7 @@ def _judge_price(quoted: Quoted, expected: Range, drift_bps: int) -> Iterator[Re
 
 
 def judge_expiry(quoted: Quoted) -> Iterator[Result]:
-    """Check that the expiry is in Unix seconds, FIRM_EXPIRY_MIN_S to EXPIRY_FAR_S ahead."""
+    """Judge whether an order's expiry is in Unix seconds, FIRM_EXPIRY_MIN_S to EXPIRY_FAR_S ahead."""
     where, expiry = quoted.asking.where, quoted.order["expiry"]
     sent_s = quoted.exchange.sent_ms // 1000
     if expiry >= _MILLISECONDS_FROM:

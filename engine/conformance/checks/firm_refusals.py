@@ -1,7 +1,8 @@
-"""POST /firm requests that must be refused: a table of single changes that spoil a good request.
+"""POST /firm requests that the maker must refuse, each made by a single change of a valid request.
 
-Each row takes the body of a request that the maker quotes, and changes a part of it. The answer must be an
-error: an order would sign a meaningless request, and a success without order would blacklist the user.
+Each row of the table takes the body of a request that the maker quotes, and changes a part of it. The answer
+must be an error: an order would sign a meaningless request, and a success without order would mean that the
+user is blacklisted.
 
 Source: spec 3.9.14.
 Choice: An amount is digits alone: a maker refuses `1_000`, ` 1 `, `0x10` and `1e3`, which some parsers take.
@@ -27,11 +28,12 @@ JSON_TYPE = "application/json"
 
 
 class Spoiled(Struct, frozen=True):
-    """A request that must be refused.
+    """A POST /firm request that the maker must refuse, made by one change of a valid request.
 
     Attributes:
         check: id of the check that judges the answer.
         what: description of the change.
+        raw: body of the request.
     """
 
     check: str
@@ -93,12 +95,12 @@ _CHANGES: tuple[tuple[str, str, BodyChange], ...] = (
 
 
 def spoiled(good: Asking, depth: int, other: int) -> Iterator[Spoiled]:
-    """Yield every spoiled version of a good request.
+    """Yield every variant of a valid firm-quote request that one change makes invalid.
 
     Args:
         good: a request that the maker quotes.
-        depth: the largest fixed amount that its side holds.
-        other: roughly the computed amount; a request with both amounts must be refused.
+        depth: the largest fixed amount that its side of the price grid holds, raw units.
+        other: roughly the amount that the maker computes, raw units; a request with both amounts is invalid.
     """
     both = good.body | {good.leg.computed: str(other)}
     yield Spoiled("refuse.both-amounts", "makerAmount and takerAmount", msgspec.json.encode(both))
@@ -121,7 +123,7 @@ def spoiled(good: Asking, depth: int, other: int) -> Iterator[Spoiled]:
 
 
 def unlisted(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
-    """Yield a request for two known tokens that no pair joins in either direction; none if all are joined."""
+    """Yield a firm-quote request for two listed tokens without a pair; nothing if all are paired."""
     joined = {frozenset((pair.base, pair.quote)) for pair in market.pairs.values()}
     ids = list(market.tokens)
     for at, base in enumerate(ids):
@@ -134,7 +136,7 @@ def unlisted(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
 
 
 def silent(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
-    """Yield requests on legs that the grids do not quote: of a disabled pair, and of a missing side."""
+    """Yield firm-quote requests that the grids do not support: on a disabled pair, and on an empty side."""
     seen: set[str] = set()
     for pair_id, leg in market.silent_legs():
         check = "refuse.disabled-pair" if market.is_disabled(pair_id) else "refuse.silent-side"
@@ -146,14 +148,20 @@ def silent(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
 
 
 def wrong_taker(good: Asking) -> Spoiled:
-    """Build a copy of a good request with a taker that the maker does not allow."""
+    """Build a copy of a quoted request with a taker address that the maker does not allow."""
     return Spoiled(
         "refuse.wrong-taker", STRANGER, msgspec.json.encode(good.body | {"takerAddress": STRANGER})
     )
 
 
 def not_there(market: MakerMarket, *, taker_given: bool) -> Iterator[Result]:
-    """Yield skips for refusals that cannot be requested: no --taker, no disabled pair, no missing side."""
+    """Yield skipped results for refusals that the run cannot test.
+
+    A test needs the option --taker, a disabled pair, or a pair with an empty side.
+
+    Args:
+        taker_given: whether the option --taker is given.
+    """
     if not taker_given:
         yield skipped("refuse.wrong-taker", "needs --taker, one that the maker allows")
     disabled = {market.is_disabled(pair_id) for pair_id, _ in market.silent_legs()}
@@ -164,7 +172,7 @@ def not_there(market: MakerMarket, *, taker_given: bool) -> Iterator[Result]:
 
 
 def judge_blacklisted(exchange: HttpExchange, address: str) -> Iterator[Result]:
-    """Check that a blacklisted user's request is answered by a success without `order`."""
+    """Judge whether POST /firm answers a blacklisted user with a success without `order`."""
     where = f"{exchange.where} (user {address})"
     value = read_json(exchange.body).value
     held = exchange.succeeded and isinstance(value, dict) and "order" not in value

@@ -1,7 +1,7 @@
-"""The judges of a price grid: a check per rule of its levels, its sides and its book.
+"""Judges of a price grid, i.e. of a pair's bids and asks: a check per rule of levels, sides and book.
 
-The input is the raw JSON of a `prices` entry, from GET /prices or a WebSocket message. Results have the ids
-of /prices, such as `prices.sorted`; the caller may map them to others, such as `stream.grids`.
+The input is the raw JSON of a `prices` entry, from GET /prices or a WebSocket message. Results have the check
+ids of /prices, such as `prices.sorted`; the caller may map them to others, such as `stream.grids`.
 
 Source: spec 3.4, 3.8; interop.md section 4.
 """
@@ -19,11 +19,11 @@ SIDES = ("bids", "asks")
 
 
 def judge_grid(where: str, grid: object, *, rename: Mapping[str, str] | None = None) -> Iterator[Result]:
-    """Judge a price grid by all rules.
+    """Judge the price grid of a pair by all rules of its levels, its sides and its book.
 
     Args:
-        where: e.g. `GET /prices WETH/USDC`.
-        grid: the entry as decoded JSON.
+        where: name of the grid in findings, e.g. `GET /prices WETH/USDC`.
+        grid: the `prices` entry of the pair as decoded JSON.
         rename: check id -> another id, for grids from the WebSocket; results of other ids are dropped.
     """
     for result in _judge_grid(where, grid):
@@ -105,7 +105,7 @@ def _judge_level(where: str, level: object) -> Iterator[Result]:
 
 
 def _prices(side: object) -> tuple[Decimal, ...]:
-    """Return the prices of the readable levels."""
+    """Return the prices of the well-formed levels of one side of a price grid."""
     prices = []
     for level in side if isinstance(side, list) else ():
         if isinstance(level, list) and level and isinstance(level[0], str):
@@ -118,5 +118,5 @@ def _prices(side: object) -> tuple[Decimal, ...]:
 
 
 def is_disabled(grid: Any) -> bool:
-    """Whether a grid disables its pair: `{}`, or no level on either side."""
+    """Whether a price grid disables its pair, i.e. is `{}` or has no level on either side."""
     return isinstance(grid, dict) and not any(grid.get(side) for side in SIDES)

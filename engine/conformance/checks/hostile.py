@@ -1,4 +1,4 @@
-"""Hostile bytes and the judges of the answers: the maker must send an error or close, and continue to serve.
+"""Hostile requests and their judges: the maker must answer with an error or close, and continue to serve.
 
 An error in answer to broken framing need not be JSON, since many makers are behind a proxy.
 
@@ -20,10 +20,11 @@ _TLS_HELLO = bytes.fromhex("1603010200010001fc0303") + bytes(64)
 
 
 class Hostile(Struct, frozen=True):
-    """A hostile payload, sent on a connection of its own.
+    """A malformed or oversized request as raw bytes, sent on a connection of its own.
 
     Attributes:
         check: id of the check that judges the answer.
+        what: description of the request for findings.
         payload: all bytes sent.
     """
 
@@ -33,11 +34,11 @@ class Hostile(Struct, frozen=True):
 
 
 class RawAnswer(Struct, frozen=True):
-    """The maker's answer on a connection, as bytes.
+    """The maker's answer on a connection, as raw bytes.
 
     Attributes:
         data: the first bytes received.
-        closed: the maker closed the connection.
+        closed: whether the maker closed the connection.
     """
 
     data: bytes
@@ -51,7 +52,7 @@ class RawAnswer(Struct, frozen=True):
 
     @property
     def said(self) -> Said:
-        """Describe the answer for findings: its first line, and whether the maker closed."""
+        """Text on the answer for findings: its first line, and whether the maker closed the connection."""
         if self.data:
             line = self.data.partition(b"\r\n")[0][:60].decode("latin-1")
             return Said(f"{line}{', then closed' if self.closed else ''}")
@@ -59,20 +60,20 @@ class RawAnswer(Struct, frozen=True):
 
 
 def head(method: str, target: str, host: str, headers: Mapping[str, str], *lines: str) -> bytes:
-    """Build a request head with these headers, then further lines unchanged."""
+    """Build the head of an HTTP/1.1 request from these headers and further header lines."""
     fields = [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([f"{method} {target} HTTP/1.1", f"Host: {host}", *fields, *lines, "", ""]).encode()
 
 
 class Aim(Struct, frozen=True):
-    """The ordinary requests that hostile payloads are derived from.
+    """Builder of the ordinary HTTP requests from which hostile requests are derived.
 
     Attributes:
         prefix: the base URL's path.
         host: the Host header's value.
         signed: (method, target, body) -> correct authentication headers, empty without credentials; with a
             valid signature, malformed content reaches even a maker that verifies first.
-        firm_body: a request that is quoted, so that a maker that tolerates broken framing answers 200.
+        firm_body: body that the maker quotes, so that a maker that tolerates broken framing answers 200.
     """
 
     prefix: str
@@ -81,23 +82,23 @@ class Aim(Struct, frozen=True):
     firm_body: bytes
 
     def get(self, name: str, *lines: str) -> bytes:
-        """Build a signed GET of a resource, with further header lines."""
+        """Build the bytes of a signed GET of a resource, such as `tokens`, with further header lines."""
         target = f"{self.prefix}/{name}"
         return head("GET", target, self.host, self.signed("GET", target, b""), *lines)
 
     def post(self, body: bytes, *lines: str) -> bytes:
-        """Build the head of POST /firm, signed over `body`, with further header lines."""
+        """Build the head of a POST /firm request, signed over `body`, with further header lines."""
         target = f"{self.prefix}/firm"
         headers = self.signed("POST", target, body)
         return head("POST", target, self.host, headers, "Content-Type: application/json", *lines)
 
     def whole(self, body: bytes) -> bytes:
-        """Build a complete POST /firm."""
+        """Build the bytes of a complete, signed POST /firm request with this body."""
         return self.post(body, f"Content-Length: {len(body)}") + body
 
 
 def hostile_cases(aim: Aim, seed: int) -> Iterator[Hostile]:
-    """Yield payloads that must be refused; `seed` determines the random bytes."""
+    """Yield hostile requests that the maker must refuse; `seed` determines the random bytes."""
     noise = random.Random(seed).randbytes(2_048)  # noqa: S311  not a secret
     yield Hostile("hostile.garbage", "2 KiB of noise", noise + b"\r\n\r\n")
     yield Hostile("hostile.garbage", "a TLS hello", _TLS_HELLO + b"\r\n\r\n")
@@ -144,25 +145,40 @@ def _broken_heads(aim: Aim) -> Iterator[Hostile]:
 
 
 def judge_hostile(case: Hostile, answer: RawAnswer, bound_s: float) -> Iterator[Result]:
-    """Check that the maker sent an error or closed without an answer."""
+    """Judge whether the maker answered a hostile request with an error, or closed without an answer.
+
+    Args:
+        bound_s: longest wait for the answer, seconds, for findings.
+    """
     refused = 400 <= answer.status <= 599 or (answer.closed and not answer.data)
     expected = f"4xx, 5xx or a close, within {bound_s:g} s"
     yield judged(case.check, refused, f"bytes ({case.what})", expected, answer.said)
 
 
 def judge_survival(after: str, *, alive: bool, said: Said) -> Iterator[Result]:
-    """Check that the maker answered an ordinary request after a hostile payload."""
+    """Judge whether the maker still answered GET /tokens after a hostile request.
+
+    Args:
+        after: description of the hostile request for findings.
+        alive: whether the maker answered with success.
+        said: text on the answer for findings.
+    """
     yield judged("hostile.survives", alive, f"GET /tokens ({after})", "200, as ever", said)
 
 
 def halves(aim: Aim) -> Iterator[Hostile]:
-    """Yield incomplete requests; the maker must serve other connections meanwhile."""
+    """Yield requests without their last bytes; the maker must serve other connections meanwhile."""
     yield Hostile("hostile.half-request", "a head without its end", aim.get("tokens")[:-2])
     yield Hostile("hostile.half-request", "a body without its end", aim.whole(aim.firm_body)[:-5])
 
 
 def judge_half(case: Hostile, *, alive: bool, said: Said) -> Iterator[Result]:
-    """Check that another connection was served while the request was incomplete."""
+    """Judge whether the maker served another connection while a request on the first was incomplete.
+
+    Args:
+        alive: whether the other connection got an answer with success.
+        said: text on that answer for findings.
+    """
     yield judged(case.check, alive, f"bytes ({case.what})", "200 on another connection meanwhile", said)
 
 
@@ -170,7 +186,7 @@ PIPELINED = ("tokens", "pairs", "blacklist")
 
 
 def judge_pipelined(answer: RawAnswer) -> Iterator[Result]:
-    """Check that the answers come in the order of the requests, all of them or up to a close."""
+    """Judge whether answers to pipelined requests come in sequence, either all or up to a close."""
     where = f"bytes (GET {', '.join(PIPELINED)} at once)"
     found = [(answer.data.find(b'"%b"' % name.encode()), name) for name in PIPELINED]
     order = [name for at, name in sorted(found) if at >= 0]
@@ -184,7 +200,7 @@ def judge_pipelined(answer: RawAnswer) -> Iterator[Result]:
 
 
 def judge_split(answer: RawAnswer) -> Iterator[Result]:
-    """Check that a request sent byte by byte is answered with 200."""
+    """Judge whether the maker answers a GET /tokens that arrives byte by byte with 200."""
     where = "bytes (GET /tokens, one byte at a time)"
     if answer.status == 200:
         yield passed("hostile.split-request", where)

@@ -1,6 +1,6 @@
-"""The removal of pairs: a maker must serve `{}` for a pair's prices before it removes the pair.
+"""Judge of removed pairs: a maker must serve `{}` as a pair's prices before it removes the pair.
 
-Every /pairs and /prices of the run is a sighting, and so are prices from the WebSocket.
+The evidence is every answer of /pairs and /prices in the run, and every WebSocket message with prices.
 
 Source: spec 3.6.
 """
@@ -13,11 +13,11 @@ from ..rules import Result, Said, judged, skipped
 
 
 class Sighting(Struct, frozen=True):
-    """The pairs listed and disabled in an answer or a WebSocket message.
+    """Pairs that are listed and disabled in an answer of /pairs or /prices, or in a WebSocket message.
 
     Attributes:
-        listed: pair ids of /pairs; None if only prices were seen.
-        disabled: pair ids with a grid of `{}` or without levels.
+        listed: pair ids of /pairs; None if the answer or message has prices only.
+        disabled: ids of pairs whose price grid is `{}` or has no levels.
     """
 
     listed: frozenset[str] | None = None
@@ -25,7 +25,11 @@ class Sighting(Struct, frozen=True):
 
 
 def judge_retirements(sightings: Sequence[Sighting]) -> Iterator[Result]:
-    """Check that every removed pair had been disabled before its removal."""
+    """Judge whether the prices of every pair removed from /pairs had been disabled before its removal.
+
+    Args:
+        sightings: listed and disabled pairs of all answers and messages of the run, earliest first.
+    """
     listed: frozenset[str] = frozenset()
     disabled: set[str] = set()
     removed: list[tuple[str, bool]] = []

@@ -1,4 +1,4 @@
-"""Answer times, and the judges of the load: latency, distance from the displayed grid, failures.
+"""Judges of answer times and of the load stage: latency, deviation from the price grid, failures.
 
 Source: interop.md section 4 for the time-outs of today's consumers.
 Choice: A p99 above 500 ms is advice: consumers wait between 500 ms and 4 s.
@@ -18,13 +18,13 @@ MEDIAN_MS = 500  # of all answers of a run, network time included
 
 
 class LoadSample(Struct, frozen=True):
-    """A quote request of the load, and its outcome.
+    """A firm-quote request of the load stage, and its outcome.
 
     Attributes:
         trouble: reason of the failure: no answer, 5xx, no order in a success; empty if it did not fail.
-        refused: the answer is a 4xx.
-        nonce_and_meta: None without an order.
-        off_bps: signed deviation from the displayed grid; None if it could not be measured.
+        refused: whether the answer is a 4xx.
+        nonce_and_meta: nonceAndMeta of the order as an integer; None without an order.
+        off_bps: signed deviation of the quoted amount from the displayed grid, basis points; None if unknown.
     """
 
     latency_ms: float
@@ -35,7 +35,10 @@ class LoadSample(Struct, frozen=True):
 
 
 class LoadReport(Struct, frozen=True):
-    """The figures of a load. Latencies are of requests without trouble, measured by the harness."""
+    """Figures of the load stage: counts of quotes, latencies, and price deviation from the grids.
+
+    Latencies and rate count all requests that did not fail, refusals included. Drift is in basis points.
+    """
 
     quotes: int
     connections: int
@@ -51,17 +54,17 @@ class LoadReport(Struct, frozen=True):
 
 
 def percentile(ordered: Sequence[float], percent: int) -> float:
-    """Return the nearest-rank percentile of sorted numbers; 0 for an empty sequence."""
+    """Return the nearest-rank percentile of numbers in ascending sequence; 0 for an empty sequence."""
     if not ordered:
         return 0.0
     return ordered[max(-(-len(ordered) * percent // 100), 1) - 1]
 
 
 def speed_said(latencies_ms: Sequence[float], late: int, timeout_s: float) -> Said:
-    """Describe the median answer time as text, or the share of late answers if at least half are late.
+    """Describe the median answer time as text, or the number of late answers if at least half are late.
 
     Args:
-        latencies_ms: of answers received.
+        latencies_ms: times of the answers received, milliseconds.
         late: number of requests without an answer within `timeout_s`.
     """
     count = len(latencies_ms) + late
@@ -73,7 +76,12 @@ def speed_said(latencies_ms: Sequence[float], late: int, timeout_s: float) -> Sa
 
 
 def judge_speed(latencies_ms: Sequence[float], late: int, timeout_s: float) -> Result:
-    """Check that at least half of all answers come within MEDIAN_MS; arguments as `speed_said`."""
+    """Judge whether at least half of a run's requests are answered within MEDIAN_MS milliseconds.
+
+    Args:
+        latencies_ms: times of the answers received, milliseconds.
+        late: number of requests without an answer within `timeout_s`.
+    """
     slow = late + sum(latency_ms > MEDIAN_MS for latency_ms in latencies_ms)
     held = slow * 2 <= len(latencies_ms) + late
     got = speed_said(latencies_ms, late, timeout_s)
@@ -81,7 +89,11 @@ def judge_speed(latencies_ms: Sequence[float], late: int, timeout_s: float) -> R
 
 
 def load_report(samples: Sequence[LoadSample], connections: int, elapsed_s: float) -> LoadReport:
-    """Compute the figures of a load from its samples."""
+    """Compute the figures of the load stage from its requests: counts, percentiles, drift and rate.
+
+    Args:
+        elapsed_s: seconds spent on the requests.
+    """
     times = sorted(sample.latency_ms for sample in samples if not sample.trouble)
     drifts = sorted(abs(float(sample.off_bps)) for sample in samples if sample.off_bps is not None)
     random_parts = [sample.nonce_and_meta >> 160 for sample in samples if sample.nonce_and_meta is not None]
@@ -101,7 +113,11 @@ def load_report(samples: Sequence[LoadSample], connections: int, elapsed_s: floa
 
 
 def judge_load(samples: Sequence[LoadSample], report: LoadReport, drift_bps: int) -> Iterator[Result]:
-    """Judge a load: failures, refusals, nonces, deviation from the grids and latency."""
+    """Judge the load stage: failures, refusals, repeated nonces, deviation from the grids, latency.
+
+    Args:
+        drift_bps: the largest allowed deviation of a quote from the price grids, basis points.
+    """
     where = f"{report.quotes} quotes over {report.connections} connections"
     if not samples:
         yield gap("load.answers", "nothing was asked")

@@ -1,4 +1,4 @@
-"""The maker's market as the venue reads it, and the amount that a quote should compute from it.
+"""A maker's market as the venue reads it, and the amount that a firm quote should compute from it.
 
 A request fixes one of its two amounts; the maker computes the other by walking one side of the grid, in base
 or in quote units. A pair thus has four legs:
@@ -40,13 +40,13 @@ ROUNDING_UNITS = 3  # interop.md section 4: inverted amounts are "off by a few u
 
 
 class GridLeg(Struct, frozen=True):
-    """A leg of a pair: the grid's side, and the amount that the request fixes.
+    """A way to trade a pair: a side of the price grid, and the amount that the quote request fixes.
 
     Attributes:
-        name: name of the leg; the module lists all four.
+        name: `sell-base`, `buy-quote`, `buy-base` or `sell-quote`, as the user sees the trade.
         side: `bids` or `asks`.
         given: JSON key of the fixed amount: `takerAmount` or `makerAmount`.
-        walk: (ladder, fixed amount) -> the computed amount, None beyond the depth; raw units.
+        walk: (ladder, fixed amount) -> the computed amount, None beyond the ladder's depth; raw units.
         maker_gives_quote: whether the maker's asset is the quote token.
         given_in_quote: whether the fixed amount is in units of the quote token.
         user_receives: whether the user receives the computed amount; otherwise the user pays it.
@@ -62,17 +62,17 @@ class GridLeg(Struct, frozen=True):
 
     @property
     def computed(self) -> str:
-        """JSON key of the amount that the maker computes."""
+        """JSON key of the amount that the maker computes: `makerAmount` or `takerAmount`."""
         return "makerAmount" if self.given == "takerAmount" else "takerAmount"
 
     def depth(self, ladder: Ladder) -> int:
-        """Return the largest fixed amount that the ladder holds, in raw units."""
+        """Return the largest fixed amount that all levels of the ladder hold, in raw units."""
         if self.given_in_quote:
             return div_down(ladder.quote_before[-1], POWERS_OF_TEN[ladder.quote_scale])
         return ladder.base_before[-1]
 
     def first_level(self, ladder: Ladder) -> int:
-        """Return the largest fixed amount that the ladder's first level holds, in raw units."""
+        """Return the largest fixed amount that the first level of the ladder holds, in raw units."""
         if self.given_in_quote:
             return div_down(ladder.quote_before[1], POWERS_OF_TEN[ladder.quote_scale])
         return ladder.base_before[1]
@@ -119,23 +119,23 @@ LEGS = (
 
 
 class UsableBook(Struct, frozen=True):
-    """Both sides of a pair's book; None for a side that is absent, empty or unusable."""
+    """Both sides of a maker's book for a pair; None for a side that is absent, empty or malformed."""
 
     bids: Ladder | None
     asks: Ladder | None
 
     def side(self, leg: GridLeg) -> Ladder | None:
-        """The side of the book that a leg walks, or None."""
+        """The side of the book on which a leg trades; None if that side is absent, empty or malformed."""
         return self.bids if leg.side == "bids" else self.asks
 
 
 class MakerMarket(Struct, frozen=True):
-    """The usable entries of /tokens, /pairs and /prices.
+    """The valid entries of a maker's /tokens, /pairs and /prices, with books built from them.
 
     Attributes:
-        tokens, pairs: by id.
-        books: of the first pairs with a usable side, in the order of /pairs.
-        grids: of /prices, by pair id.
+        tokens, pairs: entries by id.
+        books: by pair id: books of the first pairs with a usable side, in the sequence of /pairs.
+        grids: price grids of /prices, by pair id.
     """
 
     tokens: Mapping[str, Token]
@@ -144,18 +144,18 @@ class MakerMarket(Struct, frozen=True):
     grids: Mapping[str, PriceGrid]
 
     def assets(self, pair_id: str, leg: GridLeg) -> tuple[str, str]:
-        """Return (makerAsset, takerAsset) of a leg, lower case."""
+        """Return the addresses (makerAsset, takerAsset) of a leg of a pair, lower-case hexadecimal."""
         pair = self.pairs[pair_id]
         base, quote = (self.tokens[token].address.lower() for token in (pair.base, pair.quote))
         return (quote, base) if leg.maker_gives_quote else (base, quote)
 
     def ladder(self, pair_id: str, leg: GridLeg) -> Ladder | None:
-        """The side of a pair that a leg walks, or None if that side is not quoted or the pair has no book."""
+        """The side of a pair's book on which a leg trades; None if the pair has no book or no such side."""
         book = self.books.get(pair_id)
         return None if book is None else book.side(leg)
 
     def legs(self) -> list[tuple[str, GridLeg, Ladder]]:
-        """List the legs that can be quoted: by pair, then in the order of LEGS."""
+        """List all (pair id, leg, ladder) with a usable side of the book, by pair, then as in LEGS."""
         return [
             (pair_id, leg, ladder)
             for pair_id, book in self.books.items()
@@ -164,7 +164,7 @@ class MakerMarket(Struct, frozen=True):
         ]
 
     def silent_legs(self) -> list[tuple[str, GridLeg]]:
-        """List the legs that must be refused: all of disabled pairs, and those of a missing side."""
+        """List all (pair id, leg) whose side of the price grid is empty, so that the maker must refuse."""
         return [
             (pair_id, leg)
             for pair_id, grid in self.grids.items()
@@ -174,7 +174,7 @@ class MakerMarket(Struct, frozen=True):
         ]
 
     def is_disabled(self, pair_id: str) -> bool:
-        """Whether neither side of a pair has a level."""
+        """Whether a pair is disabled, i.e. neither side of its price grid has a level."""
         grid = self.grids[pair_id]
         return not grid.bids and not grid.asks
 
@@ -184,19 +184,19 @@ class MakerMarket(Struct, frozen=True):
 
 
 def read_tokens(exchange: HttpExchange) -> Mapping[str, Token]:
-    """Parse the valid tokens of GET /tokens; other checks report invalid entries."""
+    """Parse the valid entries of a GET /tokens answer, by token id; drop entries that are invalid."""
     found: Mapping[str, Token] = getattr(_decoded(decode_tokens, exchange), "tokens", {})
     return {token_id: token for token_id, token in found.items() if _has_address(token)}
 
 
 def read_pairs(exchange: HttpExchange) -> Mapping[str, Pair]:
-    """Parse the valid pairs of GET /pairs; other checks report invalid entries."""
+    """Parse the valid entries of a GET /pairs answer, by pair id; drop entries that are invalid."""
     found: Mapping[str, Pair] = getattr(_decoded(decode_pairs, exchange), "pairs", {})
     return found
 
 
 def read_grids(exchange: HttpExchange) -> Mapping[str, PriceGrid]:
-    """Parse the valid grids of GET /prices; other checks report invalid entries."""
+    """Parse the valid price grids of a GET /prices answer, by pair id; drop grids that are invalid."""
     found: Mapping[str, PriceGrid] = getattr(_decoded(decode_prices, exchange), "prices", {})
     return found
 
@@ -204,7 +204,7 @@ def read_grids(exchange: HttpExchange) -> Mapping[str, PriceGrid]:
 def market_of(
     tokens: Mapping[str, Token], pairs: Mapping[str, Pair], grids: Mapping[str, PriceGrid], books_max: int
 ) -> MakerMarket:
-    """Build the market from these entries, with books for the first `books_max` pairs that are quoted."""
+    """Build a maker's market from parsed entries, with books for the first `books_max` quoted pairs."""
     books: dict[str, UsableBook] = {}
     for pair_id, pair in pairs.items():
         grid = grids.get(pair_id)
@@ -247,10 +247,10 @@ def _ladder(levels: object, base_decimals: int, quote_decimals: int, *, rising: 
 
 
 class Range(Struct, frozen=True):
-    """The amount that a quote should compute, by the grids before and after the quote.
+    """Range of the amount that a quote should compute, by the price grids before and after the quote.
 
     Attributes:
-        low, high: the lesser and the greater of the two amounts, raw units.
+        low, high: the lesser and the greater of the amounts by the two grids, raw units.
         still: whether both grids give the same amount, so that the quote can be exact.
     """
 
@@ -262,7 +262,11 @@ class Range(Struct, frozen=True):
 def expected_range(
     before: MakerMarket, after: MakerMarket, pair_id: str, leg: GridLeg, amount: int
 ) -> Range | None:
-    """Amount that a quote should compute by both grids, or None if either lacks depth or computes zero.
+    """Range of the amount that a quote should compute; None if a grid lacks depth or computes zero.
+
+    Args:
+        before, after: the maker's market just before and just after the quote.
+        amount: the amount that the request fixes, raw units.
 
     Choice: A maker may refuse an amount whose counterpart rounds to zero.
     """
@@ -279,9 +283,9 @@ def _walk(market: MakerMarket, pair_id: str, leg: GridLeg, amount: int) -> int |
 
 
 def deviation_bps(quoted: int, expected: Range) -> Fraction:
-    """Return the signed distance of a quoted amount from the range, in basis points of the nearer end.
+    """Return a quoted amount's signed distance from the expected range, in basis points of the nearer end.
 
-    Up to ROUNDING_UNITS raw units count as rounding: the deviation is then zero.
+    A distance of up to ROUNDING_UNITS raw units counts as rounding, i.e. as zero.
     """
     nearer = min(max(quoted, expected.low), expected.high)
     if abs(quoted - nearer) <= ROUNDING_UNITS:

@@ -1,6 +1,7 @@
-"""The judges of GET /tokens, /pairs, /prices and /blacklist: the answer as a whole, then every entry.
+"""Judges of GET /tokens, /pairs, /prices and /blacklist: each answer as a whole, then every entry.
 
-An empty `prices` object is valid: it disables every pair. Duplicates in a blacklist are found in any case.
+An empty `prices` object is valid: it disables every pair. Addresses of a blacklist that differ only in upper
+and lower case are duplicates.
 
 Source: spec 3.2 to 3.5, 3.7, 3.1.
 """
@@ -26,11 +27,11 @@ _PAIR_KEYS = {"base", "quote", "liquidityUSD"}
 
 
 def judge_resource(name: str, exchange: HttpExchange) -> Iterator[Result]:
-    """Judge an answer's status, content type, JSON and top-level keys.
+    """Judge an answer as a whole: status, content type, JSON and top-level keys.
 
     Args:
-        name: one of RESOURCES.
-        exchange: its GET.
+        name: `tokens`, `pairs`, `prices` or `blacklist`.
+        exchange: the GET of this resource.
     """
     where = exchange.where
     yield judged(f"{name}.status", exchange.succeeded, where, "200", exchange.said)
@@ -68,14 +69,18 @@ def _judge_top(name: str, where: str, document: JsonDocument) -> Iterator[Result
 
 
 def entries_of(name: str, exchange: HttpExchange) -> Any:
-    """The array of a blacklist answer, or the object of another answer, or None if that member is missing."""
+    """The array of a GET /blacklist answer, or the object of another answer; None if the answer lacks it.
+
+    Args:
+        name: `tokens`, `pairs`, `prices` or `blacklist`.
+    """
     body = read_json(exchange.body).value if exchange.succeeded else None
     content = body.get(name) if isinstance(body, dict) else None
     return content if isinstance(content, list if name == "blacklist" else dict) else None
 
 
 def judge_tokens(where: str, tokens: Mapping[str, object]) -> Iterator[Result]:
-    """Judge every entry of `tokens`, and that no two have the same contract."""
+    """Judge every entry of GET /tokens, and whether two entries have the same contract address."""
     for token_id, token in tokens.items():
         yield from judge_token(f"{where} {token_id}", token)
     addresses = Counter(
@@ -88,7 +93,7 @@ def judge_tokens(where: str, tokens: Mapping[str, object]) -> Iterator[Result]:
 
 
 def judge_token(where: str, token: object) -> Iterator[Result]:
-    """Judge one entry of `tokens`."""
+    """Judge an entry of GET /tokens: address, decimals, type, texts and keys."""
     if not isinstance(token, dict):
         yield fault("tokens.entry", where, "an object", token)
         return
@@ -108,7 +113,7 @@ def judge_token(where: str, token: object) -> Iterator[Result]:
 
 
 def judge_pairs(where: str, pairs: Mapping[str, object], tokens: Mapping[str, object]) -> Iterator[Result]:
-    """Judge every entry of `pairs` against the tokens, and that each market is listed in one direction."""
+    """Judge every entry of GET /pairs, and whether two entries have the same two tokens."""
     markets: dict[tuple[str, str], str] = {}
     for pair_id, pair in pairs.items():
         yield from judge_pair(f"{where} {pair_id}", pair_id, pair, tokens)
@@ -123,7 +128,7 @@ def judge_pairs(where: str, pairs: Mapping[str, object], tokens: Mapping[str, ob
 
 
 def judge_pair(where: str, pair_id: str, pair: object, tokens: Mapping[str, object]) -> Iterator[Result]:
-    """Judge one entry of `pairs`."""
+    """Judge an entry of GET /pairs: two known tokens, liquidity, id and keys."""
     if not isinstance(pair, dict):
         yield fault("pairs.entry", where, "an object", pair)
         return
@@ -146,7 +151,7 @@ def judge_pair(where: str, pair_id: str, pair: object, tokens: Mapping[str, obje
 
 
 def judge_prices(where: str, prices: Mapping[str, object], pairs: Mapping[str, object]) -> Iterator[Result]:
-    """Judge every entry of `prices`, that its pair is listed, and that every listed pair has an entry."""
+    """Judge every grid of GET /prices, and whether the grids are of the listed pairs, one for each."""
     for pair_id, grid in prices.items():
         yield judged("prices.known-pairs", pair_id in pairs, where, "ids of /pairs", pair_id)
         yield from judge_grid(f"{where} {pair_id}", grid)
@@ -156,7 +161,7 @@ def judge_prices(where: str, prices: Mapping[str, object], pairs: Mapping[str, o
 
 
 def judge_blacklist(where: str, blacklist: list[object]) -> Iterator[Result]:
-    """Judge the form of every address, and that no address is repeated."""
+    """Judge the form of every address of GET /blacklist, and whether an address is repeated."""
     yield passed("blacklist.addresses", where)
     seen: set[str] = set()
     yield passed("blacklist.unique", where)
@@ -171,10 +176,10 @@ def judge_blacklist(where: str, blacklist: list[object]) -> Iterator[Result]:
 
 
 def judge_contents(answers: Mapping[str, HttpExchange]) -> Iterator[Result]:
-    """Judge the entries of all four answers.
+    """Judge the entries in the answers to GET /tokens, /pairs, /prices and /blacklist.
 
     Args:
-        answers: by resource; answers without the right shape are skipped.
+        answers: resource name -> its GET; an answer without the documented JSON shape is not judged.
     """
     content = {name: entries_of(name, exchange) for name, exchange in answers.items()}
     tokens, pairs = content.get("tokens"), content.get("pairs")
@@ -190,7 +195,7 @@ def judge_contents(answers: Mapping[str, HttpExchange]) -> Iterator[Result]:
 
 
 def is_well_formed(address: object) -> bool:
-    """Whether the value is an address: 0x and 40 hexadecimal digits."""
+    """Whether a value is an address, i.e. a string of 0x and 40 hexadecimal digits."""
     return isinstance(address, str) and _is_address(address) is not None
 
 

@@ -1,4 +1,4 @@
-"""The judges of an order's signature and of its unpredictable nonceAndMeta.
+"""Judges of an RFQ order's signature, and of the unpredictability of its nonceAndMeta.
 
 Source: spec 3.5; EIP-2; interop.md section 1.
 Choice: The upper 96 bits of a nonce are foreseeable if they lie close together, rise by equal steps, or
@@ -35,10 +35,10 @@ _Y_PARITY_BIT = 1 << 255
 
 
 class SigningDomain(Struct, frozen=True):
-    """The EIP-712 domain that orders must be signed for.
+    """The EIP-712 domain for which a maker must sign its RFQ orders.
 
     Attributes:
-        contract: 20 bytes.
+        contract: address of the RFQ contract, 20 bytes.
     """
 
     name: str
@@ -47,7 +47,7 @@ class SigningDomain(Struct, frozen=True):
 
 
 def order_digest(order: dict[str, str | int], domain: SigningDomain) -> bytes:
-    """Return the 32-byte EIP-712 digest of a well-formed order."""
+    """Return the 32-byte EIP-712 digest of a well-formed RFQ order."""
     signing = _signing(order, domain)
     return signing_digest(signing.here.separator, signing.struct_hash32)
 
@@ -68,11 +68,11 @@ def _signing(order: dict[str, str | int], domain: SigningDomain) -> OrderDigests
 
 
 def judge_signature(quoted: Quoted, domain: SigningDomain | None, *, is_contract: bool) -> Iterator[Result]:
-    """Judge the signature's form, length, v, low s, and signer.
+    """Judge the signature of an order: form, length, v, low s, and signer.
 
     Args:
-        domain: None if the options lack it; the signer is then not judged.
-        is_contract: the maker is a contract, which defines length and signer itself.
+        domain: EIP-712 domain of the order; None if the options lack it: the signer is then not judged.
+        is_contract: whether the maker is a contract, which defines length and signer itself.
     """
     where, text = quoted.asking.where, quoted.order["signature"]
     yield judged("firm.signature-form", _is_form(text), where, "0x and lower-case hexadecimal", text)
@@ -121,7 +121,7 @@ def _judge_signer(quoted: Quoted, raw: bytes, domain: SigningDomain) -> Iterator
 
 
 def judge_user(quoted: Quoted) -> Iterator[Result]:
-    """Check that nonceAndMeta has the user in the lower 160 bits, and non-zero upper 96 bits."""
+    """Judge whether an order's nonceAndMeta has the user in its lower 160 bits and a non-zero upper part."""
     where, user = quoted.asking.where, quoted.asking.body["userAddress"].lower()
     found = to_hex(firm_user(quoted.nonce_and_meta))
     yield judged("firm.user", found == user, where, f"{user} in the lower 160 bits", Said(found))
@@ -130,11 +130,12 @@ def judge_user(quoted: Quoted) -> Iterator[Result]:
 
 
 def judge_nonces(nonces: Sequence[int], where: str, distinct_check: str) -> Iterator[Result]:
-    """Check that the random parts of quotes neither repeat nor show a pattern.
+    """Judge whether the random parts (upper 96 bits) of quotes' nonces repeat or show a pattern.
 
     Args:
-        nonces: nonceAndMeta of each quote, in the order of the requests.
-        distinct_check: the id that reports repetition; patterns are judged for firm.nonce-distinct alone.
+        nonces: nonceAndMeta of each quote, in the sequence of the requests.
+        distinct_check: id of the check that reports repetition; patterns are judged only if it is
+            firm.nonce-distinct.
     """
     upper = [_random_part(nonce) for nonce in nonces]
     if len(upper) < 2:
@@ -160,7 +161,7 @@ def _random_part(nonce_and_meta: int) -> int:
 
 
 def _pattern(upper: Sequence[int]) -> str:
-    """Describe the pattern in the numbers; empty if they show none."""
+    """Describe why the random parts of quotes are predictable; empty if they show no pattern."""
     if max(upper) - min(upper) < _NONCES_APART:
         return f"{len(upper)} of them within {max(upper) - min(upper)}: a counter or a clock?"
     steps = {(after - before) % (1 << FIRM_RANDOM_BITS) for before, after in pairwise(upper)}

@@ -1,4 +1,4 @@
-"""The judges of WebSocket messages: the first message, updates, and agreement with GET /prices.
+"""Judges of WebSocket messages: the first message, updates, and agreement with GET /prices.
 
 By spec 3.8.1 to 3.8.3 an entry replaces its pair's whole grid: an absent side is cleared, and `{}` disables
 the pair. Pairs without an entry are unchanged.
@@ -44,10 +44,11 @@ _ADVICE = ("pairs.id", "tokens.unique-addresses")
 
 
 class Heard(Struct, frozen=True):
-    """A message received over the WebSocket, with its time.
+    """A message received over the maker's WebSocket, with its time.
 
     Attributes:
-        at_ms: wall clock when the message was read.
+        at_ms: wall clock when the message was read, Unix milliseconds.
+        raw: the message's bytes.
     """
 
     at_ms: int
@@ -55,14 +56,24 @@ class Heard(Struct, frozen=True):
 
 
 class PriceState(Struct, frozen=True):
-    """The grids after a message, by pair id."""
+    """Price grids of all pairs, as they are after a WebSocket message with prices.
+
+    Attributes:
+        at_ms: wall clock when the message was read, Unix milliseconds.
+        grids: price grids as decoded JSON, by pair id.
+    """
 
     at_ms: int
     grids: Mapping[str, Any]
 
 
 class PriceSample(Struct, frozen=True):
-    """The grids of a GET /prices made while the WebSocket was open; wall clock before and after it."""
+    """Price grids of a GET /prices that the harness made while the WebSocket was open.
+
+    Attributes:
+        sent_ms, done_ms: wall clock before and after the request, Unix milliseconds.
+        grids: price grids as decoded JSON, by pair id.
+    """
 
     sent_ms: int
     done_ms: int
@@ -70,11 +81,12 @@ class PriceSample(Struct, frozen=True):
 
 
 def judge_first(heard: Heard, http: Sequence[Mapping[str, HttpExchange]]) -> Iterator[Result]:
-    """Check that the first message is complete, and agrees with the endpoints.
+    """Judge whether the first WebSocket message is complete, and agrees with the HTTP endpoints.
 
     Args:
-        http: the four answers from before the handshake, and those from after the message; agreement with
-            either is enough.
+        heard: the first message.
+        http: the four endpoints' answers from before the handshake, and those from after the message;
+            agreement with either is enough.
     """
     where = "first message"
     message = read_json(heard.raw).value
@@ -100,7 +112,7 @@ def judge_first(heard: Heard, http: Sequence[Mapping[str, HttpExchange]]) -> Ite
 
 
 def judge_content(where: str, message: Mapping[str, Any]) -> Iterator[Result]:
-    """Judge the rules of every message: known keys, no `order`, sound grids."""
+    """Judge a WebSocket message by the rules for all messages: known keys, no `order`, valid grids."""
     yield passed("stream.object", where)
     yield judged("stream.no-order", "order" not in message, where, "never `order`", "order")
     unknown = sorted(message.keys() - KEYS - {"order"})
@@ -116,7 +128,7 @@ def judge_content(where: str, message: Mapping[str, Any]) -> Iterator[Result]:
 
 
 def judge_update(number: int, heard: Heard, content: dict[str, Any]) -> Iterator[Result]:
-    """Judge an update, and add its entries to `content`.
+    """Judge a WebSocket message after the first, and add its entries to `content`.
 
     Args:
         number: the message's position in the stream, from 1.
@@ -172,9 +184,7 @@ def _judge_new_addresses(where: str, message: Mapping[str, Any], content: dict[s
 
 
 def content_of(first: Heard) -> dict[str, Any]:
-    """Return tokens and pairs by id, and the lower-case blacklist, of the first message; updates add
-    to them.
-    """
+    """Return the tokens and pairs by id, and the lower-case blacklist, of the first WebSocket message."""
     message = read_json(first.raw).value
     message = message if isinstance(message, dict) else {}
     entries = {name: message.get(name) for name in ("tokens", "pairs")}
@@ -185,7 +195,7 @@ def content_of(first: Heard) -> dict[str, Any]:
 
 
 def price_states(messages: Sequence[Heard]) -> list[PriceState]:
-    """List the grids after every message with prices."""
+    """List the price grids of all pairs as they are after each WebSocket message with prices."""
     states: list[PriceState] = []
     grids: dict[str, Any] = {}
     for heard in messages:
@@ -200,7 +210,11 @@ def price_states(messages: Sequence[Heard]) -> list[PriceState]:
 def judge_agreement(
     states: Sequence[PriceState], samples: Sequence[PriceSample], drift_bps: int
 ) -> Iterator[Result]:
-    """Check that every GET /prices made while the WebSocket was open agrees with its grids."""
+    """Judge whether each GET /prices agrees with the grids that the WebSocket sent around its time.
+
+    Args:
+        drift_bps: the largest allowed distance between best prices that differ, basis points.
+    """
     if not states or not samples:
         yield gap("stream.agrees", "no prices over both ways")
         return
@@ -220,7 +234,7 @@ def judge_agreement(
 
 
 def has_moved(samples: Sequence[PriceSample]) -> list[str]:
-    """List the pairs whose grids in GET /prices changed after the first sample, sorted."""
+    """List the ids of pairs whose grids in GET /prices changed after the first sample, sorted."""
     first = samples[0].grids if samples else {}
     return sorted(
         {
@@ -233,12 +247,12 @@ def has_moved(samples: Sequence[PriceSample]) -> list[str]:
 
 
 def judge_following(moved: Sequence[str], updates: int, listened_s: float) -> Iterator[Result]:
-    """Check that prices which changed over HTTP came over the WebSocket too.
+    """Judge whether the WebSocket sent prices if prices changed over HTTP.
 
     Args:
-        moved: pairs whose grids changed over HTTP.
+        moved: ids of pairs whose grids changed over HTTP.
         updates: number of messages with prices after the first message.
-        listened_s: duration of the watch.
+        listened_s: duration of the watch, seconds.
     """
     if not moved:
         yield skipped("stream.follows", "no prices moved while listening: see --watch")
@@ -297,8 +311,9 @@ _MEANT = {"tokens": ("address", "decimals", "type"), "pairs": ("base", "quote")}
 
 
 def _meant(name: str, entry: Any) -> Any:
-    """Return the members of a token or pair to compare; other members are informative and may change any
-    time.
+    """Return the members of a token or pair that must agree between HTTP and WebSocket.
+
+    Other members are informative and may change any time.
     """
     if not isinstance(entry, dict):
         return entry
@@ -308,7 +323,7 @@ def _meant(name: str, entry: Any) -> Any:
 
 
 def _difference(ours: Mapping[str, Any], theirs: Sequence[Mapping[str, Any]]) -> str:
-    """Describe how the WebSocket differs from every HTTP answer; empty if each entry matches one."""
+    """Describe how WebSocket entries differ from HTTP; empty if each entry matches some HTTP answer."""
     missing = sorted(key for key in theirs[0] if all(key in body for body in theirs) and key not in ours)
     if missing:
         return f"without {', '.join(missing[:3])}"

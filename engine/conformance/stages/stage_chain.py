@@ -1,4 +1,4 @@
-"""The stage that queries a node: chain id, tokens' decimals, and each order's funds and signature."""
+"""Stage that queries a node: chain id, decimals of tokens, and the funds and signature of each order."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _TOKENS_MAX = 64
 
 
 async def check_chain(session: Session) -> None:
-    """Compare the chain id with the options, and the decimals of GET /tokens with the contracts."""
+    """Judge a node's chain id against the options, and decimals of GET /tokens against the contracts."""
     node, options = session.node, session.options
     if node is None:
         session.skip("no node is given: --node-url", "chain")
@@ -45,7 +45,10 @@ async def _check_decimals(session: Session, node: ProbedNode) -> None:
 
 
 async def check_orders_on_chain(session: Session, orders: Sequence[Quoted]) -> None:
-    """Check funds, allowance and contract signature of the first orders; no check without a node."""
+    """Judge the maker's balance, allowance and contract signature for the first _ORDERS_MAX orders.
+
+    The function does nothing without a node.
+    """
     node = session.node
     if node is None:
         return

@@ -1,4 +1,4 @@
-"""The stages over plain requests: the four endpoints, errors, authentication, and removed pairs."""
+"""Stages of plain HTTP requests: the four GET endpoints, errors, authentication, and removed pairs."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -22,7 +22,7 @@ from ..session import Session
 
 
 async def check_endpoints(session: Session) -> None:
-    """Fetch the four endpoints, and judge each answer as a whole and entry by entry."""
+    """Fetch /tokens, /pairs, /prices and /blacklist, and judge each answer and each of its entries."""
     snapshot = await session.take_snapshot()
     for name, exchange in snapshot.items():
         session.add(judge_resource(name, exchange))
@@ -33,7 +33,7 @@ async def check_endpoints(session: Session) -> None:
 
 
 async def check_errors(session: Session) -> None:
-    """Request an unknown path and wrong methods, which must be refused, and HEAD and OPTIONS."""
+    """Judge the answers to an unknown path and wrong methods, which are refusals, and to HEAD and OPTIONS."""
     prefix, send = session.prefix, session.probe.send
     unknown = await send("GET", f"{prefix}/cambist-check-unknown")
     session.add(judge_refusal("errors.unknown-path", unknown, "no such path"))
@@ -46,13 +46,13 @@ async def check_errors(session: Session) -> None:
 
 
 def _judge_quiet(check: str, exchange: HttpExchange) -> Iterator[Result]:
-    """Judge answers to HEAD and OPTIONS: any complete answer below 500, or 501, passes."""
+    """Judge an answer to HEAD or OPTIONS: any complete answer below 500, or 501, passes."""
     held = not exchange.failure and (exchange.status < 500 or exchange.status == 501)
     yield judged(check, held, exchange.where, "an answer below 500, or 501", exchange.said)
 
 
 async def check_authentication(session: Session) -> None:
-    """Send correctly signed requests, then a request for every tampering."""
+    """Judge the answers to correctly signed requests and to requests with altered authentication headers."""
     credentials = session.options.credentials
     if credentials is None:
         session.skip("no credentials are given: --domain, --access-key, --secret", "auth")
@@ -88,13 +88,13 @@ async def _try(session: Session, credentials: Credentials, case: Tampering) -> N
 
 
 def _right_signature(credentials: Credentials, request: Plain, headers: Mapping[str, str]) -> str:
-    """Return the correct signature of this request at the headers' timestamp."""
+    """Return the correct signature of a request at the timestamp of these headers."""
     timestamp = headers.get(TIMESTAMP_HEADER, "0")
     at_ms = int(timestamp) if timestamp.isdigit() else 0
     return list(sign(credentials, request, at_ms).values())[-1]
 
 
 async def check_life(session: Session) -> None:
-    """Take a last snapshot, and judge the pairs removed during the run."""
+    """Fetch the four GET endpoints a last time, and judge the removal of pairs during the run."""
     await session.take_snapshot()
     session.add(judge_retirements(session.sightings))

@@ -1,4 +1,4 @@
-"""The stages over POST /firm: requests that must be quoted, requests that must be refused, and load."""
+"""Stages of POST /firm: requests that the maker must quote, requests that it must refuse, and load."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -44,7 +44,7 @@ _NONCES = 16
 
 
 async def check_quotes(session: Session) -> None:
-    """Request a quote on every leg of the first pairs; judge each order by the grids around it."""
+    """Request a firm quote on every leg of the first pairs, and judge each order by the price grids."""
     market = await session.market()
     if not market.legs():
         session.lack(NO_PAIR, "firm", "chain")
@@ -64,14 +64,17 @@ async def check_quotes(session: Session) -> None:
 
 
 async def check_deep_quotes(session: Session) -> None:
-    """Request amounts that cross levels; last of the quotes, since they may tie up a maker's funds."""
+    """Request firm quotes for up to half of the depth of each leg, and judge the orders.
+
+    The stage follows the other quotes, since deep quotes may tie up a maker's funds.
+    """
     market = await session.market()
     if await session.find_good() is not None:
         await _ask_all(session, market, deep_askings(market, session.rng, session.users, session.taker))
 
 
 async def _ask_all(session: Session, before: MakerMarket, asked: Sequence[Asking]) -> list[Quoted]:
-    """Send each request, judge it by the grids before and after, and return the orders received."""
+    """Send firm-quote requests, judge each answer by the grids before and after, and return the orders."""
     orders: list[Quoted] = []
     for asking in asked:
         exchange = await session.send_firm(asking)
@@ -103,7 +106,7 @@ async def _judge_order(session: Session, quoted: Quoted, before: MakerMarket, af
 
 
 async def _check_nonces(session: Session, orders: Sequence[Quoted]) -> None:
-    """Request quotes up to _NONCES in all, and judge their nonces for repetition and patterns."""
+    """Request quotes until the run has _NONCES, and judge their nonces for repetition and patterns."""
     if not session.wants("firm.nonce-distinct", "firm.nonce-unforeseeable"):
         return
     nonces = [quoted.nonce_and_meta for quoted in orders]
@@ -154,7 +157,7 @@ async def _check_blacklisted(session: Session) -> None:
 
 
 async def check_refusals(session: Session) -> None:
-    """Send every spoiled request, then a good one."""
+    """Send every invalid variant of a quoted request, which the maker must refuse, then the valid request."""
     good = await session.find_good()
     if good is None or session.good is None:
         session.lack("no quote was given to start from", "refuse")
@@ -182,7 +185,7 @@ async def _try(session: Session, case: Spoiled) -> None:
 
 
 async def check_load(session: Session) -> None:
-    """Request quotes over several connections, in rounds; the grids are fetched between rounds."""
+    """Request quotes over several connections in rounds, fetch prices between rounds, and judge the load."""
     options = session.options
     if not options.quotes:
         session.skip("--quotes 0", "load")

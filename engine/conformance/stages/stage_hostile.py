@@ -1,4 +1,4 @@
-"""The stage of hostile bytes; it comes late in the run, since a maker may not survive it."""
+"""Stage of hostile requests; it comes late in the run, since a maker may not survive them."""
 
 import re
 
@@ -22,7 +22,7 @@ _has_status = re.compile(rb"HTTP/1\.[01] [1-5][0-9]{2}.*\r\n").match
 
 
 async def check_hostile(session: Session) -> None:
-    """Send each case on a new connection, and an ordinary request after it."""
+    """Send each hostile request on a new connection, then an ordinary request, and judge both answers."""
     good = await session.find_good()
     probe = session.probe
     aim = Aim(session.prefix, probe.place.host_header, probe.signed, good.raw if good else b"{}")
@@ -45,7 +45,7 @@ def _is_answered(data: bytes) -> bool:
 
 
 async def _survived(session: Session, case: Hostile) -> bool:
-    """Whether the maker still answers an ordinary request; if not, the remaining checks become gaps."""
+    """Whether the maker answers an ordinary request after a hostile one; if not, other checks become gaps."""
     async with ProbeConnection(session.probe) as line:
         exchange = await line.send("GET", f"{session.prefix}/tokens")
     session.add(judge_survival(f"after {case.what}", alive=exchange.succeeded, said=exchange.said))
@@ -55,7 +55,11 @@ async def _survived(session: Session, case: Hostile) -> bool:
 
 
 async def _hold(session: Session, half: Hostile) -> bool:
-    """Leave a request unfinished, and send an ordinary request on another connection."""
+    """Leave a request unfinished, and judge the answer to an ordinary request on another connection.
+
+    Returns:
+        Whether the maker still answers after the unfinished request.
+    """
     try:
         async with session.probe.holding(half.payload), ProbeConnection(session.probe) as line:
             exchange = await line.send("GET", f"{session.prefix}/tokens")
@@ -67,7 +71,7 @@ async def _hold(session: Session, half: Hostile) -> bool:
 
 
 async def _check_order(session: Session, aim: Aim) -> None:
-    """Send pipelined requests and a request byte by byte; correctly signed, both must be answered."""
+    """Judge the answers to pipelined requests and to a request sent byte by byte, all correctly signed."""
     probe, bound_s = session.probe, session.options.timeout_s
     if session.wants("hostile.pipelined"):
         payload, count = b"".join(aim.get(name) for name in PIPELINED), len(PIPELINED)

@@ -1,4 +1,4 @@
-"""The WebSocket stage: first message, updates, unexpected messages, close, reconnect, bad handshakes."""
+"""Stage of the WebSocket: first message, updates, unexpected messages, close, reconnect, bad handshakes."""
 
 import base64
 import os
@@ -40,7 +40,7 @@ _PING = b"cambist"
 
 
 def socket_place(options: CheckOptions) -> BaseUrl:
-    """Return the WebSocket's URL: the option's, or `/ws` below the base URL."""
+    """Return the URL of the maker's WebSocket: that of the options, or `/ws` below the base URL."""
     if options.socket is not None:
         return options.socket
     base = options.base
@@ -49,7 +49,7 @@ def socket_place(options: CheckOptions) -> BaseUrl:
 
 
 class Door:
-    """The WebSocket's URL and its signed handshakes."""
+    """Opener of connections to the maker's WebSocket: its URL and the signed headers of handshakes."""
 
     def __init__(self, session: Session) -> None:
         options = session.options
@@ -64,15 +64,22 @@ class Door:
         self._credentials = options.credentials
 
     def headers(self) -> dict[str, str]:
-        """Return headers of a signed GET of the path without query or body; none without credentials."""
+        """Return the authentication headers of a WebSocket handshake; empty without credentials.
+
+        The signature covers a GET of the path, without query or body.
+        """
         if self._credentials is None:
             return {}
         return sign(self._credentials, Plain("GET", self.path), self.probe.now_ms())
 
     @asynccontextmanager
     async def opened(self, headers: Mapping[str, str] | None = None) -> AsyncGenerator[WebSocket]:
-        """Context manager that opens a WebSocket, with signed headers by default. Raises as
-        `connect_websocket` does.
+        """Context manager that opens a WebSocket to the maker and closes it at its exit.
+
+        A failed handshake raises as in `connect_websocket`.
+
+        Args:
+            headers: headers of the handshake; signed headers unless given.
         """
         try:
             async with connect_websocket(
@@ -92,9 +99,9 @@ class Door:
 
 
 async def check_stream(session: Session) -> None:
-    """Run the WebSocket stage.
+    """Judge the maker's WebSocket: handshakes, messages, close, and service after malformed frames.
 
-    Without --ws-url a refusal other than 401 or 403 means that the maker has no socket.
+    Without --ws-url a refusal other than 401 or 403 means that the maker has no WebSocket.
     """
     door = Door(session)
     try:
@@ -130,7 +137,7 @@ async def _check(session: Session, door: Door) -> None:
 
 
 def _is_absent(error: MakerError) -> bool:
-    """Whether the refusal means that the maker has no WebSocket: any status but 401 and 403."""
+    """Whether a refused handshake means that the maker has no WebSocket, i.e. is neither 401 nor 403."""
     return isinstance(error, HandshakeRefused) and error.status not in (401, 403)
 
 
@@ -141,14 +148,14 @@ async def _receive(session: Session, socket: WebSocket) -> Heard:
 
 
 async def _first(session: Session, socket: WebSocket) -> Heard | None:
-    """The first message, or None if none arrives in time."""
+    """First message of a WebSocket; None if no message arrives within the time-out of answers."""
     with trio.move_on_after(session.options.timeout_s):
         return await _receive(session, socket)
     return None
 
 
 async def _listen(session: Session, socket: WebSocket, before: Mapping[str, HttpExchange]) -> None:
-    """Judge the first message and the updates of the next `watch_s`, with GET /prices at intervals."""
+    """Judge the first WebSocket message, and the updates of `watch_s` seconds against polled GET /prices."""
     first = await _first(session, socket)
     if first is None:
         got = Said(f"nothing within {session.options.timeout_s:g} s")
@@ -186,7 +193,13 @@ async def _listen(session: Session, socket: WebSocket, before: Mapping[str, Http
 async def _sample(
     session: Session, samples: list[PriceSample], told: trio.Event, watch: trio.CancelScope
 ) -> None:
-    """Fetch GET /prices a few times, then end the watch; if prices moved, wait for one more message."""
+    """Fetch GET /prices _SAMPLES times over `watch_s` seconds, then cancel the scope `watch`.
+
+    If prices moved meanwhile, the cancellation first waits up to `watch_s` for a message with prices.
+
+    Args:
+        told: event that a WebSocket message with prices sets.
+    """
     for _ in range(_SAMPLES):
         exchange = await session.prices()
         grids = entries_of("prices", exchange)
@@ -201,8 +214,9 @@ async def _sample(
 
 
 async def _chatter(session: Session, socket: WebSocket) -> None:
-    """Send messages over the one-way socket; the maker may ignore them or close, but must still serve
-    HTTP.
+    """Send messages over the one-way WebSocket, and judge whether the maker still serves HTTP.
+
+    The maker may ignore the messages or close the WebSocket.
     """
     if not session.wants("stream.one-way"):
         return
@@ -216,7 +230,7 @@ async def _chatter(session: Session, socket: WebSocket) -> None:
 
 
 async def _close(session: Session, door: Door, socket: WebSocket) -> None:
-    """Close the socket; wait for the peer's close frame only if `stream.closes` is selected."""
+    """Close the WebSocket, and judge the maker's close frame if the check `stream.closes` is selected."""
     with trio.CancelScope() as leaving:
         if not session.wants("stream.closes"):
             leaving.cancel()
@@ -228,7 +242,7 @@ async def _close(session: Session, door: Door, socket: WebSocket) -> None:
 
 
 async def _come_back(session: Session, door: Door) -> None:
-    """Open a second connection, judge its first message, and drop it without a close frame."""
+    """Open a second WebSocket, judge its first message, and drop the connection without a close frame."""
     if not session.wants("stream.reconnect"):
         return
     where = f"{door.place.url}, second connection"
@@ -268,7 +282,7 @@ def _handshake(door: Door) -> bytes:
 
 
 async def _ping(session: Session, door: Door) -> None:
-    """Send a ping right after the handshake; the pong must echo its content."""
+    """Send a WebSocket ping right after the handshake, and judge whether a pong echoes its content."""
     if not session.wants("stream.ping"):
         return
     mask = bytes(4)
@@ -282,7 +296,7 @@ async def _ping(session: Session, door: Door) -> None:
 
 
 async def _break(session: Session, door: Door) -> None:
-    """Send malformed frames, and check that the maker still serves HTTP."""
+    """Send malformed WebSocket frames, and judge whether the maker still serves HTTP."""
     if not session.wants("stream.after"):
         return
     for frames in (bytes([0x81, 0x05]) + b"plain", b"\xff" * 64, bytes([0x81, 0xFF]) + b"\x7f" + b"\xff" * 7):
