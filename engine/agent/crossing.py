@@ -9,8 +9,8 @@ Two sales are opposite if each sells the token that the other buys. Both are set
 `to_short` lies in the middle between the smallest amount that the short sale accepts and the largest amount
 that leaves the long sale its minimum, so that both gain the same part of the crossing's savings.
 
-Guarantees: each order is in one crossing at most; the sequence of the orders does not change the result. Not
-guaranteed: the largest possible number of crossings.
+Guarantees: each order is in one crossing at most; the sequence of the orders does not change the result.
+Not guaranteed: the largest possible number of crossings.
 
 The module chooses crossings by their remainder as a part of the long sale, smallest first; a whole-for-whole
 crossing has no remainder. Purchases and slices of TWAPs are not crossed.
@@ -30,15 +30,15 @@ from .orders import CROSSABLE, OpenOrder
 _REST_PARTS = 1_000_000  # precision in the comparison of rests
 
 Alone = Callable[[OpenOrder], int]
-"""Function from a sale to the raw units that makers' books alone pay for it, before fees; 0 if unfilled."""
+"""Function from a sale to its proceeds at makers' books, raw units before fees; 0 if they do not fill it."""
 
 
 class Crossing(Struct, frozen=True):
-    """Two opposite sales that are settled with each other.
+    """Two sales that are settled with each other, each selling the token that the other buys.
 
     Attributes:
         long: the sale whose remainder, if any, makers buy.
-        short: the sale that `long` fills alone.
+        short: the sale that `long` fills entirely.
         to_short: raw units of the long sale's source token that the short sale receives.
         rest: raw units of the long sale's source token that makers buy; 0 if the sales fill each other
             entirely.
@@ -91,7 +91,7 @@ def _opposites(orders: Iterable[OpenOrder]) -> Iterable[tuple[OpenOrder, OpenOrd
 
 
 def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None:
-    """Crossing of two opposite sales, with or without a remainder; None if their prices do not meet."""
+    """Settlement of two opposite sales with each other; None if their prices do not meet."""
     least_of_one, least_of_other = max(one.limit, alone(one)), max(other.limit, alone(other))
     if other.src_amount >= least_of_one and one.src_amount >= least_of_other:
         return Crossing(one, other, one.src_amount, 0)
@@ -101,7 +101,9 @@ def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None
 
 
 def _with_rest(long: OpenOrder, short: OpenOrder, least: tuple[int, int], alone: int) -> Crossing | None:
-    """Crossing in which makers buy the long sale's remainder; None if a sale would get less than `least`.
+    """Settlement of two opposite sales in which makers buy the remainder of the long sale's source.
+
+    The result is None if a sale would get less than `least`.
 
     Args:
         least: smallest acceptable payments in raw units: to the long sale, to the short sale.

@@ -18,7 +18,10 @@ from ..chain.proceeds import BPS
 from ..routing.firm.firm_route import FirmRoute
 
 ROUTE_DRIFT_BPS = 1
-"""Basis points by which current book prices may beat a stored signed route that is bid again."""
+"""Largest advantage of current book prices over a stored signed route, basis points.
+
+The agent does not bid a route again that current prices beat by more.
+"""
 
 _STAYS = frozenset({Notice.LOST, Notice.LATE})
 
@@ -44,7 +47,10 @@ class KeptRoutes:
             del self._routes[next(iter(self._routes))]
 
     def get(self, order_hash: str, amount: int, *, limit: int, shown: int, now_s: int) -> FirmRoute | None:
-        """Stored signed route of an order; None if its amount differs, it expires soon, or its price is bad.
+        """Stored signed route of an order; None if the route does not suit another bid.
+
+        The route must have the same amount, expire no sooner than in AGENT_ROUTE_LEFT_S seconds, keep the
+        limit, and be at most ROUTE_DRIFT_BPS worse than the books' present prices.
 
         Args:
             amount: raw units that the order fixes: of the source of a sale, of the destination of a purchase.

@@ -75,7 +75,10 @@ class RoundMarket(Struct, frozen=True):
         return self.deadline - trio.current_time()
 
     def alone(self, order: OpenOrder) -> int:
-        """Return a sale's proceeds at makers' current books, raw units before fees; 0 if unfilled."""
+        """Return the proceeds of a sale at makers' current books, in raw units before fees.
+
+        The proceeds are 0 if the books do not fill the whole sale.
+        """
         total = self.place.makers.pathfinder.total(self._wanted(order, order.fixed_amount))
         return 0 if total is None else total.dest_amount
 

@@ -90,12 +90,20 @@ class OpenOrder(Struct, frozen=True):
         return replace(self, src_amount=amounts[0], dest_amount=amounts[1], expected=amounts[2])
 
     def users_of_sale(self, received: int) -> int | None:
-        """User's share of a sale's proceeds, raw units after fees; None if below the user's minimum."""
+        """User's share of a sale's proceeds, raw units after fees; None if below the user's minimum.
+
+        Args:
+            received: proceeds of the trade before fees, raw units.
+        """
         users = received - of_sale(received, self.expected, self.dest_amount, self.fee).total
         return users if users >= self.dest_amount else None
 
     def users_of_purchase(self, spent: int) -> int | None:
-        """User's cost of a purchase with a trade cost of `spent`, raw units; None if above the maximum."""
+        """User's total cost of a purchase, raw units, fees included; None if above the user's maximum.
+
+        Args:
+            spent: cost of the trade before fees, raw units.
+        """
         cut = of_purchase(spent, self.expected, self.src_amount, self.fee)
         return None if cut is None else spent + cut.total
 

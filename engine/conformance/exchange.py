@@ -1,7 +1,7 @@
-"""Recorded HTTP exchanges with a maker, a JSON reader for their bodies, and the judges of refusals.
+"""Recorded HTTP exchanges with a maker, a JSON reader for their bodies, and functions that judge refusals.
 
-The JSON reader is separate from the message decoders: judges must see faults that a decoder tolerates, such
-as duplicate keys, and must distinguish one fault from another.
+The JSON reader is separate from the message decoders: the checks must see faults that a decoder tolerates,
+such as duplicate keys, and must distinguish one fault from another.
 
 A 429 answer to a request that must be refused skips the check.
 """

@@ -1,6 +1,6 @@
 """HTTP client of the conformance harness: whole requests over one connection at a time, and raw bytes.
 
-An unanswered request gives an HttpExchange with a `failure`, never an exception: the judges decide on its
+An unanswered request gives an HttpExchange with a `failure`, never an exception: the checks decide on its
 meaning. The client retries a request only if a reused connection ended before the first byte of the answer,
 since HTTP servers close idle connections that way.
 

@@ -1,4 +1,4 @@
-"""Defines checks, the results that judges yield for them, and the verdicts that follow from the results.
+"""Defines checks, the results of judging a maker by them, and the verdicts that follow from the results.
 
 A check is a row of `check_table.CHECKS`: one rule of the specification under one name. A judge is a pure
 function over recorded exchanges; it yields any number of results for a check. A single fault makes the check

@@ -1,4 +1,4 @@
-"""Judges: pure functions that check a maker's recorded answers against the specification.
+"""Pure functions that judge a maker's recorded answers by the rules of the specification.
 
 In: recorded exchanges. Out: findings, each with its check.
 Read: `resources`, `grids`, `life`, `auth`, `stream`, `market`, `firm`, `firm_refusals`, `signatures`,

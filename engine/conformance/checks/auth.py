@@ -104,7 +104,7 @@ def sign(credentials: Credentials, request: Plain, now_ms: int) -> RequestHeader
 
 
 def unsigned(target: Target) -> Iterator[Tampering]:
-    """Yield a request without authentication headers for each endpoint; POST /firm only if quoted before."""
+    """Yield each endpoint's request without authentication headers; POST /firm only if one was quoted."""
     for name in ("tokens", "pairs", "prices", "blacklist"):
         yield Tampering(
             "auth.unsigned", f"GET /{name} without headers", target.get(name), {}, names="X-AUTH-"

@@ -1,4 +1,4 @@
-"""POST /firm requests that the maker must quote, and the judges of the signed orders in the answers.
+"""POST /firm requests that a maker must quote, and the functions that judge the signed orders.
 
 Amounts come from a seeded random source. Small amounts, within the first level of the price grid and a
 two-hundredth of its depth, must be quoted if the grids before and after the request both hold them. Deep
@@ -98,9 +98,10 @@ def ask(
     purpose: str = "small",
     **more: Any,
 ) -> Asking:
-    """Build a firm-quote request for a fixed amount, in raw units, on a leg of a pair.
+    """Build a firm-quote request for a fixed amount, in raw units, of one token of a pair.
 
     Args:
+        leg: the side of the price grid, and the token whose amount the request fixes.
         more: values of further attributes of the Asking.
     """
     maker_asset, taker_asset = market.assets(pair_id, leg)
@@ -149,7 +150,10 @@ def deep_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
 
 
 def askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> list[Asking]:
-    """Build a firm-quote request for a small amount on every leg of the market; the maker must quote all."""
+    """Build firm-quote requests for small amounts, up to four per pair, which the maker must quote.
+
+    The four requests of a pair buy or sell, and fix the base or the quote amount.
+    """
     return [
         ask(market, pair_id, leg, small_amount(leg, ladder, rng), users.next(), taker)
         for pair_id, leg, ladder in market.legs()
@@ -157,7 +161,10 @@ def askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -
 
 
 def deep_askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> list[Asking]:
-    """Build a firm-quote request on every leg of the market, for up to half of the leg's depth."""
+    """Build firm-quote requests for up to half of the depth of the price grid, up to four per pair.
+
+    The four requests of a pair buy or sell, and fix the base or the quote amount.
+    """
     return [
         ask(
             market,
@@ -177,8 +184,8 @@ def deep_askings(market: MakerMarket, rng: random.Random, users: Users, taker: s
 def variations(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> Iterator[Asking]:
     """Yield firm-quote requests of unusual but valid form, which the maker must quote.
 
-    Variations: addresses in upper case, unknown JSON keys, and on each leg an amount slightly above a small
-    amount. The market must have a leg.
+    Variations: addresses in upper case, unknown JSON keys, and amounts slightly above a small amount on each
+    side of each pair. The market must have at least one price.
     """
     legs = market.legs()
     pair_id, leg, ladder = legs[0]
@@ -215,7 +222,7 @@ _CLOTHES = (
 
 
 class Quoted(Struct, frozen=True):
-    """A firm-quote request with the well-formed order that the maker answered.
+    """A firm-quote request, and the well-formed order in the maker's answer.
 
     Attributes:
         order: JSON object with all keys, the right JSON types, and numbers within their ranges.
@@ -343,7 +350,10 @@ def _judge_price(quoted: Quoted, expected: Range, drift_bps: int) -> Iterator[Re
 
 
 def judge_expiry(quoted: Quoted) -> Iterator[Result]:
-    """Judge whether an order's expiry is in Unix seconds, FIRM_EXPIRY_MIN_S to EXPIRY_FAR_S ahead."""
+    """Judge whether an order's expiry is in Unix seconds, and neither too near nor too far.
+
+    The bounds are FIRM_EXPIRY_MIN_S and EXPIRY_FAR_S seconds after the request.
+    """
     where, expiry = quoted.asking.where, quoted.order["expiry"]
     sent_s = quoted.exchange.sent_ms // 1000
     if expiry >= _MILLISECONDS_FROM:

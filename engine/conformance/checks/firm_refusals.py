@@ -136,7 +136,7 @@ def unlisted(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
 
 
 def silent(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
-    """Yield firm-quote requests that the grids do not support: on a disabled pair, and on an empty side."""
+    """Yield firm-quote requests that the maker must refuse: on a disabled pair, on an empty book side."""
     seen: set[str] = set()
     for pair_id, leg in market.silent_legs():
         check = "refuse.disabled-pair" if market.is_disabled(pair_id) else "refuse.silent-side"

@@ -1,4 +1,4 @@
-"""Judges of a price grid, i.e. of a pair's bids and asks: a check per rule of levels, sides and book.
+"""Functions that judge a price grid, i.e. a pair's bids and asks: its levels, sides and book.
 
 The input is the raw JSON of a `prices` entry, from GET /prices or a WebSocket message. Results have the check
 ids of /prices, such as `prices.sorted`; the caller may map them to others, such as `stream.grids`.

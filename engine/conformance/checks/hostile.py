@@ -1,6 +1,7 @@
-"""Hostile requests and their judges: the maker must answer with an error or close, and continue to serve.
+"""Hostile requests, which a maker must answer with an error or a close, and continue to serve.
 
-An error in answer to broken framing need not be JSON, since many makers are behind a proxy.
+The module also judges the answers. An error in answer to broken framing need not be JSON, since many makers
+are behind a proxy.
 
 Source: spec 3.1; RFC 9112 6.1, 6.3, 9.3.2; RFC 9110 7.2.
 """

@@ -1,4 +1,4 @@
-"""Judge of removed pairs: a maker must serve `{}` as a pair's prices before it removes the pair.
+"""Judges the removal of pairs: a maker must serve `{}` as a pair's prices before it removes the pair.
 
 The evidence is every answer of /pairs and /prices in the run, and every WebSocket message with prices.
 

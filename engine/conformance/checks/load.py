@@ -1,4 +1,4 @@
-"""Judges of answer times and of the load stage: latency, deviation from the price grid, failures.
+"""Judges answer times and the load stage: latency, deviation from the price grid, failures.
 
 Source: interop.md section 4 for the time-outs of today's consumers.
 Choice: A p99 above 500 ms is advice: consumers wait between 500 ms and 4 s.

@@ -125,7 +125,7 @@ class UsableBook(Struct, frozen=True):
     asks: Ladder | None
 
     def side(self, leg: GridLeg) -> Ladder | None:
-        """The side of the book on which a leg trades; None if that side is absent, empty or malformed."""
+        """Side of the book, bids or asks, on which a leg trades; None if it is absent, empty or malformed."""
         return self.bids if leg.side == "bids" else self.asks
 
 
@@ -144,18 +144,18 @@ class MakerMarket(Struct, frozen=True):
     grids: Mapping[str, PriceGrid]
 
     def assets(self, pair_id: str, leg: GridLeg) -> tuple[str, str]:
-        """Return the addresses (makerAsset, takerAsset) of a leg of a pair, lower-case hexadecimal."""
+        """Return the token addresses (makerAsset, takerAsset) of a quote on a leg, lower-case hexadecimal."""
         pair = self.pairs[pair_id]
         base, quote = (self.tokens[token].address.lower() for token in (pair.base, pair.quote))
         return (quote, base) if leg.maker_gives_quote else (base, quote)
 
     def ladder(self, pair_id: str, leg: GridLeg) -> Ladder | None:
-        """The side of a pair's book on which a leg trades; None if the pair has no book or no such side."""
+        """Side of a pair's book, bids or asks, on which a leg trades; None if the pair has no such side."""
         book = self.books.get(pair_id)
         return None if book is None else book.side(leg)
 
     def legs(self) -> list[tuple[str, GridLeg, Ladder]]:
-        """List all (pair id, leg, ladder) with a usable side of the book, by pair, then as in LEGS."""
+        """List every (pair id, leg, ladder) whose side of the book has valid levels, pair by pair."""
         return [
             (pair_id, leg, ladder)
             for pair_id, book in self.books.items()
@@ -164,7 +164,7 @@ class MakerMarket(Struct, frozen=True):
         ]
 
     def silent_legs(self) -> list[tuple[str, GridLeg]]:
-        """List all (pair id, leg) whose side of the price grid is empty, so that the maker must refuse."""
+        """List every (pair id, leg) whose side of the price grid is empty; the maker must not quote it."""
         return [
             (pair_id, leg)
             for pair_id, grid in self.grids.items()
@@ -262,7 +262,9 @@ class Range(Struct, frozen=True):
 def expected_range(
     before: MakerMarket, after: MakerMarket, pair_id: str, leg: GridLeg, amount: int
 ) -> Range | None:
-    """Range of the amount that a quote should compute; None if a grid lacks depth or computes zero.
+    """Range of the amount that a quote should compute by the price grids before and after the quote.
+
+    The result is None if a grid lacks depth or computes zero.
 
     Args:
         before, after: the maker's market just before and just after the quote.

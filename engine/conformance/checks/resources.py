@@ -1,4 +1,4 @@
-"""Judges of GET /tokens, /pairs, /prices and /blacklist: each answer as a whole, then every entry.
+"""Judges GET /tokens, /pairs, /prices and /blacklist: each answer as a whole, then every entry.
 
 An empty `prices` object is valid: it disables every pair. Addresses of a blacklist that differ only in upper
 and lower case are duplicates.
@@ -69,7 +69,9 @@ def _judge_top(name: str, where: str, document: JsonDocument) -> Iterator[Result
 
 
 def entries_of(name: str, exchange: HttpExchange) -> Any:
-    """The array of a GET /blacklist answer, or the object of another answer; None if the answer lacks it.
+    """Entries in an answer: the array of GET /blacklist, or the JSON object of another resource.
+
+    The result is None if the answer is no success or has another shape.
 
     Args:
         name: `tokens`, `pairs`, `prices` or `blacklist`.
@@ -151,7 +153,7 @@ def judge_pair(where: str, pair_id: str, pair: object, tokens: Mapping[str, obje
 
 
 def judge_prices(where: str, prices: Mapping[str, object], pairs: Mapping[str, object]) -> Iterator[Result]:
-    """Judge every grid of GET /prices, and whether the grids are of the listed pairs, one for each."""
+    """Judge every grid of GET /prices, whether its pair is listed, and whether each listed pair has one."""
     for pair_id, grid in prices.items():
         yield judged("prices.known-pairs", pair_id in pairs, where, "ids of /pairs", pair_id)
         yield from judge_grid(f"{where} {pair_id}", grid)

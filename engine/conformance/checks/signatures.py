@@ -1,4 +1,4 @@
-"""Judges of an RFQ order's signature, and of the unpredictability of its nonceAndMeta.
+"""Judges the signature of an RFQ order, and whether its nonceAndMeta is unpredictable.
 
 Source: spec 3.5; EIP-2; interop.md section 1.
 Choice: The upper 96 bits of a nonce are foreseeable if they lie close together, rise by equal steps, or
@@ -121,7 +121,7 @@ def _judge_signer(quoted: Quoted, raw: bytes, domain: SigningDomain) -> Iterator
 
 
 def judge_user(quoted: Quoted) -> Iterator[Result]:
-    """Judge whether an order's nonceAndMeta has the user in its lower 160 bits and a non-zero upper part."""
+    """Judge whether an order's nonceAndMeta ends with the user's 160 bits and has non-zero upper 96 bits."""
     where, user = quoted.asking.where, quoted.asking.body["userAddress"].lower()
     found = to_hex(firm_user(quoted.nonce_and_meta))
     yield judged("firm.user", found == user, where, f"{user} in the lower 160 bits", Said(found))

@@ -1,10 +1,10 @@
-"""Judges of WebSocket messages: the first message, updates, and agreement with GET /prices.
+"""Judges a maker's WebSocket messages: the first message, updates, and agreement with GET /prices.
 
 By spec 3.8.1 to 3.8.3 an entry replaces its pair's whole grid: an absent side is cleared, and `{}` disables
 the pair. Pairs without an entry are unchanged.
 
-If prices move over GET /prices, the WebSocket must bring a message with prices within twice the watch's
-duration.
+If prices move over GET /prices, the WebSocket must bring a message with prices within twice the duration of
+the option --watch.
 
 Source: spec 3.11; choices.md#makers-at-the-venue.
 Choice: Socket and HTTP agree on a pair if the socket showed the polled grid between the request and a second
@@ -210,7 +210,7 @@ def price_states(messages: Sequence[Heard]) -> list[PriceState]:
 def judge_agreement(
     states: Sequence[PriceState], samples: Sequence[PriceSample], drift_bps: int
 ) -> Iterator[Result]:
-    """Judge whether each GET /prices agrees with the grids that the WebSocket sent around its time.
+    """Judge whether each GET /prices agrees with the grids that the WebSocket sent at about the same time.
 
     Args:
         drift_bps: the largest allowed distance between best prices that differ, basis points.
@@ -247,12 +247,12 @@ def has_moved(samples: Sequence[PriceSample]) -> list[str]:
 
 
 def judge_following(moved: Sequence[str], updates: int, listened_s: float) -> Iterator[Result]:
-    """Judge whether the WebSocket sent prices if prices changed over HTTP.
+    """Judge whether prices that changed over HTTP also came over the WebSocket.
 
     Args:
         moved: ids of pairs whose grids changed over HTTP.
-        updates: number of messages with prices after the first message.
-        listened_s: duration of the watch, seconds.
+        updates: number of WebSocket messages with prices after the first message.
+        listened_s: seconds for which the harness received messages.
     """
     if not moved:
         yield skipped("stream.follows", "no prices moved while listening: see --watch")
@@ -292,7 +292,7 @@ def _best(grid: Any) -> str:
 
 
 def _comparable(name: str, content: Any) -> dict[str, Any] | None:
-    """Content that HTTP and WebSocket must share, by key; None if the answer has no such content.
+    """Entries of a resource, reduced to the values that HTTP and WebSocket must share; None without entries.
 
     Args:
         name: `tokens`, `pairs`, `prices` or `blacklist`; of `prices` only the pair ids are compared, since

@@ -1,4 +1,4 @@
-"""Stages of a conformance run: each sends its requests to the maker and hands the answers to the judges.
+"""Stages of a conformance run: each sends its requests to the maker and has the answers judged.
 
 In: a session. Out: findings.
 Read: `stage_endpoints`, `stage_stream`, `stage_firm`, `stage_chain`, `stage_hostile`.

@@ -33,7 +33,7 @@ async def check_endpoints(session: Session) -> None:
 
 
 async def check_errors(session: Session) -> None:
-    """Judge the answers to an unknown path and wrong methods, which are refusals, and to HEAD and OPTIONS."""
+    """Judge answers to an unknown path and wrong methods, which must be errors, and to HEAD and OPTIONS."""
     prefix, send = session.prefix, session.probe.send
     unknown = await send("GET", f"{prefix}/cambist-check-unknown")
     session.add(judge_refusal("errors.unknown-path", unknown, "no such path"))

@@ -44,7 +44,10 @@ _NONCES = 16
 
 
 async def check_quotes(session: Session) -> None:
-    """Request a firm quote on every leg of the first pairs, and judge each order by the price grids."""
+    """Request up to four firm quotes on each of the first pairs, and judge each order by the price grids.
+
+    The four requests of a pair buy or sell, and fix the base or the quote amount.
+    """
     market = await session.market()
     if not market.legs():
         session.lack(NO_PAIR, "firm", "chain")
@@ -64,7 +67,7 @@ async def check_quotes(session: Session) -> None:
 
 
 async def check_deep_quotes(session: Session) -> None:
-    """Request firm quotes for up to half of the depth of each leg, and judge the orders.
+    """Request firm quotes for up to half of the depth of the maker's price grids, and judge the orders.
 
     The stage follows the other quotes, since deep quotes may tie up a maker's funds.
     """
@@ -74,7 +77,7 @@ async def check_deep_quotes(session: Session) -> None:
 
 
 async def _ask_all(session: Session, before: MakerMarket, asked: Sequence[Asking]) -> list[Quoted]:
-    """Send firm-quote requests, judge each answer by the grids before and after, and return the orders."""
+    """Send firm-quote requests, judge each answer by the prices before and after, and return the orders."""
     orders: list[Quoted] = []
     for asking in asked:
         exchange = await session.send_firm(asking)
@@ -106,7 +109,7 @@ async def _judge_order(session: Session, quoted: Quoted, before: MakerMarket, af
 
 
 async def _check_nonces(session: Session, orders: Sequence[Quoted]) -> None:
-    """Request quotes until the run has _NONCES, and judge their nonces for repetition and patterns."""
+    """Request tiny quotes up to _NONCES in all, and judge their nonces for repetition and patterns."""
     if not session.wants("firm.nonce-distinct", "firm.nonce-unforeseeable"):
         return
     nonces = [quoted.nonce_and_meta for quoted in orders]

@@ -45,7 +45,7 @@ def _is_answered(data: bytes) -> bool:
 
 
 async def _survived(session: Session, case: Hostile) -> bool:
-    """Whether the maker answers an ordinary request after a hostile one; if not, other checks become gaps."""
+    """Whether the maker answers an ordinary request after a hostile one; if not, skip remaining checks."""
     async with ProbeConnection(session.probe) as line:
         exchange = await line.send("GET", f"{session.prefix}/tokens")
     session.add(judge_survival(f"after {case.what}", alive=exchange.succeeded, said=exchange.said))

@@ -49,7 +49,7 @@ def socket_place(options: CheckOptions) -> BaseUrl:
 
 
 class Door:
-    """Opener of connections to the maker's WebSocket: its URL and the signed headers of handshakes."""
+    """Opener of WebSocket connections to the maker, with signed handshakes."""
 
     def __init__(self, session: Session) -> None:
         options = session.options
