@@ -3,7 +3,7 @@
     POST /solve    signed: the orders of a round -> {"bids": [...], "notReached": [...]}, or 204
     POST /notify   signed: outcomes of bids -> {}
     GET /status    signed: counters
-    GET /healthz   200 while requests are answered at all
+    GET /healthz   200 whenever the agent answers requests
     GET /readyz    200 while each chain has makers to trade with, else 503 with the reasons
 
 The agent refuses a round of an unserved chain with 422, and a round whose contract addresses differ from the

@@ -180,7 +180,7 @@ class Selection(Struct, frozen=True):
         return not self.why_not(check)
 
     def why_not(self, check: Check) -> str:
-        """Return the reason why a check is not selected; empty if it is selected."""
+        """Return the reason why the options do not select a check; empty if they select it."""
         if self.only and not _any_match(check.id, self.only):
             return "not selected by --only"
         if _any_match(check.id, self.skip):
@@ -195,7 +195,7 @@ def _any_match(check_id: str, patterns: Iterable[str]) -> bool:
 
 
 class Tally:
-    """Bounded collection of results: keeps the first faults of each check, and counts all results.
+    """Bounded collection of a run's results: keeps the first faults of each check, and counts all results.
 
     Args:
         table: check id -> check. A result with an id not in the table raises KeyError: a bug of the harness.

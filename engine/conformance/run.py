@@ -50,7 +50,10 @@ _STAGES: tuple[tuple[str, tuple[str, ...], Callable[[Session], Awaitable[None]]]
 
 
 class RunOutcome(StrEnum):
-    """Outcome of a run: FAULTS if a check failed, INCONCLUSIVE if too little was judged, else CONFORMS."""
+    """Outcome of a run: FAULTS if a check failed, INCONCLUSIVE if too little was judged, else CONFORMS.
+
+    A stage that raised an exception also makes a run without faults inconclusive.
+    """
 
     CONFORMS = "conforms"
     FAULTS = "faults"
@@ -63,8 +66,8 @@ class RunReport(Struct, frozen=True):
     Attributes:
         requests: number of requests sent to the maker, including handshakes and hostile bytes.
         firm_requests: number of those requests that asked for a firm quote.
-        load: figures of the load stage; None if it did not run.
-        broken: stages that raised an exception, i.e. have a bug, each with its exception.
+        load: figures of the load stage; None if the stage did not run.
+        broken: names of stages that raised an exception, i.e. have a bug, each with the exception.
     """
 
     url: str
@@ -83,12 +86,18 @@ class RunReport(Struct, frozen=True):
 
     @property
     def thin(self) -> dict[str, str]:
-        """Map each topic with too few judged checks to the most frequent reason for its skipped checks."""
+        """Map each topic with more gaps than judged checks to the most frequent reason of its gaps.
+
+        A gap is a check that was skipped because the maker gave nothing to judge it on.
+        """
         return thin_topics(self.verdicts)
 
     @property
     def outcome(self) -> RunOutcome:
-        """FAULTS if a check failed, INCONCLUSIVE if too little was judged or a stage broke, else CONFORMS."""
+        """Outcome of the run: FAULTS if a check failed, INCONCLUSIVE if too little was judged, else CONFORMS.
+
+        A stage that raised an exception also makes a run without faults inconclusive.
+        """
         if self.count(CheckStatus.FAILED):
             return RunOutcome.FAULTS
         if self.broken or self.thin or self.count(CheckStatus.SKIPPED) == len(self.verdicts):
@@ -97,7 +106,7 @@ class RunReport(Struct, frozen=True):
 
     @property
     def conforms(self) -> bool:
-        """Whether the maker conforms, i.e. no check failed, enough were judged and no stage broke."""
+        """Whether the maker conforms, i.e. the outcome of the run is CONFORMS."""
         return self.outcome is RunOutcome.CONFORMS
 
 

@@ -314,7 +314,8 @@ def judge_terms(quoted: Quoted, before: MakerMarket, after: MakerMarket, drift_b
 
     Args:
         before, after: the maker's market just before and just after the quote.
-        drift_bps: the largest allowed distance of the price from the range of the two markets, basis points.
+        drift_bps: largest allowed distance of the price from the range between the prices of the two markets,
+            basis points.
     """
     asking, order, where = quoted.asking, quoted.order, quoted.asking.where
     leg, body = asking.leg, asking.body

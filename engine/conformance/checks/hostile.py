@@ -187,7 +187,7 @@ PIPELINED = ("tokens", "pairs", "blacklist")
 
 
 def judge_pipelined(answer: RawAnswer) -> Iterator[Result]:
-    """Judge whether answers to pipelined requests come in sequence, either all or up to a close."""
+    """Judge whether answers to pipelined requests come in sequence, all or up to a closed connection."""
     where = f"bytes (GET {', '.join(PIPELINED)} at once)"
     found = [(answer.data.find(b'"%b"' % name.encode()), name) for name in PIPELINED]
     order = [name for at, name in sorted(found) if at >= 0]

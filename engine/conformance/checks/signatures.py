@@ -161,7 +161,7 @@ def _random_part(nonce_and_meta: int) -> int:
 
 
 def _pattern(upper: Sequence[int]) -> str:
-    """Describe why the random parts of quotes are predictable; empty if they show no pattern."""
+    """Describe how the random parts (upper 96 bits) of nonces are predictable; empty if they are not."""
     if max(upper) - min(upper) < _NONCES_APART:
         return f"{len(upper)} of them within {max(upper) - min(upper)}: a counter or a clock?"
     steps = {(after - before) % (1 << FIRM_RANDOM_BITS) for before, after in pairwise(upper)}
