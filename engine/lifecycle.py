@@ -1,11 +1,12 @@
-"""Life cycles as tables of transitions: (state, reason) -> next state.
+"""Life cycles of orders as tables of transitions: (state, reason) -> next state.
 
     Lifecycle(name, initial, steps, undone)     the source of all checks, diagrams and property tests
-    after, step (state, reason)                 the state that a step writes: steps name reasons, not states
+    after, step (state, reason)                 the next state: callers name a reason, not the next state
 
-A step missing in the table is a bug of the venue and raises TransitionError. A reason names the guard of its
-rows; the step function judges whether the guard holds. `undone` has the steps that the chain takes back or
-reports late: they go against the table's direction and are only allowed while the state is not final.
+A transition that the table lacks is a bug of the venue and raises TransitionError. A reason names the
+condition of its transitions; the callers of `step`, not this module, check the condition. `undone` has the
+transitions that follow from a re-organisation of the chain or from logs that were read late: they lead away
+from end states and are allowed only while the order's state is not final.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,20 +19,22 @@ S = TypeVar("S", bound=StrEnum)
 R = TypeVar("R", bound=StrEnum)
 
 Transitions = Iterable[tuple[tuple[S, ...], R, S]]
-"""(states before, reason, state after) of each row."""
+"""Rows of a life cycle's table, each (states before, reason, state after)."""
 
 
 class Lifecycle(Generic[S, R]):
-    """Table of the transitions of one kind of order.
+    """Life cycle of one kind of orders, as a table of the allowed transitions between states.
 
     Args:
+        name: kind of the orders, for error messages.
         initial: states of new orders.
-        steps, undone: rows; a reason leads from a state to one state.
+        steps: rows of ordinary transitions, each (states before, reason, state after).
+        undone: rows of transitions that follow from a re-organisation or a late log, allowed until finality.
 
     Attributes:
         table: (before, reason) -> after, of all rows.
-        steps: (before, after) -> reasons, as the diagram shows them.
-        undone: (before, after) -> reasons of steps that the chain takes back or reports late.
+        steps: (before, after) -> reasons of ordinary transitions, as the diagram shows them.
+        undone: (before, after) -> reasons of transitions that follow from a re-organisation or a late log.
 
     Raises:
         ValueError: two rows have the same reason and state before.
@@ -58,26 +61,26 @@ class Lifecycle(Generic[S, R]):
         return whys
 
     def states(self) -> frozenset[S]:
-        """All states that can be reached."""
+        """All states that an order of this kind can have."""
         return self.initial | {state for step in self.steps for state in step}
 
     def terminal(self) -> frozenset[S]:
-        """States that no step leaves."""
+        """End states, i.e. states from which no ordinary transition leads to another state."""
         return self.states() - {before for before, _ in self.steps}
 
     def before(self, reason: R) -> frozenset[S]:
-        """States that a reason leads away from."""
+        """States from which some transition has this reason."""
         return frozenset(state for state, why in self.table if why is reason)
 
     def after(self, before: S, reason: R) -> S | None:
-        """The state that a reason leads to; None if the table has no row."""
+        """State to which the transition with this reason leads; None if the table has no such transition."""
         return self.table.get((before, reason))
 
     def step(self, before: S, reason: R) -> S:
-        """The state after a reason; `before` itself if it already is the reason's result.
+        """State to which the transition leads; `before` if this reason already led to it.
 
         Raises:
-            TransitionError: the table has no such row.
+            TransitionError: the table has no transition from `before` with this reason.
         """
         after = self.after(before, reason)
         if after is not None:
@@ -87,22 +90,22 @@ class Lifecycle(Generic[S, R]):
         return before
 
     def check_new(self, state: S) -> None:
-        """Check that a new order may begin in a state.
+        """Check that a new order may begin in this state.
 
         Raises:
-            TransitionError: no order begins in this state.
+            TransitionError: the life cycle's initial states do not include the state.
         """
         if state not in self.initial:
             raise TransitionError(f"{self.name}: no order begins as {state}")
 
     def check(self, before: S, after: S, *, is_final: bool) -> None:
-        """Check a change of state; an unchanged state always passes.
+        """Check that an order may change from one state to another; an unchanged state is always allowed.
 
         Args:
-            is_final: the chain can no longer take back `before`.
+            is_final: whether `before` is final, i.e. no re-organisation of the chain can undo it any more.
 
         Raises:
-            TransitionError: the table has no such step, or the state is final.
+            TransitionError: the table has no such transition, or has it in `undone` and the state is final.
         """
         if before is after or (before, after) in self.steps:
             return
@@ -113,7 +116,7 @@ class Lifecycle(Generic[S, R]):
         raise TransitionError(f"{self.name}: no step leads from {before} to {after}")
 
     def diagram(self) -> str:
-        """The table as a Mermaid state diagram."""
+        """Life cycle's table as the text of a Mermaid state diagram."""
         lines = ["stateDiagram-v2"]
         lines += [f"    [*] --> {state}" for state in sorted(self.initial)]
         lines += [f"    {before} --> {after}: {why}" for (before, after), why in self.steps.items()]

@@ -45,14 +45,15 @@ _FORWARDED = (_FORWARDED_FOR, b"forwarded", b"via")
 
 
 class AdmissionStatistics(Struct, frozen=True):
-    """Counters of admission since the start.
+    """Counters of requests admitted and refused by rate limits, since the start of the process.
 
     Attributes:
-        admitted, refused: number of requests, by tier.
-        unknown_keys: number of requests with an unknown key, refused or not.
-        callers: number of callers with a token bucket now, by tier.
-        wrong_signatures: wrong signatures that were checked, by tier.
-        signatures_refused: requests whose signatures were not checked because of earlier wrong ones, by tier.
+        admitted, refused: number of requests, by rate tier.
+        unknown_keys: number of requests with an unknown API key, refused or not.
+        callers: number of callers with a token bucket now, by rate tier.
+        wrong_signatures: wrong signatures that were checked, by rate tier.
+        signatures_refused: requests whose signatures were not checked because of earlier wrong ones, by rate
+            tier.
     """
 
     admitted: Mapping[str, int]
@@ -64,7 +65,7 @@ class AdmissionStatistics(Struct, frozen=True):
 
 
 class _Tier:
-    """A rate tier: the token buckets of its callers, and its counters."""
+    """A rate tier: the token buckets of its callers, and counts of admitted and refused requests."""
 
     __slots__ = ("admitted", "buckets", "limit", "refused", "signatures")
 
@@ -76,10 +77,13 @@ class _Tier:
         self.refused = 0
 
     def take(self, caller: str, cost: int, now_ms: int) -> ResponseHeaders:
-        """Take the cost from a caller's bucket and return the `RateLimit-*` headers of the answer.
+        """Take `cost` tokens from a caller's rate-limit bucket.
+
+        Returns:
+            The `RateLimit-*` headers of the HTTP answer.
 
         Raises:
-            RateLimited: too few tokens are left; the error says when to retry.
+            RateLimited: the bucket holds too few tokens; the error has the seconds until a retry.
         """
         taken = self.buckets.take(caller, cost, now_ms)
         headers = (
@@ -98,14 +102,14 @@ class _Tier:
 
 
 class Admission:
-    """Admits requests to HTTP handlers or refuses them, by API key and rate.
+    """Admission of HTTP requests: identifies each caller by API key or IP address and applies its rate limit.
 
     Args:
         settings: rate tiers, API keys and trusted proxies.
         secret32: random bytes of this process, the secret of the key ring's hashes.
 
     Raises:
-        ConfigError: an API key that no header can carry, or that two entries share.
+        ConfigError: an API key cannot be sent in a header, or two entries have the same key.
     """
 
     def __init__(self, settings: VenueSettings, secret32: bytes) -> None:
@@ -117,7 +121,7 @@ class Admission:
         self._unknown_keys = 0
 
     def admit(self, call: HttpCall, cost: int) -> ResponseHeaders:
-        """Take the cost of a request from its caller's bucket.
+        """Take the cost of a request from its caller's token bucket.
 
         Args:
             cost: tokens, above 0.
@@ -126,7 +130,8 @@ class Admission:
             Headers to add to the request's answer.
 
         Raises:
-            RateLimited: too few tokens are left, and none was taken; the error says when to retry.
+            RateLimited: the bucket holds too few tokens, none of which was taken; the error has the seconds
+                until a retry.
             UnknownApiKey: the key is unknown and the settings refuse such keys; the cost was taken from the
                 bucket of the caller's address.
         """
@@ -145,7 +150,10 @@ class Admission:
         return self._keyed[holder.tier].take(holder.name, cost, call.now_ms)
 
     def plain(self, handler: PlainHandler, cost: int) -> PlainHandler:
-        """Wrap a handler so that it runs only for admitted requests."""
+        """Wrap a handler so that each request first takes `cost` tokens from its caller's bucket.
+
+        The answer of the handler, or its error, gets the `RateLimit-*` headers.
+        """
         admit = self.admit
 
         def admitted(call: HttpCall) -> Reply:
@@ -160,7 +168,10 @@ class Admission:
         return admitted
 
     def coroutine(self, handler: CoroutineHandler, cost: int) -> CoroutineHandler:
-        """Wrap a coroutine handler so that it runs only for admitted requests."""
+        """Wrap a coroutine handler so that each request first takes `cost` tokens from its caller's bucket.
+
+        The answer of the handler, or its error, gets the `RateLimit-*` headers.
+        """
         admit = self.admit
 
         async def admitted(call: HttpCall) -> Reply | StreamReply:
@@ -175,8 +186,10 @@ class Admission:
         return admitted
 
     def client(self, call: HttpCall) -> str:
-        """Return the caller's IP address: the connection's peer, or the address that trusted proxies
-        report.
+        """Return the IP address of the client that sent a request.
+
+        The address is the connection's peer or, if that is a trusted proxy, the right-most address of
+        X-Forwarded-For that is not a trusted proxy.
         """
         client = call.client
         if client not in self._proxies:
@@ -192,20 +205,20 @@ class Admission:
         return client
 
     def caller(self, call: HttpCall) -> str:
-        """Return the caller whose limits an admitted request uses: `key NAME` or `address ADDRESS`."""
+        """Return the caller whose rate limit counts an admitted request: `key NAME` or `address ADDRESS`."""
         holder = self._holder(call)
         return f"address {address_share(self.client(call))}" if holder is None else f"key {holder.name}"
 
     def partner(self, call: HttpCall) -> str:
-        """Return the default partner of an admitted request's key; empty without a partner or a known key."""
+        """Return the default partner of a request's API key; empty for an unknown key or none."""
         holder = self._holder(call)
         return "" if holder is None else holder.partner
 
     def sees_orders(self, call: HttpCall, partner: str | None = None) -> bool:
-        """Whether an admitted request may read orders without naming their owner.
+        """Whether a request may read orders of any owner, i.e. has an operator's or the partner's API key.
 
         Args:
-            partner: partner of the orders; None for orders of all partners.
+            partner: partner whose orders the request reads; None for orders of all partners.
         """
         holder = self._holder(call)
         if holder is None:
@@ -213,15 +226,15 @@ class Admission:
         return holder.is_operator or (partner not in (None, "", ANON) and holder.partner == partner)
 
     def key(self, call: HttpCall) -> str:
-        """Return the name of an admitted request's key; empty for no key or an unknown key."""
+        """Return the settings' name of the request's API key; empty for no key or an unknown key."""
         holder = self._holder(call)
         return "" if holder is None else holder.name
 
     def required_key(self, call: HttpCall) -> str:
-        """Return the name of a request's key, for an endpoint that requires one.
+        """Return the settings' name of a request's API key, for an endpoint that requires an API key.
 
         Raises:
-            UnknownApiKey: the key is missing or unknown; the message says which.
+            UnknownApiKey: the request has no key, or an unknown key; the message names the case.
         """
         presented = call.request.fields.get(_API_KEY)
         if presented is None:
@@ -229,8 +242,9 @@ class Admission:
         return self._ring.find(presented).name
 
     def signatures(self, call: HttpCall) -> SignatureBudget:
-        """Create the budget of wrong signatures for an admitted request; a context manager around its
-        handling.
+        """Create the budget that bounds the wrong signatures checked for an admitted request's caller.
+
+        The budget is a context manager around the handling of the request.
         """
         holder = self._holder(call)
         if holder is None:
@@ -238,7 +252,7 @@ class Admission:
         return SignatureBudget(self._keyed[holder.tier].signatures, holder.name, call.now_ms)
 
     def _holder(self, call: HttpCall) -> KeyHolder | None:
-        """The holder of an admitted request's key, or None if the request counts towards its address."""
+        """Return the caller that owns the request's API key; None if the request has no known key."""
         presented = call.request.fields.get(_API_KEY)
         try:
             return None if presented is None else self._ring.find(presented)
@@ -246,7 +260,7 @@ class Admission:
             return None
 
     def statistics(self) -> AdmissionStatistics:
-        """Return the counters since the start."""
+        """Return the counters of admitted and refused requests since the start of the process."""
         tiers = [(PUBLIC, self._public), *self._keyed.items()]
         admitted, refused, callers, wrong, unseen = (dict.fromkeys(self._keyed, 0) for _ in range(5))
         for name, tier in tiers:
@@ -259,14 +273,14 @@ class Admission:
 
 
 def is_local(call: HttpCall) -> bool:
-    """Whether a request comes from this machine itself, and not through a proxy on it."""
+    """Whether a request comes from this machine, i.e. from a loopback address without headers of a proxy."""
     client, fields = call.client, call.request.fields
     return (client.startswith("127.") or client == "::1") and not any(name in fields for name in _FORWARDED)
 
 
 @lru_cache(_ENTRIES_REMEMBERED)
 def _address(entry: bytes) -> str:
-    """Extract the address of an entry of X-Forwarded-For, without its port; empty for any other text."""
+    """Extract the IP address, without port, from an entry of X-Forwarded-For; empty if the text has none."""
     text = entry.decode("latin-1")
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -1,12 +1,12 @@
-"""Token buckets in exact integers: the remaining requests of each caller. Pure.
+"""Token buckets of rate limits, in exact integers: the tokens that each caller may still spend. Pure.
 
-A bucket that holds `burst` tokens and fills by `per_s` a second is one number: the time at which it is full
-again. Taking tokens moves that time on; it may not lie further ahead than an empty bucket takes to fill.
+A bucket of `burst` tokens that refills by `per_s` tokens a second is one number: the time at which the bucket
+is full again. Taking tokens adds to that time, at most up to the time that an empty bucket takes to refill.
 Time is counted in ticks so fine that a token and a burst are whole numbers of ticks, so no value is rounded.
 
     ticks now ------ full_at              tokens left = burst - (full_at - now) / ticks of a token
 
-A bucket that is full again equals a bucket that was never used, and only such buckets are forgotten.
+A bucket that is full again equals a bucket that was never used, and only full buckets are removed.
 
 A request that costs more than a full bucket takes all of it. If the table of callers is full and all its
 buckets are in use, a new caller has to retry in a second.
@@ -25,13 +25,13 @@ _LOOKS_MAX = 64  # if no room is left
 
 
 class TokensTaken(Struct, gc=False):
-    """Result of taking tokens from a bucket.
+    """Result of taking tokens from a caller's rate-limit bucket.
 
     Attributes:
         left: whole tokens that are left in the bucket.
         full_s: seconds until the bucket is full again, rounded up.
-        wait_s: 0 if the tokens were taken; otherwise none was taken, and they are available in this many
-            seconds.
+        wait_s: 0 if the tokens were taken; otherwise no token was taken, and `wait_s` is the number of
+            seconds until the bucket holds enough tokens.
     """
 
     left: int
@@ -40,11 +40,11 @@ class TokensTaken(Struct, gc=False):
 
 
 class Buckets:
-    """Token buckets of equal size, one for each caller.
+    """Rate-limit token buckets of equal size, one for each caller.
 
     Args:
         rate: size and refill of every bucket.
-        callers_max: greatest number of buckets kept; full buckets may be dropped.
+        callers_max: greatest number of buckets kept; full buckets may be removed.
 
     Attributes:
         burst: whole tokens of a full bucket.
@@ -62,14 +62,14 @@ class Buckets:
         self._line: deque[str] = deque()  # every caller of the table once; the next to check stands first
 
     def __len__(self) -> int:
-        """Number of kept buckets."""
+        """Number of buckets in memory."""
         return len(self._full_at)
 
     def take(self, caller: str, cost: int, now_ms: int) -> TokensTaken:
-        """Take `cost` tokens from a caller's bucket; take none if too few are left.
+        """Take `cost` tokens from a caller's bucket, or none if the bucket holds too few.
 
         Args:
-            cost: above 0.
+            cost: tokens, above 0.
             now_ms: wall clock, milliseconds; buckets do not refill while the clock goes back.
 
         Guarantees: from any moment on, a caller gets at most burst + per_s * seconds tokens, plus the tokens
@@ -92,15 +92,16 @@ class Buckets:
         return TokensTaken((size - after) // self._token, -(-after // second), 0)
 
     def give_back(self, caller: str, cost: int) -> None:
-        """Return the tokens of an earlier `take` of the same cost. A bucket that is full by now stays
-        full.
+        """Return the tokens of an earlier `take` of the same cost to a caller's bucket.
+
+        A bucket that is full by now stays full.
         """
         known = self._full_at.get(caller)
         if known is not None:
             self._full_at[caller] = known - min(cost * self._token, self._size)
 
     def _make_room(self, now: int) -> bool:
-        """Drop callers whose buckets are full, a few at a time; False if no room is left."""
+        """Remove some callers whose buckets are full. Returns whether another caller has room."""
         full_at, line = self._full_at, self._line
         for looked in range(min(_LOOKS_MAX, len(line))):
             if looked >= _LOOKS and len(line) < self._callers_max:

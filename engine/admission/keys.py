@@ -1,7 +1,7 @@
 """Identifies callers by the API key in the X-API-KEY header. Pure.
 
-The ring keeps a keyed hash of each key under a secret of this process, and hashes a presented key before the
-look-up: the time of the look-up reveals nothing about the keys.
+`KeyRing` stores a hash of each key under a random secret of this process, and hashes a received key before
+the look-up, so that the duration of the look-up reveals nothing about the keys.
 
 Source: interop.md 3, "Integrators' keys arrive in X-API-KEY".
 """
@@ -20,12 +20,12 @@ HASH_SECRET_BYTES = 32
 
 
 class KeyHolder(Struct, frozen=True):
-    """The caller that an API key belongs to.
+    """Caller to which an API key belongs.
 
     Attributes:
         name: name of the key in the settings.
-        tier: name of its rate tier.
-        partner: its default partner; empty for none.
+        tier: name of the caller's rate tier.
+        partner: the caller's default partner; empty for none.
         is_operator: whether the caller may read every order.
     """
 
@@ -36,14 +36,14 @@ class KeyHolder(Struct, frozen=True):
 
 
 class KeyRing:
-    """Look-up of API keys by their keyed hashes.
+    """Table of the venue's API keys, found by their keyed hashes.
 
     Args:
         keys: settings of the keys, by name.
         secret32: random bytes of this process.
 
     Raises:
-        ConfigError: a key that no header can carry, or that two entries share.
+        ConfigError: an API key cannot be sent in a header, or two entries have the same key.
     """
 
     __slots__ = ("_hash", "_holders")
@@ -63,13 +63,13 @@ class KeyRing:
             self._holders[digest] = KeyHolder(name, key.tier, key.partner, key.operator)
 
     def find(self, presented: bytes) -> KeyHolder:
-        """Return the holder of a key.
+        """Return the caller to which an API key belongs.
 
         Args:
-            presented: the header's value.
+            presented: value of the request's X-API-KEY header.
 
         Raises:
-            UnknownApiKey: no holder has the key. The error does not repeat the key.
+            UnknownApiKey: the settings have no such key. The error does not repeat the key.
         """
         if len(presented) > ADMISSION_KEY_BYTES_MAX:
             raise UnknownApiKey(

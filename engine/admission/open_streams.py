@@ -1,4 +1,4 @@
-"""Counts the open streams of one kind, by caller and in total, and bounds them. Pure.
+"""Bounds on the open streams of one kind (order events, quotes), by caller and in total. Pure.
 
 Choice: A caller has at most 32 streams of each kind (429 beyond); the settings bound the venue's streams
     (503).
@@ -11,7 +11,7 @@ from ...config.limits import ADMISSION_STREAMS_PER_CALLER_MAX
 
 
 class OpenStreams:
-    """Counter of the open streams of one kind.
+    """Counter of the open streams of one kind, such as streams of order events, with bounds.
 
     Args:
         what: name of the streams in error messages.
@@ -28,14 +28,15 @@ class OpenStreams:
         self._by_caller: Counter[str] = Counter()
 
     def __len__(self) -> int:
-        """Number of open streams."""
+        """Number of open streams of all callers."""
         return self._by_caller.total()
 
     def check(self, caller: str) -> None:
-        """Raise an error unless one more stream is within the bounds.
+        """Check that the caller may open another stream; the stream itself is not counted yet.
 
         Raises:
-            RateLimited, ServiceUnavailable: the caller, or all callers together, have too many streams.
+            RateLimited: the caller has its greatest number of streams.
+            ServiceUnavailable: all callers together have the greatest number of streams.
         """
         if self._by_caller[caller] >= ADMISSION_STREAMS_PER_CALLER_MAX:
             self.refused += 1
@@ -45,11 +46,11 @@ class OpenStreams:
             raise ServiceUnavailable(f"too many {self._what}")
 
     def enter(self, caller: str) -> None:
-        """Count a stream that begins."""
+        """Count a stream that a caller has opened."""
         self._by_caller[caller] += 1
 
     def leave(self, caller: str) -> None:
-        """Count a stream that has ended."""
+        """Stop counting a stream of a caller that has ended."""
         self._by_caller[caller] -= 1
         if not self._by_caller[caller]:
             del self._by_caller[caller]

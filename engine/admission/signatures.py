@@ -1,13 +1,13 @@
 """Budgets of wrong signatures: bound how many wrong signatures the venue checks for a caller. Pure.
 
-A request takes a unit of its caller for each of its signatures, before the first is checked, and gets the
-unit back if the signature proves right:
+A request takes a unit from its caller's budget for each of its signatures, before the first is checked. A
+unit returns to the budget if its signature is valid:
 
     enter: one unit --begin(n): n units--.--the owner's key signed: `proven`--> back at once
                                          |--the owner's contract is asked----> back once it is answered 200
                                          '--refused---------------------------> spent: refilled with time
 
-Without a unit the answer is 429: no signature is checked, no chain and no store is asked.
+A request whose caller has no unit left is answered with 429 before any signature, chain or store is read.
 
 Choice: A signature that a contract verifies costs a unit, which returns only if the whole request succeeds:
     the caller may have written that contract.
@@ -24,7 +24,7 @@ from .buckets import Buckets
 
 
 class SignatureUnits:
-    """Signature budgets of all callers of a tier.
+    """Budgets of wrong signatures of all callers of a rate tier; a unit pays for one signature check.
 
     Attributes:
         buckets: a token bucket of units for each caller.
@@ -40,11 +40,14 @@ class SignatureUnits:
 
 
 class SignatureBudget:
-    """Budget of signature checks for one request; a context manager around the request's handling.
+    """Units that one request takes from its caller's budget of wrong signatures while it is handled.
+
+    The budget is a context manager around the handling of the request: the first unit is taken on entry, and
+    units that no wrong signature has spent return to the caller on exit.
 
     Args:
-        units: budgets of the caller's tier.
-        caller: the caller, whose bucket the units come from.
+        units: budgets of the caller's rate tier.
+        caller: the caller, from whose bucket the units are taken.
         now_ms: time of the request, Unix milliseconds.
     """
 
@@ -56,10 +59,10 @@ class SignatureBudget:
         self._is_chain_asked = False
 
     def __enter__(self) -> Self:
-        """Take the first unit.
+        """Take one unit from the caller's budget of wrong signatures, before the request is handled.
 
         Raises:
-            RateLimited: no unit is left.
+            RateLimited: the caller's budget has no unit left.
         """
         self.begin(1)
         return self
@@ -72,13 +75,13 @@ class SignatureBudget:
         self._give_back(self._held)
 
     def begin(self, count: int) -> None:
-        """Take units for signatures that are about to be checked.
+        """Take units from the caller's budget until this request holds one for each of its signatures.
 
         Args:
-            count: signatures of the request, above 0.
+            count: number of signatures of the request that will be checked, above 0.
 
         Raises:
-            RateLimited: too few units are left; the error says when to retry.
+            RateLimited: the caller has too few units; the error has the seconds until a retry.
         """
         self._is_chain_asked = False
         missing = count - self._held
@@ -93,7 +96,7 @@ class SignatureBudget:
         self._held = count
 
     def proven(self, count: int) -> None:
-        """Give back the units of signatures that the owners' keys made; the others need a check on the chain.
+        """Return the units of signatures made by the owners' keys; contracts have to confirm the others.
 
         Args:
             count: number of signatures by the owners' keys, at most the `count` of `begin`.
@@ -102,17 +105,18 @@ class SignatureBudget:
         self._is_chain_asked = bool(self._held)
 
     def refused(self, error: CambistError) -> None:
-        """Decide whether a refusal of the request spends its units.
+        """Spend this request's units if the error with which the request is refused shows a wrong signature.
 
-        A handler that answers a repeated submission with the stored order also passes here the refusal that
-        this answer replaces.
+        An InvalidSignature always spends the units. Any other error of the client spends them only after a
+        contract had to confirm a signature; failures of the venue, its store or chain spend none. A handler
+        that answers a repeated submission with the stored order passes the error that it did not send.
         """
         is_ours = isinstance(error, ServiceUnavailable) or not isinstance(error, RequestError)
         if isinstance(error, InvalidSignature) or (self._is_chain_asked and not is_ours):
             self.wrong()
 
     def wrong(self) -> None:
-        """Spend the units still taken: those of all signatures that are not proven right."""
+        """Spend the units that this request still holds: those of all signatures not known to be valid."""
         self._units.spent += self._held
         self._held = 0
 

@@ -1,4 +1,4 @@
-"""The chain that a request names, in its path or in its query. Pure."""
+"""Parsing of the chain id that a request gives in its path or its query. Pure."""
 
 from ...codecs.messages.resource_messages import AdaptersQuery
 from ...config.errors import InvalidInput
@@ -7,10 +7,10 @@ _CHAIN_DIGITS_MAX = 16
 
 
 def chain_in_path(text: str) -> int:
-    """Return the chain id of a path's `{chainId}`.
+    """Parse the chain id in the `{chainId}` part of a URL path.
 
     Raises:
-        InvalidInput: the text is no chain id.
+        InvalidInput: the text is not a decimal number of at most 16 digits.
     """
     if not (text.isascii() and text.isdigit() and len(text) <= _CHAIN_DIGITS_MAX):
         raise InvalidInput(field="chainId", expected="a chain id", got=text)
@@ -18,10 +18,10 @@ def chain_in_path(text: str) -> int:
 
 
 def network_of(query: AdaptersQuery) -> int | None:
-    """The chain id that a query names, or None if it names none.
+    """Chain id in a query's `network` or `chainId`; None if the query has neither.
 
     Raises:
-        InvalidInput: the query names two chains.
+        InvalidInput: the two parameters differ.
     """
     if None not in (query.network, query.chain_id) and query.network != query.chain_id:
         raise InvalidInput(

@@ -5,9 +5,9 @@
     event: order   id: token   data: OrderEventMessage  OrderEventMessage
     : beat         id: token                            BeatMessage       in quiet times
 
-A client that reconnects with its last token continues there: each event once, in order. A beat's token shows
-that no earlier event concerns this stream, so that a reconnect never has to read far. Each surface has a path
-of its own, with the parameters that select its orders; the bounds are common to all surfaces.
+A client that reconnects with its last token gets each later event once, in order. The token of a heartbeat
+(`beat`) lies behind all earlier events that do not match the stream, so that a reconnect skips them. Delta
+and OTC orders have a path each, with the parameters that select orders; both share the bounds on streams.
 
 A stream without `after` starts at the newest event, and its first message holds the current token. A
 WebSocket that does not take a message within EVENT_STALL_S closes with 1013, a flooding one with 1008;
@@ -55,25 +55,27 @@ _SLOW = "slow consumer: come back with the last token"
 _LAST_EVENT_ID = b"last-event-id"
 
 ReadStreamQuery: TypeAlias = Callable[[bytes], tuple[EventFilter, str | None]]
-"""Function query -> (filter of the events, resume token after which the stream starts; None if the query has
-none). Raises InvalidInput.
+"""Function that parses the query of a request for an event stream, or raises InvalidInput.
+
+The result is (filter of the events, resume token after which the stream starts; None for new events only).
 """
 
 
 Sees: TypeAlias = Callable[[HttpCall, str | None], bool]
-"""Function (request, partner) -> whether the request may read the orders of that partner (None: of all
-partners) without naming an owner.
+"""Function (request, partner) -> whether the request may read orders of all owners.
+
+A partner limits the orders to those of the partner; None means orders of all partners.
 """
 
 _WHOSE = {
     DELTA.name: ("userAddress", "an owner; or orderId, orderHash, or an operator's X-API-KEY"),
     OTC.name: ("maker", "a maker; or taker, orderHash, or an operator's X-API-KEY"),
 }
-"""Surface -> the parameter that an error reports as missing, and its alternatives."""
+"""Kind of orders (`delta`, `otc`) -> (parameter that an error reports as missing, its alternatives)."""
 
 
 class EventStreamStatistics(Struct, frozen=True):
-    """Counts of all surfaces' streams.
+    """Counts of the event streams of Delta and OTC orders together.
 
     Attributes:
         streams: number of open streams, WebSockets included.
@@ -91,9 +93,10 @@ class EventStreamStatistics(Struct, frozen=True):
 
 
 class _StreamRequest(Struct, frozen=True):
-    """The parsed parameters of a request for a stream.
+    """Parsed parameters of a request for an event stream.
 
     Attributes:
+        wanted: filter of the events to send.
         after: resume token after which the stream starts; None starts at the newest event.
         field: parameter or header that holds the token.
     """
@@ -104,7 +107,7 @@ class _StreamRequest(Struct, frozen=True):
 
 
 class EventStreams:
-    """Streams of order events of a venue, for all surfaces.
+    """Event streams of Delta and OTC orders, as server-sent events or over WebSockets.
 
     Args:
         hub: source of the events; must be running.
@@ -132,7 +135,7 @@ class EventStreams:
         summary: str,
         detail: str,
     ) -> Endpoint:
-        """Create the endpoint of one surface's streams.
+        """Create the endpoint that streams the events of one kind of orders, Delta or OTC.
 
         Args:
             asking: parses the query of a request.
@@ -155,14 +158,14 @@ class EventStreams:
         )
 
     def statistics(self) -> EventStreamStatistics:
-        """Return the counters since the start, and the number of open streams."""
+        """Return the number of open event streams, and the counts of streams and events since the start."""
         streams = self._open
         return EventStreamStatistics(
             len(streams), streams.opened, streams.refused, self._events, self._beats, self._slow
         )
 
     async def next(self, subscription: Subscription) -> list[RingEntry]:
-        """Wait for the next events; return an empty list when a heartbeat is due."""
+        """Wait for the next events of a stream; return an empty list when a heartbeat is due instead."""
         entries = list[RingEntry]()
         with trio.move_on_after(EVENT_BEAT_S):
             entries = await subscription.take(_EVENTS_AT_ONCE)
@@ -171,12 +174,12 @@ class EventStreams:
         return entries
 
     def leave(self, subscription: Subscription, caller: str) -> None:
-        """End a stream's subscription and stop counting it."""
+        """End the event subscription of a stream, and stop counting the stream for its caller."""
         subscription.leave()
         self._open.leave(caller)
 
     def _asked(self, asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
-        """Parse the requested stream, and check that the caller may read its orders.
+        """Parse a request for an event stream, and check that the caller may read the orders that it names.
 
         Raises:
             InvalidInput: a parameter is malformed; or the request names no orders, and the caller's key does
@@ -204,7 +207,7 @@ class EventStreams:
         )
 
     async def _enter(self, caller: str, asked: _StreamRequest) -> Subscription:
-        """Subscribe to the events, and count the stream for its caller.
+        """Subscribe to the requested order events, and count the stream for its caller.
 
         Raises:
             RateLimited, ServiceUnavailable: the caller, or all callers together, have too many streams.
@@ -247,7 +250,11 @@ class EventStreams:
         await socket.aclose(*ended)  # no effect if the client has closed it
 
     async def _push(self, socket: WebSocket, subscription: Subscription) -> bool:
-        """Send messages; return False once the socket is closed, True if the client stops taking messages."""
+        """Send a subscription's events to a WebSocket until it is closed or takes no message in time.
+
+        Returns:
+            Whether the client was too slow, i.e. took no message within EVENT_STALL_S.
+        """
         messages = [encode(OpenMessage(subscription.token))]
         try:
             while True:
@@ -264,7 +271,7 @@ class EventStreams:
 
 
 class _Pieces:
-    """Async iterator over one stream's server-sent events, as encoded pieces."""
+    """Async iterator over one stream's server-sent events, as encoded parts of the HTTP body."""
 
     def __init__(self, events: EventStreams, subscription: Subscription, caller: str) -> None:
         self._events = events
@@ -277,7 +284,7 @@ class _Pieces:
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next events, or a heartbeat."""
+        """Wait for the next events and return them encoded; a heartbeat if no event comes in time."""
         if not self._has_begun:
             self._has_begun = True
             token = self._subscription.token
@@ -288,7 +295,7 @@ class _Pieces:
         return b"".join([_event(b"order", entry.token, entry.message) for entry in entries])
 
     async def aclose(self) -> None:
-        """End the stream's subscription; idempotent."""
+        """End the stream's event subscription; a second call has no effect."""
         if self._is_open:
             self._is_open = False
             self._events.leave(self._subscription, self._caller)
@@ -299,7 +306,7 @@ def _event(kind: bytes, token: str, data: bytes) -> bytes:
 
 
 async def _hear(socket: WebSocket, scope: trio.CancelScope) -> None:
-    """Read and ignore the client's messages; when it closes or floods, end its stream."""
+    """Read and ignore a WebSocket client's messages; cancel `scope` if it closes or sends too many."""
     try:
         for _ in range(_HEARD_MAX):
             await socket.receive()
@@ -309,10 +316,10 @@ async def _hear(socket: WebSocket, scope: trio.CancelScope) -> None:
 
 
 def _asked(asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
-    """Parse which stream a request asks for.
+    """Parse a request for an event stream; the Last-Event-ID header precedes the parameter `after`.
 
     Raises:
-        InvalidInput: a parameter is at fault.
+        InvalidInput: a parameter or the header is malformed.
     """
     wanted, after = asking(call.request.query or b"")
     field = "after"
@@ -326,20 +333,20 @@ def _asked(asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
 
 
 def ids_of_hashes(texts: Sequence[str]) -> list[UUID]:
-    """Convert the hashes in the parameter `orderHash` to order ids.
+    """Convert the order hashes in the parameter `orderHash` to order ids.
 
     Raises:
-        InvalidInput: too many hashes, or a malformed one.
+        InvalidInput: the parameter has too many hashes, or a malformed hash.
     """
     check_count("orderHash", texts)
     return [order_id(_hash(text)) for text in texts]
 
 
 def check_count(field: str, texts: Sequence[str]) -> None:
-    """Refuse a parameter that names more orders than a stream may have.
+    """Check that a parameter of an event stream names at most VENUE_ORDER_IDS_MAX orders.
 
     Raises:
-        InvalidInput: more than VENUE_ORDER_IDS_MAX.
+        InvalidInput: the parameter names more orders.
     """
     if len(texts) > VENUE_ORDER_IDS_MAX:
         raise InvalidInput(field=field, expected=f"at most {VENUE_ORDER_IDS_MAX}", got=len(texts))

@@ -130,7 +130,7 @@ _OF_QUERIES = {
         "limit": "Deliveries of a page.",
     },
 }
-"""Query struct -> descriptions of parameters that differ from the common table."""
+"""Name of a query struct -> {parameter: description}, where a description differs from `_PARAMETERS`."""
 _MEMBERS = {
     "TransactionBody": {
         "priceRoute": "The quoted route, unchanged to the digit; either this or `orders`.",
@@ -196,14 +196,14 @@ _MEMBERS = {
     },
     "ReplayBody": {"tokens": "Tokens of dead deliveries; empty replays the oldest ones."},
 }
-"""Body struct -> descriptions of members that are no parameters, or mean something else as a parameter."""
+"""Name of a body struct -> {member: description}, for members that `_PARAMETERS` does not describe."""
 _OF_PATHS = {"orderHash": "Hash of an OTC order."}
-"""Descriptions of path placeholders that differ from those of the parameters of the same name."""
+"""Path placeholder -> description, where it differs from that of the query parameter of the same name."""
 _PATH_SCHEMAS: dict[str, dict[str, Any]] = {
     "chainId": {"type": "integer", "minimum": 1},
     "auctionId": {"type": "integer", "minimum": 0},
 }
-"""Schemas of path placeholders that are not strings."""
+"""Path placeholder -> JSON schema, for placeholders that are not strings."""
 _SHAPES = {
     "QuoteResponse": "`delta` or `market`, never both; `fallbackReason` gives the reason against `delta`.",
     "FallbackReason": "Reason why Delta could not price.",
@@ -275,18 +275,18 @@ _SHAPES = {
     "OtcError": "Every error of a path under /ft.",
     "TradingError": "Every error: `details`, `description` and `error` are the same text.",
 }
-"""Descriptions of the shapes of answers and bodies."""
+"""Name of a struct in an answer or a body -> its description in the OpenAPI document."""
 _REQUIRED_BY_ENDPOINT = {("SwapQuery", "slippage")}
-"""(query struct, parameter) required by the endpoint itself, whose absence has an error row of its own."""
+"""(query struct, parameter) pairs that are optional in the struct but required by the endpoint."""
 _TYPED_RAW = {("TransactionBody", "priceRoute"): PriceRoute, ("BuildBody", "route"): Route}
-"""(struct, member) kept as raw JSON -> the member's type."""
+"""(struct, member) whose value the struct keeps as raw JSON -> type that documents the value."""
 
 
 def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any]) -> dict[str, Any]:
-    """Build the OpenAPI document of these endpoints.
+    """Build the OpenAPI document of the venue's endpoints.
 
     Args:
-        examples: parameter -> example value that works at this venue.
+        examples: parameter name -> example value that is valid at this venue.
     """
     kinds: list[Any] = [TradingError, OtcError, PriceRoute, Route]
     kinds += [kind for row in endpoints for kind in (row.query, row.body, *_answers(row)) if kind is not None]
@@ -343,7 +343,7 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
 
 @cache
 def _schema_components(kinds: tuple[Any, ...]) -> list[Any]:
-    """Return the schema of each type, and the schemas they reference; copy before changing."""
+    """Return [JSON schemas of the types, referenced schemas by name]. Callers must not change the result."""
     found, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
     return [list(found), components]
 
@@ -376,7 +376,7 @@ def _operation(row: Endpoint, schemas: dict[int, Any], components: dict[str, Any
 
 
 def _answers(row: Endpoint) -> tuple[Any, ...]:
-    """Return the types of an endpoint's answer: several if it has alternatives."""
+    """Return the types of an endpoint's JSON answer: several for a union, none if the answer is not JSON."""
     if row.answer is None:
         return ()
     return get_args(row.answer) if isinstance(row.answer, UnionType) else (row.answer,)
@@ -430,7 +430,7 @@ def _query_parameters(row: Endpoint, components: dict[str, Any]) -> Iterable[dic
 
 
 def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Remove the null option from a schema, since a parameter is absent rather than null."""
+    """Remove the null option from a JSON schema, since a query parameter is absent rather than null."""
     options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
     if len(options) != 1:
         return schema
@@ -440,7 +440,10 @@ def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _refusals(name: str, *, is_otc: bool, needs_key: bool) -> dict[str, Any]:
-    """Collect, by status, the error rows that name this endpoint or any endpoint."""
+    """Build an endpoint's error answers for the OpenAPI document, HTTP status -> answer with examples.
+
+    The answers come from the rows of the error catalogue that name this endpoint or any endpoint.
+    """
     body = otc_error_body if is_otc else trading_error_body
     by_status: dict[int, list[RequestError]] = {}
     for kind in catalogue_rows():
@@ -479,7 +482,7 @@ def _error_content(examples: dict[str, Any], *, is_otc: bool) -> dict[str, Any]:
 
 
 def _plain(node: Any) -> Any:
-    """Convert a schema to wire form: decimals become numbers, descriptions from docstrings are dropped."""
+    """Convert a JSON schema for publication: decimals become numbers, texts of docstrings are dropped."""
     if isinstance(node, list):
         return [_plain(item) for item in node]
     if not isinstance(node, dict):

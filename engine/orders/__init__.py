@@ -1,4 +1,4 @@
-"""Parts shared by Delta and OTC orders: life cycles, rows in memory, store units, timers, funds, chains.
+"""Parts shared by Delta and OTC orders: life cycles, orders in memory, transactions, timers, funds, chains.
 
 In: new orders, events of the store, blocks. Out: life cycle steps, each one store transaction.
 Read: `lifecycles`, `order_units`, `step`, `live_rows`, `scheduler`, `order_acts`, `accounts_watch`,

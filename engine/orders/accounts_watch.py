@@ -1,18 +1,18 @@
-"""Schedules the reads of balances and allowances of live orders' owners on one chain.
+"""Schedules the reads of balances and allowances that fund open orders on one chain.
 
     an order is followed -> its account is followed: (token, owner), possibly with further parts of a key
-        a log names the account, the subclass marks it, or the slow round over all accounts reaches it
+        a log names the account, the subclass marks it, or its regular re-read is due
             -> queued -> read in batches while the chain is indexed up to its head -> `_look`
 
-No order is polled: an account that a log names (`engine.chain.watch`) is read once, however many orders it
-funds.
+Orders are not polled: an account that a log names (`engine.chain.watch`) is read once, however many orders
+the account funds.
 
 A failed read is repeated. An account that fails when it is read alone is paused and retried by itself, so
 that it delays no other account (`apart`); halving the batch finds such an account.
 
 Every account is read again within a minute, for tokens that move balances without events; at most 50 a
-second, so that beyond 3,000 accounts a round takes longer. An account with over 50 orders that change at once
-is paused up to 10 s, so that moving funds back and forth does not make the venue write without end.
+second, so that beyond 3,000 accounts all re-reads take longer. An account with over 50 orders that change at
+once is paused up to 10 s, so that moving funds back and forth does not make the venue write without end.
 
 Source: ARCHITECTURE.md, "Funds"; choices.md#delta-orders.
 """
@@ -48,11 +48,11 @@ _log = structlog.get_logger("cambist.venue")
 YIELD_ORDERS = 256
 """Number of orders or accounts to process before yielding to other tasks."""
 OF_ALL = (NodeUnavailable, BlockGone, NodeContradiction)
-"""Errors of a read that affect all accounts, not a single one."""
+"""Errors of a chain read that have their cause in the node, not in a single account that is read."""
 
 
 class FundsStatistics(Struct, frozen=True):
-    """Counters of the funds watch of one chain.
+    """Counters of the task that reads the balances and allowances of order owners on one chain.
 
     Attributes:
         orders, accounts: orders and accounts followed now.
@@ -74,7 +74,7 @@ class FundsStatistics(Struct, frozen=True):
 
 
 class Followed(Struct, Generic[Account], gc=False):
-    """A followed order, by the account that funds it."""
+    """A followed order, with the account (token, owner, possibly further parts) that funds the order."""
 
     account: Account
 
@@ -83,7 +83,10 @@ FollowedOrder = TypeVar("FollowedOrder", bound=Followed[Any])
 
 
 class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
-    """Follows the accounts of live orders and reads each when its funds may have moved. `run` is its task.
+    """Reads the accounts (token, owner) that fund open orders whenever their funds may have moved.
+
+    The method `run` is the task; a subclass for each kind of orders reads the accounts and changes the
+    orders.
 
     Args:
         watch: set of accounts whose logs the chain's indexer reports.
@@ -106,7 +109,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         self._reads = self._failed = self._suspended = self._restored = 0
 
     def statistics(self) -> FundsStatistics:
-        """Counters and present sizes."""
+        """Return the counters since the start, and the numbers of followed orders and accounts now."""
         return FundsStatistics(
             len(self._followed),
             len(self._of_account),
@@ -122,7 +125,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
 
     @abstractmethod
     async def _look(self, accounts: Sequence[Account], top: Mark) -> None:
-        """Read accounts, count the reads, and suspend, restore or update their orders.
+        """Read the funds of accounts, count the reads, and suspend, restore or update the accounts' orders.
 
         Args:
             top: last indexed block; the accounts are read at this block or a later one.
@@ -134,22 +137,24 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
 
     @abstractmethod
     def _pair(self, account: Account) -> WatchedAccount:
-        """Return the (token, owner) that the chain's logs name for an account."""
+        """Return the (token, owner) pair by which the chain's logs name an account."""
 
     @abstractmethod
     def _account(self, pair: WatchedAccount) -> Account:
-        """Return the account for the (token, owner) of a log."""
+        """Return the account (key of this kind of orders) for the (token, owner) pair of a log."""
 
     # --- Marking accounts -------------------------------------------------------------------------------
 
     def touched(self, _chain_id: int, pairs: Collection[WatchedAccount]) -> None:
-        """Note (token, owner) pairs whose funds or deposits may have moved; `run` queues their accounts
-        later, as the pairs may be very many."""
+        """Note (token, owner) pairs whose funds or deposits may have moved according to the chain's logs.
+
+        Task `run` queues their accounts for a read later, as the pairs may be very many.
+        """
         self._told.append(pairs)
         self._asleep.unpark()
 
     def _follow(self, order_hash: bytes, followed: FollowedOrder) -> None:
-        """Follow the account of an order that is not followed yet."""
+        """Add an order to the followed orders, and its account to the accounts whose logs are reported."""
         others = self._of_account.get(followed.account)
         if others is None:
             others = self._of_account[followed.account] = {}
@@ -162,7 +167,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         self._followed[order_hash] = followed
 
     def _forget(self, order_hash: bytes) -> None:
-        """Stop following an order, and its account after the account's last order."""
+        """Stop following an order; stop following its account too if no other order needs the account."""
         known = self._followed.pop(order_hash, None)
         if known is None:
             return
@@ -177,7 +182,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
             self._watch.unfollow(*self._pair(account))
 
     def _mark(self, account: Account) -> None:
-        """Queue an account for a read, unless it is paused, and wake the reader."""
+        """Queue an account for a read of its funds, unless it is paused, and wake the reading task."""
         if self._note(account):
             self._asleep.unpark()
 
@@ -190,7 +195,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         return is_wanted
 
     async def _sort_in(self) -> None:
-        """Queue the accounts noted by `touched`, yielding to other tasks in between."""
+        """Queue the accounts of the pairs noted by `touched`, yielding to other tasks in between."""
         while self._told:
             for count, pair in enumerate(self._told[0], start=1):
                 self._note(self._account(pair))
@@ -201,14 +206,14 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
     # --- Reading ----------------------------------------------------------------------------------------
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Read queued accounts until cancelled."""
+        """Read the funds of queued accounts until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._go_round)
             task_status.started()
             await self._look_on()
 
     async def _go_round(self) -> None:
-        """Queue every account for another read about once a minute, a few at a time."""
+        """Queue every followed account for another read about once a minute, a few accounts at a time."""
         while True:
             accounts = list(self._of_account)
             parts = max(round(FUNDS_RECHECK_S / FUNDS_SLICE_S), -(-len(accounts) // VENUE_FUNDS_ACCOUNTS_MAX))
@@ -219,9 +224,11 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                     self._mark(account)
 
     async def _look_on(self) -> None:
-        """Read queued accounts, in batches, whenever the indexer has reached the chain's head. The accounts
-        of a failed batch go to the end of the queue, and the next batch has half the size. After each batch
-        one account whose pause is over is read alone."""
+        """Read queued accounts in batches until cancelled, whenever the indexer has reached the chain's head.
+
+        The accounts of a failed batch go to the end of the queue, and the next batch has half the size. After
+        each batch, an account whose pause is over is read alone.
+        """
         pause_s = FUNDS_PAUSE_S
         while True:
             await self._sort_in()
@@ -262,10 +269,10 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                 self._count = min(2 * self._count, VENUE_FUNDS_ACCOUNTS_MAX)
 
     async def _look_at(self, accounts: Sequence[Account], top: Mark) -> None:
-        """Read accounts; pause an unreadable one and read the others all the same.
+        """Read accounts; pause an account that cannot be read, and read the others all the same.
 
         Raises:
-            ChainError, StoreUnavailable: the read failed, and no account is the cause.
+            ChainError, StoreUnavailable: the read failed, and no single account is the cause.
         """
         if not accounts:
             return
@@ -292,17 +299,19 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                     self._set_apart(account, self._rests.pop(account))
 
     def _changes(self, account: Account, count: int) -> None:
-        """Pause an account once its read is done if more than VENUE_FUNDS_STEPS_FREE of its orders change.
+        """Plan to pause an account after its read if over VENUE_FUNDS_STEPS_FREE of its orders change.
 
         Args:
-            count: number of its orders that change.
+            count: number of the account's orders that change.
         """
         if count > VENUE_FUNDS_STEPS_FREE:
             self._rests[account] = min(count * FUNDS_STEP_REST_S, FUNDS_STEPS_REST_S_MAX)
 
     def _set_apart(self, account: Account | None, rest_s: float = 0.0) -> None:
-        """Pause a followed account for `rest_s` seconds; 0 for an account that cannot be read, whose pause
-        doubles with each failure."""
+        """Pause a followed account, so that it is not read for `rest_s` seconds.
+
+        A `rest_s` of 0 is for an account that cannot be read: its pause doubles with each failure.
+        """
         if account == self._rested:
             self._rested = None
         if account is not None and account in self._of_account:

@@ -1,4 +1,4 @@
-"""Paused accounts, each to be read alone when its pause ends. Pure.
+"""Accounts whose reads are paused; each is read alone when its pause ends. Pure.
 
     add     pause an account for a number of seconds, or, after a failed read, twice as long as the last time
     take    return an account whose pause is over; the caller then adds it again, or drops it
@@ -13,11 +13,11 @@ from typing import Generic, TypeVar
 from ...config.timeouts import FUNDS_PAUSE_S, FUNDS_RECHECK_S
 
 Account = TypeVar("Account", bound=tuple[bytes, ...])
-"""Key of an account: (token, owner), possibly with further parts."""
+"""Key of an account that funds orders: (token, owner), possibly with further parts."""
 
 
 class Apart(Generic[Account]):
-    """The paused accounts. Times are seconds of any one clock."""
+    """Set of accounts whose reads are paused. Times are seconds of the caller's clock."""
 
     def __init__(self) -> None:
         self._rests: dict[Account, tuple[float, float]] = {}  # (end of the rest, its length)
@@ -32,8 +32,11 @@ class Apart(Generic[Account]):
         return account in self._rests
 
     def add(self, account: Account, now_s: float, rest_s: float = 0.0) -> None:
-        """Pause an account for `rest_s` seconds; 0 for an account that could not be read: FUNDS_PAUSE_S at
-        first, then twice the last pause, up to FUNDS_RECHECK_S."""
+        """Pause an account for `rest_s` seconds.
+
+        A `rest_s` of 0 is for an account that could not be read: FUNDS_PAUSE_S at first, then twice the
+        account's last pause, up to FUNDS_RECHECK_S.
+        """
         _, rested_s = self._rests.get(account, (0.0, 0.0))
         if not rest_s:
             rest_s = min(2 * rested_s, FUNDS_RECHECK_S) if rested_s else FUNDS_PAUSE_S
@@ -41,7 +44,7 @@ class Apart(Generic[Account]):
         heapq.heappush(self._due, (now_s + rest_s, account))
 
     def drop(self, account: Account) -> None:
-        """Remove an account that was read, or need not be read any more."""
+        """End the pause of an account that was read, or that need not be read any more."""
         self._rests.pop(account, None)
 
     def next_s(self) -> float:
@@ -51,6 +54,8 @@ class Apart(Generic[Account]):
         return self._due[0][0] if self._due else math.inf
 
     def take(self, now_s: float) -> Account | None:
-        """Return the account whose pause ended first, only once for each pause; None if no pause has ended.
-        The account counts as paused until `add` or `drop`."""
+        """Return the account whose pause ended first; None if no pause has ended.
+
+        An account is returned once for each pause, and counts as paused until `add` or `drop`.
+        """
         return heapq.heappop(self._due)[1] if self.next_s() <= now_s else None

@@ -1,9 +1,9 @@
-"""Loads open orders and unfinished effects from the store when an engine starts or gains shards.
+"""Loads open orders and unfinished effects from the store when a process starts or leases more shards.
 
     lease (epoch + 1) -> open orders -> unfinished effects -> the chain from its cursor -> ... -> accept
 
-The engine holds the leases of the shards before the first read: their earlier holder cannot write any more,
-so the rows stay valid until this engine changes them. Each unfinished effect is executed again, by the
+The process holds the leases of the shards before the first read: their earlier holder cannot write any more,
+so the rows stay valid until this process changes them. Each unfinished effect is executed again, by the
 executor of its kind.
 
 Source: ARCHITECTURE.md, "Start".
@@ -24,11 +24,11 @@ from .order_units import DELTA, OTC
 
 
 class TakenUp(Struct, frozen=True):
-    """The open orders and unfinished side effects of some shards, as read from the store.
+    """Open orders and unfinished side effects of some shards of the orders, as read from the store.
 
     Attributes:
         delta, otc: orders that may still change, oldest first.
-        effects: effects intended and not yet done, sorted by key.
+        effects: effects that were stored but not yet executed, sorted by key.
     """
 
     delta: list[DeltaOrderRow]
@@ -37,13 +37,14 @@ class TakenUp(Struct, frozen=True):
 
 
 async def take_up(store: Store, shards: Collection[int], page_rows: int = BOOT_PAGE_ROWS) -> TakenUp:
-    """Read the open orders and unfinished effects of shards that this engine holds.
+    """Read the open orders and unfinished effects of shards that this process has leased.
 
     Args:
+        shards: numbers of the shards, 0 to 255: first bytes of the order hashes.
         page_rows: rows per read; other tasks run between two reads.
 
     Raises:
-        StoreUnavailable: the store is away.
+        StoreUnavailable: the store does not answer.
     """
     held = sorted(shards)
 
@@ -62,7 +63,7 @@ async def take_up(store: Store, shards: Collection[int], page_rows: int = BOOT_P
 
 
 async def _all(store: Store, table: Table, page: Callable[[Any], Query], page_rows: int) -> list[Any]:
-    """Read all rows of a query page by page, each page starting after the last row of the one before."""
+    """Read all rows that a query finds, page by page; each page starts after the previous one's last row."""
     found: list[Any] = []
     while True:
         (rows,) = await store.read(page(found[-1] if found else None))

@@ -1,4 +1,4 @@
-"""Follows a chain for all order engines with one indexer, shared by their projections and funds watches.
+"""Follows a chain with one indexer, which the engines of Delta and OTC orders share.
 
     a step of the indexer -> changes of all projections, in one store transaction -> watches are notified
 
@@ -17,11 +17,11 @@ from ..store.store import Store
 from ..store.units import Change
 
 Touched = Callable[[int, frozenset[WatchedAccount]], None]
-"""Listener to (chain id, followed accounts whose funds may have moved); see `Indexer`."""
+"""Function called with (chain id, followed accounts whose funds may have moved); see `Indexer`."""
 
 
 class FollowedChain:
-    """A chain's indexer, and the projections and listeners that use it.
+    """Indexer of a chain, with the projections (logs to order changes) and listeners that use the indexer.
 
     Attributes:
         watch: set of accounts whose logs the indexer reports, beside the logs of the venue's contracts.
@@ -47,18 +47,20 @@ class FollowedChain:
         )
 
     def join(self, projection: Projection, touched: Touched) -> None:
-        """Add an engine's projection and its listener to fund movements. Call this before the indexer
-        runs."""
+        """Add an order engine's projection of logs, and its listener to moves of funds.
+
+        The indexer must not run yet.
+        """
         self._projections.append(projection)
         self._touched.append(touched)
 
     def read_to(self) -> Mark | None:
-        """Return the last indexed block; None while that is not the chain's head."""
+        """Return the last indexed block; None while the indexer has not reached the chain's head."""
         told = self.indexer.statistics()
         return Mark(told.block_number, told.block_hash) if told.state is IndexerState.FOLLOWING else None
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """Collect the changes of all joined projections, in joining order; see `Projection.changes`."""
+        """Collect the row changes that each projection derives from an indexer step, in joining order."""
         changes: list[Change] = []
         for projection in self._projections:
             changes += await projection.changes(advance)
@@ -70,7 +72,7 @@ class FollowedChain:
 
 
 class FollowedChains:
-    """The followed chains of a venue; a chain is followed from the first call of `of` for it.
+    """Chains of a venue that an indexer follows; the first call of `of` for a chain adds the chain.
 
     Args:
         places: served chains by chain id.
@@ -84,11 +86,11 @@ class FollowedChains:
         self._chains: dict[int, FollowedChain] = {}
 
     def __iter__(self) -> Iterator[tuple[int, FollowedChain]]:
-        """Iterate over (chain id, chain) of all followed chains."""
+        """Iterate over the followed chains as (chain id, followed chain)."""
         return iter(tuple(self._chains.items()))
 
     def of(self, chain_id: int) -> FollowedChain:
-        """Return a chain, and follow it from now on if it was not followed.
+        """Return the followed chain with a chain id; the first call begins to follow the chain.
 
         Raises:
             KeyError: the venue does not serve the chain.

@@ -7,7 +7,7 @@ from ..lifecycle import Lifecycle
 
 
 class DeltaReason(StrEnum):
-    """Reasons for which a Delta order changes its state; `delta/orders/life.py` has the steps."""
+    """Reasons for which a Delta order changes its state; `delta/orders/life.py` makes the changes."""
 
     SIGNED = "signed"
     RESTS = "rests until its price or time"
@@ -35,7 +35,7 @@ class DeltaReason(StrEnum):
 
 
 class OtcReason(StrEnum):
-    """Reasons for which an OTC order changes its state; `otc/life.py` has the steps."""
+    """Reasons for which an OTC order changes its state; `otc/life.py` makes the changes."""
 
     ACCEPTED = "the contract accepts the signature"
     ACCEPTED_SHORT = "the contract accepts the signature, funds lack"
@@ -91,7 +91,7 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus, DeltaReason] = Lifecycle(
         ((_D.REFUNDED,), _WD.REFUND_GONE, _D.REFUNDING),
     ),
 )
-"""Life cycle of a Delta order: spec 1.11.
+"""Life cycle of a Delta order, i.e. its states and the allowed transitions: spec 1.11.
 
 Choice: A nonce invalidated on chain cancels waiting orders as well as active ones.
 Choice: A fill in flight wins over a suspension, and a fill indexed late over the deadline.
@@ -120,4 +120,4 @@ OTC_LIFECYCLE: Lifecycle[OtcState, OtcReason] = Lifecycle(
         (_ON_CHAIN, _WO.REOPENED_UNSIGNED, _O.DRAFT),
     ),
 )
-"""Life cycle of an OTC order: spec 2.5; choices.md#otc-orders."""
+"""Life cycle of an OTC order, i.e. its states and allowed transitions: spec 2.5; choices.md#otc-orders."""

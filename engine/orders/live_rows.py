@@ -1,11 +1,11 @@
 """Cache of one kind's orders that may still change, and the only way to change them in the store.
 
-    step        change one order by a function from its row to the next row; repeated after a lost race
+    step        change one order by a function from its row to the next row; repeated after a conflict
     step_all    change several orders in one store transaction: all or none
 
 Every change is a compare-and-set on the row's version in the store. Memory is updated after the write: at
 once for writes of this process, through the log of events (`hear`) for writes of other processes and of the
-indexer. Only orders of shards that this engine holds are in memory: other engines run the others.
+indexer. Memory holds only orders of shards that this process has leased; other processes hold the others.
 
 A subclass reads an order's data beside its row (`_read_parts`) and builds the order (`_made`); optionally it
 applies a step's effects beyond the row (`_stepped`) and keeps indexes of its own (`_added`, `_dropped`).
@@ -40,17 +40,17 @@ _log = structlog.get_logger("cambist.venue")
 _YIELD_ORDERS = 16  # orders that are taken in before other tasks have their turn
 
 Decide = Callable[[OrderRow], OrderStep[OrderRow] | None]
-"""Function from a row to its next step, or to None for no step."""
+"""Function that returns the next step of an order (`OrderStep`) for its present row; None for no step."""
 
 Effects = Mapping[bytes, Sequence[Effect]]
-"""Unfinished effects by order hash."""
+"""Order hash -> stored side effects of the order that are not yet executed."""
 
 
 class LiveRow(Protocol):
-    """An order that may still change.
+    """An order in memory that may still change.
 
     Attributes:
-        row: the row as last seen in the store.
+        row: the order's row as last read from, or written to, the store.
         ended_at: height of the block in which the order ended; for an end off the chain, the indexed height
             when the end was first seen; None for an open order.
     """
@@ -68,7 +68,13 @@ Live = TypeVar("Live", bound=LiveRow)
 
 
 class LiveRowsStatistics(Struct, frozen=True):
-    """Numbers of orders in memory by status, and counts of written steps and of lost races."""
+    """Counters of the orders in memory.
+
+    Attributes:
+        orders: number of orders in memory, by status.
+        steps: life cycle steps written so far.
+        conflicts: writes so far that failed because another writer had changed the order first.
+    """
 
     orders: Mapping[OrderStatus | OtcState, int]
     steps: int
@@ -76,11 +82,11 @@ class LiveRowsStatistics(Struct, frozen=True):
 
 
 class LiveRows(ABC, Generic[OrderRow, Live]):
-    """The orders of one kind in memory, kept equal to the store's rows.
+    """Orders of one kind in memory, kept equal to their rows in the store.
 
     Args:
-        surface: tables and life cycle of the kind of orders.
-        leases: leases of this engine's shards, which fence the writes of `step`.
+        surface: kind of the orders (Delta, OTC): its tables and its life cycle.
+        leases: leases of this process's shards; a write of `step` is refused once the lease is lost.
     """
 
     def __init__(self, surface: OrderKind[OrderRow], store: Store, leases: Leases) -> None:
@@ -104,20 +110,22 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         return iter(tuple(self._orders.values()))
 
     def get(self, order_hash: bytes) -> Live | None:
-        """Return the order, or None if it is not in memory."""
+        """Return the order with this hash; None if the order is not in memory."""
         return self._orders.get(order_hash)
 
     def count_of(self, owner: bytes) -> int:
-        """Count an account's orders in memory, including ended ones that a reorganization may reopen."""
+        """Count an owner's orders in memory, including ended orders that a re-organisation may reopen."""
         return self._by_owner[owner]
 
     def count_in(self, *statuses: OrderStatus | OtcState) -> int:
-        """Count the orders in memory that have any of the statuses."""
+        """Count the orders in memory whose status is one of these."""
         return sum(self._by_status[status] for status in statuses)
 
     def settled(self, chain_id: int, height: int, settled_below: int) -> list[bytes]:
-        """List the hashes of a chain's ended orders whose ends no reorganization can undo any more: at most
-        VENUE_LOAD_ORDERS a call, the others with the next block.
+        """List the hashes of a chain's ended orders whose ends no re-organisation can undo any more.
+
+        The list has at most VENUE_LOAD_ORDERS hashes a call; a call for the next block returns further
+        hashes.
 
         Args:
             height: last indexed block; becomes `ended_at` of orders that ended off the chain.
@@ -134,52 +142,55 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         return found
 
     def statistics(self) -> LiveRowsStatistics:
-        """Counters and present sizes."""
+        """Return the numbers of orders in memory by status, and the counts of steps and conflicts so far."""
         return LiveRowsStatistics(dict(+self._by_status), self._steps, self._conflicts)
 
     def watch(self, watcher: Callable[[Live], None]) -> None:
-        """Call a function from now on with each order that was added or has changed."""
+        """Register a function to be called with each order that is added to memory or changes from now on."""
         self._watchers.append(watcher)
 
     # --- Hooks of a kind of orders ----------------------------------------------------------------------
 
     @abstractmethod
     async def _read_parts(self, rows: Sequence[OrderRow], effects: Effects) -> Mapping[bytes, Any]:
-        """Read the data of orders that is not in their rows, by order hash.
+        """Read the data that orders have beside their rows, by order hash.
 
         Raises:
-            StoreUnavailable: the store is away.
+            StoreUnavailable: the store does not answer.
         """
 
     @abstractmethod
     def _made(self, row: OrderRow, parts: Any, known: Live | None) -> Live | None:
-        """Build an order from its row and further data; None if that is impossible.
+        """Build an order in memory from its row and further data; None if the data does not suffice.
 
         Args:
+            parts: data of the order beside its row, from `_read_parts`.
             known: the order in memory with an older row, whose other data is changed in place.
         """
 
     def _stepped(self, live: Live, found: OrderStep[OrderRow]) -> None:
-        """Apply a stored step to an order's data other than the row; `live.row` is still the row before
-        it."""
+        """Apply a stored step to the data of an order beside its row.
+
+        The order's `live.row` is still the row before the step.
+        """
 
     def _added(self, live: Live) -> None:
-        """Add an order that came into memory to the subclass's indexes."""
+        """Add an order that was put into memory to the indexes of the subclass."""
 
     def _dropped(self, live: Live) -> None:
-        """Remove an order that has left memory from the subclass's indexes."""
+        """Remove an order that was dropped from memory from the indexes of the subclass."""
 
     # --- Writing ----------------------------------------------------------------------------------------
 
     async def step(self, order_hash: bytes, decide: Decide[OrderRow]) -> OrderRow:
-        """Write the step that `decide` returns for an order, if any.
+        """Write to the store the step that `decide` returns for an order, if any.
 
         Returns:
-            The row after the step.
+            The row after the step; the present row if `decide` returns None.
 
         Raises:
             OrderNotFound: the store has no such order.
-            StoreUnavailable: the write failed or its outcome is unknown; or another engine holds the shard.
+            StoreUnavailable: the write failed or its outcome is unknown; or another process holds the shard.
         """
         (row,) = await self.step_all((order_hash,), decide)
         return row
@@ -189,13 +200,13 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     ) -> tuple[OrderRow, ...]:
         """Write the steps of several orders in one store transaction; none if `decide` raises. See `step`.
 
-        A transaction over several shards checks the fence of only one of them; this process's leases and the
-        orders' versions protect the others.
+        A transaction over several shards checks the lease of only one of them in the store; this process's
+        leases and the orders' versions protect the others.
 
         Args:
-            is_fenced: True for the engine that runs the orders; False for a client's request, which any
-                process may handle. Without a fence, a result of no step is accepted only for rows just read
-                from the store, since the rows in memory may be old.
+            is_fenced: True for the process that runs the orders, whose lease the store checks; False for a
+                client's request, which any process may handle. If False, a result of no step is accepted only
+                for rows just read from the store, since the rows in memory may be old.
         """
         rows = await self._rows(hashes)
         is_anew = False
@@ -235,7 +246,14 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         return tuple(changes), fence
 
     async def _rows(self, hashes: Sequence[bytes], *, anew: bool = False) -> list[OrderRow]:
-        """Return the rows of orders in the sequence of their hashes, from memory or else from the store."""
+        """Return the rows of orders in the sequence of their hashes, from memory or else from the store.
+
+        Args:
+            anew: whether orders in memory are first read again from the store.
+
+        Raises:
+            OrderNotFound: the store has no order with one of the hashes.
+        """
         if anew and (known := [key for key in hashes if key in self._orders]):
             await self._read(known)
         found: dict[bytes, OrderRow] = {key: self._orders[key].row for key in hashes if key in self._orders}
@@ -251,8 +269,10 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     # --- Memory -----------------------------------------------------------------------------------------
 
     def _apply_step(self, found: OrderStep[OrderRow]) -> None:
-        """Apply a stored step to the order in memory if it makes that order's next version; `hear` reads any
-        other version from the store."""
+        """Apply a stored step to the order in memory if it makes that order's next version.
+
+        For any other version, `hear` reads the order from the store.
+        """
         after = found.after
         live = self._orders.get(after.order_hash)
         if live is None or live.row.version + 1 != after.version:
@@ -286,7 +306,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             watcher(live)
 
     def _sort(self, live: Live) -> None:
-        """Update the set of ended orders after a change; drop an order whose end is final."""
+        """Update the set of ended orders after a change of an order; drop the order if its end is final."""
         if live.row.is_final:
             self._drop(live)
         elif live.row.status in self._ends:
@@ -310,13 +330,14 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     # --- Following --------------------------------------------------------------------------------------
 
     async def load(self, rows: Sequence[OrderRow], effects: Iterable[Effect]) -> None:
-        """Add the unfinished orders of shards that this engine has just leased.
+        """Add to memory the unfinished orders of shards that this process has just leased.
 
         Args:
+            rows: rows of the orders.
             effects: unfinished effects; effects of orders outside `rows` are ignored.
 
         Raises:
-            StoreUnavailable: the store is away; call again.
+            StoreUnavailable: the store does not answer; call again.
         """
         of_order: dict[bytes, list[Effect]] = {}
         for effect in effects:
@@ -325,14 +346,19 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             await self._load(rows[at : at + VENUE_LOAD_ORDERS], of_order)
 
     def leave(self, held: Container[int]) -> None:
-        """Drop from memory the orders of shards that this engine does not hold any more."""
+        """Drop from memory the orders of shards that this process does not hold any more.
+
+        Args:
+            held: numbers of the shards that it holds.
+        """
         for live in self:
             if live.row.shard not in held:
                 self._drop(live)
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Reread the orders of this engine's shards that are not in memory or are older there than these
-        events. Returns once memory is as new as the events; retries while the store is away.
+        """Read orders of this process's shards from the store if memory lacks them or has older versions.
+
+        Returns once memory is as new as the events; retries while the store does not answer.
         """
         if all(map(self._is_known, events)):
             return
@@ -342,10 +368,10 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             await self._reload(behind[at : at + VENUE_LOAD_ORDERS])
 
     async def notice(self, rows: Sequence[OrderRow]) -> None:
-        """Reread the orders in memory that are older than these rows of the store.
+        """Read again from the store the orders in memory that are older than these rows.
 
         Raises:
-            StoreUnavailable: the store is away.
+            StoreUnavailable: the store does not answer.
         """
         behind = [
             row.order_hash
@@ -356,7 +382,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             await self._read(behind[at : at + VENUE_LOAD_ORDERS])
 
     def _is_known(self, event: OrderEvent) -> bool:
-        """Whether the order in memory is as new as an event, or another engine runs the event's order."""
+        """Whether the order in memory is as new as an event, or another process holds the order's shard."""
         live = self._orders.get(event.order_hash)
         if live is None:
             return self._leases.fence(event.shard) is None
@@ -364,8 +390,9 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         return version >= event.version
 
     async def _reload(self, hashes: Sequence[bytes]) -> None:
-        """Reread orders, and retry while the store is away. An order whose read raises a bug is skipped
-        until its next event.
+        """Read orders again from the store, and retry while the store does not answer.
+
+        An order whose read raises an unexpected error is skipped until its next event.
         """
         while True:
             try:
@@ -385,7 +412,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 return
 
     async def _read(self, hashes: Sequence[bytes]) -> None:
-        """Read orders with their unfinished effects into memory."""
+        """Read orders with their unfinished effects from the store into memory."""
         rows, effects = await self._store.read(
             among(self._surface.orders, "order_hash", hashes), among(EFFECT, "order_hash", hashes)
         )
@@ -398,7 +425,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         await self._load([found[key] for key in hashes if key in found], intended)
 
     async def _load(self, rows: Sequence[OrderRow], effects: Effects) -> None:
-        """Read the data of orders that is not in their rows, and put the orders into memory."""
+        """Read the data that orders have beside their rows, and put the orders into memory."""
         parts = await self._read_parts(rows, effects)
         for count, row in enumerate(rows, start=1):
             self._take_in(row, parts[row.order_hash])
@@ -406,8 +433,10 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 await trio.lowlevel.checkpoint()
 
     def _take_in(self, row: OrderRow, parts: Any) -> None:
-        """Put an order into memory or update it there, unless memory has this version or a later one. An
-        order whose end is final is not added."""
+        """Put an order into memory or update it there, unless memory has this version or a later one.
+
+        An order whose end is final is not added.
+        """
         known = self._orders.get(row.order_hash)
         if row.is_final if known is None else known.row.version >= row.version:
             return

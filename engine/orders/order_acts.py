@@ -1,4 +1,4 @@
-"""Runs asynchronous actions on orders, one at a time per order, retried while store or chain is away.
+"""Runs asynchronous actions on orders, at most one at a time for each order, and retries failed actions.
 
     start(act, order hash) -> run the act; repeat it after a pause if the store or the chain is away
                            -> done: call `tend` on the order, as another act may have been dropped meanwhile
@@ -34,19 +34,26 @@ class OrderActs:
         self._busy: set[bytes] = set()
 
     def open(self, nursery: trio.Nursery) -> None:
-        """Set the nursery for actions. Actions started earlier are dropped; `tend` starts them again."""
+        """Set the trio nursery in which actions run.
+
+        Actions started before this call are dropped; `tend` starts them again.
+        """
         self._nursery = nursery
 
     def start(self, act: OrderAct, order_hash: bytes) -> None:
-        """Start an action on an order. If another action on the order still runs, the new one is dropped;
-        `tend` is called after the running one."""
+        """Start an action on an order, or drop it if another action on the same order still runs.
+
+        After the running action, `tend` is called, which starts the order's next action.
+        """
         if self._nursery is not None and order_hash not in self._busy:
             self._busy.add(order_hash)
             self._nursery.start_soon(self._act, act, order_hash)
 
     async def _act(self, act: OrderAct, order_hash: bytes) -> None:
-        """Repeat an action until it succeeds. An action that raises an unexpected error is logged and dropped
-        until the order's next change."""
+        """Repeat an action on an order until it succeeds or the order does not exist.
+
+        An action that raises an unexpected error is logged and dropped until the order's next change.
+        """
         is_done = False
         try:
             while not is_done:

@@ -1,12 +1,12 @@
-"""Runs the engines of a venue, one for each kind of orders, and their shared parts.
+"""Runs the engines of a venue, one for each kind of orders (Delta, OTC), and their shared parts.
 
     leases -> the engines' own tasks -> the present position in the log of events
         -> open orders and unfinished effects of the shards, a part at a time
         -> meanwhile: events after that position, timers, the chains from their cursors, requests
 
 An engine loads the orders of shards that this process gains, drops the orders of shards that it loses, and
-receives each event of its kind from any process. The engines share one set of leases, one follower of the
-log, one scheduler, and one indexer for each chain that some engine follows.
+receives each event of its kind from any process. The engines share one set of leases, one reader of the log
+of events, one scheduler, and one indexer for each chain that some engine follows.
 
 A start is handled like a later gain of shards. An event of an order that is not loaded yet makes the engine
 read that order at once. Orders that wait for an auction round are loaded before limit orders, which may be
@@ -41,11 +41,11 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class OrderEngine(Protocol):
-    """Protocol of an engine that `OrderEngines` runs: the engine of one kind of orders."""
+    """Protocol of the engine that runs one kind of orders, Delta or OTC; `OrderEngines` runs the engines."""
 
     @property
     def surface(self) -> str:
-        """Name of the kind of orders in the log of events."""
+        """Name of the engine's kind of orders in the log of events: `delta` or `otc`."""
         ...
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -53,15 +53,21 @@ class OrderEngine(Protocol):
         ...
 
     async def load(self, taken_up: TakenUp) -> None:
-        """Load open orders and unfinished effects of gained shards. The caller repeats a failed call.
+        """Load the open orders and unfinished effects of shards that this process has gained.
+
+        The caller repeats a failed call.
 
         Raises:
-            StoreUnavailable: the store is away.
+            StoreUnavailable: the store does not answer.
         """
         ...
 
     async def leave(self, held: Container[int]) -> None:
-        """Drop the orders of shards that this process does not hold (`held`) any more."""
+        """Drop the orders of shards that this process does not hold any more.
+
+        Args:
+            held: numbers of the shards that the process holds.
+        """
         ...
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
@@ -70,18 +76,18 @@ class OrderEngine(Protocol):
 
 
 class OrderTimer(Struct, frozen=True, gc=False):
-    """Key and callback of an order's timer in one object, to save memory: a venue has very many timers."""
+    """Key and callback of an order's timer in one object, which saves memory where timers are very many."""
 
     timers: "OrderTimers"
     order_hash: bytes
 
     def __call__(self) -> None:
-        """Call the timers' `look` with the order's hash."""
+        """Call the `look` callback of the timers with the order's hash."""
         self.timers.look(self.order_hash)
 
 
 class OrderTimers:
-    """Timers of one purpose, at most one for each order.
+    """Timers of one purpose (such as expiry), at most one for each order.
 
     Args:
         look: called with the hash of an order whose time has come; must be short and not wait.
@@ -92,7 +98,7 @@ class OrderTimers:
         self.look = look
 
     def at(self, order_hash: bytes, at_ms: int) -> None:
-        """Set an order's timer, Unix milliseconds, in place of its earlier timer."""
+        """Set the timer of an order to a time, Unix milliseconds, in place of the order's earlier timer."""
         timer = OrderTimer(self, order_hash)
         self._scheduler.at(at_ms, timer, timer)
 
@@ -102,7 +108,7 @@ class OrderTimers:
 
 
 class Footing(Struct, frozen=True):
-    """The parts that a venue's order engines share.
+    """Parts that the Delta and OTC order engines of a venue share.
 
     Attributes:
         leases: leases of this process's shards, which its other workers use too.
@@ -119,10 +125,10 @@ class Footing(Struct, frozen=True):
 
 
 class OrderEnginesStatistics(Struct, frozen=True):
-    """Counts of the shards, engine processes and chains at present.
+    """Numbers of shards of orders and of processes that run orders, and the states of the chains' indexers.
 
     Attributes:
-        shards: number of shards, of 256, whose orders are loaded and run here.
+        shards: number of shards, of 256, whose orders this process has loaded and runs.
         engines: number of processes that share the shards.
         indexers: statistics of the followed chains' indexers, by chain id.
     """
@@ -135,21 +141,23 @@ class OrderEnginesStatistics(Struct, frozen=True):
 def open_footing(
     settings: Settings, store: Store, places: ServedChains, wall_ms: Callable[[], int]
 ) -> Footing:
-    """Create the shared parts of a venue's engines, with leases under a random name.
+    """Create the parts that a venue's order engines share, with leases under a random name of this process.
 
     Args:
         places: served chains by chain id.
-        wall_ms: Unix milliseconds.
+        wall_ms: returns the time, Unix milliseconds.
     """
     leases = Leases(store, f"venue-{secrets.token_hex(8)}", life_s=settings.store.lease_s, now_ms=wall_ms)
     return Footing(store, leases, Scheduler(wall_ms), FollowedChains(places, store, wall_ms), wall_ms)
 
 
 class OrderEngines:
-    """Runs a venue's order engines and hands them shards and events. `run` is its task.
+    """Runs a venue's order engines, and passes them gained and lost shards and the events of orders.
+
+    The method `run` is the task.
 
     Args:
-        footing: shared parts that the engines were opened with; `run` runs them.
+        footing: shared parts that the engines were created with; `run` runs them.
         engines: one engine of each kind of orders.
 
     Attributes:
@@ -165,7 +173,7 @@ class OrderEngines:
         self._taken_up = 0
 
     def statistics(self) -> OrderEnginesStatistics:
-        """Counters and present sizes."""
+        """Return the numbers of shards and processes, and the statistics of the followed chains' indexers."""
         return OrderEnginesStatistics(
             self._taken_up,
             self.leases.statistics().holders,
@@ -173,8 +181,10 @@ class OrderEngines:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the engines until cancelled; report as started once new orders are accepted and the loading of
-        stored orders has begun."""
+        """Run the order engines and their shared parts until cancelled.
+
+        The task reports as started once new orders are accepted and the loading of stored orders has begun.
+        """
         async with trio.open_nursery() as nursery:
             await nursery.start(self.leases.run)
             for engine in self._engines.values():
@@ -188,7 +198,7 @@ class OrderEngines:
             task_status.started()
 
     async def _follow_shards(self) -> None:
-        """Make the engines load orders of gained shards and drop orders of lost shards, until cancelled."""
+        """Make all engines load orders of gained shards and drop orders of lost shards, until cancelled."""
         known: Mapping[int, Fence] = {}
         while True:
             changed = self.leases.changed()

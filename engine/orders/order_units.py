@@ -5,8 +5,8 @@
     finished    an effect is done or failed, as part of a transaction or alone
 
 Side effects never run inside a transaction: an effect's row is written with the step that needs it, and its
-executor reads the intended effects. A step that the life cycle does not have raises TransitionError before
-any write.
+executor reads the stored effects. A step that the life cycle does not have raises TransitionError before any
+write.
 
 Source: ARCHITECTURE.md, "Transitions".
 """
@@ -66,7 +66,7 @@ class Intent(Struct, frozen=True):
 
 
 class OrderKind(Struct, Generic[OrderRow], frozen=True):
-    """A kind of orders: its tables and its life cycle."""
+    """A kind of orders, Delta or OTC: its name, row type, tables and life cycle."""
 
     name: str
     row: type[OrderRow]
@@ -75,11 +75,11 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
     lifecycle: Lifecycle[Any, Any]
 
     def owner(self, order: OrderRow) -> bytes:
-        """Return the address of an order's owner (OTC: its maker), by which events are filtered."""
+        """Return the address of an order's owner (OTC: its maker), 20 bytes, by which events are filtered."""
         return order.owner if isinstance(order, DeltaOrderRow) else order.maker
 
     def event(self, order: OrderRow) -> OrderEvent:
-        """Make the event that publishes an order's present state."""
+        """Build the event that publishes an order's present state to the log of events."""
         if isinstance(order, DeltaOrderRow):
             body, partner = _delta_body(order), order.partner
         else:
@@ -101,7 +101,9 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         """Build the transaction that stores a new order, whose version is 1.
 
         Args:
+            order: first row of the order.
             document: the signed order, encoded as its kind of orders stores it.
+            effects: side effects to execute once the order is stored.
         """
         self.lifecycle.check_new(order.status)
         if order.version != 1 or order.shard != order.order_hash[0]:
@@ -124,12 +126,15 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         more: Sequence[Change] = (),
         fence: Fence | None = None,
     ) -> Unit:
-        """Build the transaction of a step; the store refuses it unless the stored version is `before`'s.
+        """Build the transaction of a life cycle step.
+
+        The store refuses the transaction unless the stored version of the order is that of `before`.
 
         Args:
             after: `before` with the changed columns (`step`).
+            effects: side effects to execute once the step is stored.
             more: further changes of the same transaction: fills, finished effects, a cursor.
-            fence: fence of the shard, for the engine that runs its orders.
+            fence: lease that the store checks, for the process that runs the shard's orders.
         """
         self.lifecycle.check(before.status, after.status, is_final=before.is_final)
         if after.version != before.version + 1:
@@ -146,7 +151,7 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         )
 
     def found(self, values: Any) -> OrderRow:
-        """Decode an order from a stored row's values."""
+        """Decode the row of an order from the column values that the store returns."""
         order: OrderRow = row_of(self.orders, values)
         return order
 
@@ -158,12 +163,17 @@ OTC: OrderKind[OtcOrderRow] = OrderKind("otc", OtcOrderRow, OTC_ORDER, OTC_DOCUM
 
 
 def step(order: OrderRow, now_ms: int, **changed: Any) -> OrderRow:
-    """Return the next version of an order with changed columns."""
+    """Return the next version of an order's row with changed columns.
+
+    Args:
+        now_ms: time of the change, Unix milliseconds.
+        changed: new values of columns.
+    """
     return replace(order, version=order.version + 1, updated_ms=now_ms, **changed)
 
 
 def order_id(order_hash: bytes) -> UUID:
-    """Derive the id of a Delta order: a UUIDv4 whose random bits are the first bits of the order's hash.
+    """Derive the id of an order: a UUIDv4 whose random bits are the first bits of the order's hash.
 
     Choice: Order ids are UUIDv4 made of the order's hash, whose first byte is the shard: ids need not be
         secret, and a random key would cost an index.
@@ -172,31 +182,36 @@ def order_id(order_hash: bytes) -> UUID:
 
 
 def hashes_of_id(order_id: UUID) -> tuple[bytes, bytes]:
-    """Return the (least, greatest) order hash that may have an id, as bounds of a query. Other ids share the
-    range, since only the first 6 bytes are compared."""
+    """Return the (least, greatest) order hash that may have an order id, as bounds of a query.
+
+    Hashes of other ids lie within the bounds too, since only the first 6 bytes are compared.
+    """
     start = order_id.bytes[:6]
     return start + bytes(26), start + b"\xff" * 26
 
 
 def effect_key(order_hash: bytes, version: int, kind: str) -> str:
-    """Make the key of an effect from the order's hash, its version and the effect's kind."""
+    """Build the key of a side effect from the order's hash, the order's version and the effect's kind."""
     return f"{order_hash.hex()}:{version}:{kind}"
 
 
 def finished(effect: Effect, now_ms: int, *, failed: bool = False) -> Change:
-    """Make the change that marks an effect as done or failed."""
+    """Build the store change that marks a side effect as done or failed."""
     return cas(
         EFFECT, replace(effect, state=EffectState.FAILED if failed else EffectState.DONE, updated_ms=now_ms)
     )
 
 
 def postponed(effect: Effect, now_ms: int, due_ms: int) -> Change:
-    """Make the change that reschedules an effect to `due_ms`, Unix milliseconds, after a failed attempt."""
+    """Build the store change that sets a side effect's next attempt to `due_ms`, Unix milliseconds.
+
+    The change counts a failed attempt.
+    """
     return cas(EFFECT, replace(effect, attempts=effect.attempts + 1, due_ms=due_ms, updated_ms=now_ms))
 
 
 def _delta_body(order: DeltaOrderRow) -> bytes:
-    """Encode the body of a Delta order's event: the members that have no column of their own."""
+    """Encode the body of a Delta order's event: the values that the table of events has no column for."""
     return encode(
         EventBody(
             type=order.type,
@@ -209,7 +224,7 @@ def _delta_body(order: DeltaOrderRow) -> bytes:
 
 
 def _otc_body(order: OtcOrderRow) -> bytes:
-    """Encode the body of an OTC order's event: the members that have no column of their own."""
+    """Encode the body of an OTC order's event: the values that the table of events has no column for."""
     return encode(
         OtcEventBody(
             type=order.type,

@@ -1,4 +1,4 @@
-"""Timers of a process: one heap, run by one task.
+"""Timers of a process: one heap of callbacks with times, run by one task.
 
     add(key) --waits--> due --> run, once
         |                 \\-> raises: logged; the others are not affected
@@ -31,7 +31,7 @@ _log = structlog.get_logger("cambist.scheduler")
 
 
 class Timer(Struct, frozen=True, order=True, gc=False):
-    """A timer. Timers sort by time, then in the order in which they were added."""
+    """Callback to be run at a time, Unix milliseconds. Timers sort by time, then as they were added."""
 
     at_ms: int
     number: int
@@ -40,7 +40,7 @@ class Timer(Struct, frozen=True, order=True, gc=False):
 
 
 class Timers:
-    """The timers of one process. Pure: the caller passes the time."""
+    """Waiting timers of one process, at most one for each key. Pure: the caller passes the time."""
 
     __slots__ = ("_aside", "_by_key", "_heap", "_number", "_reached_ms")
 
@@ -57,16 +57,18 @@ class Timers:
 
     @property
     def entries(self) -> int:
-        """Number of entries in the heaps, dead ones included: at most three times the most timers that ever
-        waited at once, plus a hundred."""
+        """Number of entries in the heaps, including dead ones, i.e. cancelled and replaced timers.
+
+        The number is at most three times the most timers that ever waited at once, plus a hundred.
+        """
         return len(self._heap) + len(self._aside)
 
     def add(self, at_ms: int, key: Hashable, run: Callable[[], None]) -> Timer:
-        """Add a timer, which replaces the key's present timer.
+        """Add a timer, which replaces the waiting timer of the same key.
 
         Args:
             at_ms: Unix milliseconds; a past time counts as now, behind all due timers, so that a callback
-                that adds itself again and again starves no other.
+                that adds itself again and again delays no other for ever.
             run: callback; must be short and not wait.
         """
         reached = self._reached_ms
@@ -78,13 +80,13 @@ class Timers:
         return timer
 
     def cancel(self, key: Hashable) -> bool:
-        """Cancel the timer of a key. Returns whether a timer was waiting."""
+        """Cancel the waiting timer of a key. Returns whether the key had a waiting timer."""
         waited = self._by_key.pop(key, None) is not None
         self._tidy()
         return waited
 
     def next_at(self) -> int | None:
-        """Return the time at which to call `due` next, Unix milliseconds; None without heap entries.
+        """Return the time at which to call `due` next, Unix milliseconds; None if the heaps are empty.
 
         Guarantees: not later than the first timer's time; possibly earlier, the time of a dead entry.
         """
@@ -92,11 +94,11 @@ class Timers:
         return heap[0].at_ms if heap else None
 
     def due(self, now_ms: int) -> Timer | None:
-        """Remove the first heap entry if its time has come.
+        """Remove the first entry of the heaps if its time has come.
 
         Returns:
-            The timer; None if no entry is due, or if the removed entry was dead: if `next_at` is due, call
-            again.
+            The timer of the entry; None if no entry is due, or if the removed entry was dead (cancelled or
+                replaced). As long as `next_at` is due, call again.
         """
         self._reached_ms = max(self._reached_ms, now_ms)
         heap = self._first()
@@ -110,13 +112,19 @@ class Timers:
         return timer
 
     def _first(self) -> list[Timer]:
-        """Return the heap with the earlier first entry; an empty heap if both are empty."""
+        """Return the heap with the earlier first entry, of the new heap and the heap set aside.
+
+        The result is empty if both heaps are.
+        """
         if not self._aside or (self._heap and self._heap[0] < self._aside[0]):
             return self._heap
         return self._aside
 
     def _tidy(self) -> None:
-        """Move a few live entries from the heap set aside to the new heap, so that dead entries disappear."""
+        """Move a few live entries from the heap set aside to the new heap, so that dead entries disappear.
+
+        A heap whose entries are mostly dead is set aside first.
+        """
         aside = self._aside
         if not aside:
             dead = len(self._heap) - len(self._by_key)
@@ -132,11 +140,11 @@ class Timers:
 
 
 class SchedulerStatistics(Struct, frozen=True):
-    """Counters of the scheduler.
+    """Counters of the scheduler of timers.
 
     Attributes:
-        waiting: timers now.
-        entries: entries of the heaps, dead ones included.
+        waiting: timers that wait now.
+        entries: entries of the heaps, including dead ones, i.e. cancelled and replaced timers.
         fired, failed: callbacks that were run, and callbacks among them that raised.
         late_ms_max: greatest delay of a callback after its time, milliseconds.
     """
@@ -149,10 +157,11 @@ class SchedulerStatistics(Struct, frozen=True):
 
 
 class Scheduler:
-    """The task that runs timers. Timers may be added before `run` starts, and are forgotten when `run` ends.
+    """Task that runs the callbacks of timers at their times.
 
-    The garbage collector does not track timers, since it would walk all of them. `run` therefore forgets them
-    at its end, to break the circle of a callback, the engine that it refers to, and the engine's scheduler.
+    Timers may be added before `run` starts, and are dropped when `run` ends. The garbage collector does not
+    track timers, since it would walk all of them. `run` therefore drops them at its end, to break the
+    reference cycle of a callback, the engine that it refers to, and the engine's scheduler.
 
     Args:
         now_ms: wall clock, Unix milliseconds (`WallClock.now_ms`), at the pace of the trio clock.
@@ -166,22 +175,22 @@ class Scheduler:
         self._fired = self._failed = self._late_ms_max = 0
 
     def at(self, at_ms: int, key: Hashable, run: Callable[[], None]) -> None:
-        """Run a callback once, at a time; see `Timers.add`."""
+        """Run a callback once at a time, Unix milliseconds, in place of the key's waiting callback."""
         timer = self._timers.add(at_ms, key, run)
         if timer.at_ms < self._wakes_ms:
             self._asleep.unpark()
 
     def cancel(self, key: Hashable) -> bool:
-        """Cancel the timer of a key; see `Timers.cancel`."""
+        """Cancel the waiting timer of a key. Returns whether the key had a waiting timer."""
         return self._timers.cancel(key)
 
     def statistics(self) -> SchedulerStatistics:
-        """Counters and present sizes."""
+        """Return the number of waiting timers, and the counts of callbacks run so far."""
         timers = self._timers
         return SchedulerStatistics(len(timers), timers.entries, self._fired, self._failed, self._late_ms_max)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run each callback at its time, until cancelled."""
+        """Run the callback of each timer at its time, until cancelled."""
         task_status.started()
         try:
             while True:
@@ -196,7 +205,7 @@ class Scheduler:
             self._timers = Timers()
 
     async def _pass(self) -> None:
-        """Run all due callbacks, in slices of `SLICE_S`."""
+        """Run all due callbacks, yielding to other tasks after every `SLICE_S` seconds of work."""
         timers = self._timers
         slice_ends = perf_counter() + SLICE_S
         now_ms = self._now_ms()

@@ -1,4 +1,4 @@
-"""Type of a life cycle step, for any kind of orders. Pure."""
+"""Type of a life cycle step: an order's next row, with effects and changes of the same transaction. Pure."""
 
 from typing import Generic
 
@@ -9,8 +9,9 @@ from .order_units import Intent, OrderRow
 
 
 class OrderStep(Struct, Generic[OrderRow], frozen=True):
-    """A life cycle step: an order's next row, and the side effects and changes stored with it in one
-    transaction.
+    """A life cycle step of an order: the order's next row, and its side effects and further changes.
+
+    The store writes all of them in one transaction.
 
     Attributes:
         after: the order's row after the step.

@@ -1,11 +1,11 @@
-"""The endpoints of OTC orders: posts, stored orders, listings, fillable balances and events.
+"""HTTP endpoints of OTC orders: posts, stored orders, listings, fillable balances and events.
 
 The fillable balance is the amount of a token that an account can still give with new OTC orders:
 
     max(0, min(balance, allowance to the RFQ contract) - unfilled amounts of its PENDING orders of the token)
 
-GET /ft/events is an event stream as Delta's: from the same log, with the same message form, `after` tokens
-and limits.
+GET /ft/events is an event stream like that of Delta orders: it reads the same log of events, with the same
+message form, `after` tokens and limits.
 
 Source: spec 2.6 to 2.10; interop.md 1; choices.md#requests-and-errors, choices.md#fees-and-partners,
     choices.md#otc-orders; spec 2.10; interop.md 1; ARCHITECTURE.md, "Push"; spec 2.13.3.
@@ -62,7 +62,7 @@ from .stored_orders import StoredOtcOrders
 
 
 def otc_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
-    """Return the endpoint of the OTC event stream, a row of the HTTP route table."""
+    """Return the endpoint GET /ft/events, which streams the changes of OTC orders, for the route table."""
     return (
         streams.endpoint(
             f"{OTC_PREFIX}/events",
@@ -76,10 +76,13 @@ def otc_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
 
 
 def _asked(query: bytes) -> tuple[EventFilter, str | None]:
-    """Parse a query into (filter, token of the event after which the stream starts; None: new events only).
+    """Parse the query of an OTC event stream.
+
+    Returns:
+        (filter of the events, token of the event after which the stream starts; None for new events only).
 
     Raises:
-        InvalidInput: a parameter is wrong.
+        InvalidInput: a parameter is malformed.
     """
     asked = decode_otc_events_query(query)
     wanted = EventFilter(
@@ -93,8 +96,10 @@ def _asked(query: bytes) -> tuple[EventFilter, str | None]:
 
 
 def promised(orders: Iterable[OtcOrderRow]) -> dict[bytes, int]:
-    """Sum the unfilled amounts of PENDING orders by maker's asset, raw units; an asset whose orders are all
-    DRAFT or SUSPENDED is listed with 0."""
+    """Sum the unfilled amounts of PENDING orders by maker's asset, in raw units.
+
+    An asset whose orders are all DRAFT or SUSPENDED has the sum 0.
+    """
     left: dict[bytes, int] = {}
     for order in orders:
         of_order = amount_of(order.remaining) if order.status is OtcState.PENDING else 0
@@ -103,7 +108,7 @@ def promised(orders: Iterable[OtcOrderRow]) -> dict[bytes, int]:
 
 
 def fillable(usable: Mapping[bytes, int], taken: Mapping[bytes, int], token: bytes) -> int:
-    """Compute the fillable balance of a token, raw units.
+    """Compute the raw units of a token that an account can still give with new OTC orders, at least 0.
 
     Args:
         usable: lesser of balance and allowance by token; a missing token, whose contract does not answer,
@@ -125,7 +130,7 @@ _row = partial(Endpoint, group="OTC orders")
 
 
 class OtcEndpoints:
-    """The endpoints that post OTC orders, read stored orders and listings, and compute fillable balances.
+    """Endpoints that post OTC orders, read stored orders and listings, and compute fillable balances.
 
     Args:
         places: served chains by chain id.
@@ -150,7 +155,7 @@ class OtcEndpoints:
         self._signatures_of = signatures_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Return the rows of these endpoints for the HTTP route table."""
+        """Return the endpoints of OTC orders as rows of the HTTP route table."""
         listing = partial(_row, method="GET", query=OtcListingQuery, answer=OtcListing)
         balance = partial(
             _row,
@@ -272,8 +277,10 @@ class OtcEndpoints:
         return otc_chain_at(self._places, chain_in_path(chain_text), "chainId")
 
     def _small(self, place: ServedChain) -> tuple[tuple[bytes, bytes], ...]:
-        """Return (token, smallest amount worth `small_usd`, raw units as 32 bytes) for each listed ERC-20
-        token with a US dollar price."""
+        """Return the least raw units worth `small_usd`, for each listed ERC-20 token with a US dollar price.
+
+        Each item is (token, amount as 32 bytes).
+        """
         worth = {
             token: place.usd.least_worth(token, self._small_usd)
             for token in place.tokens.by_address

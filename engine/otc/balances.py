@@ -10,12 +10,12 @@
 The allowance of an order is the greater of the RFQ contract's allowance and the grant of the order's permit.
 Each share reduces the free balance, and the free allowance down to 0.
 
-A permit is tried only if the maker's allowance alone falls short:
+A permit is tried, i.e. submitted in an eth_call, only if the maker's allowance alone falls short:
 
     permits that an account's orders need -> trial_calls -> trial_results -> raw units that each permit grants
 
-The permit posted with an order is stored, and the filler passes it to the RFQ contract: a permit that the
-token would accept is as good as an approval. A refused permit grants 0 and is no error: the permit may
+The permit posted with an order is stored, and the filler passes the permit to the RFQ contract: a permit that
+the token would accept is equivalent to an approval. A refused permit grants 0 and is no error: the permit may
 already be used, which left an allowance; another permit may have used its nonce; or its deadline may have
 passed, after which the permit is not tried again.
 
@@ -44,16 +44,25 @@ _NAMES = ("permit", "nonces")
 
 
 def is_wanted(permit: bytes | None, remaining: int, holding: Holding | None, now_s: int) -> bool:
-    """Whether an order needs its permit: the allowance is below the unfilled amount `remaining`, and the
-    permit has not expired. False without a permit or without known funds (None)."""
+    """Whether an order needs its permit: the allowance does not suffice, and the permit has not expired.
+
+    The result is False without a permit, or if the maker's funds are not known.
+
+    Args:
+        remaining: unfilled raw units of the order.
+        holding: the maker's balance and allowance; None if the token returns no numbers.
+    """
     if not permit or holding is None:
         return False
     return holding.allowance < remaining and not is_over(permit, now_s)
 
 
 def trial_calls(permits: Sequence[bytes], token: bytes, maker: bytes, rfq: bytes) -> list[EthCall]:
-    """Build calls that try an account's permits of 224 or 256 bytes, to find the allowance that each grants
-    to the RFQ contract."""
+    """Build the calls that try an account's permits, to find the amount that each grants to the RFQ contract.
+
+    Args:
+        permits: permits of 224 or 256 bytes.
+    """
     calls: list[EthCall] = []
     for permit in permits:
         found = permit_calls(permit, token, maker, rfq)
@@ -62,10 +71,10 @@ def trial_calls(permits: Sequence[bytes], token: bytes, maker: bytes, rfq: bytes
 
 
 def trial_results(permits: Sequence[bytes], answers: Sequence[bytes | Exception]) -> dict[bytes, int]:
-    """Return by permit the raw units that it grants; 0 if the token refuses it.
+    """Return the raw units that each permit grants, by permit; 0 if the token refuses the permit.
 
     Args:
-        answers: answers to `trial_calls`, in the same sequence.
+        answers: answers to the calls of `trial_calls`, in the same sequence.
     """
     found = {}
     for at, permit in enumerate(permits):
@@ -78,7 +87,7 @@ _NOTHING = Holding(0, 0)
 
 
 class Backed(Struct, frozen=True):
-    """A live order that shares the maker's funds.
+    """An order, as input of the computation that shares the maker's funds among the maker's orders.
 
     Attributes:
         status: DRAFT, PENDING or SUSPENDED.
@@ -95,7 +104,13 @@ class Backed(Struct, frozen=True):
 
 
 class OrderBacking(Struct, frozen=True):
-    """Status and balances (raw units of the maker's asset) of an order, as the maker's funds imply."""
+    """Status and balances of an order that follow from the maker's funds.
+
+    Attributes:
+        maker_balance: least of the maker's balance, its allowance and the unfilled amount, raw units.
+        reserved: the order's share of the maker's funds, raw units.
+        swappable: raw units of the maker's asset that can be filled now.
+    """
 
     status: OtcState
     maker_balance: int
@@ -104,10 +119,10 @@ class OrderBacking(Struct, frozen=True):
 
 
 def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, OrderBacking]:
-    """Compute the status and balances of all orders that share one account's funds, by order hash.
+    """Compute the status and balances of all orders that share a maker's funds, by order hash.
 
     Args:
-        orders: all live orders of one chain, maker and maker's asset, in any sequence.
+        orders: all open orders of one chain, maker and maker's asset, in any sequence.
         holding: the maker's balance and its allowance to the RFQ contract; None if the token's contract
             returns no numbers, which counts as 0.
 
@@ -133,6 +148,6 @@ def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, 
 
 
 def is_backed(order: Backed, holding: Holding | None) -> bool:
-    """Whether the maker's funds cover an order's unfilled amount; the maker's other orders do not count."""
+    """Whether the maker's funds cover an order's unfilled amount, regardless of the maker's other orders."""
     there = _NOTHING if holding is None else holding
     return min(there.balance, max(there.allowance, order.permitted)) >= order.remaining

@@ -27,7 +27,7 @@ from .life import OtcFacts
 
 
 class OtcDocument(Struct, frozen=True, array_like=True):
-    """The stored document of one OTC order.
+    """Members of a posted OTC order that are stored beside its row: signature, permit and others.
 
     Attributes:
         nonce_and_meta: 32 bytes.
@@ -51,7 +51,7 @@ decode_document = _decoder.decode
 
 
 def order_of(row: OtcOrderRow, document: OtcDocument) -> RfqOrder:
-    """Rebuild the signed struct from an order's row and document."""
+    """Rebuild the EIP-712 struct that the maker signed from the order's row and document."""
     return RfqOrder(
         nonce_and_meta=amount_of(document.nonce_and_meta),
         expiry=document.expiry,
@@ -77,10 +77,12 @@ def facts_of(
     ended_at: int | None = None,
     is_short: bool = False,
 ) -> OtcFacts:
-    """Collect the input of `life.told_by_chain` from an order's row, document and logs; see `OtcFacts`.
+    """Collect an order's logs and stored data as input of `life.told_by_chain`; see `OtcFacts`.
 
     Args:
         settled_below: height up to which blocks are final; 0 if finality does not matter.
+        ended_at: indexed height when the order ended off the chain; None if unknown.
+        is_short: whether the maker's last known funds do not cover the order.
     """
     return OtcFacts(
         fills,
@@ -94,7 +96,7 @@ def facts_of(
 
 
 def is_by_key(row: OtcOrderRow, document: OtcDocument) -> bool:
-    """Whether the maker's key made the signature; if not, the maker is a contract."""
+    """Whether the maker's key made the order's signature; if not, the maker is a contract."""
     try:
         return signer(row.order_hash, document.signature) == row.maker
     except InvalidSignature:
@@ -105,7 +107,7 @@ _address_text = lru_cache(maxsize=4_096)(to_checksum)  # a listing is of one acc
 
 
 def stored_order(row: OtcOrderRow, document: OtcDocument) -> StoredOrder:
-    """Convert an order into the form that the API returns."""
+    """Convert an OTC order's row and document into the JSON struct that the API returns."""
     return StoredOrder(
         nonce_and_meta=str(amount_of(document.nonce_and_meta)),
         expiry=document.expiry,

@@ -43,7 +43,7 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class DraftsStatistics(Struct, frozen=True):
-    """Counters of the drafts of one chain.
+    """Counters of the polls of makers' contracts for the signatures of one chain's DRAFT orders.
 
     Attributes:
         waiting: drafts queued now.
@@ -59,12 +59,14 @@ class DraftsStatistics(Struct, frozen=True):
 
 
 class Drafts:
-    """Polls the contracts of one chain's DRAFT orders. `run` is its task.
+    """Polls makers' contracts (EIP-1271) until they accept the signatures of one chain's DRAFT orders.
+
+    The method `run` is the task.
 
     Args:
         rfq: the RFQ contract, 20 bytes; sender of the calls to makers' contracts.
         read_to: returns the last indexed block; None while that is not the chain's head.
-        is_short: tells whether a maker's last known funds do not cover an order.
+        is_short: returns whether a maker's last known funds do not cover an order.
         wall_ms: returns the time, Unix milliseconds.
     """
 
@@ -88,23 +90,30 @@ class Drafts:
         self._asked = self._signed = self._failed = 0
 
     def statistics(self) -> DraftsStatistics:
-        """Counters and present sizes."""
+        """Return the number of queued DRAFT orders, and the counts of calls and failures so far."""
         return DraftsStatistics(len(self._waiting), self._asked, self._signed, self._failed)
 
     def tend(self, live: LiveOtc) -> None:
-        """Poll an order's contract while the order is a DRAFT. Call this after every change of the order."""
+        """Queue a DRAFT order for polls of its maker's contract; remove any other order from the queue.
+
+        Every change of an order has to be passed to this method.
+        """
         if live.row.status is OtcState.DRAFT:
             self._waiting.setdefault(live.order_hash, b"")
         else:
             self._waiting.pop(live.order_hash, None)
 
     def leave(self, held: Container[int]) -> None:
-        """Drop the drafts of shards that this engine does not hold (`held`) any more."""
+        """Remove from the queue the DRAFT orders of shards that this process does not hold any more.
+
+        Args:
+            held: numbers of the shards that the process holds.
+        """
         for order_hash in [key for key in self._waiting if key[0] not in held]:
             del self._waiting[order_hash]
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Poll the contracts of some drafts each second, until cancelled."""
+        """Poll the makers' contracts of some DRAFT orders each second, until cancelled."""
         task_status.started()
         is_held_up = False
         while True:
@@ -126,7 +135,7 @@ class Drafts:
                 is_held_up = False
 
     def _next(self, top: Mark) -> list[LiveOtc]:
-        """Take the next drafts that were not polled at this block, and move them to the end of the queue."""
+        """Take the next DRAFT orders that were not polled at this block; move them to the queue's end."""
         found = []
         for order_hash, answered_at in list(islice(self._waiting.items(), VENUE_DRAFTS_MAX)):
             if answered_at == top.hash:
@@ -139,10 +148,10 @@ class Drafts:
         return found
 
     async def _look(self, drafts: Sequence[LiveOtc], top: Mark) -> None:
-        """Poll the makers' contracts of drafts, and write the step of each accepted order.
+        """Poll the makers' contracts of DRAFT orders, and write the step of each order that is accepted.
 
         Raises:
-            ChainError: the chain is away; no order is the cause.
+            ChainError: the chain's node fails; no single order is the cause.
             StoreUnavailable: a step was not written.
         """
         if not drafts:

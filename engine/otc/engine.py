@@ -1,11 +1,11 @@
-"""The engine of OTC orders: assigns each order to the components that its state needs.
+"""The engine of OTC orders: starts for each order the watches, timers and steps that its state needs.
 
     an order is loaded, or has changed -> tend
         live                   OtcFundsWatch follows the maker's funds
         DRAFT                  Drafts polls the maker's contract for its signature
         with an expiry         a timer makes the order EXPIRED
         with a permit          a timer has the funds read again once the permit's deadline has passed
-        behind its logs        a step brings the order to the state that its logs imply
+        row older than logs    a step brings the order to the state that its logs imply
         ended                  no work any more; the chain's logs may reopen the order
 
 The indexer finds fills and cancellations: OtcProjection changes the orders' rows in the store transaction of
@@ -52,7 +52,7 @@ _LOOK_MS = 1_000
 
 
 class OtcChain(Struct, frozen=True):
-    """Components that run the OTC orders of one chain."""
+    """Components that run one chain's OTC orders: indexer, watch of makers' funds, polls of contracts."""
 
     followed: FollowedChain
     funds: OtcFundsWatch
@@ -60,16 +60,17 @@ class OtcChain(Struct, frozen=True):
 
 
 class OtcChainStatistics(Struct, frozen=True):
-    """Counters of one chain's funds watch and drafts."""
+    """Counters of the funds watch and of the polls of DRAFT orders, for one chain's OTC orders."""
 
     funds: FundsStatistics
     drafts: DraftsStatistics
 
 
 class OtcStatistics(Struct, frozen=True):
-    """Counters of the engine.
+    """Counters of the engine that runs OTC orders.
 
     Attributes:
+        orders: counters of the orders in memory.
         chains: counters of each chain, by chain id.
     """
 
@@ -78,10 +79,10 @@ class OtcStatistics(Struct, frozen=True):
 
 
 class OtcEngine:
-    """The `OrderEngine` of OTC orders: funds, drafts, expiries and permits of live orders.
+    """The `OrderEngine` of OTC orders: follows funds, signatures, expiries and permits of open orders.
 
     Args:
-        leases: leases of this engine's shards.
+        leases: leases of this process's shards.
         scheduler: the venue's scheduler of timers.
         orders: orders in memory, whose changes the engine watches.
         chains: components by chain id.
@@ -109,7 +110,7 @@ class OtcEngine:
         orders.watch(self.tend)
 
     def statistics(self) -> OtcStatistics:
-        """Counters and present sizes."""
+        """Return the counters of the orders in memory and of each chain's funds watch and polls."""
         return OtcStatistics(
             self.orders.statistics(),
             {
@@ -119,7 +120,7 @@ class OtcEngine:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the components of all chains until cancelled; see `OrderEngine.run`."""
+        """Run the funds watches and the polls of DRAFT orders of all chains, until cancelled."""
         async with trio.open_nursery() as nursery:
             self._acts.open(nursery)
             for chain in self.chains.values():
@@ -128,19 +129,22 @@ class OtcEngine:
             task_status.started()
 
     async def load(self, taken_up: TakenUp) -> None:
-        """Load the OTC orders of gained shards; see `OrderEngine.load`."""
+        """Load the OTC orders of shards that this process has gained; see `OrderEngine.load`."""
         await self.orders.load(taken_up.otc, ())
 
     async def leave(self, held: Container[int]) -> None:
-        """Drop the orders of lost shards; see `OrderEngine.leave`."""
+        """Drop the OTC orders of shards that this process does not hold any more; see `OrderEngine.leave`."""
         self.orders.leave(held)
         for chain in self.chains.values():
             chain.funds.leave(held)
             chain.drafts.leave(held)
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Handle events of OTC orders; for another engine's order reread the maker's funds. See
-        `OrderEngine.hear`."""
+        """Update the orders in memory after events of OTC orders; see `OrderEngine.hear`.
+
+        An event of an order that another process runs queues a read of the maker's funds, which its orders
+        share.
+        """
         await self.orders.hear(events)
         for event in events:
             chain = self.chains.get(event.chain_id)
@@ -150,7 +154,7 @@ class OtcEngine:
     # --- Tending an order -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOtc) -> None:
-        """Start the work that an order's state needs, and stop any other work on the order."""
+        """Start the watches, timers and steps that an order's state needs; stop the order's other ones."""
         row = live.row
         chain = self.chains.get(row.chain_id)
         if chain is None:
@@ -169,8 +173,10 @@ class OtcEngine:
             self._acts.start(self._catch_up, row.order_hash)
 
     def look_at_expiry(self, order_hash: bytes) -> None:
-        """Start the expiry of an overdue order; while its chain is not indexed to the head, set the timer
-        again instead."""
+        """Start the step to EXPIRED of an order whose expiry has passed.
+
+        While the order's chain is not indexed to its head, the expiry's timer is set again instead.
+        """
         live = self.orders.get(order_hash)
         if live is not None and live.row.chain_id in self.chains and not self._is_read(live.row):
             self._expire_at(live.row, 0)
@@ -178,13 +184,13 @@ class OtcEngine:
             self._acts.start(self._expire, order_hash)
 
     def look_at_permit(self, order_hash: bytes) -> None:
-        """Queue a read of an order's funds, since its permit's deadline has passed."""
+        """Queue a read of the funds of an order's maker, since the order's permit has expired."""
         live = self.orders.get(order_hash)
         if live is not None and live.row.chain_id in self.chains:
             self.chains[live.row.chain_id].funds.read_again(live)
 
     def _look_when_over(self, order_hash: bytes, permit: bytes) -> None:
-        """Set a timer for a permit's deadline, unless the deadline is past or beyond `JSON_INT_MAX`."""
+        """Set a timer for a permit's deadline (seconds), unless it is past or beyond `JSON_INT_MAX`."""
         deadline = deadline_of(permit)
         if deadline is not None and self._wall_ms() // 1_000 <= deadline <= JSON_INT_MAX:
             self._permit_ends.at(order_hash, (deadline + 1) * 1_000)
@@ -195,11 +201,11 @@ class OtcEngine:
             self.tend(live)
 
     def _expire_at(self, row: OtcOrderRow, at_ms: int) -> None:
-        """Set the timer of an order's expiry, Unix milliseconds, but no earlier than `_LOOK_MS` from now."""
+        """Set the timer of an order's expiry to `at_ms`, Unix milliseconds, at least `_LOOK_MS` from now."""
         self._expiries.at(row.order_hash, max(at_ms, self._wall_ms() + _LOOK_MS))
 
     async def _expire(self, order_hash: bytes) -> None:
-        """Expire an overdue order if its chain is indexed to the head."""
+        """Write the step to EXPIRED of an overdue order, if the order's chain is indexed to its head."""
         now_ms = self._wall_ms()
 
         def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
@@ -210,7 +216,7 @@ class OtcEngine:
         await self.orders.step(order_hash, decide)
 
     def _is_read(self, row: OtcOrderRow) -> bool:
-        """Whether the order's chain is indexed to its head, so that no log before the expiry is missing."""
+        """Whether the order's chain is indexed to its head, i.e. no log from before the expiry is missing."""
         return self.chains[row.chain_id].followed.read_to() is not None
 
     async def _catch_up(self, order_hash: bytes) -> None:
@@ -221,15 +227,16 @@ class OtcEngine:
 
 
 def _is_begun_draft(row: OtcOrderRow) -> bool:
-    """Whether an order is a DRAFT with a fill, which shows that the maker's contract accepts it."""
+    """Whether an order is a DRAFT with a fill, i.e. the maker's contract has accepted the signature."""
     return row.status is OtcState.DRAFT and row.remaining != row.maker_amount
 
 
 def open_otc(footing: Footing, places: ServedChains) -> OtcEngine:
-    """Create the OTC engine for the chains that have an RFQ contract.
+    """Create the engine of OTC orders, for the chains that have an RFQ contract.
 
     Args:
         footing: parts shared with the other order engines.
+        places: served chains by chain id.
     """
     orders = OtcOrders(footing.store, footing.leases)
     chains = {

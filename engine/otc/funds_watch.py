@@ -1,14 +1,14 @@
 """Follows makers' funds on one chain: suspends OTC orders without funds, and sets each order's balances.
 
-    an order is added, signed, filled or ended; a log names its (makerAsset, maker); the slow round over all
-        accounts comes to it -> the account (makerAsset, maker) is queued
+    an order is added, signed, filled or ended; a log names its (makerAsset, maker); the regular re-read of
+        all accounts reaches it -> the account (makerAsset, maker) is queued
         -> at the last indexed block: balance, allowance, and the contract's unfilled amounts of its orders
         -> a row has another unfilled amount: the row is computed from the order's logs (`OtcOrders.catch_up`)
         -> the account's live orders, from the store -> permits that are needed, tried at the same block
-        -> `balances.standings` -> steps of the orders that this engine runs
+        -> `balances.standings` -> steps of the orders that this process runs
 
-`accounts_watch` schedules the reads. An account's orders are read from the store, since other engines may run
-some of them and these share the funds too. The account is read again after a write of another engine.
+`accounts_watch` schedules the reads. An account's orders are read from the store, since other processes may
+run some of them and these share the funds too. The account is read again after a write of another process.
 
 An order may change and change back before its events arrive, so that `tend` sees no change of its share.
 Before the comparison, the orders in memory are therefore refreshed from the rows that were read.
@@ -59,11 +59,11 @@ _log = structlog.get_logger("cambist.venue")
 _CALLS_MAX = 20  # simultaneous calls for unfilled amounts, of VENUE_FUNDS_ORDERS_MAX orders each
 
 OtcAccount = tuple[bytes, bytes]
-"""(maker's asset, maker)."""
+"""Key of a maker's account: (address of the token that the maker sells, address of the maker)."""
 
 
 class _FollowedOtc(Followed[OtcAccount]):
-    """A followed order with the share of the maker's funds that it needs.
+    """An OTC order whose funds are watched, with the share of the maker's funds that it needs.
 
     Attributes:
         share: (whether the order shares the funds, its unfilled amount as 32 bytes).
@@ -73,9 +73,10 @@ class _FollowedOtc(Followed[OtcAccount]):
 
 
 class _MakerFunds(Struct, frozen=True):
-    """An account's balance and allowance, and its orders' unfilled amounts as the contract reports them.
+    """A maker's balance and allowance, and its orders' unfilled amounts as the RFQ contract reports them.
 
     Attributes:
+        holding: balance and allowance; None if the token's contract returns no numbers.
         left: unfilled raw units by order hash; None for an order that the contract has not seen.
     """
 
@@ -84,14 +85,21 @@ class _MakerFunds(Struct, frozen=True):
 
 
 class _Due(Struct, frozen=True):
-    """Orders of one account to change in one transaction: their rows as read, and their new balances."""
+    """Orders of one account to change in one transaction.
+
+    Attributes:
+        rows: rows of the orders as read, by order hash.
+        found: new status and balances of the account's orders, by order hash.
+    """
 
     rows: Mapping[bytes, OtcOrderRow]
     found: Mapping[bytes, OrderBacking]
 
 
 class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
-    """Reads the funds of one chain's makers and updates their OTC orders. `run` is its task.
+    """Reads the funds of makers on one chain, and writes the status and balances of their OTC orders.
+
+    The method `run` is the task.
 
     Args:
         watch: set of accounts whose logs the chain's indexer reports.
@@ -122,8 +130,11 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     # --- Marking accounts -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOtc) -> None:
-        """Follow an order's funds until its end is final, as an ended order may reopen; queue a read if the
-        share that it needs changes. Call this after every change of the order."""
+        """Follow the maker's funds for an order until its end is final, since an ended order may reopen.
+
+        A read of the funds is queued if the share that the order needs has changed. Every change of an order
+        has to be passed to this method.
+        """
         row = live.row
         if row.is_final:
             self._forget(row.order_hash)
@@ -142,24 +153,30 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             self._mark(known.account)
 
     def read_again(self, live: LiveOtc) -> None:
-        """Queue a read of an order's account after its permit's deadline has passed, which no log reports."""
+        """Queue a read of the maker's funds after the deadline of an order's permit, which no log reports."""
         known = self._followed.get(live.order_hash)
         if known is not None:
             self._mark(known.account)
 
     def others_changed(self, maker: bytes) -> None:
-        """Queue reads of a maker's accounts after another engine has changed one of the maker's orders."""
+        """Queue reads of a maker's accounts after another process has changed an order of the maker."""
         for account in self._of_maker.get(maker, ()):
             self._mark(account)
 
     def leave(self, held: Container[int]) -> None:
-        """Stop following the orders of shards that this engine does not hold (`held`) any more."""
+        """Stop following the funds of orders in shards that this process does not hold any more.
+
+        Args:
+            held: numbers of the shards that the process holds.
+        """
         for order_hash in [key for key in self._followed if key[0] not in held]:
             self._forget(order_hash)
 
     def is_short(self, row: OtcOrderRow) -> bool:
-        """Whether the maker's last known funds do not cover the unfilled amount of an order. False if the
-        funds are unread, or a permit may help."""
+        """Whether the maker's last known funds do not cover the unfilled amount of an order.
+
+        The result is False if the funds are not read yet, or if the order has a permit, which may suffice.
+        """
         account = row.maker_asset, row.maker
         live = self._orders.get(row.order_hash)
         if account not in self._found or (live is not None and live.document.permit):
@@ -168,8 +185,10 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         return holding is None or holding.usable < amount_of(row.remaining)
 
     def _forget(self, order_hash: bytes) -> None:
-        """Stop following an order, and queue a read of its account, whose other orders share the freed
-        funds."""
+        """Stop following the funds of an order, and queue a read of its account.
+
+        The account's other orders share the funds that become free.
+        """
         known = self._followed.get(order_hash)
         super()._forget(order_hash)
         if known is None:
@@ -193,7 +212,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     # --- Reading ----------------------------------------------------------------------------------------
 
     async def _look(self, accounts: Sequence[OtcAccount], top: Mark) -> None:
-        """Read accounts, and write the steps of orders whose status or balances differ."""
+        """Read accounts, and write the steps of orders whose status or balances differ from the funds."""
         followed = [account for account in accounts if account in self._of_account]
         if not followed:
             return
@@ -217,7 +236,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         await self._take_steps(dues)
 
     async def _read(self, accounts: Sequence[OtcAccount], top: Mark) -> dict[OtcAccount, _MakerFunds]:
-        """Read accounts' funds at a block, with the unfilled amounts of their orders in this engine."""
+        """Read accounts' funds at a block, with the unfilled amounts of this process's orders."""
         told = await holdings(
             self._chain, [HoldingQuestion(asset, maker, self._rfq) for asset, maker in accounts], top.hash
         )
@@ -239,8 +258,13 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         }
 
     async def _catch_up(self, left: Mapping[bytes, int | None]) -> None:
-        """Recompute orders from their logs where the contract's unfilled amount (`left`, by order hash)
-        differs from the row's. A block indexed meanwhile can cause a difference too."""
+        """Compute orders anew from their logs where the contract's unfilled amount differs from the row's.
+
+        A block indexed meanwhile can cause a difference too.
+
+        Args:
+            left: unfilled raw units that the contract reports, by order hash; None for an order new to it.
+        """
         for order_hash, amount in left.items():
             live = self._orders.get(order_hash)
             if live is None or live.row.status not in LIVE:
@@ -257,7 +281,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     async def _permitted(
         self, account: OtcAccount, rows: Sequence[OtcOrderRow], holding: Holding | None, top: Mark
     ) -> dict[bytes, int]:
-        """Return by order hash the raw units that its permit grants, for the orders that need a permit."""
+        """Return the raw units that permits grant, by order hash, for the orders that need their permits."""
         if holding is None:
             return {}
         short = [row for row in rows if holding.allowance < amount_of(row.remaining)]
@@ -278,7 +302,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         return {order_hash: amounts.get(permit, 0) for order_hash, permit in wanted.items()}
 
     async def _permits(self, rows: Sequence[OtcOrderRow]) -> dict[bytes, bytes | None]:
-        """Return permits by order hash, from memory, or from the store for orders that other engines run."""
+        """Return orders' permits by order hash; those of other processes' orders come from the store."""
         found: dict[bytes, bytes | None] = {}
         others: list[bytes] = []
         for row in rows:
@@ -303,7 +327,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         holding: Holding | None,
         permitted: Mapping[bytes, int],
     ) -> list[_Due]:
-        """Collect the orders of an account whose status or balances have to change."""
+        """Collect an account's orders, of this process, whose status or balances have to change."""
         found = standings([_backed(row, permitted.get(row.order_hash, 0)) for row in rows], holding)
         own = self._of_account.get(account, {})
         due = [
@@ -315,7 +339,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         ]
 
     async def _take_steps(self, dues: Sequence[_Due]) -> None:
-        """Write due steps, the orders of each account in common transactions.
+        """Write the steps of accounts' orders, in a transaction for each item of `dues`.
 
         Raises:
             StoreUnavailable: some writes failed, or their outcome is unknown.
@@ -329,7 +353,10 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             raise problems[0]
 
     async def _step(self, due: _Due, problems: list[StoreUnavailable]) -> None:
-        """Write due steps. An order that has changed meanwhile is skipped: the change queues a new read."""
+        """Write the steps of one account's orders in one transaction; add a failed write to `problems`.
+
+        An order that has changed meanwhile is skipped, since its change queues a new read.
+        """
 
         def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
             was = due.rows[row.order_hash]
@@ -360,7 +387,7 @@ def _backed(row: OtcOrderRow, permitted: int) -> Backed:
 
 
 def _left_of(answer: bytes | Exception, count: int) -> list[int | None]:
-    """Decode `getRemainingOrderBalance` into unfilled raw units; None for an order new to the contract."""
+    """Decode an answer to `getRemainingOrderBalance` into raw units; None for an order never seen."""
     head = 2 * WORD_BYTES
     if isinstance(answer, Exception) or len(answer) < head + count * WORD_BYTES:
         raise ChainError("the RFQ contract has no unfilled amounts of orders")

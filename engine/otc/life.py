@@ -1,11 +1,11 @@
-"""The life cycle steps of an OTC order: from a row and an occurrence to the next row. Pure.
+"""Life cycle steps of an OTC order: functions from its row and an occurrence to its next row. Pure.
 
-`OTC_LIFECYCLE` (docs/lifecycles.md) has the transitions of each reason; each step here judges the guard of
-its reason, and takes the state from the table.
+`OTC_LIFECYCLE` (docs/lifecycles.md) has the transitions of each reason; each function here checks the
+condition of its reason, and takes the next state from the table.
 
-Each function returns None for no change, so that it can be called again with the new row after another step
-has won the race. Fills and cancellations have happened and cannot be refused. The unfilled amount of an
-order, its end on chain and its transaction hash are therefore computed from all of its logs each time,
+Each function returns None for no change, so that it can be called again with the new row after another writer
+has changed the order first. Fills and cancellations have happened and cannot be refused. The unfilled amount
+of an order, its end on chain and its transaction hash are therefore computed from all of its logs each time,
 independently of the earlier row; the same logs in another sequence, or twice, give the same row. An order
 filled in whole is FULFILLED even if its maker has cancelled it. The transaction is the cancellation's if the
 order is CANCELLED, else the last fill's.
@@ -36,7 +36,7 @@ from .balances import OrderBacking
 _S, _W = OtcState, OtcReason
 LIVE = OTC_LIFECYCLE.before(_W.EXPIRY)
 BACKED = LIVE - OTC_LIFECYCLE.before(_W.ACCEPTED)
-"""States of orders that share the maker's funds."""
+"""States of OTC orders to which a part of the maker's funds may be assigned: PENDING and SUSPENDED."""
 ENDED = OTC_LIFECYCLE.terminal()
 
 _NONE32 = amount32(0)
@@ -44,7 +44,7 @@ _NO_FUNDS = {"maker_balance": _NONE32, "reserved": _NONE32, "swappable": _NONE32
 
 
 class OtcFacts(Struct, frozen=True):
-    """Input of the step that an order's logs imply, as of one block.
+    """Logs of an OTC order and what else decides the state that follows from them, as of one block.
 
     Attributes:
         fills, cancels: logs of the order, in any sequence, with repetitions; also cancels by other senders.
@@ -65,7 +65,9 @@ class OtcFacts(Struct, frozen=True):
 
 
 def signed(row: OtcOrderRow, now_ms: int, *, is_backed: bool) -> OrderStep[OtcOrderRow] | None:
-    """Make the step of a DRAFT whose signature is accepted; the next read of funds sets its balances.
+    """Return the step of a DRAFT order whose signature the maker's contract accepts; None if it is no DRAFT.
+
+    The next read of the maker's funds sets the order's balances.
 
     Args:
         is_backed: whether the maker's funds cover the order's unfilled amount.
@@ -74,11 +76,12 @@ def signed(row: OtcOrderRow, now_ms: int, *, is_backed: bool) -> OrderStep[OtcOr
 
 
 def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """Make the step to the status and balances that the maker's funds imply; None if nothing changes, or if
-    the order was signed or has ended since the funds were read.
+    """Return the step to the status and balances that the maker's funds imply; None if nothing changes.
+
+    The result is also None if the order was signed or has ended since the funds were read.
 
     Args:
-        standing: computed with the unfilled amount in `row`.
+        standing: status and balances, computed with the unfilled amount in `row`.
     """
     if row.status not in LIVE or (row.status is _S.DRAFT) != (standing.status is _S.DRAFT):
         return None
@@ -94,14 +97,16 @@ def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[Ot
 
 
 def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """Make the step to EXPIRED; None if the expiry has not passed."""
+    """Return the step of an order to EXPIRED; None if its expiry has not passed or it has ended."""
     is_over = row.expires_s != NEVER_S and now_s > row.expires_s
     return _moved(row, _W.EXPIRY, now_ms, **_NO_FUNDS) if is_over else None
 
 
 def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """Make the step to the state that an order's logs imply; None if the order is in this state already, or
-    if its end is final."""
+    """Return the step of an order to the state that its fills and cancellations on chain imply.
+
+    The result is None if the row already has this state, or if the order's end is final.
+    """
     if row.is_final:
         return None
     fills = sorted({_log(fill): fill for fill in facts.fills}.values(), key=_place)
@@ -137,7 +142,12 @@ def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[O
 
 
 def _reason(row: OtcOrderRow, facts: OtcFacts, left: int, cancel: OtcCancel | None) -> OtcReason | None:
-    """Find the reason that the logs give for a change of state, or None."""
+    """Find the reason for a change of state in an order's logs; None if the state stays.
+
+    Args:
+        left: unfilled raw units of the maker's asset.
+        cancel: first cancellation that counts for the order, if any.
+    """
     if not left:
         return _W.FILLED
     if cancel is not None:
@@ -155,14 +165,14 @@ def _reason(row: OtcOrderRow, facts: OtcFacts, left: int, cancel: OtcCancel | No
 
 
 def _after(row: OtcOrderRow, reason: OtcReason) -> OtcState:
-    """Return the state after a reason; the row's own state if the life cycle has no such transition."""
+    """Return the state after a transition for a reason; the row's state if the life cycle has none."""
     return OTC_LIFECYCLE.after(row.status, reason) or row.status
 
 
 def _moved(
     row: OtcOrderRow, reason: OtcReason, now_ms: int, **changed: bytes
 ) -> OrderStep[OtcOrderRow] | None:
-    """Make the step for a reason; None if the life cycle has no such transition."""
+    """Return the step of an order for a reason; None if the life cycle has no such transition."""
     status = OTC_LIFECYCLE.after(row.status, reason)
     return None if status is None else OrderStep(step(row, now_ms, status=status, **changed))
 
@@ -184,7 +194,7 @@ def _is_final(status: OtcState, facts: OtcFacts, cancel: OtcCancel | None) -> bo
 
 
 def _told(row: OtcOrderRow) -> tuple[object, ...]:
-    """Return the columns of a row that users can see, and whether its end is final."""
+    """Return the columns of a row that users can see, and whether the order's end is final."""
     balances = row.remaining, row.maker_balance, row.reserved, row.swappable
     return row.status, *balances, row.transaction_hash, row.is_final
 

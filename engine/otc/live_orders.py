@@ -1,4 +1,4 @@
-"""The OTC orders that may still change, in memory: `live_rows` with documents and logs.
+"""OTC orders in memory that may still change, with their documents (signature, permit).
 
     submit      store a new order                         durable when it returns
     sign        replace the signature of a DRAFT          by one that the maker's contract accepts
@@ -33,13 +33,13 @@ from .life import told_by_chain
 
 
 class LiveOtc(Struct, eq=False, gc=False):
-    """An order that may still change.
+    """An OTC order in memory that may still change.
 
     Attributes:
-        row: the row as last seen in the store.
+        row: the order's row as last read from, or written to, the store.
         document: signature, permit and other stored members of the post.
         ended_at: height of the log that ended the order; for an end off the chain, the indexed height when
-            the end was first seen.
+            the end was first seen; None for an open order.
         is_behind: whether the row did not reflect some of the order's logs when both were read.
     """
 
@@ -55,24 +55,24 @@ class LiveOtc(Struct, eq=False, gc=False):
 
 
 class OtcLogs(Struct):
-    """The stored fills and cancellations of one order."""
+    """Fills and cancellations of one OTC order that the chain has logged."""
 
     fills: list[OtcFill]
     cancels: list[OtcCancel]
 
 
 class _OtcParts(Struct, frozen=True):
-    """Stored data of an order beside its row."""
+    """Data of an OTC order that the store has beside its row: the document and the logs."""
 
     document: OrderDocument | None
     logs: OtcLogs
 
 
 class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
-    """The OTC orders in memory, and the writes that add, sign or update them.
+    """OTC orders in memory, with the methods that write new orders, signatures and the effects of logs.
 
     Args:
-        leases: leases of this engine's shards, which fence the writes of `step` and `catch_up`.
+        leases: leases of this process's shards; a write is refused once the lease of its shard is lost.
     """
 
     def __init__(self, store: Store, leases: Leases) -> None:
@@ -80,11 +80,11 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         self._drafts: dict[bytes, set[bytes]] = {}
 
     def drafts_of(self, maker: bytes) -> int:
-        """Count a maker's DRAFT orders in memory."""
+        """Number of a maker's DRAFT orders in memory."""
         return len(self._drafts.get(maker, ()))
 
     async def submit(self, row: OtcOrderRow, document: OtcDocument) -> OtcOrderRow:
-        """Store a new order (idempotent by hash).
+        """Store a new order; repeated calls for the same order hash store it once.
 
         Returns:
             `row` itself if the order is new, else the stored row.
@@ -132,17 +132,17 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
     async def catch_up(
         self, order_hash: bytes, now_ms: int, is_short: Callable[[OtcOrderRow], bool]
     ) -> OtcOrderRow | None:
-        """Write the step to the state that an order's stored logs imply.
+        """Write the step of an order to the state that its stored fills and cancellations imply.
 
         Args:
-            is_short: tells whether the maker's last known funds do not cover a row.
+            is_short: returns whether the maker's last known funds do not cover an order.
 
         Returns:
-            The row after the step; None if this engine does not run the order.
+            The row after the step; None if this process does not run the order.
 
         Raises:
             OrderNotFound: the store has no such order.
-            StoreUnavailable: the write failed or its outcome is unknown; or another engine holds the shard.
+            StoreUnavailable: the write failed or its outcome is unknown; or another process holds the shard.
         """
         for _ in range(VENUE_STEP_TRIES_MAX):
             live = self.get(order_hash)
@@ -225,13 +225,16 @@ _BY_CHAIN = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
 
 
 def log_queries(hashes: Sequence[bytes], makers: Collection[bytes]) -> tuple[Query, ...]:
-    """Build the queries whose results `logs_of` takes."""
+    """Build the queries for orders' fills and cancellations, and makers' cancellations up to an expiry."""
     by_hash = (among(table, "order_hash", hashes) for table in (OTC_FILL, OTC_CANCEL))
     return (*by_hash, among(OTC_CANCEL_UNTIL, "maker", sorted(makers)))
 
 
 def logs_of(rows: Iterable[OtcOrderRow], read: Sequence[Sequence[Sequence[object]]]) -> dict[bytes, OtcLogs]:
-    """Group the results of `log_queries` into logs by order hash."""
+    """Group the results of `log_queries` into the fills and cancellations of each order, by order hash.
+
+    A maker's cancellation up to an expiry counts for every order of `rows` that it covers.
+    """
     fills, cancels, untils = read
     found: dict[bytes, OtcLogs] = {}
     for values in untils:
@@ -249,8 +252,10 @@ def logs_of(rows: Iterable[OtcOrderRow], read: Sequence[Sequence[Sequence[object
 
 
 def cancel_by(until: OtcCancelUntil, row: OtcOrderRow) -> OtcCancel | None:
-    """Derive an order's cancellation from its maker's cancellation of all orders up to an expiry; None if it
-    does not cover the order."""
+    """Derive an order's cancellation from its maker's cancellation of all orders up to an expiry.
+
+    The result is None if the maker's cancellation does not cover the order.
+    """
     if (until.chain_id, until.maker) != (row.chain_id, row.maker):
         return None
     if until.until_s < row.expires_s != NEVER_S:

@@ -45,11 +45,12 @@ _UNFUNDED = (OtcState.DRAFT, OtcState.SUSPENDED)
 
 
 class OtcDesk:
-    """Checks and stores posted OTC orders.
+    """Checks posted OTC orders against rules and chain, and stores them.
 
     Args:
         places: served chains by chain id.
         orders: the OTC orders in memory.
+        stored: reads of OTC orders from the store.
     """
 
     def __init__(self, places: ServedChains, orders: OtcOrders, stored: StoredOtcOrders) -> None:
@@ -68,9 +69,10 @@ class OtcDesk:
     async def submit(
         self, chain_id: int, body: OtcOrderBody, now_ms: int, signatures: SignatureBudget
     ) -> PostedOrder:
-        """Check and store an order; answer a repeated post with the stored order.
+        """Check and store a posted order; return the stored order if the order was posted before.
 
         Args:
+            now_ms: time of the request, Unix milliseconds.
             signatures: the caller's budget for wrong signatures, entered as a context manager.
 
         Raises:
@@ -110,7 +112,9 @@ class OtcDesk:
         return await self._kept(place, body, found, now_ms, signatures)
 
     def _check_room(self, maker: bytes, *, is_draft: bool) -> None:
-        """Refuse an order beyond the maker's limit; orders still being checked are not counted.
+        """Refuse a new order if its maker already has the greatest number of open or DRAFT orders.
+
+        Orders whose checks still run are not counted.
 
         Raises:
             TooManyOpenOrders: the maker has too many orders.
@@ -131,7 +135,7 @@ class OtcDesk:
             )
 
     def _check_memory(self, status: OtcState) -> None:
-        """Refuse an order beyond the venue's limits.
+        """Refuse a new order if the venue has the greatest number of open OTC orders already.
 
         Args:
             status: first status of the order.
@@ -158,7 +162,10 @@ class OtcDesk:
         now_ms: int,
         signatures: SignatureBudget,
     ) -> PostedOrder:
-        """Return a stored order; a DRAFT first gets the post's signature if the contract accepts it."""
+        """Return the stored order for a repeated post.
+
+        A DRAFT first gets the signature of the post if the maker's contract accepts that signature.
+        """
         kept = await self._stored.order(found.order_hash)
         if kept is not None and kept.state is OtcState.DRAFT:
             await self._sign(place, body, found, kept.signature, now_ms, signatures)
@@ -176,13 +183,13 @@ class OtcDesk:
         now_ms: int,
         signatures: SignatureBudget,
     ) -> None:
-        """Sign a DRAFT if its maker's contract accepts the post's signature.
+        """Replace a DRAFT's signature by the post's signature if the maker's contract accepts that one.
 
         Args:
             known: the stored signature.
 
         Raises:
-            ServiceUnavailable, StoreUnavailable: the chain or the store is away.
+            ServiceUnavailable, StoreUnavailable: the chain or the store does not answer.
             RateLimited: too many signatures of the caller were wrong.
         """
         signatures.begin(1)
@@ -211,7 +218,7 @@ class OtcDesk:
     async def _judged(
         self, place: ServedChain, terms: OtcTerms, now_ms: int
     ) -> tuple[OtcOrderRow, OtcDocument]:
-        """Check an order against the chain, and make its row and document."""
+        """Check a posted order against the chain, and build its row and document."""
         told = await _asked(place, terms)
         start = Begun() if told.left is None else await self._begun(place, terms)
         others = await self._stored.live_of(place.chain_id, terms.order.maker, terms.order.maker_asset)
@@ -219,7 +226,11 @@ class OtcDesk:
         return row, new_document(terms, start)
 
     async def _begun(self, place: ServedChain, terms: OtcTerms) -> Begun:
-        """Find the fills that a new order had before its post, up to the indexed height."""
+        """Find the fills that an order had before it was posted, up to the indexed height.
+
+        Raises:
+            ServiceUnavailable: the indexer has not read the chain yet.
+        """
         cursor, fills = await self._stored.fills(place.chain_id, terms.order_hash)
         if cursor is None:
             raise ServiceUnavailable("the order's earlier fills are not known yet")
@@ -229,7 +240,7 @@ class OtcDesk:
 
 
 async def _asked(place: ServedChain, terms: OtcTerms) -> Answered:
-    """Read the chain state that an order is checked against, at the latest block."""
+    """Read at the latest block the chain state that a posted order is checked against."""
     header = await latest_block(place.chain)
     has_code = await signer_has_code(place.chain, terms.signature, header)
     calls = submission_calls(terms, place.rfq)
@@ -240,5 +251,5 @@ async def _asked(place: ServedChain, terms: OtcTerms) -> Answered:
 
 
 async def _is_contract(place: ServedChain, asset: bytes, header: Header) -> bool:
-    """Whether an asset's address has code; True, without a read, for a token that the operator has listed."""
+    """Whether a token's address has code; True, without a read, for a token that the operator has listed."""
     return asset in place.tokens.by_address or bool(await place.chain.code(asset, header.hash))

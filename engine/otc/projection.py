@@ -6,7 +6,7 @@
 A step concerns an order if it adds or undoes a fill or a cancellation of the order, or if the order's end may
 have become final. The RFQ contract also logs fills of firm quotes and of orders posted elsewhere, which are
 skipped. The orders are read from the store, and the store refuses the step if they have changed since;
-therefore it does not matter which engine runs them.
+therefore it does not matter which process runs them.
 
 Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md#otc-orders.
 """
@@ -32,13 +32,13 @@ _SLICE = 64
 
 
 class _StepLogs(Struct, frozen=True):
-    """The OTC logs in one step of the indexer.
+    """Logs of OTC orders that one step of the indexer adds or undoes.
 
     Attributes:
-        undone: rows of fills and cancellations that a reorganization undoes in the step.
-        logs: new logs by order hash.
+        undone: rows of fills and cancellations that a re-organisation undoes in the step.
+        logs: new fills and cancellations by order hash.
         untils: new cancellations of all orders of a maker up to an expiry.
-        undone_untils: such cancellations that a reorganization undoes in the step.
+        undone_untils: such cancellations that a re-organisation undoes in the step.
     """
 
     undone: frozenset[Any]
@@ -47,7 +47,11 @@ class _StepLogs(Struct, frozen=True):
     undone_untils: Sequence[OtcCancelUntil]
 
     def on(self, row: OtcOrderRow, kept: OtcLogs) -> OtcLogs:
-        """Return an order's logs after the step."""
+        """Return an order's fills and cancellations after the step of the indexer.
+
+        Args:
+            kept: the order's fills and cancellations in the store before the step.
+        """
         new = self.logs.get(row.order_hash, OtcLogs([], []))
         undone = {*self.undone, *(cancel_by(until, row) for until in self.undone_untils)}
         cancels = [cancel for until in self.untils if (cancel := cancel_by(until, row)) is not None]
@@ -58,12 +62,13 @@ class _StepLogs(Struct, frozen=True):
 
 
 class OtcProjection:
-    """Derives changes of OTC orders from one chain's logs; an `engine.chain.indexer.Projection`.
+    """Derives the changes of OTC orders from one chain's logs; an `engine.chain.indexer.Projection`.
 
     Args:
         orders: orders that may still change.
         confirmations: number of blocks, the log's own included, after which a log is final.
-        is_short: tells whether a maker's last known funds do not cover an order.
+        is_short: returns whether a maker's last known funds do not cover an order.
+        now_ms: returns the time, Unix milliseconds.
     """
 
     def __init__(
@@ -82,7 +87,10 @@ class OtcProjection:
         self._now_ms = now_ms
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """Compute the changes of orders that an indexer step implies; see `Projection.changes`."""
+        """Compute the changes of OTC orders that follow from the logs of an indexer step.
+
+        The changes belong to the step's store transaction; see `Projection.changes`.
+        """
         settled_below = advance.top.number - self._confirmations + 1
         told = _told_in(advance)
         about = self._about(advance, settled_below) | await self._cancelled(told)
@@ -93,7 +101,7 @@ class OtcProjection:
         return changes
 
     def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
-        """Collect the hashes of orders that have logs in the step or whose end may become final."""
+        """Collect the hashes of orders that the step's logs name or whose ends may become final."""
         hashes = {
             row.order_hash
             for _, row in (*advance.rows, *advance.undone)
@@ -115,7 +123,7 @@ class OtcProjection:
     async def _decided(
         self, hashes: Sequence[bytes], told: _StepLogs, chain_id: int, settled_below: int
     ) -> list[Change]:
-        """Compute the changes of orders from their logs, with the step's logs and without the undone ones."""
+        """Compute the changes of orders from their stored logs, with the step's new and undone logs."""
         rows, documents = await self._store.read(
             *(among(table, "order_hash", hashes) for table in (OTC_ORDER, OTC_DOCUMENT))
         )

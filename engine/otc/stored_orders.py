@@ -29,7 +29,13 @@ _COUNTS_MAX = 1_000  # listings whose counts are remembered for their far pages
 
 
 class StoredOtcPage(Struct, frozen=True):
-    """A page of a listing; `total` counts the whole listing at the moment that the token `as_of` names."""
+    """A page of a listing of OTC orders.
+
+    Attributes:
+        orders: orders of the page.
+        total: number of orders in the whole listing, at the moment of `as_of`.
+        as_of: token of the moment, with which later pages continue the same listing.
+    """
 
     orders: tuple[StoredOrder, ...]
     total: int
@@ -37,7 +43,12 @@ class StoredOtcPage(Struct, frozen=True):
 
 
 class _Places(Struct, frozen=True):
-    """The order hashes of a page, in page sequence."""
+    """Order hashes of one page of a listing, in the page's sequence.
+
+    Attributes:
+        total: number of orders in the whole listing.
+        as_of: token of the moment at which the listing was read.
+    """
 
     hashes: list[bytes]
     total: int
@@ -45,30 +56,32 @@ class _Places(Struct, frozen=True):
 
 
 class StoredOtcOrders:
-    """Reads of OTC orders from a store."""
+    """Reads OTC orders from the store: single orders, listings, and a maker's open orders."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._counts: dict[tuple[OtcFilter, str], tuple[int, ...]] = {}
 
     async def order(self, order_hash: bytes) -> StoredOrder | None:
-        """Read an order by its hash, or None.
+        """Read an OTC order by its hash; None if the store has no such order.
 
         Raises:
-            StoreUnavailable: the store is away.
+            StoreUnavailable: the store does not answer.
         """
         found = await self._orders([order_hash])
         return found[0] if found else None
 
     async def page(self, wanted: OtcFilter, limit: int, offset: int, as_of: str | None) -> StoredOtcPage:
-        """Read a page of a listing.
+        """Read a page of a listing of OTC orders.
 
         Args:
-            as_of: `as_of` of an earlier page; None for the present state.
+            wanted: filter and sort key of the listing.
+            limit, offset: greatest number of orders in the page, and number of orders before it.
+            as_of: `as_of` of an earlier page, to continue its listing; None for the present state.
 
         Raises:
             InvalidInput: this store has not issued `as_of`.
-            StoreUnavailable: the store is away.
+            StoreUnavailable: the store does not answer.
         """
         try:
             found = await self._places(wanted, limit, offset, as_of)
@@ -79,7 +92,11 @@ class StoredOtcOrders:
         return StoredOtcPage(await self._orders(found.hashes), found.total, found.as_of)
 
     async def _places(self, wanted: OtcFilter, limit: int, offset: int, as_of: str | None) -> _Places:
-        """Read the order hashes of a page. Raises ValueError if this store has not issued `as_of`."""
+        """Read the order hashes of a listing's page.
+
+        Raises:
+            ValueError: this store has not issued `as_of`.
+        """
         if offset >= _FAR:
             return await self._far_places(wanted, limit, offset, as_of or await self._now())
         queries = otc_page(wanted, limit, offset, as_of or "")
@@ -89,7 +106,7 @@ class StoredOtcOrders:
         return _Places([place[0] for place in places], sum(counts), then)
 
     async def _far_places(self, wanted: OtcFilter, limit: int, offset: int, as_of: str) -> _Places:
-        """Read the order hashes of a page far from the start, from whichever end of the listing is nearer."""
+        """Read the order hashes of a page far from the listing's start, from the listing's nearer end."""
         counts = self._counts.get((wanted, as_of))
         if counts is None:
             ((counts,),) = await self._store.read(otc_page(wanted, limit, offset, as_of)[1])
@@ -107,13 +124,15 @@ class StoredOtcOrders:
         return _Places(hashes[::-1] if is_backwards else hashes, total, as_of)
 
     async def _now(self) -> str:
-        """Read the `as_of` token of the present state."""
+        """Read the `as_of` token of the present moment, which later pages of a listing refer to."""
         (((then,),),) = await self._store.read(as_of_now(OTC_ORDER))
         return str(then)
 
     def _remember(self, wanted: OtcFilter, as_of: str, counts: tuple[int, ...]) -> None:
-        """Cache the counts of a long listing, except of a listing by swappable amount, whose counts change
-        even for a fixed `as_of`."""
+        """Cache the counts of a long listing for later pages.
+
+        A listing by swappable amount is not cached, since its counts change even for a fixed `as_of`.
+        """
         if sum(counts) >= _FAR and wanted.swappable_min is None:
             self._counts.pop((wanted, as_of), None)
             self._counts[wanted, as_of] = counts
@@ -123,19 +142,23 @@ class StoredOtcOrders:
     async def live_of(
         self, chain_id: int, maker: bytes, maker_asset: bytes | None = None
     ) -> list[OtcOrderRow]:
-        """Read a maker's DRAFT, PENDING and SUSPENDED orders that sell a token, or any token (None)."""
+        """Read a maker's DRAFT, PENDING and SUSPENDED orders that sell `maker_asset` (None: any token)."""
         (rows,) = await self._store.read(live_otc(chain_id, maker, maker_asset))
         return [OTC.found(row) for row in rows]
 
     async def fills(self, chain_id: int, order_hash: bytes) -> tuple[ChainCursor | None, list[OtcFill]]:
-        """Read (cursor of the chain, fills of an order up to this cursor, oldest first)."""
+        """Read the stored fills of an order, and the block up to which the chain is indexed.
+
+        Returns:
+            (cursor of the chain, None if it is not indexed yet; fills of the order up to this cursor, oldest
+                first).
+        """
         cursors, fills = await self._store.read(by(CHAIN_CURSOR, chain_id), of_order(OTC_FILL, order_hash))
         cursor: ChainCursor | None = row_of(CHAIN_CURSOR, cursors[0]) if cursors else None
         return cursor, [row_of(OTC_FILL, fill) for fill in fills]
 
     async def _orders(self, hashes: Sequence[bytes]) -> tuple[StoredOrder, ...]:
-        """Read the orders of these hashes that still exist, in the same sequence, all at one committed state
-        of the store."""
+        """Read the orders of these hashes that still exist, in sequence, at one state of the store."""
         if not hashes:
             return ()
         rows, documents = await self._store.read(

@@ -42,10 +42,11 @@ _CLOSED = 1
 
 
 class Answered(Struct, frozen=True):
-    """Chain state that a posted order is checked against.
+    """State on chain of a posted order: signature, the maker's funds, permit and unfilled amount.
 
     Attributes:
-        is_signed: False while the maker's contract may still accept the signature later.
+        is_signed: whether the signature is valid; if not, the maker's contract may still accept it later.
+        holding: the maker's balance of the sold token and its allowance to the RFQ contract.
         permitted: raw units that the order's permit grants.
         left: unfilled raw units of the maker's asset; None if the contract has never seen the order.
     """
@@ -57,7 +58,7 @@ class Answered(Struct, frozen=True):
 
 
 class Begun(Struct, frozen=True):
-    """Fills of an order before it was posted.
+    """Fills that an OTC order had before it was posted to the venue.
 
     Attributes:
         filled_before: raw units of the maker's asset that were filled before the indexer followed the chain.
@@ -69,7 +70,11 @@ class Begun(Struct, frozen=True):
 
 
 def submission_calls(terms: OtcTerms, rfq: bytes) -> dict[str, EthCall]:
-    """Build the chain reads that check an order, by name."""
+    """Build the contract calls that check a posted order on chain, by name.
+
+    Args:
+        rfq: the RFQ contract, 20 bytes.
+    """
     order = terms.order
     calls = {
         "makerAsset": _question(order.maker_asset, balance_of(order.maker)),
@@ -87,10 +92,10 @@ def submission_calls(terms: OtcTerms, rfq: bytes) -> dict[str, EthCall]:
 
 
 def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], has_code: bool) -> Answered:
-    """Judge the answers to `submission_calls`.
+    """Judge the answers of the chain about a posted order.
 
     Args:
-        answers: answers to `submission_calls`, by name.
+        answers: answers to the calls of `submission_calls`, by name.
         without_code: names of the asset members (`makerAsset`, `takerAsset`) whose address has no code.
         has_code: whether the maker is a contract.
 
@@ -114,7 +119,7 @@ def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], 
 
 
 def _check_until(answer: bytes | Exception, terms: OtcTerms) -> None:
-    """Refuse an order that its maker's on-chain cancellation of all orders up to an expiry covers.
+    """Refuse an order whose expiry lies in its maker's on-chain cancellation of all orders up to an expiry.
 
     Raises:
         OrderClosed: the order is cancelled.
@@ -127,7 +132,10 @@ def _check_until(answer: bytes | Exception, terms: OtcTerms) -> None:
 
 
 def left_of(answer: bytes | Exception, terms: OtcTerms) -> int | None:
-    """Decode the contract's `remaining` into unfilled raw units; None if it has never seen the order.
+    """Decode the contract's answer to `remaining` into the order's unfilled raw units.
+
+    Returns:
+        Unfilled raw units of the maker's asset; None if the contract has never seen the order.
 
     Raises:
         OrderClosed: the order is filled or cancelled.
@@ -142,9 +150,10 @@ def left_of(answer: bytes | Exception, terms: OtcTerms) -> int | None:
 
 
 def begun(maker_amount: int, left: int | None, fills: Sequence[OtcFill]) -> Begun:
-    """Split an order's earlier fills into the indexed ones and the amount filled before the indexer began.
+    """Split an order's fills before its post into indexed fills and the amount filled before indexing began.
 
     Args:
+        maker_amount: raw units that the maker offers in the whole order.
         left: unfilled raw units as the contract reports at the indexed height; None if the contract had not
             seen the order.
         fills: indexed fills up to that height.
@@ -158,10 +167,13 @@ def begun(maker_amount: int, left: int | None, fills: Sequence[OtcFill]) -> Begu
 def new_row(
     terms: OtcTerms, told: Answered, start: Begun, others: Sequence[OtcOrderRow], chain_id: int, now_ms: int
 ) -> OtcOrderRow:
-    """Make the first row of an order.
+    """Build the first row of a posted order.
 
     Args:
-        others: the maker's live orders of the same asset.
+        told: state of the order on chain.
+        start: fills of the order before its post.
+        others: the maker's other open orders of the same asset, which share its funds.
+        now_ms: time of the post, Unix milliseconds.
     """
     order = terms.order
     filled = start.filled_before + sum(amount_of(fill.maker_amount) for fill in start.fills)
@@ -196,7 +208,7 @@ def new_row(
 
 
 def new_document(terms: OtcTerms, start: Begun) -> OtcDocument:
-    """Make the order's document, which is stored beside its row."""
+    """Build the document of a posted order, i.e. the signed members that are stored beside its row."""
     return OtcDocument(
         nonce_and_meta=amount32(terms.order.nonce_and_meta),
         expiry=terms.order.expiry,
@@ -207,8 +219,11 @@ def new_document(terms: OtcTerms, start: Begun) -> OtcDocument:
 
 
 def _standing(this: Backed, others: Sequence[OtcOrderRow], holding: Holding) -> OrderBacking:
-    """Compute a new order's status and balances. The permits of the maker's other orders are not tried: the
-    stored `maker_balance` of each counts as its permit's grant."""
+    """Compute the status and balances of a new order, given the maker's other open orders.
+
+    The permits of the other orders are not tried: the stored `maker_balance` of each counts as the amount
+    that its permit grants.
+    """
     backed = [
         Backed(
             row.order_hash,

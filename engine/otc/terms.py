@@ -75,15 +75,15 @@ class OtcDomain(Struct, frozen=True):
 
 
 OtcDomains = Mapping[int, OtcDomain]
-"""EIP-712 domains of the served chains, by chain id."""
+"""Chain id -> EIP-712 domain of the chain's OTC orders."""
 
 
 class IdentifiedOtc(Struct, frozen=True):
-    """The signed struct in a posted body, with its hash.
+    """The RFQ order in a posted body, with its EIP-712 hash.
 
     Attributes:
         order_hash: 32 bytes, the digest that the maker signs.
-        signing: digests of the order under those other domains, which the maker may have signed by mistake.
+        signing: digests of the order under other domains, which the maker may have signed by mistake.
     """
 
     order: RfqOrder
@@ -92,13 +92,13 @@ class IdentifiedOtc(Struct, frozen=True):
 
 
 class OtcTerms(Struct, frozen=True):
-    """A posted order that has passed all rules that need no chain.
+    """A posted OTC order that has passed all checks that need no read of the chain.
 
     Attributes:
         type: P2P if the order names a taker, else LIMIT.
         taker_from_meta: the taker in `nonceAndMeta`, 20 bytes.
         signature: signature compared with the maker's key; unless `is_by_key`, the maker's contract decides.
-        shown_signature: signature as stored and shown.
+        shown_signature: signature as stored and returned by the API.
         permit: bytes; None if the body had no permit member.
     """
 
@@ -112,16 +112,17 @@ class OtcTerms(Struct, frozen=True):
 
 
 def otc_domain(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> OtcDomain:
-    """Make the EIP-712 domain of a chain's RFQ contract.
+    """Build the EIP-712 domain of a chain's OTC orders.
 
     Args:
-        served: domains of the venue's other chains.
+        here: domain of the chain's RFQ contract.
+        served: domains of the venue's chains; a signature over another of them is named in the error.
     """
     return OtcDomain(here, here.separator, rfq_others(here, served))
 
 
 def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> IdentifiedOtc:
-    """Parse a body into its signed struct and the struct's hash.
+    """Parse a posted body into its RFQ order, and compute the order's EIP-712 hash.
 
     Args:
         prefix: prefix of the members in errors, for an order within another document.
@@ -147,13 +148,15 @@ def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> Identif
 def checked(
     body: OtcOrderBody, found: IdentifiedOtc, domains: OtcDomains, chain_id: int, now_ms: int
 ) -> OtcTerms:
-    """Check an order against all rules that need no chain.
+    """Check a posted order against all rules that need no read of the chain.
 
     Args:
         domains: domains of the served chains, `chain_id` among them.
 
     Raises:
-        InvalidInput, OrderExpired, InvalidSignature: see the module.
+        InvalidInput: an asset, an amount, the expiry, the maker or the permit breaks a rule.
+        OrderExpired: the expiry has passed.
+        InvalidSignature: the signature is malformed, or the maker signed it for another domain.
     """
     order = found.order
     _check_assets(order)
@@ -196,7 +199,7 @@ def _check_assets(order: RfqOrder) -> None:
 
 
 def _permit(text: str | None, maker: bytes, rfq: bytes) -> bytes | None:
-    """Parse the permit of a body: None if the body has no permit member, empty bytes for `0x`."""
+    """Parse the permit in a posted body; None if the body has no permit member, empty bytes for `0x`."""
     if text is None:
         return None
     permit = parse_hex(text, _PERMIT)
@@ -212,7 +215,7 @@ def _permit(text: str | None, maker: bytes, rfq: bytes) -> bytes | None:
 
 
 def _shown(raw: bytes, signature: OwnerSignature) -> bytes:
-    """Return the posted signature, with v as 27 or 28 if a key made 65 bytes."""
+    """Return the posted signature in the form that is stored: v as 27 or 28 if a key made 65 bytes."""
     if not signature.is_by_key or len(raw) == _COMPACT_BYTES:
         return raw
     return to_65(*parse_signature(raw))

@@ -1,4 +1,4 @@
-"""Reads of a chain while an HTTP request waits: within a time-out, and all at one block.
+"""Reads of a chain while an HTTP request waits for them, with a time-out and all at the same block.
 
 Source: ARCHITECTURE.md, "Limits": a chain read that a request needs and cannot have is a 503.
 """
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 async def in_time(asked: Awaitable[T]) -> T:
-    """Await a chain read, for at most ORDER_CHECK_S.
+    """Await a chain read for at most ORDER_CHECK_S seconds.
 
     Raises:
-        ServiceUnavailable: the chain fails or does not answer in time.
+        ServiceUnavailable: the chain's node fails or does not answer in time.
     """
     with trio.move_on_after(ORDER_CHECK_S):
         try:
@@ -34,7 +34,7 @@ async def in_time(asked: Awaitable[T]) -> T:
 
 
 async def latest_block(chain: Chain) -> Header:
-    """Read the header of the latest block; its hash pins all reads of a request to that block.
+    """Read the header of the chain's latest block, whose hash a request uses for all its reads.
 
     Raises:
         ChainError: no node answers.
@@ -46,10 +46,10 @@ async def latest_block(chain: Chain) -> Header:
 
 
 async def signer_has_code(chain: Chain, signature: OwnerSignature, header: Header) -> bool:
-    """Whether an owner whose key has not signed is a contract; False, without a read, if its key has signed.
+    """Whether an owner is a contract; False, without a read of the chain, if the owner's key has signed.
 
     Raises:
-        InvalidSignature: the owner has no code, and its key has not signed.
+        InvalidSignature: the owner's key has not signed, and the owner neither has code nor signs by a call.
         ChainError: no node answers.
     """
     if signature.is_by_key:
@@ -60,20 +60,21 @@ async def signer_has_code(chain: Chain, signature: OwnerSignature, header: Heade
 
 
 class Permit2s:
-    """Cache of the Permit2 addresses that the venue's contracts use; an address never changes."""
+    """Cache of the Permit2 contract addresses that the venue's contracts use; an address never changes."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[int, bytes], bytes] = {}
 
     async def of(self, chain: Chain, contract: bytes, field: str) -> bytes:
-        """Return the address of the Permit2 that a contract uses, 20 bytes; read from the chain once.
+        """Return the address of the Permit2 contract that a venue contract uses, 20 bytes.
 
         Args:
-            field: request member of the permit, for errors.
+            contract: address of the venue's contract, 20 bytes.
+            field: member of the request that holds the permit, for errors.
 
         Raises:
-            InvalidInput: the chain has no Permit2.
-            ServiceUnavailable: the contract does not answer.
+            InvalidInput: the venue's contract has no Permit2 on this chain.
+            ServiceUnavailable: the venue's contract does not answer.
             ChainError: no node answers.
         """
         found = self._found.get((chain.chain_id, contract))

@@ -1,14 +1,14 @@
-"""Whether a contract may take an owner's source tokens: by approval, or by a permit. Pure.
+"""Checks that a contract may take an owner's source tokens: by an allowance, or by a permit. Pure.
 
-    permit, bytes     reads of the chain                            amount that may be taken
+    permit, bytes     calls to the chain                            amount that may be taken
     none              allowance                                     the allowance
     224, 256          a trial of the permit, nonces, allowance      the permit's grant; refused: the allowance
     1, of Permit2     Permit2's allowance, the token's for Permit2  the smaller one
     192, of Permit2   the same, and a trial of the permit           the permit's grant; refused: the allowance
     96, of Permit2    a trial of the transfer, the allowance        the whole amount, or 0
 
-A token refuses a permit that was used before, though the allowance from it is set: a refusal counts only if
-the allowance falls short, as in the contract (contracts/lib/Permits.sol).
+A token refuses a permit that was used before, although the allowance from that permit is set. A refusal
+therefore counts only if the allowance is too small, as in the contract (contracts/lib/Permits.sol).
 
 Source: interop.md 2 (`permit` by byte length); spec 1.3.8 to 1.3.13, 1.25.34.
 Choice: A permit names owner and spender and stays within Permit2's bounds of amount and time; else it is 400
@@ -68,23 +68,22 @@ class Taking(Struct, frozen=True):
 
 
 class _Granted(Struct, frozen=True):
-    """Raw units that Permit2 or a token lets the spender take, and the reason why the amount is not
-    larger."""
+    """Raw units that a spender may take of an owner's token, and the reason why the amount is not larger."""
 
     amount: int
     reason: str
 
 
 def needs_permit2(permit: bytes) -> bool:
-    """Whether a permit is for Permit2 and not for the token."""
+    """Whether a permit is addressed to the Permit2 contract, not to the token itself."""
     return permit_form(permit) in _PERMIT2_FORMS
 
 
 def check_words(permit: bytes, owner: bytes, spender: bytes, field: str = "order.permit") -> None:
-    """Check that a permit names the owner and the spender, and that its values fit.
+    """Check that a permit names the owner and the spender, and that its values fit their integer types.
 
     Raises:
-        InvalidInput: names the word at fault.
+        InvalidInput: a value of the permit is wrong; the error names the value.
     """
     form = permit_form(permit, field)
     if form in (PermitForm.EIP2612, PermitForm.DAI):
@@ -97,7 +96,7 @@ def check_words(permit: bytes, owner: bytes, spender: bytes, field: str = "order
 
 
 def taking_calls(taking: Taking) -> dict[str, EthCall]:
-    """Build the chain reads that `check_taking` needs, by name."""
+    """Build the contract calls that `check_taking` judges, by name: allowances and a trial of the permit."""
     token, owner, spender = taking.token, taking.owner, taking.spender
     form = permit_form(taking.permit)
     if form not in _PERMIT2_FORMS:
@@ -119,13 +118,13 @@ def taking_calls(taking: Taking) -> dict[str, EthCall]:
 
 
 def check_taking(taking: Taking, answers: Answers, *, now_s: int, has_part: bool) -> None:
-    """Check that the spender may take the planned amount by allowance or permit.
+    """Check that the spender may take the planned amount of the owner's token, by allowance or permit.
 
     Args:
-        answers: answers to `taking_calls`.
+        answers: answers to the calls of `taking_calls`.
         now_s: time of the block of the answers, Unix seconds.
         has_part: whether the owner's balance covers the first settlement. If not, a trial transfer fails in
-            any case, and its failure is not held against the permit.
+            any case, and its failure does not count as a refusal of the permit.
 
     Raises:
         InsufficientAllowance: the spender may not take the amount; the error gives the reason why a permit
@@ -158,7 +157,7 @@ def _check_at_least(amount: int, taking: Taking, whom: str, reason: str = "") ->
 
 
 def _by_token(taking: Taking, form: PermitForm, answers: Answers) -> _Granted:
-    """Return the amount that the token lets the spender take once the permit, if any, is applied."""
+    """Compute the amount that the token lets the spender take after the permit, if any, is applied."""
     allowed = _number(answers, "allowance")
     if form is PermitForm.NONE:
         return _Granted(allowed, "")
@@ -167,7 +166,7 @@ def _by_token(taking: Taking, form: PermitForm, answers: Answers) -> _Granted:
 
 
 def _at_permit2(taking: Taking, answers: Answers, now_s: int) -> _Granted:
-    """Return the amount that Permit2 lets the spender take once the permit, if any, is applied."""
+    """Compute the amount that Permit2 lets the spender take after the permit, if any, is applied."""
     refused = ""
     if permit_form(taking.permit) is PermitForm.PERMIT2_ALLOWANCE:
         refused = refusal(answers["permit"])
@@ -188,7 +187,7 @@ def _within(amount: int, expiration: int, now_s: int, reason: str) -> _Granted:
 
 
 def _transfer(taking: Taking) -> bytes:
-    """Encode the signed-transfer call to Permit2 that the spender will make."""
+    """Encode the call with which the spender makes the signed transfer through Permit2."""
     words = (
         address_word(taking.token),
         uint_word(taking.whole),
@@ -202,7 +201,7 @@ def _transfer(taking: Taking) -> bytes:
 
 
 def _single(taking: Taking) -> bytes:
-    """Encode the call with which the spender submits a 192-byte permit to Permit2."""
+    """Encode the call with which the spender submits a 192-byte permit to the Permit2 contract."""
     amount, expiration, nonce, deadline = (
         taking.permit[at : at + WORD_BYTES] for at in range(0, 4 * WORD_BYTES, WORD_BYTES)
     )

@@ -1,4 +1,4 @@
-"""A served chain: its settings, makers, contracts and state as the endpoints use them."""
+"""Chain that the venue serves: settings, makers, contracts and state, as the HTTP endpoints use them."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from ..routing.tokens import TokenTable
 
 
 class ServedChain(OpenMakers, frozen=True, kw_only=True):
-    """A chain that the venue serves, with its open makers and contract addresses.
+    """A chain that the venue serves, with its makers whose books may be routed and its contract addresses.
 
     Attributes:
         pulse: record of whether the chain's nodes answer at present.
@@ -41,7 +41,7 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
         return ""
 
     def not_ready(self) -> list[str]:
-        """Reasons for which this chain can quote, build or accept no trades now."""
+        """Reasons why the venue cannot trade on this chain now: no node, no gas price, or no maker's book."""
         reasons = []
         if self.pulse.fault:
             reasons.append(f"no node answers: {self.pulse.fault}")
@@ -57,10 +57,13 @@ ServedChains = Mapping[int, ServedChain]
 
 
 def served_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
-    """Return the chain that a request names.
+    """Return the served chain with the chain id of a request.
+
+    Args:
+        field: member of the request that holds the chain id, for errors.
 
     Raises:
-        UnsupportedChain: the chain is not served (choices.md#chains-and-tokens).
+        UnsupportedChain: the venue does not serve the chain (choices.md#chains-and-tokens).
     """
     place = places.get(chain_id)
     if place is None:
@@ -69,10 +72,13 @@ def served_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedCh
 
 
 def otc_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
-    """Return the chain that an OTC request names.
+    """Return the served chain with the chain id of a request about OTC orders.
+
+    Args:
+        field: member of the request that holds the chain id, for errors.
 
     Raises:
-        UnsupportedChain: the chain is not served, or has no RFQ contract.
+        UnsupportedChain: the venue does not serve the chain, or the chain has no RFQ contract.
     """
     place = served_chain_at(places, chain_id, field)
     if not (place.settings.rfq and place.rfq):
@@ -81,10 +87,14 @@ def otc_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain
 
 
 def delta_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
-    """Return the chain that a Delta request names.
+    """Return the served chain with the chain id of a request about Delta orders.
+
+    Args:
+        field: member of the request that holds the chain id, for errors.
 
     Raises:
-        UnsupportedChain: the chain or Delta on it is not served; the error gives the reason.
+        UnsupportedChain: the venue does not serve the chain, or no Delta orders on it; the error gives the
+            reason.
     """
     place = served_chain_at(places, chain_id, field)
     if place.no_delta:

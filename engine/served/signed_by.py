@@ -44,23 +44,23 @@ _NOT_DEPLOYED = "the owner has no contract; a wallet that is not deployed yet ca
 
 
 class SignatureState(Enum):
-    """State of a signature; AWAITED if the owner's contract may still sign."""
+    """State of a signature: valid (SIGNED), or to be accepted later by the owner's contract (AWAITED)."""
 
     SIGNED = "signed"
     AWAITED = "awaited"
 
 
 class OwnerSignature(Struct, frozen=True):
-    """A signature after the check against the owner's key; the chain may still have to confirm it.
+    """A signature compared with the owner's key; if the key did not make it, the chain has to confirm it.
 
     Attributes:
         owner: 20 bytes.
         digest32: the digest to be signed.
         kept: bytes of the signature as stored and passed to contracts; a key's in its compact form.
-        is_by_key: the owner's key made the signature; if not, the chain must confirm it.
+        is_by_key: whether the owner's key made the signature; if not, the chain must confirm it.
         fault: reason why the signature is not by the owner's key.
         kind: class of the error for a refused signature.
-        is_awaited: see `read_signature`.
+        is_awaited: whether a contract that rejects the signature now may accept it later (OTC orders).
     """
 
     owner: bytes
@@ -73,7 +73,7 @@ class OwnerSignature(Struct, frozen=True):
 
     @property
     def is_pre_signature(self) -> bool:
-        """Whether the signature is empty because the owner signs by a call on the chain."""
+        """Whether the signature is empty because the owner signs by a transaction on chain instead."""
         return not self.kept and not self.is_awaited
 
 
@@ -86,11 +86,12 @@ def read_signature(
     is_awaited: bool = False,
     signing: OrderDigests | None = None,
 ) -> OwnerSignature:
-    """Parse a request's signature and compare it with the owner's key.
+    """Parse the signature in a request and compare it with the owner's key.
 
     Args:
         text: `0x` and hexadecimal digits; 64 or 65 bytes by a key, any number by a contract, none for a
             pre-signature.
+        kind: class of the error for a refused signature.
         is_awaited: True for OTC orders: a contract that does not accept the signature yet, even an empty one,
             may do so later, and pre-signatures do not exist.
         signing: other digests that the owner may have signed by mistake; used only if its key has not signed
@@ -117,7 +118,7 @@ def read_signature(
 
 
 def signature_call(signature: OwnerSignature, asker: bytes) -> EthCall | None:
-    """Build the chain read that confirms a signature; None if the owner's key made it.
+    """Build the contract call that confirms an owner's signature; None if the owner's key made the signature.
 
     Args:
         asker: the contract that settles the order, 20 bytes; the sender of the call.
@@ -132,7 +133,7 @@ def signature_call(signature: OwnerSignature, asker: bytes) -> EthCall | None:
 
 
 def check_signer(signature: OwnerSignature, *, has_code: bool) -> None:
-    """Check that the owner's key has signed, or that the owner can sign as a contract or by a call.
+    """Check that the owner's key has signed, or that the owner can sign as a contract or by a transaction.
 
     Raises:
         InvalidSignature: the owner's key has not signed, and the owner can sign in no other way.
@@ -147,11 +148,11 @@ def signature_state(
     *,
     has_code: bool,
 ) -> SignatureState:
-    """Judge a signature by the chain's answer.
+    """Judge a signature by the answer of the contract that confirms it.
 
     Args:
-        answer: answer to `signature_call`, from the block of `has_code`.
-        has_code: whether the owner is a contract.
+        answer: answer to the call of `signature_call`; None without a call.
+        has_code: whether the owner is a contract, at the block of the answer.
 
     Raises:
         InvalidSignature: the owner has not signed and cannot sign later.
@@ -166,7 +167,7 @@ def signature_state(
 
 
 def _of_key(raw: bytes, digest32: bytes, owner: bytes) -> tuple[bytes, str]:
-    """Return (compact form, "") for a signature by the owner's key, else (b"", reason)."""
+    """Check a signature against the owner's key. Returns (compact form, "") if valid, else (b"", reason)."""
     if len(raw) not in _KEY_LENGTHS:
         return b"", "it is empty" if not raw else f"a key's has 64 or 65 bytes, this one has {len(raw)}"
     try:
@@ -180,7 +181,7 @@ def _of_key(raw: bytes, digest32: bytes, owner: bytes) -> tuple[bytes, str]:
 
 
 def _is_yes(signature: OwnerSignature, answer: bytes | Exception | None, *, has_code: bool) -> bool:
-    """Whether the chain confirms that the owner has signed."""
+    """Whether the contract's answer confirms that the owner has signed."""
     if not isinstance(answer, bytes):
         return False
     if signature.is_pre_signature:

@@ -1,7 +1,7 @@
-"""Checks of permits for the token itself, EIP-2612 or DAI-style, as a contract submits them to it. Pure.
+"""Checks of permits that a contract submits to the token itself, in EIP-2612 or DAI form. Pure.
 
     check_named     refuse a permit that names another owner or spender
-    permit_calls    build reads of the token: a trial of the permit, and whether the token takes permits
+    permit_calls    build calls to the token: a trial of the permit, and whether the token takes permits
     granted         compute from the answers the amount that the spender may take by the permit
     is_over         whether the permit's own deadline has passed, so that the token would refuse it
 
@@ -25,7 +25,7 @@ from ...crypto.addresses import ADDRESS_BYTES, to_checksum
 from ..chain.port import EthCall
 
 Answers = Mapping[str, bytes | Exception]
-"""Answers of the chain, or its errors, by the names of the calls."""
+"""Name of a contract call -> answer of the chain, or the error with which the call failed."""
 
 _EIP2612 = selector("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)")
 _DAI = selector("permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)")
@@ -33,7 +33,7 @@ _NONCES = selector("nonces(address)")
 
 
 class Granted(Struct, frozen=True):
-    """Amount that a permit lets its spender take.
+    """Amount of a token that a permit lets its spender take.
 
     Attributes:
         amount: raw units; None if the token refuses the permit.
@@ -45,13 +45,14 @@ class Granted(Struct, frozen=True):
 
 
 def check_named(permit: bytes, owner: bytes, spender: bytes, whose: str, field: str) -> None:
-    """Check that a permit of 224 or 256 bytes names its owner and its spender.
+    """Check that a permit of 224 or 256 bytes names the expected owner and spender.
 
     Args:
-        whose: name of the owner's role in errors.
+        whose: name of the owner's role in errors, such as `owner` or `maker`.
+        field: member of the request that holds the permit, for errors.
 
     Raises:
-        InvalidInput: names the word at fault.
+        InvalidInput: the permit names another owner or spender; the error shows the address.
     """
     for at, role, wanted in ((0, whose, owner), (1, "spender", spender)):
         word = word_of(permit, at)
@@ -63,7 +64,7 @@ def check_named(permit: bytes, owner: bytes, spender: bytes, whose: str, field: 
 
 
 def permit_calls(permit: bytes, token: bytes, owner: bytes, spender: bytes) -> dict[str, EthCall]:
-    """Build the chain reads that `granted` needs, by name: a trial of the permit, and the token's nonce."""
+    """Build the calls that `granted` judges, by name: a trial of the permit, and the token's nonce."""
     shown = (_EIP2612 if _is_eip2612(permit) else _DAI) + permit
     return {
         "permit": EthCall(token, shown, spender, gas_max=VENUE_PERMIT_GAS_MAX),
@@ -72,7 +73,7 @@ def permit_calls(permit: bytes, token: bytes, owner: bytes, spender: bytes) -> d
 
 
 def granted(permit: bytes, answers: Answers) -> Granted:
-    """Compute from the answers to `permit_calls` the amount that the permit lets the spender take."""
+    """Compute from the answers to the calls of `permit_calls` the raw units that the spender may take."""
     nonces = answers["nonces"]
     if isinstance(nonces, Exception) or len(nonces) < WORD_BYTES:
         return Granted(None, "the permit is refused: the token takes none")
@@ -85,7 +86,7 @@ def granted(permit: bytes, answers: Answers) -> Granted:
 
 
 def deadline_of(permit: bytes) -> int | None:
-    """Last second in which a permit is valid, Unix seconds; None for a permit without a deadline."""
+    """Last second in which a permit is valid, Unix seconds; None for a DAI permit without an expiry."""
     deadline = word_of(permit, 3)
     return deadline if deadline or _is_eip2612(permit) else None
 
@@ -97,14 +98,14 @@ def is_over(permit: bytes, now_s: int) -> bool:
 
 
 def refusal(answer: bytes | Exception) -> str:
-    """Return the reason why a token or Permit2 refuses a permit; empty if it accepts."""
+    """Return the reason why a contract refuses a permit, from its answer to the trial; empty if none."""
     if isinstance(answer, Reverted):
         return answer.reason or "without a reason"
     return str(answer) if isinstance(answer, Exception) else ""
 
 
 def word_of(permit: bytes, at: int) -> int:
-    """Return the 32-byte word at an index of a permit as an integer."""
+    """Return the 32-byte word number `at` of a permit, counted from 0, as an integer."""
     return int.from_bytes(permit[at * WORD_BYTES : (at + 1) * WORD_BYTES], "big")
 
 
