@@ -64,7 +64,7 @@ The result is (filter of the events, resume token after which the stream starts;
 Sees: TypeAlias = Callable[[HttpCall, str | None], bool]
 """Function (request, partner) -> whether the request may read orders of all owners.
 
-A partner limits the orders to those of the partner; None means orders of all partners.
+The orders are those of the partner only, or of all partners if the partner is None.
 """
 
 _WHOSE = {

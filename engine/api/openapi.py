@@ -1,7 +1,7 @@
 """Generates the OpenAPI document from the table of endpoints and their request and answer structs. Pure.
 
-This module holds one table of the parameters' descriptions; types, bounds, defaults and enums come from the
-structs, and the errors of each endpoint from the rows of the error catalogue that name it.
+Descriptions of parameters and structs are tables of this module; types, bounds, defaults and enums come from
+the structs, and the errors of an endpoint from the rows of the error catalogue that name it.
 
 Source: OpenAPI 3.1.0; JSON Schema 2020-12; spec 1.12 to 1.22, 2.6 to 2.10.
 """

@@ -1,7 +1,7 @@
-"""The table of endpoints: path, handler, cost, and types of request and answer.
+"""The table of HTTP endpoints: path, handler, cost, and types of request and answer.
 
-A group of endpoints is a file beside this one and hands out its rows; all rows together make the served
-surface and the document that describes it (`openapi`). Only this module puts handlers behind admission.
+Each group of endpoints (such as `otc/api.py`) returns its rows. All rows together make the served routes and
+the OpenAPI document (`openapi`). Only this module puts handlers behind admission, i.e. callers' rate limits.
 
 A route's cost is the number of tokens that a call takes from its caller's bucket: above 1 for a route that
 does or causes more work, 0 for a route that is not counted.
@@ -29,16 +29,18 @@ from ..server.routing import (
 )
 
 OTC_PREFIX = "/ft"
-"""Prefix of the paths of OTC orders; choices.md#requests-and-errors shows their error body, which differs
-from that of the other paths.
+"""Prefix of the URL paths of OTC orders.
+
+Errors of these paths have another body than errors of all other paths (choices.md#requests-and-errors).
 """
 
 
 class Socket(Struct, frozen=True):
-    """WebSocket handlers of a path.
+    """WebSocket handlers of an endpoint.
 
     Attributes:
-        check: refuses a handshake by raising, before the WebSocket is opened.
+        check: refuses a request to open a WebSocket by raising an error, before the WebSocket is opened.
+        serve: sends and receives messages while the WebSocket is open.
     """
 
     check: HandshakeCheck
@@ -46,7 +48,7 @@ class Socket(Struct, frozen=True):
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """A row of the table of endpoints.
+    """A row of the table of HTTP endpoints.
 
     Attributes:
         path: URL path with `{placeholders}`.
@@ -79,22 +81,22 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The endpoint's name in errors.json."""
+        """Name of the endpoint in the error catalogue (errors.json): method and path."""
         return f"{self.method} {self.path}"
 
     @property
     def is_otc(self) -> bool:
-        """Whether its path is under OTC_PREFIX."""
+        """Whether the endpoint's path is below OTC_PREFIX, the prefix of OTC orders."""
         return self.path.startswith(f"{OTC_PREFIX}/")
 
 
 def encode_trading_error(error: CambistError, request_id: str) -> bytes:
-    """Encode the error body of all paths but OTC_PREFIX's; choices.md#requests-and-errors shows the body."""
+    """Encode the JSON body of an error on paths outside OTC_PREFIX (choices.md#requests-and-errors)."""
     return encode(trading_error_body(error, request_id))
 
 
 def encode_otc_error(error: CambistError, request_id: str) -> bytes:
-    """Encode the error body of the paths below OTC_PREFIX; choices.md#requests-and-errors shows the body."""
+    """Encode the JSON body of an error on paths below OTC_PREFIX (choices.md#requests-and-errors)."""
     return encode(otc_error_body(error, request_id))
 
 
@@ -106,7 +108,10 @@ def mount_endpoints(
     cors_origins: Sequence[str] = (),
     body_bytes_max: int,
 ) -> None:
-    """Mount the endpoints; those below OTC_PREFIX as a group of their own, with its error bodies."""
+    """Add the endpoints to the router in two route groups: paths below OTC_PREFIX, and all other paths.
+
+    The two groups differ in the body of their errors.
+    """
     for prefix, encode_error in (("", encode_trading_error), (OTC_PREFIX, encode_otc_error)):
         rows = [row for row in endpoints if row.is_otc == bool(prefix)]
         surface = surface_of(
@@ -129,10 +134,11 @@ def surface_of(
     encode_error: ErrorEncoder = encode_trading_error,
     prefix: str = "",
 ) -> RouteGroup:
-    """Create a route group of the endpoints, each behind admission.
+    """Create a route group of endpoints whose handlers run only within the callers' rate limits.
 
     Args:
-        prefix: common prefix of their paths, under which the surface is mounted.
+        encode_error: encodes an error into the body of the answer.
+        prefix: common prefix of the paths, under which the router mounts the group.
     """
     surface = RouteGroup(encode_error, cors_origins=cors_origins, body_bytes_max=body_bytes_max)
     for row in endpoints:
@@ -150,7 +156,7 @@ def surface_of(
 
 
 def _admitted(check: HandshakeCheck, admission: Admission, cost: int) -> HandshakeCheck:
-    """Put the handshake check of a WebSocket behind admission."""
+    """Wrap a WebSocket's handshake check so that each request first takes `cost` tokens from its caller."""
 
     def admitted(call: HttpCall) -> None:
         headers = admission.admit(call, cost) if cost else ()

@@ -55,9 +55,8 @@ class Hook(Struct, frozen=True, kw_only=True):
     shard: int
 
     def wants(self, event: OrderEvent) -> bool:
-        """Whether an event passes the webhook's filters, so that it is sent to the webhook's URL.
-
-        The filters are the kind of the order (Delta, OTC), partner, chain and status.
+        """Whether the event passes the webhook's filters (surface, partner, chain, status), so that it is
+        sent.
         """
         return (
             event.surface in self.surfaces

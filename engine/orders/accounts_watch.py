@@ -85,8 +85,8 @@ FollowedOrder = TypeVar("FollowedOrder", bound=Followed[Any])
 class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
     """Reads the accounts (token, owner) that fund open orders whenever their funds may have moved.
 
-    The method `run` is the task; a subclass for each kind of orders reads the accounts and changes the
-    orders.
+    The method `run` does this until cancelled. A subclass for each kind of orders reads the accounts and
+    changes the orders.
 
     Args:
         watch: set of accounts whose logs the chain's indexer reports.

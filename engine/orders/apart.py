@@ -24,11 +24,11 @@ class Apart(Generic[Account]):
         self._due: list[tuple[float, Account]] = []  # a heap; only an account's last entry counts
 
     def __len__(self) -> int:
-        """Number of paused accounts."""
+        """Number of accounts whose reads are paused."""
         return len(self._rests)
 
     def __contains__(self, account: Account) -> bool:
-        """Whether an account is paused."""
+        """Whether the reads of an account are paused."""
         return account in self._rests
 
     def add(self, account: Account, now_s: float, rest_s: float = 0.0) -> None:
@@ -48,7 +48,7 @@ class Apart(Generic[Account]):
         self._rests.pop(account, None)
 
     def next_s(self) -> float:
-        """Return the time at which the next pause ends; infinity if no account is paused."""
+        """Return the time at which the next pause ends, seconds; infinity if no account is paused."""
         while self._due and self._rests.get(self._due[0][1], (None,))[0] != self._due[0][0]:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else math.inf

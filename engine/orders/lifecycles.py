@@ -1,4 +1,4 @@
-"""The life cycles of Delta and OTC orders: each row is (states before, reason, state after). Pure."""
+"""Life cycles of Delta and OTC orders, i.e. tables of rows (states before, reason, state after). Pure."""
 
 from enum import StrEnum
 

@@ -51,8 +51,8 @@ class LiveRow(Protocol):
 
     Attributes:
         row: the order's row as last read from, or written to, the store.
-        ended_at: height of the block in which the order ended; for an end off the chain, the indexed height
-            when the end was first seen; None for an open order.
+        ended_at: height of the block in which the order ended; for an end without a log (such as expiry), the
+            last indexed height when the end was first seen; None for an open order.
     """
 
     row: Any
@@ -106,7 +106,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         return len(self._orders)
 
     def __iter__(self) -> Iterator[Live]:
-        """Iterate over the orders in memory at the time of the call."""
+        """Iterate over the orders that are in memory at the time of the call."""
         return iter(tuple(self._orders.values()))
 
     def get(self, order_hash: bytes) -> Live | None:

@@ -18,14 +18,14 @@ from ...crypto.hexadecimal import to_hex
 _log = structlog.get_logger("cambist.venue")
 
 OrderAct = Callable[[bytes], Awaitable[object]]
-"""Asynchronous action on an order, given the order's hash."""
+"""Asynchronous function that acts on an order, given the order's hash."""
 
 
 class OrderActs:
-    """Runs at most one action at a time on each order, and retries it until it succeeds.
+    """Runs at most one action at a time on each order, and retries an action until it succeeds.
 
     Args:
-        tend: called with the order's hash after each action, to start the order's next work.
+        tend: called with the order's hash after each action, to start the order's next action.
     """
 
     def __init__(self, tend: Callable[[bytes], None]) -> None:

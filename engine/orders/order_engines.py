@@ -71,7 +71,10 @@ class OrderEngine(Protocol):
         ...
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Handle events of the engine's kind of orders, from any process. Guarantees: raises no error."""
+        """Bring the engine's orders up to date with new events of its kind of orders, from any process.
+
+        Guarantees: raises no error.
+        """
         ...
 
 
@@ -154,7 +157,7 @@ def open_footing(
 class OrderEngines:
     """Runs a venue's order engines, and passes them gained and lost shards and the events of orders.
 
-    The method `run` is the task.
+    The method `run` does this until cancelled.
 
     Args:
         footing: shared parts that the engines were created with; `run` runs them.

@@ -52,7 +52,7 @@ OrderRow = TypeVar("OrderRow", DeltaOrderRow, OtcOrderRow)
 
 
 class Intent(Struct, frozen=True):
-    """A side effect that a step requests, to be executed after the step is stored.
+    """A side effect that a life cycle step requests, to be executed after the step is stored.
 
     Attributes:
         kind: name of the effect; each version of an order has at most one effect of a kind.

@@ -22,7 +22,7 @@ import trio
 from msgspec import Struct
 
 SLICE_S = 0.000_5
-"""Seconds of running callbacks after which the scheduler yields to other tasks."""
+"""Seconds of running timers' callbacks after which the scheduler lets other tasks run."""
 
 _MOVED = 4
 _DEAD_MIN = 64
@@ -52,7 +52,7 @@ class Timers:
         self._reached_ms = -inf
 
     def __len__(self) -> int:
-        """Number of waiting timers."""
+        """Number of timers that wait for their time."""
         return len(self._by_key)
 
     @property
@@ -112,7 +112,7 @@ class Timers:
         return timer
 
     def _first(self) -> list[Timer]:
-        """Return the heap with the earlier first entry, of the new heap and the heap set aside.
+        """Return the heap whose first timer is earlier: the heap in use, or the old heap being emptied.
 
         The result is empty if both heaps are.
         """

@@ -1,4 +1,4 @@
-"""The document of an OTC order, stored beside its row: signed members and signature. Pure.
+"""The stored document of an OTC order: signature and signed members that the order's row lacks. Pure.
 
     row + document          -> RfqOrder, the signed struct
     row + document          -> StoredOrder, the answer to a post and every read

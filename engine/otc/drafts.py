@@ -61,7 +61,7 @@ class DraftsStatistics(Struct, frozen=True):
 class Drafts:
     """Polls makers' contracts (EIP-1271) until they accept the signatures of one chain's DRAFT orders.
 
-    The method `run` is the task.
+    The method `run` does this until cancelled.
 
     Args:
         rfq: the RFQ contract, 20 bytes; sender of the calls to makers' contracts.

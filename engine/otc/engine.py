@@ -173,9 +173,9 @@ class OtcEngine:
             self._acts.start(self._catch_up, row.order_hash)
 
     def look_at_expiry(self, order_hash: bytes) -> None:
-        """Start the step to EXPIRED of an order whose expiry has passed.
+        """Start the change of an overdue order to EXPIRED, when the timer of the order's expiry fires.
 
-        While the order's chain is not indexed to its head, the expiry's timer is set again instead.
+        While the indexer has not read the order's chain to its latest block, the timer is set again instead.
         """
         live = self.orders.get(order_hash)
         if live is not None and live.row.chain_id in self.chains and not self._is_read(live.row):
@@ -205,7 +205,7 @@ class OtcEngine:
         self._expiries.at(row.order_hash, max(at_ms, self._wall_ms() + _LOOK_MS))
 
     async def _expire(self, order_hash: bytes) -> None:
-        """Write the step to EXPIRED of an overdue order, if the order's chain is indexed to its head."""
+        """Set an overdue order to EXPIRED, if the indexer has read the order's chain to its latest block."""
         now_ms = self._wall_ms()
 
         def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
@@ -216,7 +216,7 @@ class OtcEngine:
         await self.orders.step(order_hash, decide)
 
     def _is_read(self, row: OtcOrderRow) -> bool:
-        """Whether the order's chain is indexed to its head, i.e. no log from before the expiry is missing."""
+        """Whether the indexer has read the order's chain to its latest block, i.e. no log is missing."""
         return self.chains[row.chain_id].followed.read_to() is not None
 
     async def _catch_up(self, order_hash: bytes) -> None:

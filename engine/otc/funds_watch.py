@@ -66,7 +66,7 @@ class _FollowedOtc(Followed[OtcAccount]):
     """An OTC order whose funds are watched, with the share of the maker's funds that it needs.
 
     Attributes:
-        share: (whether the order shares the funds, its unfilled amount as 32 bytes).
+        share: (whether a part of the funds is assigned to the order, its unfilled raw units as 32 bytes).
     """
 
     share: tuple[bool, bytes]
@@ -99,7 +99,7 @@ class _Due(Struct, frozen=True):
 class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     """Reads the funds of makers on one chain, and writes the status and balances of their OTC orders.
 
-    The method `run` is the task.
+    The method `run` does this until cancelled.
 
     Args:
         watch: set of accounts whose logs the chain's indexer reports.

@@ -38,8 +38,8 @@ class LiveOtc(Struct, eq=False, gc=False):
     Attributes:
         row: the order's row as last read from, or written to, the store.
         document: signature, permit and other stored members of the post.
-        ended_at: height of the log that ended the order; for an end off the chain, the indexed height when
-            the end was first seen; None for an open order.
+        ended_at: block height of the log that ended the order; for an end without a log (expiry), the last
+            indexed height when the end was first seen; None for an open order.
         is_behind: whether the row did not reflect some of the order's logs when both were read.
     """
 
@@ -105,7 +105,9 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
     async def sign(
         self, order_hash: bytes, signature: bytes, permit: bytes | None, decide: Decide[OtcOrderRow]
     ) -> None:
-        """Replace a DRAFT's signature by one that the maker's contract accepts. Any process may do this.
+        """Replace the signature of a DRAFT order by one that the maker's contract accepts.
+
+        Any process may do this, without a lease of the order's shard.
 
         Args:
             permit: permit of the new post; None or empty keeps the stored permit.

@@ -28,7 +28,7 @@ from .life import told_by_chain
 from .live_orders import OtcLogs, OtcOrders, cancel_by, log_queries, logs_of
 
 _SLICE = 64
-"""Number of orders per read of the store, between which other tasks run."""
+"""Number of orders in one read of the store; other tasks run between two reads."""
 
 
 class _StepLogs(Struct, frozen=True):
@@ -38,7 +38,7 @@ class _StepLogs(Struct, frozen=True):
         undone: rows of fills and cancellations that a re-organisation undoes in the step.
         logs: new fills and cancellations by order hash.
         untils: new cancellations of all orders of a maker up to an expiry.
-        undone_untils: such cancellations that a re-organisation undoes in the step.
+        undone_untils: cancellations up to an expiry that a re-organisation undoes in the step.
     """
 
     undone: frozenset[Any]
@@ -101,7 +101,7 @@ class OtcProjection:
         return changes
 
     def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
-        """Collect the hashes of orders that the step's logs name or whose ends may become final."""
+        """Collect the hashes of orders that the indexer step's logs name or whose ends may become final."""
         hashes = {
             row.order_hash
             for _, row in (*advance.rows, *advance.undone)
@@ -110,7 +110,10 @@ class OtcProjection:
         return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, settled_below))
 
     async def _cancelled(self, told: _StepLogs) -> set[bytes]:
-        """Find the hashes of orders that the step's new or undone cancellations up to an expiry cover."""
+        """Find the hashes of orders covered by makers' cancellations up to an expiry in the indexer step.
+
+        Both new cancellations and cancellations that a re-organisation undoes count.
+        """
         questions = [live_otc(until.chain_id, until.maker) for until in told.untils]
         questions += [unfinished_otc(until.chain_id, until.maker) for until in told.undone_untils]
         if not questions:
@@ -123,7 +126,7 @@ class OtcProjection:
     async def _decided(
         self, hashes: Sequence[bytes], told: _StepLogs, chain_id: int, settled_below: int
     ) -> list[Change]:
-        """Compute the changes of orders from their stored logs, with the step's new and undone logs."""
+        """Compute the changes of orders from their stored logs and the indexer step's new and undone logs."""
         rows, documents = await self._store.read(
             *(among(table, "order_hash", hashes) for table in (OTC_ORDER, OTC_DOCUMENT))
         )

@@ -119,7 +119,7 @@ def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], 
 
 
 def _check_until(answer: bytes | Exception, terms: OtcTerms) -> None:
-    """Refuse an order whose expiry lies in its maker's on-chain cancellation of all orders up to an expiry.
+    """Refuse an order whose maker has cancelled on chain all orders up to an expiry that is not earlier.
 
     Raises:
         OrderClosed: the order is cancelled.
@@ -221,8 +221,8 @@ def new_document(terms: OtcTerms, start: Begun) -> OtcDocument:
 def _standing(this: Backed, others: Sequence[OtcOrderRow], holding: Holding) -> OrderBacking:
     """Compute the status and balances of a new order, given the maker's other open orders.
 
-    The permits of the other orders are not tried: the stored `maker_balance` of each counts as the amount
-    that its permit grants.
+    The permits of the other orders are not tried: the stored `maker_balance` of each order is taken as the
+    amount that its permit grants.
     """
     backed = [
         Backed(

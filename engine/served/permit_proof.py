@@ -51,7 +51,7 @@ class Taking(Struct, frozen=True):
         part: raw units that the first settlement transfers.
         deadline: deadline in a signed Permit2 transfer, Unix seconds.
         role: name of the spender in error messages.
-        owner_field, permit_field: members of the request, for errors.
+        owner_field, permit_field: members of the request that errors about owner and permit name.
     """
 
     permit: bytes

@@ -33,7 +33,7 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
 
     @property
     def no_delta(self) -> str:
-        """Reason why the venue refuses Delta quotes and orders on this chain; empty if it serves them."""
+        """Reason why the venue refuses Delta quotes and orders on this chain; empty if Delta is available."""
         if not self.settings.delta:
             return f"Delta is not served on chain {self.chain_id}"
         if not self.has_relayer:
@@ -53,7 +53,7 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
 
 
 ServedChains = Mapping[int, ServedChain]
-"""Served chains by id."""
+"""Chain id -> chain that the venue serves."""
 
 
 def served_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:

@@ -1,8 +1,8 @@
-"""Whether an owner has signed a digest: by its key, its contract, or a call in place of a signature. Pure.
+"""Checks that an owner has signed a digest: by its key, its contract, or a transaction instead. Pure.
 
     read_signature   parse a signature and compare it with the owner's key; if it differs, the chain decides
-    check_signer     refuse an owner that is neither a contract nor able to sign by a call
-    signature_call   build the read of the chain: EIP-1271 at the owner, or the pre-signature at the settling
+    check_signer     refuse an owner that is neither a contract nor able to sign by a transaction
+    signature_call   build the call to the chain: EIP-1271 at the owner, or the pre-signature at the settling
                      contract
     signature_state  judge the answer: SIGNED, AWAITED (a contract that may still sign), or an error
 
