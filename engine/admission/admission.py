@@ -226,12 +226,12 @@ class Admission:
         return holder.is_operator or (partner not in (None, "", ANON) and holder.partner == partner)
 
     def key(self, call: HttpCall) -> str:
-        """Return the settings' name of the request's API key; empty for no key or an unknown key."""
+        """Return the name of a request's API key in the settings; empty for no key or an unknown key."""
         holder = self._holder(call)
         return "" if holder is None else holder.name
 
     def required_key(self, call: HttpCall) -> str:
-        """Return the settings' name of a request's API key, for an endpoint that requires an API key.
+        """Return the name of a request's API key in the settings, for an endpoint that requires a key.
 
         Raises:
             UnknownApiKey: the request has no key, or an unknown key; the message names the case.

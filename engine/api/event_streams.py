@@ -306,7 +306,10 @@ def _event(kind: bytes, token: str, data: bytes) -> bytes:
 
 
 async def _hear(socket: WebSocket, scope: trio.CancelScope) -> None:
-    """Read and ignore a WebSocket client's messages; cancel `scope` if it closes or sends too many."""
+    """Read and ignore the messages of a WebSocket client.
+
+    The stream's cancel scope is cancelled once the client closes the WebSocket or sends too many messages.
+    """
     try:
         for _ in range(_HEARD_MAX):
             await socket.receive()
@@ -316,7 +319,7 @@ async def _hear(socket: WebSocket, scope: trio.CancelScope) -> None:
 
 
 def _asked(asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
-    """Parse a request for an event stream; the Last-Event-ID header precedes the parameter `after`.
+    """Parse a request for an event stream; the Last-Event-ID header takes precedence over `after`.
 
     Raises:
         InvalidInput: a parameter or the header is malformed.

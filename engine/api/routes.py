@@ -156,7 +156,7 @@ def surface_of(
 
 
 def _admitted(check: HandshakeCheck, admission: Admission, cost: int) -> HandshakeCheck:
-    """Wrap a WebSocket's handshake check so that each request first takes `cost` tokens from its caller."""
+    """Wrap a WebSocket's handshake check to take `cost` tokens from the caller's bucket first."""
 
     def admitted(call: HttpCall) -> None:
         headers = admission.admit(call, cost) if cost else ()

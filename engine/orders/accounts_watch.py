@@ -74,7 +74,7 @@ class FundsStatistics(Struct, frozen=True):
 
 
 class Followed(Struct, Generic[Account], gc=False):
-    """A followed order, with the account (token, owner, possibly further parts) that funds the order."""
+    """An order whose funds are watched, with the account (token, owner, ...) that funds the order."""
 
     account: Account
 

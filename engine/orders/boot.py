@@ -1,4 +1,4 @@
-"""Loads open orders and unfinished effects from the store when a process starts or leases more shards.
+"""Loads open orders and their unfinished side effects from the store, at the start or for new shards.
 
     lease (epoch + 1) -> open orders -> unfinished effects -> the chain from its cursor -> ... -> accept
 

@@ -1,4 +1,4 @@
-"""Cache of one kind's orders that may still change, and the only way to change them in the store.
+"""Delta or OTC orders in memory that may still change, with the methods that change them in the store.
 
     step        change one order by a function from its row to the next row; repeated after a conflict
     step_all    change several orders in one store transaction: all or none
@@ -175,10 +175,10 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         """
 
     def _added(self, live: Live) -> None:
-        """Add an order that was put into memory to the indexes of the subclass."""
+        """Add an order to the indexes of a subclass, after the order was put into memory."""
 
     def _dropped(self, live: Live) -> None:
-        """Remove an order that was dropped from memory from the indexes of the subclass."""
+        """Remove an order from the indexes of a subclass, after the order was dropped from memory."""
 
     # --- Writing ----------------------------------------------------------------------------------------
 

@@ -121,9 +121,9 @@ class Timers:
         return self._aside
 
     def _tidy(self) -> None:
-        """Move a few live entries from the heap set aside to the new heap, so that dead entries disappear.
+        """Move a few waiting timers from the old heap to the heap in use, which removes dead entries.
 
-        A heap whose entries are mostly dead is set aside first.
+        A heap whose entries are mostly dead (cancelled or replaced timers) becomes the old heap.
         """
         aside = self._aside
         if not aside:

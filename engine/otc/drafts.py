@@ -148,7 +148,7 @@ class Drafts:
         return found
 
     async def _look(self, drafts: Sequence[LiveOtc], top: Mark) -> None:
-        """Poll the makers' contracts of DRAFT orders, and write the step of each order that is accepted.
+        """Poll the makers' contracts of DRAFT orders, and change the status of each accepted order.
 
         Raises:
             ChainError: the chain's node fails; no single order is the cause.

@@ -60,7 +60,7 @@ class OtcChain(Struct, frozen=True):
 
 
 class OtcChainStatistics(Struct, frozen=True):
-    """Counters of the funds watch and of the polls of DRAFT orders, for one chain's OTC orders."""
+    """Counters of the reads of makers' funds and of the polls of DRAFT orders' contracts, on one chain."""
 
     funds: FundsStatistics
     drafts: DraftsStatistics
@@ -110,7 +110,7 @@ class OtcEngine:
         orders.watch(self.tend)
 
     def statistics(self) -> OtcStatistics:
-        """Return the counters of the orders in memory and of each chain's funds watch and polls."""
+        """Return the counters of orders in memory, and of reads of funds and polls of contracts by chain."""
         return OtcStatistics(
             self.orders.statistics(),
             {
@@ -120,7 +120,7 @@ class OtcEngine:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the funds watches and the polls of DRAFT orders of all chains, until cancelled."""
+        """Run the watches of makers' funds and the polls of makers' contracts, of all chains, until cancelled."""
         async with trio.open_nursery() as nursery:
             self._acts.open(nursery)
             for chain in self.chains.values():
@@ -154,7 +154,7 @@ class OtcEngine:
     # --- Tending an order -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOtc) -> None:
-        """Start the watches, timers and steps that an order's state needs; stop the order's other ones."""
+        """Start the watches, timers and changes that an order's state needs; stop its other watches."""
         row = live.row
         chain = self.chains.get(row.chain_id)
         if chain is None:
@@ -190,7 +190,7 @@ class OtcEngine:
             self.chains[live.row.chain_id].funds.read_again(live)
 
     def _look_when_over(self, order_hash: bytes, permit: bytes) -> None:
-        """Set a timer for a permit's deadline (seconds), unless it is past or beyond `JSON_INT_MAX`."""
+        """Set a timer for a permit's deadline, unless the deadline is past or beyond `JSON_INT_MAX` s."""
         deadline = deadline_of(permit)
         if deadline is not None and self._wall_ms() // 1_000 <= deadline <= JSON_INT_MAX:
             self._permit_ends.at(order_hash, (deadline + 1) * 1_000)
@@ -227,7 +227,7 @@ class OtcEngine:
 
 
 def _is_begun_draft(row: OtcOrderRow) -> bool:
-    """Whether an order is a DRAFT with a fill, i.e. the maker's contract has accepted the signature."""
+    """Whether an order is a partly filled DRAFT, i.e. the maker's contract has accepted the signature."""
     return row.status is OtcState.DRAFT and row.remaining != row.maker_amount
 
 

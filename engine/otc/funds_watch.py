@@ -212,7 +212,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     # --- Reading ----------------------------------------------------------------------------------------
 
     async def _look(self, accounts: Sequence[OtcAccount], top: Mark) -> None:
-        """Read accounts, and write the steps of orders whose status or balances differ from the funds."""
+        """Read makers' funds, and write the changes of orders whose status or balances no longer fit the funds."""
         followed = [account for account in accounts if account in self._of_account]
         if not followed:
             return
@@ -339,7 +339,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         ]
 
     async def _take_steps(self, dues: Sequence[_Due]) -> None:
-        """Write the steps of accounts' orders, in a transaction for each item of `dues`.
+        """Write the changes of accounts' orders, one store transaction for each item of `dues`.
 
         Raises:
             StoreUnavailable: some writes failed, or their outcome is unknown.
@@ -353,7 +353,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             raise problems[0]
 
     async def _step(self, due: _Due, problems: list[StoreUnavailable]) -> None:
-        """Write the steps of one account's orders in one transaction; add a failed write to `problems`.
+        """Write the changes of one account's orders in one transaction; add a failed write to `problems`.
 
         An order that has changed meanwhile is skipped, since its change queues a new read.
         """
@@ -387,7 +387,10 @@ def _backed(row: OtcOrderRow, permitted: int) -> Backed:
 
 
 def _left_of(answer: bytes | Exception, count: int) -> list[int | None]:
-    """Decode an answer to `getRemainingOrderBalance` into raw units; None for an order never seen."""
+    """Decode the RFQ contract's answer to `getRemainingOrderBalance` into unfilled raw units of orders.
+
+    An amount is None for an order that the contract has never seen.
+    """
     head = 2 * WORD_BYTES
     if isinstance(answer, Exception) or len(answer) < head + count * WORD_BYTES:
         raise ChainError("the RFQ contract has no unfilled amounts of orders")

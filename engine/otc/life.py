@@ -97,7 +97,7 @@ def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[Ot
 
 
 def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """Return the step of an order to EXPIRED; None if its expiry has not passed or it has ended."""
+    """Return the step to EXPIRED; None if the order's expiry has not passed, or the order has ended."""
     is_over = row.expires_s != NEVER_S and now_s > row.expires_s
     return _moved(row, _W.EXPIRY, now_ms, **_NO_FUNDS) if is_over else None
 

@@ -134,7 +134,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
     async def catch_up(
         self, order_hash: bytes, now_ms: int, is_short: Callable[[OtcOrderRow], bool]
     ) -> OtcOrderRow | None:
-        """Write the step of an order to the state that its stored fills and cancellations imply.
+        """Bring an order's row to the state that the order's stored fills and cancellations imply.
 
         Args:
             is_short: returns whether the maker's last known funds do not cover an order.

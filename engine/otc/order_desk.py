@@ -45,7 +45,7 @@ _UNFUNDED = (OtcState.DRAFT, OtcState.SUSPENDED)
 
 
 class OtcDesk:
-    """Checks posted OTC orders against rules and chain, and stores them.
+    """Checks posted OTC orders against the rules of OTC orders and the state of the chain, and stores them.
 
     Args:
         places: served chains by chain id.
@@ -112,7 +112,7 @@ class OtcDesk:
         return await self._kept(place, body, found, now_ms, signatures)
 
     def _check_room(self, maker: bytes, *, is_draft: bool) -> None:
-        """Refuse a new order if its maker already has the greatest number of open or DRAFT orders.
+        """Refuse a new order whose maker has as many open orders, or DRAFT orders, as the venue allows.
 
         Orders whose checks still run are not counted.
 
@@ -135,7 +135,7 @@ class OtcDesk:
             )
 
     def _check_memory(self, status: OtcState) -> None:
-        """Refuse a new order if the venue has the greatest number of open OTC orders already.
+        """Refuse a new order while the venue holds as many open OTC orders as its limits allow.
 
         Args:
             status: first status of the order.
@@ -218,7 +218,7 @@ class OtcDesk:
     async def _judged(
         self, place: ServedChain, terms: OtcTerms, now_ms: int
     ) -> tuple[OtcOrderRow, OtcDocument]:
-        """Check a posted order against the chain, and build its row and document."""
+        """Check a posted order against the chain, and build the row and document to be stored."""
         told = await _asked(place, terms)
         start = Begun() if told.left is None else await self._begun(place, terms)
         others = await self._stored.live_of(place.chain_id, terms.order.maker, terms.order.maker_asset)

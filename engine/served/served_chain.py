@@ -57,7 +57,7 @@ ServedChains = Mapping[int, ServedChain]
 
 
 def served_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
-    """Return the served chain with the chain id of a request.
+    """Look up the served chain whose chain id a request contains.
 
     Args:
         field: member of the request that holds the chain id, for errors.
@@ -72,7 +72,7 @@ def served_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedCh
 
 
 def otc_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
-    """Return the served chain with the chain id of a request about OTC orders.
+    """Look up the served chain whose chain id a request about OTC orders contains.
 
     Args:
         field: member of the request that holds the chain id, for errors.
@@ -87,7 +87,7 @@ def otc_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain
 
 
 def delta_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
-    """Return the served chain with the chain id of a request about Delta orders.
+    """Look up the served chain whose chain id a request about Delta orders contains.
 
     Args:
         field: member of the request that holds the chain id, for errors.
