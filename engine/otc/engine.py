@@ -120,7 +120,7 @@ class OtcEngine:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the watches of makers' funds and the polls of makers' contracts, of all chains, until cancelled."""
+        """Run the watches of makers' funds and polls of makers' contracts on all chains until cancelled."""
         async with trio.open_nursery() as nursery:
             self._acts.open(nursery)
             for chain in self.chains.values():

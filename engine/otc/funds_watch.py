@@ -212,7 +212,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     # --- Reading ----------------------------------------------------------------------------------------
 
     async def _look(self, accounts: Sequence[OtcAccount], top: Mark) -> None:
-        """Read makers' funds, and write the changes of orders whose status or balances no longer fit the funds."""
+        """Read makers' funds, and change the orders whose status or balances do not match the funds."""
         followed = [account for account in accounts if account in self._of_account]
         if not followed:
             return
