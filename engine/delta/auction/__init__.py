@@ -1,6 +1,7 @@
-"""Auction rounds: due orders, all agents asked at once, bids simulated, winners decided, records stored.
+"""Auction rounds of Delta orders: agents (solvers) bid, bids are simulated, winners are decided and stored.
 
-In: due orders. Out: a `settle` effect for each winner, and the record of the round.
+In: orders that are due for a round. Out: for each winning bid a stored request to settle it (effect
+`settle`), and for each order a record of the round.
 Read: `due_orders`, `slice_watch`, `agents`, `auction_queue`, `round_asking`, `simulating`, `auction`,
     `auction_record`, `auctioneer`.
 """

@@ -1,4 +1,4 @@
-"""The agents of one chain: questions to them, limits on these, cool-downs after faults, and notices.
+"""The agents (solvers) of one chain: requests for bids, limits on these, cool-downs after faults, notices.
 
 Source: ARCHITECTURE.md, "Auction"; docs/agents.md.
 """
@@ -25,31 +25,31 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class AuctioneerWakeup:
-    """Event that wakes the auctioneer: an order is due, or an agent has room."""
+    """Event that wakes the task which opens auction rounds: an order is due, or an agent can take more."""
 
     def __init__(self) -> None:
         self._woken = trio.Event()
 
     def wake(self) -> None:
-        """Wake the auctioneer: an order is due, or an agent may be asked about more orders than before."""
+        """Wake the auctioneer, i.e. the task that waits in `wait` to open auction rounds."""
         self._woken.set()
 
     async def wait(self) -> None:
-        """Wait for the first `wake` since `reset`."""
+        """Wait for the first call of `wake` since the last `reset`; return at once after such a call."""
         await self._woken.wait()
 
     def reset(self) -> None:
-        """Forget all calls of `wake` so far."""
+        """Forget all calls of `wake` so far, so that `wait` waits for the next call."""
         self._woken = trio.Event()
 
 
 class Agents:
-    """Asks the agents of one chain for bids, and keeps their limits, cool-downs and notices.
+    """Sends requests for bids to one chain's agents, and keeps each agent's limits, cool-down and notices.
 
     Args:
         clients: HTTP clients by agent name.
         settings: lengths of cool-downs (rests) and rounds.
-        wakeup: set when an agent may be asked about more orders than before.
+        wakeup: event that `Agents` sets when an agent may be asked about more orders than before.
         wall_ms: returns the time, Unix milliseconds.
     """
 
@@ -71,11 +71,11 @@ class Agents:
         self._paces = {name: AgentPace(settings.round_s) for name in clients}
 
     def statistics(self) -> dict[str, AgentClientStatistics]:
-        """Counters of the agents' clients, by agent name."""
+        """Return the counters of the agents' HTTP clients, by agent name."""
         return {name: client.statistics() for name, client in self._clients.items()}
 
     def reports(self) -> dict[str, AgentReport]:
-        """Return the conduct reports of the agents, by name."""
+        """Return each agent's report of answers, settlements, faults and cool-down, by agent name."""
         now_ms = self._wall_ms()
         return {
             name: replace(rest.report(now_ms), orders_max=self._paces[name].orders_max)
@@ -83,22 +83,28 @@ class Agents:
         }
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Start sending notices; stops with the nursery."""
+        """Start the tasks that send notices to the agents; the tasks run until the nursery is cancelled."""
         for client in self._clients.values():
             nursery.start_soon(client.run)
 
     # --- Availability -----------------------------------------------------------------------------------
 
     def admitted(self, document: DeltaDocument) -> AgentNames:
-        """Return the names of the agents that may bid for an order."""
+        """Return the names of the chain's agents that an order's document allows to bid for the order."""
         return tuple([name for name in self._clients if document.admits(name)])
 
     def orders_max(self) -> int:
-        """Largest number of orders that an agent may be asked about at a time."""
+        """Largest number of orders that any agent may be asked about at a time; 0 without agents."""
         return max((pace.orders_max for pace in self._paces.values()), default=0)
 
     def standing(self, now: float) -> dict[str, AgentRoom]:
-        """Return the capacity of each agent that may be asked now, by name; `now` is in trio's time."""
+        """Return the number of further orders that each agent may be asked about now, by agent name.
+
+        An agent in a cool-down is missing in the result, unless its cool-down is for lateness.
+
+        Args:
+            now: time on trio's clock, seconds.
+        """
         now_ms = self._wall_ms()
         return {
             name: AgentRoom(self._paces[name].room(now), rest.is_slow(now_ms), self._paces[name].is_failing)
@@ -107,8 +113,9 @@ class Agents:
         }
 
     def wakes_at(self, now: float) -> float:
-        """Return the earliest time at which an agent's pause or cool-down ends, in trio's time; inf if no
-        agent is paused or in a cool-down.
+        """Return the earliest time at which an agent's pause or cool-down ends, seconds of trio's clock.
+
+        The result is inf if no agent is paused or in a cool-down.
         """
         return min(self._wake(now), default=inf)
 
@@ -123,19 +130,20 @@ class Agents:
     # --- Asking -----------------------------------------------------------------------------------------
 
     def reserve(self, orders: Iterable[AgentNames], now: float) -> dict[str, AgentQuestion]:
-        """Reserve the agents' capacity for a round.
+        """Reserve the agents' capacity for the orders of an auction round, before the agents are asked.
 
         Args:
-            orders: for each order, the agents to ask.
+            orders: for each order, the names of the agents to ask.
+            now: time on trio's clock, seconds.
 
         Returns:
-            Questions by agent name; the caller passes each to `ask` or `release`.
+            Records of the requests to send, by agent name; the caller passes each to `ask` or `release`.
         """
         counts = Counter(name for names in orders for name in names)
         return {name: self._paces[name].asked(count, now) for name, count in counts.items()}
 
     def release(self, questions: Mapping[str, AgentQuestion]) -> None:
-        """Free the capacity reserved for questions that are not asked."""
+        """Free the capacity that `reserve` has reserved for requests which are not sent."""
         for name, question in questions.items():
             self._paces[name].dropped(question)
 
@@ -149,19 +157,20 @@ class Agents:
         deadline_s: float,
         read: Callable[[bytes], Answer],
     ) -> Answer | None:
-        """Ask an agent about orders of a round.
+        """Send a request for bids on orders of an auction round to an agent, and decode the agent's answer.
 
         Args:
             body: an encoded SolveRequest.
             hashes: hashes of the orders in the request.
+            question: record of the request that `reserve` returned for the agent.
             deadline_s: time limit, seconds from now.
             read: decodes the body of an answer; raises InvalidInput.
 
         Returns:
-            The decoded answer; None if the agent does not bid.
+            The decoded answer; None if the agent declines to bid.
 
         Raises:
-            AgentFailure: the agent gave no readable answer, or was not asked.
+            AgentFailure: the agent gave no readable answer in time, or was not asked.
         """
         pace = self._paces[name]
         try:
@@ -183,10 +192,11 @@ class Agents:
     # --- Outcomes ---------------------------------------------------------------------------------------
 
     def tell(self, agent: str, auction_id: int, entry: NoticeEntry, fault: AgentFault | None) -> None:
-        """Notify an agent of the outcome of its bid's settlement, and record the delivery or the fault.
+        """Notify an agent of the outcome of its bid's settlement, and record a success or the agent's fault.
 
         Args:
-            fault: the agent's fault in a failed settlement; None without a fault.
+            entry: notice of the outcome; with the notice SETTLED, the settlement counts as a success.
+            fault: the agent's fault in the settlement; None without a fault.
         """
         self.notify(agent, auction_id, (entry,))
         if entry.notice is Notice.SETTLED and agent in self._rests:
@@ -195,24 +205,34 @@ class Agents:
             self.failed(agent, auction_id, fault, entry.order_hash)
 
     def notify(self, agent: str, auction_id: int, entries: Sequence[NoticeEntry]) -> None:
-        """Queue a notice to an agent; an unknown name has no effect."""
+        """Queue a notice to an agent; no effect if no agent of the chain has this name."""
         client = self._clients.get(agent)
         if client is not None:
             client.notify(NotifyRequest(auction_id, self._chain_id, tuple(entries)))
 
     def answered(self, agent: str) -> None:
-        """Record a good answer of an agent."""
+        """Record that an agent answered without a fault, which ends a cool-down for lateness."""
         self._rests[agent].answered()
 
     def simulated(self, agent: str, auction_id: int, owner: bytes, *, is_good: bool) -> None:
-        """Record whether an agent's bid on an owner's order passed its simulation; a failure counts only if
-        another agent's bid passed: see `bid_merit.judged`.
+        """Record whether an agent's bid on an order passed its simulation.
+
+        Too many failures on orders of several owners are the fault WASTE. A failure counts against the agent,
+        so the caller records one only if another agent's bid on the order passed (`bid_merit.judged`).
+
+        Args:
+            owner: owner of the order, 20 bytes.
+            is_good: whether the bid passed its simulation.
         """
         if self._rests[agent].simulated(owner, is_good=is_good):
             self.failed(agent, auction_id, AgentFault.WASTE)
 
     def failed(self, agent: str, auction_id: int, fault: AgentFault, order_hash: str = "") -> None:
-        """Record an agent's fault; if the fault starts a cool-down, notify the agent of it."""
+        """Record an agent's fault, and notify the agent if the fault starts a cool-down.
+
+        Args:
+            order_hash: hash of the order, as text, if the fault is IN_DOUBT.
+        """
         rest = self._rests.get(agent)
         until_ms = 0 if rest is None else rest.failed(fault, self._wall_ms(), order_hash)
         if until_ms:

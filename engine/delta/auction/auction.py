@@ -1,15 +1,15 @@
-"""Decides the winners of a round: the best promised amount net of gas, first price. Pure.
+"""Decides the winners of an auction round: the best promised amount net of gas, first price. Pure.
 
     a single order     the bid with the most surplus wins: SELL: the promise beyond the limit, less gas; BUY:
                        the limit beyond the promise, less gas. Ties: the larger part, the earlier answer, the
                        agent's name, the place in the answer
-    crossed orders     a crossing wins as a whole, and only if no order is worse off than with its best single
-                       bid
+    crossed orders     a crossing (a bid on several orders) wins as a whole, and only if no order is worse
+                       off than with its best single bid
     each order         is settled once: by a winning crossing, else by its best single bid
 
 The limit of a bid for a part of an order is pro rata. Among bids that settle the whole order, the bid with
 the most surplus lets the user receive most, or spend least, net of gas. An order has one winner a round; if
-the winner settles a part, the rest of the order is auctioned again.
+the winner settles a part, the unfilled amount of the order is auctioned again.
 
 The settlement enforces the promise and reverts if it is not kept; only bids that passed their simulation are
 ranked. An excess over the promise in the simulation does not count; an excess in the mined settlement is the
@@ -40,17 +40,19 @@ from ..bids.bids import Candidate, Rejection, RoundOrder
 from ..bids.simulation import Proven
 
 RUNNERS_UP_MAX = 2
-"""Most runners-up per order and round, to be settled in turn if the winner's settlement fails
-(ARCHITECTURE.md, "Auction")."""
+"""Maximum number of next best bids (runners-up) that a round keeps for an order.
+
+The venue settles these bids in turn if the settlement of the winning bid fails (ARCHITECTURE.md, "Auction").
+"""
 
 _LET_GO = "an order of it was not open any more"
 
 GasCost = Callable[[int], int]
-"""Function from wei of gas to raw units of the order's destination token (SELL) or source token (BUY)."""
+"""Function from a gas cost in wei to raw units of an order's destination (SELL) or source token (BUY)."""
 
 
 class JudgedBid(Struct, frozen=True):
-    """The round's verdict on a bid for one order.
+    """A bid on one order after the auction round's decision: its net amount, its surplus, and whether it won.
 
     Attributes:
         at: index of the order among the bid's parts.
@@ -69,12 +71,13 @@ class JudgedBid(Struct, frozen=True):
 
 
 class AuctionVerdict(Struct, frozen=True):
-    """The round's verdict on one order.
+    """Result of an auction round for one order: the winning bid, the next best bids, and all bids by rank.
 
     Attributes:
-        winner: bid that settles the order; None without one.
-        runners_up: bids tried in turn if the winner's settlement fails.
-        bids: all bids on the order, the winner first, then by rank.
+        asked: the order as auctioned in the round.
+        winner: bid that settles the order; None if no bid wins.
+        runners_up: next best bids, settled in turn if the winner's settlement fails.
+        bids: all bids on the order that passed their simulation, the winner first, then by rank.
     """
 
     asked: RoundOrder
@@ -84,22 +87,29 @@ class AuctionVerdict(Struct, frozen=True):
 
     @property
     def best_amount(self) -> int | None:
-        """Raw units that the winning bid promises the user receives (SELL) or spends (BUY), or None."""
+        """Raw units that the winning bid promises: received by the user (SELL) or spent by the user (BUY).
+
+        None without a winner.
+        """
         return self.bids[0].bid.candidate.parts[self.bids[0].at].promised if self.winner else None
 
     @property
     def best_part_amount(self) -> int | None:
-        """Fixed-side raw units that the winning bid settles; None if it settles the whole, or without a
-        winner."""
+        """Raw units of the order's fixed side that the winning bid settles, if it settles only a part.
+
+        None if the winning bid settles the whole open amount, or if no bid wins. The fixed side is the source
+        for SELL, the destination for BUY.
+        """
         return self.bids[0].bid.candidate.parts[self.bids[0].at].part_amount if self.winner else None
 
 
 class Decision(Struct, frozen=True):
-    """Outcome of a round.
+    """Winning bids of an auction round, and the round's result for each order.
 
     Attributes:
-        winners: bids to settle, each as one settlement; a crossing settles several orders.
-        verdicts: winner, runners-up and judged bids of each order, by order hash.
+        winners: bids to settle, each in one settlement; a bid on several orders (crossing) settles all of
+            them.
+        verdicts: winner, runners-up and ranked bids of each order, by order hash.
     """
 
     winners: tuple[Proven, ...]
@@ -107,7 +117,7 @@ class Decision(Struct, frozen=True):
 
 
 class _Ranked(Struct, frozen=True):
-    """A bid as ranked for one order; a higher surplus is better."""
+    """A bid with its net amount and its surplus for one order; the bid with the highest surplus is best."""
 
     bid: Proven
     at: int
@@ -115,13 +125,18 @@ class _Ranked(Struct, frozen=True):
     surplus: int
 
     def key(self) -> tuple[int, int, int, str, int]:
-        """Sort key: the best bid first."""
+        """Return the sort key by which an order's best bid comes first: surplus, settled amount, arrival."""
         candidate = self.bid.candidate
         return -self.surplus, -candidate.parts[self.at].part.amount, *_arrival(candidate)
 
 
 class _Crossed(Struct, frozen=True):
-    """A crossing that leaves no order worse off than its best single bid, with its gain; see the module."""
+    """A bid on several orders (crossing) that may win, as no order is worse off than by its best single bid.
+
+    Attributes:
+        gain: sum over the orders of the surplus beyond that of the order's best single bid, or without a
+            single bid beyond the limit, relative to the larger amount.
+    """
 
     bid: Proven
     gain: Fraction
@@ -133,7 +148,7 @@ def decide(
     gas_price_wei: int,
     gas_costs: Mapping[bytes, GasCost],
 ) -> Decision:
-    """Compute the outcome of a round without a break; see `deciding`."""
+    """Decide the winners of an auction round in one go; arguments and result are those of `deciding`."""
     steps = deciding(orders, bids, gas_price_wei, gas_costs)
     while True:
         try:
@@ -149,11 +164,14 @@ def deciding(
     gas_price_wei: int,
     gas_costs: Mapping[bytes, GasCost],
 ) -> Generator[None, None, Decision]:
-    """Compute the outcome of a round as a generator, which yields after short steps so that other tasks run.
+    """Decide the winners of an auction round, as a generator whose return value is the decision.
+
+    The generator yields after short steps, so that its caller can let other tasks run in between.
 
     Args:
         orders: all orders of the round.
         bids: bids on the orders that passed their simulation.
+        gas_price_wei: price of a unit of gas, wei.
         gas_costs: converters of gas to tokens, by order hash; bids on an order without a converter are ranked
             without gas.
     """
@@ -190,8 +208,9 @@ def deciding(
 
 
 def let_go(decision: Decision, winner: Proven) -> Decision:
-    """Return the decision without a winner that cannot be settled: its orders have no winner and no
-    runners-up, and the bid has lost.
+    """Return a copy of a round's decision in which a winning bid has lost, since it cannot be settled.
+
+    In the copy, the bid's orders have no winner and no runners-up.
     """
     verdicts = dict(decision.verdicts)
     for part in winner.candidate.parts:
@@ -207,15 +226,17 @@ def let_go(decision: Decision, winner: Proven) -> Decision:
 
 
 def left_out(decision: Decision, winner: Proven) -> Decision:
-    """Return the decision without a winner whose settlement may or may not be stored, and without the
-    verdicts on its orders."""
+    """Return a copy of a round's decision without a winning bid and without the results for its orders.
+
+    The copy is for a bid whose settlement may or may not be stored: no agent is notified of a result then.
+    """
     hashes = {part.asked.order_hash for part in winner.candidate.parts}
     verdicts = {key: verdict for key, verdict in decision.verdicts.items() if key not in hashes}
     return Decision(tuple([one for one in decision.winners if one is not winner]), verdicts)
 
 
 def notices(decision: Decision, rejections: Iterable[Rejection]) -> Iterator[tuple[str, NoticeEntry]]:
-    """Yield (agent, notice) for each bid of a closed round."""
+    """Yield (agent name, notice of the bid's outcome) for each ranked or rejected bid of a closed round."""
     for order_hash, verdict in sorted(decision.verdicts.items()):
         best, best_part = _text(verdict.best_amount), _text(verdict.best_part_amount)
         for judged in verdict.bids:
@@ -265,7 +286,11 @@ def _won_crossings(
     by_order: Mapping[bytes, Sequence[_Ranked]],
     alone: Mapping[bytes, Sequence[_Ranked]],
 ) -> Generator[None, None, tuple[dict[bytes, Proven], dict[int, str]]]:
-    """Compute (winning crossings by order hash, reasons why crossings lost by id of the bid)."""
+    """Select the winning crossings, i.e. bids on several orders, those with the greatest gain first.
+
+    Returns:
+        (winning crossings by order hash, reasons why the other crossings lost by `id` of the bid).
+    """
     of_bid: dict[int, list[_Ranked]] = {}
     for ranked in by_order.values():
         for one in ranked:
@@ -294,7 +319,7 @@ def _won_crossings(
 def _crossed(
     bid: Proven, parts: Sequence[_Ranked], alone: Mapping[bytes, Sequence[_Ranked]]
 ) -> _Crossed | str:
-    """Compute a crossing's gain, or return the reason why it cannot win."""
+    """Compute a crossing's gain over the best single bids on its orders, or the reason why it cannot win."""
     gain, is_wanted = Fraction(0), False
     for ranked in parts:
         part = bid.candidate.parts[ranked.at]

@@ -1,4 +1,4 @@
-"""The open orders of one chain that wait for a round, and the pauses between the rounds of each.
+"""Queue of one chain's open Delta orders that wait for an auction round, with pauses between their rounds.
 
     an order is offered -> due at once, or after a pause that doubles with each round without a winner
     a slice of a TWAP   -> first waits until it is due by its chain's clock (`slice_watch`), then as any order
@@ -30,11 +30,12 @@ from .slice_watch import SliceWatch
 
 
 class DueRound(Struct, frozen=True):
-    """Orders taken for one round.
+    """Orders of an auction round about to open, and the agents to ask about each order.
 
     Attributes:
-        orders: the orders that still await bids, by order hash.
-        agents: agents to ask about each order, by order hash.
+        orders: orders that are open and have no settlement under way, by order hash.
+        agents: names of the agents to ask about each order, by order hash; further orders in it have no
+            effect.
     """
 
     orders: dict[bytes, RoundOrder]
@@ -42,11 +43,11 @@ class DueRound(Struct, frozen=True):
 
 
 class AuctionQueue:
-    """Waiting and due orders of one chain.
+    """Queue of one chain's orders for auction rounds: due orders, and orders that wait until they are due.
 
     Args:
         agents: agents of the chain, which decide how many orders share a round.
-        wakeup: set when an order is due.
+        wakeup: event that the queue sets when an order is due.
         scheduler: the engine's scheduler of timers.
         head_time_s: returns the time of the latest block that this process has seen, Unix seconds.
         settings: pauses and time limits.
@@ -81,26 +82,28 @@ class AuctionQueue:
         self.slices = SliceWatch(chain, head_time_s, self._slice_due)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Iterate over the hashes of all orders that the queue knows, except orders in their first round."""
+        """Iterate over the hashes of waiting and due orders, and of orders with an unsuccessful round."""
         return iter({*self._tries, *self._waiting, *self.slices, *self._ready})
 
     @property
     def waiting(self) -> int:
-        """Number of orders that are not due yet, including slices that wait for the chain's clock."""
+        """Number of orders that are not due for a round yet, including TWAP slices before their time."""
         return len(self._waiting) + len(self.slices)
 
     @property
     def due(self) -> int:
-        """Number of due orders."""
+        """Number of orders that are due for an auction round and in none."""
         return len(self._ready)
 
     # --- Offers -----------------------------------------------------------------------------------------
 
     def offer(self, live: LiveOrder, *, is_due: bool = False) -> None:
-        """Queue an order for a round once it is due; no effect if the order is queued or in a round already.
+        """Queue an order for an auction round: at once, or at the end of its pause or its TWAP slice's wait.
+
+        The call has no effect if the order is due or in a round already.
 
         Args:
-            is_due: the order is due now, regardless of `due_ms`.
+            is_due: whether to skip the order's pause; a TWAP slice still waits for its time on chain.
         """
         order_hash = live.order_hash
         if order_hash in self._ready or order_hash in self._in_round:
@@ -123,8 +126,10 @@ class AuctionQueue:
         self._scheduler.at(at_ms, _timer(order_hash), lambda: self._make_ready(order_hash))
 
     def due_ms(self, live: LiveOrder) -> int:
-        """Return the earliest opening of an order's next round, Unix milliseconds: now, or after a pause that
-        grows with unsuccessful rounds.
+        """Return the earliest time at which an order's next round may open, Unix milliseconds.
+
+        The time is now for an order without an unsuccessful round or settlement; else the end of a pause that
+        doubles with each of these, up to a maximum.
         """
         tries = self._tries.get(live.order_hash, 0) + live.in_vain
         again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
@@ -132,17 +137,23 @@ class AuctionQueue:
         return self._wall_ms() + (round(again_s * spread * 1_000) if tries else 0)
 
     def is_joinable(self, order_hash: bytes) -> bool:
-        """Whether an order that is offered now can be in the same next round as this order."""
+        """Whether an order that becomes due now can still enter the same auction round as this order.
+
+        False if this order is in a round, or is due while the number of due orders has reached the
+        most that an agent is asked about at a time.
+        """
         is_full = len(self._ready) >= self._agents.orders_max()
         return order_hash not in self._in_round and not (order_hash in self._ready and is_full)
 
     def begin_anew(self, order_hash: bytes) -> None:
-        """Reset the pause between an order's rounds to its first length, since its market has moved away
-        meanwhile."""
+        """Forget an order's rounds without a settlement, so that its pauses start again from the shortest.
+
+        The price watch does so once live books could not fill the order for some time.
+        """
         self._tries.pop(order_hash, None)
 
     def withdraw(self, order_hash: bytes) -> None:
-        """Remove an order. A round in progress goes on without the order."""
+        """Remove an order from the queue; an auction round in progress with the order goes on."""
         self._tries.pop(order_hash, None)
         self._ready.remove(order_hash)
         self.slices.forget(order_hash)
@@ -150,7 +161,11 @@ class AuctionQueue:
             self._scheduler.cancel(_timer(order_hash))
 
     def leave(self, held: Container[int]) -> None:
-        """Forget the orders of shards that this engine no longer holds."""
+        """Remove the orders of shards that this engine no longer holds.
+
+        Args:
+            held: shards that the engine holds; an order's shard is the first byte of its hash.
+        """
         for order_hash in self:
             if order_hash[0] not in held:
                 self.withdraw(order_hash)
@@ -158,11 +173,13 @@ class AuctionQueue:
     # --- Rounds -----------------------------------------------------------------------------------------
 
     def take(self, standing: dict[str, AgentRoom], now: float) -> list[DueRound]:
-        """Take the due orders that still await bids and whose agents have capacity, grouped into rounds.
+        """Remove the due orders for which agents have capacity, and group them into new auction rounds.
+
+        Orders that are no longer open, or have a settlement under way, get no round.
 
         Args:
             standing: capacities of the agents that may be asked, by name; changed in place.
-            now: in trio's time.
+            now: time on trio's clock, seconds.
         """
         room = AGENT_ORDERS_MAX - len(self._in_round)
         rounds = [
@@ -174,37 +191,49 @@ class AuctionQueue:
         return [one for one in rounds if one.orders]
 
     def next_at(self, standing: dict[str, AgentRoom], now: float) -> float:
-        """Return the time at which more due orders may be taken without another event, in trio's time; inf
-        without a due order.
+        """Return the time from which `take` may find more orders without an event, seconds of trio's clock.
+
+        The result is inf if no order is due, or if only an event can bring more orders.
+
+        Args:
+            standing: capacities of the agents that may be asked, by name.
+            now: time on trio's clock, seconds.
         """
         if not len(self._ready):
             return inf
         return min(self._ready.next_at(standing, now), self._agents.wakes_at(now))
 
     def settled(self, order_hashes: Iterable[bytes]) -> None:
-        """Remove orders from their round, which has found settlements for them."""
+        """Record that these orders have left their auction round, which has stored a settlement for each."""
         self._in_round.difference_update(order_hashes)
 
     def unsettled(self, order_hash: bytes) -> LiveOrder | None:
-        """Remove an order from a round that has found no settlement for it.
+        """Record that an order has left its auction round, which found no settlement for it.
 
         Returns:
-            The order if it still awaits bids, whose next round the caller decides; else None.
+            The order, for the caller to queue again, if it is open and has no settlement under way; else
+            None.
         """
         self._in_round.discard(order_hash)
         live = self._orders.get(order_hash)
         return live if live is not None and live.awaits_bids else None
 
     def count_round(self, order_hash: bytes) -> None:
-        """Count a round without a settlement against an order, which lengthens its pause."""
+        """Count an auction round that found no settlement for an order; the order's next pause is longer."""
         self._tries[order_hash] = self._tries.get(order_hash, 0) + 1
 
     def put_back(self, order_hash: bytes) -> None:
-        """Make an order due again at once, behind new orders: its round does not count."""
+        """Make an order due again at once, since its last auction round does not count.
+
+        The order joins the orders of earlier rounds, which take turns with new orders.
+        """
         self._make_ready(order_hash, is_new=False)
 
     def _still_open(self, order_hashes: Iterable[bytes]) -> dict[bytes, RoundOrder]:
-        """Return the orders that still await bids, as a round's orders, by order hash."""
+        """Return the orders that can be auctioned now, by order hash.
+
+        These orders are open, have no settlement under way, and have an unfilled amount.
+        """
         asked: dict[bytes, RoundOrder] = {}
         for order_hash in order_hashes:
             live = self._orders.get(order_hash)

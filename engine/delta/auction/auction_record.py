@@ -1,6 +1,6 @@
-"""Makes the stored records of a closed round: a row for each order, with the bids on it. Pure.
+"""Makes the stored records of a closed auction round: a row for each order, with the bids on it. Pure.
 
-A record lists the bids on its order: the winner first, then the others by rank, then the refused ones. An
+A record lists the bids on its order: the winner first, then the others by rank, then the rejected bids. An
 agent that answered too late, or unreadably, is listed with every order that it might have bid for. A record
 keeps the first 64 bids on the order, and the number of the others.
 
@@ -29,7 +29,7 @@ from .auction import AuctionVerdict, JudgedBid
 
 
 class RoundTimes(Struct, frozen=True):
-    """Ids and times of a round, Unix milliseconds."""
+    """Id and chain of an auction round, and the times at which it opened and closed, Unix milliseconds."""
 
     auction_id: int
     chain_id: int
@@ -38,7 +38,7 @@ class RoundTimes(Struct, frozen=True):
 
 
 class Rejections:
-    """Rejected bids and answers of a round, indexed by order."""
+    """Rejected bids and rejected whole answers of an auction round, indexed by order hash."""
 
     def __init__(self, rejections: Iterable[Rejection]) -> None:
         self._of_order: dict[bytes, list[tuple[int, Rejection]]] = {}
@@ -50,12 +50,15 @@ class Rejections:
                 self._of_order.setdefault(order_hash, []).append((place, rejection))
 
     def __contains__(self, order_hash: bytes) -> bool:
-        """Whether a bid that names the order was refused."""
+        """Whether a rejected bid names the order, which is given by its hash."""
         return order_hash in self._of_order
 
     def about(self, asked: RoundOrder) -> list[Rejection]:
-        """Return the rejections of bids on an order, and of whole answers that may have had a bid on it, in
-        order of arrival."""
+        """Return the rejections that concern an order, in order of arrival.
+
+        The result has the rejected bids that name the order, and the rejected whole answers of agents that
+        may bid for the order.
+        """
         found = [one for one in self._of_all if asked.document.admits(one[1].agent)]
         found += self._of_order.get(asked.order_hash, ())
         return [rejection for _, rejection in sorted(found, key=lambda one: one[0])]
@@ -64,7 +67,7 @@ class Rejections:
 def round_rows(
     times: RoundTimes, verdicts: Iterable[AuctionVerdict], rejections: Rejections
 ) -> Iterator[AuctionRound]:
-    """Yield the stored rows of a round's orders."""
+    """Yield the store's row for each order of a closed auction round, with the bids on the order."""
     for verdict in verdicts:
         yield AuctionRound(
             times.auction_id,
@@ -78,8 +81,9 @@ def round_rows(
 
 
 def _auctioned(verdict: AuctionVerdict, refused: Sequence[Rejection]) -> AuctionedOrder:
-    """Make the round's record of one order. Only the bids that it keeps are converted, since agents may send
-    very many.
+    """Make a round's record of one order, with at most VENUE_AUCTION_BIDS_MAX bids.
+
+    Only these bids are converted, since agents may send very many.
     """
     asked = verdict.asked
     most = limits.VENUE_AUCTION_BIDS_MAX
@@ -102,7 +106,7 @@ def _auctioned(verdict: AuctionVerdict, refused: Sequence[Rejection]) -> Auction
 
 
 def round_of(row: AuctionRound) -> OrderRound:
-    """Convert a stored row into the form that the API returns with the order."""
+    """Convert the stored row of an order's auction round into the form that the API returns."""
     return OrderRound(
         row.auction_id,
         iso_ms(row.opened_ms),

@@ -1,21 +1,21 @@
-"""The auctions of one chain: rounds of due orders, and the settlements that result.
+"""Auctions of one chain's Delta orders: rounds of due orders, and the settlements of winning bids.
 
     due orders (`auction_queue`), after gather_s -> a round: all agents asked at once -> closed
         -> bids simulated at one block -> winners decided
-        -> one unit an order: the record, and for a winner ACTIVE with the effect `settle`
+        -> one store transaction an order: the record, and for a winner the effect `settle` (ACTIVE)
         -> only then: agents are notified, orders without a winner wait for another round
 
 An order is in one round at a time, until the round has found a settlement for it or none. If a winning bid
-settles only a part, the rest of the order is due at once when the part's fill is mined and indexed. Rounds
+settles only a part, the rest of the order is due as soon as the part's fill is mined and indexed. Rounds
 may overlap, up to VENUE_ROUNDS_OPEN_MAX of them. Bids of an open round are in this process's memory alone:
 after a crash the order is auctioned again. Bids are processed in short steps, so that many bids do not delay
 other tasks.
 
 A round lengthens an order's pause once an agent has considered the order. An order without an agent to ask
 waits for an agent (`agent_pace`, `due_orders`). If no agent answers, the order is due again at once, and the
-agents pause; if the chain or the store is away, all rounds pause.
+agents pause; if the chain's nodes or the store do not answer, all rounds pause.
 
-If an order is cancelled during its round, the bid that won it loses, and the other orders of its crossing
+If an order is cancelled during its round, the bid that won the order loses, and the other orders of that bid
 have no winner; the round goes on for the others. `auctionId` is the clock's milliseconds, or one more than
 the last id of any chain if that is later: ids rise over restarts too. Of successive rounds without a bid for
 an order, for the same reason, only the first is stored, since orders wait for weeks.
@@ -77,17 +77,26 @@ _FAULTS = {
 
 
 _Silence = frozenset[tuple[str, Notice]]
-"""(agent, failure) of each agent that did not answer about an order; empty if all declined to bid."""
+"""(agent name, kind of failure) of each agent without a readable answer in a round with no bid for an order.
+
+The set is empty if all agents of the order declined to bid.
+"""
 
 
 class AuctionIds:
-    """Source of unique round ids for all chains of a venue."""
+    """Source of ids of auction rounds, unique and increasing over all chains of a venue."""
 
     def __init__(self) -> None:
         self._last = 0
 
     def next(self, now_ms: int) -> int:
-        """Return the id of a round that opens now, greater than all earlier ids."""
+        """Return the id of a round that opens now, greater than all earlier ids.
+
+        The id is the time in Unix milliseconds, or the last id plus 1 if that is greater.
+
+        Args:
+            now_ms: the time, Unix milliseconds.
+        """
         self._last = max(self._last + 1, now_ms)
         return self._last
 
@@ -96,12 +105,12 @@ class AuctioneerStatistics(Struct, frozen=True):
     """Counters and present sizes of one chain's auctions.
 
     Attributes:
-        waiting: orders that are not due yet, including slices that wait for the chain's clock.
-        ready: orders that are due.
+        waiting: orders that are not due for a round yet, including TWAP slices before their time on chain.
+        ready: orders that are due for a round.
         open_rounds: rounds open now.
         rounds: rounds so far.
         won: orders for which rounds found a settlement.
-        void: rounds without a result, mostly because the chain or the store was away.
+        void: rounds that an error ended without a result, mostly as the chain or the store did not answer.
         agents: counters of the agents' clients, by name.
     """
 
@@ -115,7 +124,13 @@ class AuctioneerStatistics(Struct, frozen=True):
 
 
 class _End(Enum):
-    """Result of storing a winning settlement: stored, given up, or unknown after a store error."""
+    """Result of the attempt to store the settlement of a winning bid.
+
+    Attributes:
+        KEPT: the settlement is stored.
+        LET_GO: nothing is stored, since an order of the bid is not open any more or its owner lacks funds.
+        UNKNOWN: an error of the store leaves open whether the settlement is stored.
+    """
 
     KEPT = "kept"
     LET_GO = "let go"
@@ -126,12 +141,13 @@ class Auctioneer:
     """Runs the auction rounds of one chain's due orders. `run` is its task.
 
     Args:
+        at: chain, sending account and gas limit of settlements.
         agents: agents of the chain.
         wakeup: event that wakes `run`; the agents and the queue set it too.
         queue: orders that wait for a round.
-        settling: receives the runners-up of each settlement.
+        settling: receives the next best bids of each won order, for the case that its settlement fails.
         claims: funds of accounts that are reserved for open settlements.
-        unsettled: called with an open order for which a round found no settlement.
+        unsettled: called with an open order after a round that counts and found no settlement for it.
         ids: source of round ids, shared by all chains.
         settings: pauses and time limits.
         wall_ms: returns the time, Unix milliseconds.
@@ -177,7 +193,7 @@ class Auctioneer:
         )
 
     def statistics(self) -> AuctioneerStatistics:
-        """Counters since the start, and present sizes."""
+        """Return counters of rounds since the start, and the present numbers of orders and open rounds."""
         return AuctioneerStatistics(
             self._queue.waiting,
             self._queue.due,
@@ -189,13 +205,17 @@ class Auctioneer:
         )
 
     def withdraw(self, order_hash: bytes) -> None:
-        """Stop auctioning an order. A round in progress goes on without the order."""
+        """Remove an order from the auctions; a round in progress with the order goes on."""
         self._queue.withdraw(order_hash)
         self._closed_ms.pop(order_hash, None)
         self._silent.pop(order_hash, None)
 
     def leave(self, held: Container[int]) -> None:
-        """Forget the orders of shards that this engine no longer holds."""
+        """Remove the orders of shards that this engine no longer holds, with the funds reserved for them.
+
+        Args:
+            held: shards that the engine holds; an order's shard is the first byte of its hash.
+        """
         self._queue.leave(held)
         for order_hash in {*self._closed_ms, *self._silent}:
             if order_hash[0] not in held:
@@ -203,20 +223,20 @@ class Auctioneer:
         self._claims.leave(held)
 
     def reports(self) -> dict[str, AgentReport]:
-        """Return the conduct reports of the agents, by name."""
+        """Return each agent's report of answers, settlements, faults and cool-down, by agent name."""
         return self._agents.reports()
 
     def last_round_ms(self, order_hash: bytes) -> int:
-        """Return the closing time of the last round with an order, Unix milliseconds; 0 if unknown."""
+        """Return when the last auction round with an order closed, Unix milliseconds; 0 if unknown."""
         return self._closed_ms.get(order_hash, 0)
 
     @property
     def chain_s(self) -> int:
-        """Last known time of the chain, which decides whether slices are due, Unix seconds; 0 if unknown."""
+        """Time of the chain as last read, Unix seconds, by which TWAP slices are due; 0 if unknown."""
         return self._queue.slices.time_s
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Open rounds for due orders, until cancelled."""
+        """Open auction rounds for due orders and run them, until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             self._agents.start(nursery)
@@ -230,10 +250,10 @@ class Auctioneer:
                 await trio.sleep(self._settings.gather_s)
 
     def _open_rounds(self) -> float:
-        """Open rounds for due orders, as far as agents have capacity.
+        """Open auction rounds for due orders, as far as agents have capacity.
 
         Returns:
-            Time of the next call if nothing wakes the auctioneer before, in trio's time.
+            Time of the next call if no event wakes the auctioneer before, seconds of trio's clock; or inf.
         """
         now = trio.current_time()
         if not self._queue.due or self._open >= VENUE_ROUNDS_OPEN_MAX:
@@ -272,8 +292,11 @@ class Auctioneer:
             self._wakeup.wake()
 
     def _note_void(self, *, is_void: bool) -> None:
-        """Record whether a round ended without a result (void). After a void round the next rounds are
-        delayed, since the chain or the store is probably away."""
+        """Record whether an error ended a round without a result (a void round).
+
+        After a void round no round opens for a pause that doubles with each void round in a row, since the
+        chain or the store probably does not answer.
+        """
         self._void += is_void
         self._void_in_row = self._void_in_row + 1 if is_void else 0
         if is_void:
@@ -281,10 +304,13 @@ class Auctioneer:
             self._opens_at = trio.current_time() + min(pause_s, AUCTION_VOID_S)
 
     def _over(self, order_hash: bytes, *, is_counted: bool) -> None:
-        """Offer an order again, or withdraw it, after a round without a settlement for it.
+        """Queue an order for another auction round, since its round found no settlement for it.
+
+        An order that is not open any more is withdrawn instead.
 
         Args:
-            is_counted: an agent has considered the order, so that its pause grows.
+            is_counted: whether an agent has considered the order in the round; if so, the order's pause
+                before the next round grows, else the order is due at once.
         """
         live = self._queue.unsettled(order_hash)
         if live is None:
@@ -315,7 +341,10 @@ class Auctioneer:
     async def _candidates(
         self, this: Round, answers: Sequence[Answer], rejections: list[Rejection]
     ) -> list[Candidate]:
-        """Select the bids to simulate, each agent's best first; append the others to `rejections`."""
+        """Decode the bids in the agents' answers and select the bids to simulate, each agent's best first.
+
+        The other bids are appended to `rejections`.
+        """
         candidates: list[Candidate] = []
         for answer in answers:
             bids, unread = await self._slices.work(sorted_out(read_answer(answer, this.orders)))
@@ -325,13 +354,16 @@ class Auctioneer:
         return candidates
 
     async def _decision(self, this: Round, bids: Sequence[Proven]) -> Decision:
-        """Decide the winners of a round and the verdict on each order, at the present price of gas."""
+        """Decide a round's winners from bids that passed their simulation, at the present gas price."""
         gas_price_wei = self._place.gas.gas_price_wei
         costs = {key: cost for key, one in this.orders.items() if (cost := gas_cost(one, self._place))}
         return await self._slices.work(deciding(tuple(this.orders.values()), bids, gas_price_wei, costs))
 
     async def _upcoming(self, this: Round) -> Upcoming:
-        """Read the block for a round's simulation, and the next block's time if the round has TWAP slices."""
+        """Read the block at which a round's bids are simulated.
+
+        If the round has TWAP slices, the result has the next block's time too, by which slices are due.
+        """
         if all(isinstance(one.order, DeltaOrder) for one in this.orders.values()):
             head = await self._place.chain.block()
             if head is None:
@@ -340,8 +372,10 @@ class Auctioneer:
         return await self._queue.slices.look()
 
     def _remember(self, auction_id: int, answers: Sequence[Answer], rejections: Sequence[Rejection]) -> None:
-        """Record good answers and faults of the agents. A bid that reverts in simulation is no fault: the
-        order may be the cause.
+        """Record the faults in each agent's answer to a round, or that the answer was without a fault.
+
+        Faults are malformed bids and bids whose simulation breaks their promise. A bid that reverts in its
+        simulation is no fault: the order may be the cause.
         """
         agents = {answer.agent for answer in answers}
         faults = {
@@ -360,11 +394,11 @@ class Auctioneer:
     async def _conclude(
         self, this: Round, closed_ms: int, decision: Decision, rejections: Sequence[Rejection]
     ) -> Decision:
-        """Store the decision, each settlement in one transaction with its orders and their records.
+        """Store a round's decision: each settlement in one transaction with its orders and their records.
 
         Returns:
-            The decision as stored: without the settlements that were given up, and without the orders of
-            settlements that may or may not have been stored.
+            The decision as stored: a bid whose settlement was given up has lost; orders of a settlement that
+            may or may not be stored are missing.
         """
         times = RoundTimes(this.auction_id, self._place.chain_id, this.opened_ms, closed_ms)
         refused = Rejections(rejections)
@@ -396,7 +430,7 @@ class Auctioneer:
     async def _records(
         self, times: RoundTimes, verdicts: Iterable[AuctionVerdict], refused: Rejections
     ) -> dict[bytes, Change]:
-        """Make the changes that store the records of a round's orders, by order hash."""
+        """Make the store changes that write a round's record of each order, by order hash."""
 
         def made() -> Generator[None, None, dict[bytes, Change]]:
             records: dict[bytes, Change] = {}
@@ -408,8 +442,10 @@ class Auctioneer:
         return await self._slices.work(made())
 
     def _is_kept(self, verdict: AuctionVerdict, refused: Rejections) -> bool:
-        """Whether to store an order's record of a round without a settlement; False if the round had no bid,
-        for the same reason as the order's round before."""
+        """Whether to store a round's record of an order for which the round found no settlement.
+
+        False if nobody bid for the order, and for the same reason as in the order's round before.
+        """
         key = verdict.asked.order_hash
         if verdict.bids or key in refused:
             self._silent.pop(key, None)
@@ -422,8 +458,10 @@ class Auctioneer:
     async def _intend_settlement(
         self, this: Round, winner: Proven, decision: Decision, records: Mapping[bytes, Change]
     ) -> _End:
-        """Store the intent to settle a winning bid, unless an owner's account lacks the funds or one of the
-        bid's orders is no longer open.
+        """Store the intent to settle a winning bid, for all orders of the bid in one transaction.
+
+        Nothing is stored if an owner's account lacks the funds, or if one of the bid's orders is no longer
+        open.
         """
         hashes = tuple(records)
         shared = ""
@@ -461,7 +499,7 @@ class Auctioneer:
 
 
 class _NotOpen(Exception):
-    """An order of a settlement was cancelled, has ended, or has another settlement since the round began."""
+    """Error that an order of a winning bid was cancelled, has ended, or got another settlement meanwhile."""
 
 
 def _by_agent(

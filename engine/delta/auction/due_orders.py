@@ -1,4 +1,4 @@
-"""Queues of due orders, and their assignment to rounds as their agents have capacity. Pure.
+"""Queues of orders due for an auction round, and their assignment to rounds by agents' capacity. Pure.
 
     an order enters a round  if all of its agents that are awake and answering have capacity
     after patience_s         if any of its agents that are awake has capacity: a slow agent delays no order
@@ -19,19 +19,20 @@ from msgspec import Struct
 from ....config.limits import AGENT_ORDERS_MAX
 
 AgentNames = tuple[str, ...]
-"""Names of the agents that may bid for an order, or that are asked about it."""
+"""Names of the agents that may bid for an order, or that an auction round asks about it."""
 
 Assignment = dict[bytes, AgentNames]
-"""Orders of a round: agents to ask, by order hash."""
+"""Orders of an auction round: the names of the agents to ask about each, by order hash."""
 
 
 class AgentRoom(Struct):
-    """Availability of an agent that may be asked.
+    """Capacity of an agent that may be asked for bids now.
 
     Attributes:
         room: number of further orders that the agent may be asked about now.
-        is_slow: the agent is in a cool-down for lateness and is asked only if no other agent can be.
-        is_failing: the agent's last question failed, so that orders do not wait for its capacity.
+        is_slow: whether the agent is in a cool-down for lateness, and so is asked only about orders for which
+            no other agent can be asked.
+        is_failing: whether the agent's last request failed, so that orders do not wait for its capacity.
     """
 
     room: int
@@ -40,7 +41,13 @@ class AgentRoom(Struct):
 
 
 class _AgentQueue:
-    """Due orders that the same agents may bid for: times since which they are due, seconds, by order hash."""
+    """Queue of the due orders that the same agents may bid for.
+
+    Attributes:
+        by_turn: new orders, and orders of earlier rounds: time since which each is due, seconds, by order
+            hash.
+        turn: index in `by_turn` of the kind of orders that comes next.
+    """
 
     def __init__(self, agents: AgentNames) -> None:
         self.agents = agents
@@ -51,8 +58,11 @@ class _AgentQueue:
         return sum(map(len, self.by_turn))
 
     def heads(self) -> list[tuple[int, bytes, float]]:
-        """Return (index in `by_turn`, order hash, due since) of the first new order and of the first order of
-        earlier rounds; first the order whose kind has the next turn."""
+        """Return the first new order and the first order of earlier rounds, the kind that has the turn first.
+
+        Returns:
+            (index in `by_turn`, order hash, time since which the order is due) of each.
+        """
         return [
             (kind, *next(iter(self.by_turn[kind].items())))
             for kind in (self.turn, 1 - self.turn)
@@ -61,10 +71,13 @@ class _AgentQueue:
 
 
 class DueOrders:
-    """Queues of due orders by their agents. Times are seconds of a clock that never goes back.
+    """Orders that are due for an auction round, in one queue for each set of agents that may bid.
+
+    Times are seconds of a clock that never goes back.
 
     Args:
-        patience_s: longest time that an order waits until all of its agents have capacity.
+        patience_s: longest time that an order waits until all of its agents have capacity, seconds; after
+            that, any agent with capacity suffices.
     """
 
     def __init__(self, patience_s: float) -> None:
@@ -82,7 +95,13 @@ class DueOrders:
         return iter(self._line_of)
 
     def add(self, order_hash: bytes, agents: AgentNames, now: float, *, is_new: bool) -> None:
-        """Add a due order; an order already added keeps its place."""
+        """Queue an order that is due from now on; an order that is queued already keeps its place.
+
+        Args:
+            agents: names of the agents that may bid for the order.
+            now: present time, seconds.
+            is_new: whether the order joins the new orders, or else the orders of earlier rounds.
+        """
         if order_hash in self._line_of:
             return
         line = self._lines.get(agents)
@@ -92,7 +111,7 @@ class DueOrders:
         self._line_of[order_hash] = line
 
     def remove(self, order_hash: bytes) -> bool:
-        """Remove an order; False if it was not due."""
+        """Remove an order from its queue; return whether it was queued."""
         line = self._line_of.pop(order_hash, None)
         if line is None:
             return False
@@ -103,15 +122,16 @@ class DueOrders:
         return True
 
     def rounds(self, standing: Mapping[str, AgentRoom], now: float, orders_max: int) -> list[Assignment]:
-        """Remove the orders for which agents have capacity, and reduce the capacities in `standing`.
+        """Remove the orders for which agents have capacity, and assign them to auction rounds.
 
         Args:
-            standing: capacities of the agents that may be asked, by name; changed in place.
+            standing: capacities of the agents that may be asked, by name; reduced in place.
+            now: present time, seconds.
             orders_max: limit of orders in all rounds together.
 
         Returns:
             At most two rounds: one with the agents that are awake, one with those in a cool-down for
-            lateness.
+            lateness. An agent is awake if it is not in a cool-down.
         """
         awake = {name for name, one in standing.items() if not one.is_slow}
         asked: dict[bool, Assignment] = {False: {}, True: {}}
@@ -134,8 +154,11 @@ class DueOrders:
         return [one for one in asked.values() if one]
 
     def next_at(self, standing: Mapping[str, AgentRoom], now: float) -> float:
-        """Return the earliest time at which an order's patience ends, so that one agent with capacity
-        suffices; inf if no order has such an agent."""
+        """Return the earliest time from which a queued order needs only one agent with capacity, seconds.
+
+        Until then the order waits for all of its agents (`patience_s`). The result is inf if no such order
+        has an agent with capacity.
+        """
         return min(
             (
                 since + self._patience_s
@@ -150,7 +173,7 @@ class DueOrders:
     def _next(
         self, line: _AgentQueue, names: list[str], standing: Mapping[str, AgentRoom], now: float
     ) -> Assignment | None:
-        """Remove and assign the next order of a queue if agents have capacity, else return None."""
+        """Remove a queue's next order and assign its agents with capacity; None if the order has to wait."""
         with_room = tuple([name for name in names if standing[name].room > 0])
         if not with_room:
             return None

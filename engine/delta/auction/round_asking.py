@@ -1,4 +1,4 @@
-"""Asks all agents of a round at once and collects their answers until the round closes.
+"""Asks all agents of an auction round for bids at once and collects their answers until the round closes.
 
 Source: codecs/messages/agent_messages.py; ARCHITECTURE.md, "Auction".
 Choice: A round ends early once every agent has answered.
@@ -27,13 +27,14 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class Round(Struct, frozen=True):
-    """An open round.
+    """An open auction round: its orders, and the agents that are asked for bids on them.
 
     Attributes:
-        agents: agents asked about an order, by order hash.
-        questions: questions to agents that have not answered, by agent name.
+        opened_ms: time of the opening, Unix milliseconds.
+        agents: names of the agents asked about an order, by order hash.
+        questions: requests to agents that have not answered yet, by agent name.
         unsettled: hashes of the orders for which this round has found no settlement so far.
-        considered: hashes of orders that an agent has answered about, with or without bids.
+        considered: hashes of the orders that an agent has answered about, with or without bids.
     """
 
     auction_id: int
@@ -46,11 +47,12 @@ class Round(Struct, frozen=True):
 
 
 class RoundAsking:
-    """Asks the agents of one chain.
+    """Sends the requests for bids of auction rounds to the agents of one chain, and collects the answers.
 
     Args:
+        place: the chain, with its contracts and its price of gas.
         round_s: length of a round, seconds.
-        slices: runs the encoding of questions in short steps.
+        slices: runs the encoding of requests in short steps.
         wall_ms: returns the time, Unix milliseconds.
     """
 
@@ -70,7 +72,9 @@ class RoundAsking:
         self._wall_ms = wall_ms
 
     async def answers(self, this: Round) -> tuple[list[Answer], list[Rejection]]:
-        """Ask the agents of a round, and record the orders that they have considered.
+        """Ask the agents of a round for bids; return the answers once all have answered or the round closes.
+
+        The orders that an answer covers are added to `this.considered`.
 
         Returns:
             (answers in order of arrival, a rejection for each agent that gave no readable answer in time, by
@@ -119,8 +123,12 @@ class RoundAsking:
         return answers, rejections
 
     async def _questions(self, this: Round) -> dict[str, tuple[bytes, Sequence[bytes]]]:
-        """Encode each agent's request, with the hashes of its orders; agents with the same orders share the
-        encoding.
+        """Encode the request to each agent.
+
+        Agents that are asked about the same orders share the encoding.
+
+        Returns:
+            (body of the request, hashes of its orders) by agent name.
         """
         as_shown = await self._slices.work(_all_shown(this.orders.values()))
         bodies: dict[Sequence[bytes], bytes] = {}

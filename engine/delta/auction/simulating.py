@@ -1,4 +1,4 @@
-"""Simulates a round's bids on the chain, each agent's bids in separate calls.
+"""Simulates the settlements of an auction round's bids on the chain, each agent's bids in separate calls.
 
     candidates, by agent -> calls at one block, a batch at a time, within AGENT_SIMULATION_S
         -> Proven, or a Rejection
@@ -28,7 +28,7 @@ from .auction import GasCost
 
 
 class AuctionAt(Struct, frozen=True):
-    """Chain, account and gas limit of a round's settlements.
+    """Chain, sending account and gas limit of the settlements of auction rounds.
 
     Attributes:
         relayer: account that sends settlements, 20 bytes.
@@ -46,12 +46,12 @@ async def simulated(
     upcoming: Callable[[], Awaitable[Upcoming]],
     slices: Slices,
 ) -> Simulated:
-    """Simulate bids, all at one block and time.
+    """Simulate the settlements of bids, all at the same block and time.
 
     Args:
         candidates: bids, each agent's in the sequence of simulation.
         upcoming: reads the latest block and the next block's time.
-        slices: runs the decoding of answers in short steps.
+        slices: runs the decoding of the simulations' results in short steps.
 
     Raises:
         ChainError: the latest block is unknown.
@@ -94,8 +94,9 @@ async def simulated(
 
 
 def gas_cost(asked: RoundOrder, place: ServedChain) -> GasCost | None:
-    """Return the conversion of gas costs into an order's destination (SELL) or source token (BUY); None if
-    that token has no price.
+    """Return a function from a gas cost in wei to raw units of the token in which an order's bids compete.
+
+    The token is the destination token (SELL) or the source token (BUY). None if the token has no price.
     """
     terms = asked.terms
     token = place.tokens.by_address.get(terms.dest_token if terms.side is Side.SELL else terms.src_token)

@@ -26,7 +26,7 @@ from ...chain.port import Chain, Upcoming
 
 
 class WaitingSlices:
-    """Slices ordered by due time. Pure; times are Unix seconds of the chain."""
+    """TWAP slices ordered by the time from which they are due, Unix seconds of the chain's clock. Pure."""
 
     def __init__(self) -> None:
         self._due: dict[bytes, int] = {}
@@ -39,24 +39,28 @@ class WaitingSlices:
         return iter(self._due)
 
     def add(self, order_hash: bytes, due_s: int) -> None:
-        """Set the due time of an order's slice, replacing an earlier one."""
+        """Set the time from which an order's TWAP slice is due, Unix seconds, in place of an earlier time."""
         if self._due.get(order_hash) != due_s:
             self._due[order_hash] = due_s
             heappush(self._heap, (due_s, order_hash))
 
     def remove(self, order_hash: bytes) -> None:
-        """Remove an order's slice."""
+        """Remove the TWAP slice of an order, if it has one."""
         self._due.pop(order_hash, None)
 
     def first_s(self) -> int | None:
-        """Due time of the first slice, or None."""
+        """Return the earliest time at which a slice is due, Unix seconds; None without a slice."""
         heap = self._heap
         while heap and self._due.get(heap[0][1]) != heap[0][0]:
             heappop(heap)
         return heap[0][0] if heap else None
 
     def take(self, now_s: int) -> bytes | None:
-        """Remove the first slice that is due, and return its order's hash; None if no slice is due."""
+        """Remove the slice that is due first and return its order's hash; None if no slice is due.
+
+        Args:
+            now_s: time of the chain's clock, Unix seconds.
+        """
         first_s = self.first_s()
         if first_s is None or first_s > now_s:
             return None
@@ -66,11 +70,11 @@ class WaitingSlices:
 
 
 class SliceWatch:
-    """Releases TWAP slices when they are due by the chain's clock. `run` is its task.
+    """Keeps TWAP slices until they are due by the chain's clock; then reports their orders. `run` is a task.
 
     Args:
         head_time_s: returns the time of the latest block that this process has seen, Unix seconds.
-        released: called with an order whose slice is due.
+        released: called with the hash of an order whose slice is due.
 
     Attributes:
         time_s: the chain's time as last read: the next block's if the node reports it, else the latest
@@ -95,16 +99,20 @@ class SliceWatch:
         return iter(self._waiting)
 
     def wait(self, order_hash: bytes, due_s: int) -> None:
-        """Release an order once its slice is due, unless `forget` comes first."""
+        """Call `released` with an order once its TWAP slice is due, unless `forget` comes first.
+
+        Args:
+            due_s: time from which the slice is due, Unix seconds of the chain's clock.
+        """
         self._waiting.add(order_hash, due_s)
         self._added.set()
 
     def forget(self, order_hash: bytes) -> None:
-        """Stop waiting for an order's slice."""
+        """Stop waiting for an order's TWAP slice, so that `released` is not called for it."""
         self._waiting.remove(order_hash)
 
     async def look(self) -> Upcoming:
-        """Read the chain's latest block and next block's time, and keep the time in `time_s`.
+        """Read the chain's latest block and the next block's time, and keep the time in `time_s`.
 
         Raises:
             ChainError: no node answers.
@@ -114,7 +122,7 @@ class SliceWatch:
         return upcoming
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Read the chain's clock and release due slices, until cancelled."""
+        """Read the chain's clock at intervals and call `released` for due slices, until cancelled."""
         task_status.started()
         while True:
             first_s = self._waiting.first_s()
@@ -127,7 +135,11 @@ class SliceWatch:
                 await self._release()
 
     def _looks_at(self, first_s: int) -> float:
-        """Return the time at which to read the chain's clock next, in trio's time."""
+        """Return the time at which to read the chain's clock next, seconds of trio's clock.
+
+        Args:
+            first_s: earliest time at which a slice is due, Unix seconds of the chain's clock.
+        """
         likely_s = 0 if self._head_time_s() >= first_s else first_s - self.time_s
         return self._looked_at + min(max(likely_s, SLICE_LOOK_S_MIN), SLICE_LOOK_S)
 
