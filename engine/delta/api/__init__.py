@@ -1,4 +1,4 @@
-"""The endpoints of Delta orders.
+"""The HTTP endpoints of Delta orders.
 
 In: HTTP requests. Out: built orders, records, cancellations, auctions, events.
 Read: `build_orders`, `order_submit`, `order_reads`, `auctions`, `order_events`.

@@ -1,8 +1,8 @@
 """Endpoints of Delta auctions: closed rounds, the reasons why an order is not filled, and the agents.
 
-An open round is answered like an unknown round. An agent in its cool-down stays in the list of agents;
-`explain` reports when all agents of an order are in their cool-downs (`agentsRest`, or `agentsLate` if one of
-them is so for lateness).
+A request for an open round gets the answer for an unknown round. An agent in a cool-down stays in the list of
+agents; `explain` reports when all agents of an order are in a cool-down (`agentsRest`, or `agentsLate` if the
+cool-down of any of them is for lateness).
 
 Source: ARCHITECTURE.md, "Auction"; interop.md 3, GET /v2/delta/agents/list/{chainId}.
 """
@@ -40,27 +40,27 @@ from ..settlement.auction_settled import with_settlements
 
 
 class ChainAuctions(Protocol):
-    """Protocol of one chain's auctions as these endpoints read them."""
+    """Interface of one chain's auctions: reports of agents, closing times of rounds, and the chain's time."""
 
     @property
     def chain_s(self) -> int:
-        """Time of the chain that decides whether TWAP slices are due, Unix seconds; 0 if unknown."""
+        """Time of the chain by which TWAP slices are due, Unix seconds; 0 if unknown."""
         ...
 
     def reports(self) -> Mapping[str, AgentReport]:
-        """Return the conduct reports of the chain's agents, by name."""
+        """Return each agent's report of answers, settlements, faults and cool-down, by agent name."""
         ...
 
     def last_round_ms(self, order_hash: bytes) -> int:
-        """Return the closing time of the last round with an order, Unix milliseconds; 0 if unknown."""
+        """Return when the last auction round with an order closed, Unix milliseconds; 0 if unknown."""
         ...
 
 
 class Auctions:
-    """The endpoints of Delta auctions.
+    """HTTP endpoints of Delta auctions: closed rounds, reasons why orders are not filled, scores of agents.
 
     Args:
-        live: returns the order of a hash that this process runs, or None.
+        live: returns the order with a hash if this process runs the order, else None.
         auctions: auctions by chain id.
         resting: returns, for a chain id and an order hash, a resting limit order's price and limit; None for
             any other order.
@@ -85,7 +85,7 @@ class Auctions:
         self._lacks = lacks
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Return the rows of these endpoints for the HTTP route table."""
+        """Return the HTTP endpoints of closed rounds, orders' `explain`, and agents' scores and names."""
         return (
             Endpoint(
                 method="GET",
@@ -124,7 +124,7 @@ class Auctions:
         )
 
     async def auction(self, auction_id: int) -> Auction:
-        """Read a closed round from the store.
+        """Read a closed auction round, with its orders and the bids on them, from the store.
 
         Raises:
             AuctionNotFound: no round has this id, or the round is still open.
@@ -145,10 +145,11 @@ class Auctions:
         )
 
     async def explain(self, text: str, now_ms: int) -> Explanation:
-        """Find the reasons why an order is not filled.
+        """Find the reasons why an order is not filled, and read its last auction rounds.
 
         Args:
             text: the order's id.
+            now_ms: the time, Unix milliseconds.
 
         Raises:
             OrderNotFound: the venue has no order of this id.

@@ -1,4 +1,4 @@
-"""The endpoint that builds Delta orders for their owners to sign.
+"""The endpoint POST /v2/delta/orders/build, which builds Delta orders for their owners to sign.
 
 Source: spec 1.16.
 Choice: A build needs a route issued by this venue or a process on its store, equal to the digit; faults of
@@ -30,7 +30,7 @@ from ..pricing.issued import IssuedRoutes, quoted_as
 
 
 class DeltaOrders:
-    """The endpoint that builds Delta orders.
+    """HTTP endpoint POST /v2/delta/orders/build, which builds a Delta order for its owner to sign.
 
     Args:
         random32: source of 32 random bytes.
@@ -54,7 +54,7 @@ class DeltaOrders:
         self._partner_of = partner_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Return the rows of these endpoints for the HTTP route table."""
+        """Return the HTTP endpoint POST /v2/delta/orders/build, as a row of the route table."""
         return (
             Endpoint(
                 method="POST",
@@ -69,7 +69,10 @@ class DeltaOrders:
         )
 
     async def build(self, body: BuildBody, now_ms: int) -> BuildResponse:
-        """Build the typed data that the owner signs.
+        """Build the EIP-712 typed data of a Delta order, which its owner signs, and the order's hash.
+
+        Args:
+            now_ms: the time, Unix milliseconds.
 
         Raises:
             RequestError: the request is refused; see spec 1.25.
@@ -94,7 +97,7 @@ class DeltaOrders:
         return Reply(200, encode(await self.build(body, call.now_ms)))
 
     async def _issued_route(self, body: BuildBody, now_ms: int) -> tuple[Route, Side]:
-        """Find the issued route that a body carries, and the side for which it was quoted.
+        """Return the issued route that a build's body carries, and the side for which the route was quoted.
 
         Raises:
             RouteValidationFailed: the route differs from every issued route, or has expired.

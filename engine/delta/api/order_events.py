@@ -15,7 +15,7 @@ from ...orders.order_units import DELTA
 
 
 def order_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
-    """Return the endpoint of the Delta event stream, a row of the HTTP route table."""
+    """Return the HTTP endpoint GET /v2/delta/orders/events, a stream of changes of Delta orders."""
     return (
         streams.endpoint(
             "/v2/delta/orders/events",
@@ -29,7 +29,10 @@ def order_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
 
 
 def _asked(query: bytes) -> tuple[EventFilter, str | None]:
-    """Parse a query into (filter, token of the event after which the stream starts; None: new events only).
+    """Parse the query of GET /v2/delta/orders/events.
+
+    Returns:
+        (filter of events, token of the event after which the stream starts; None: new events only).
 
     Raises:
         InvalidInput: a parameter is invalid.

@@ -1,4 +1,4 @@
-"""The endpoints that read Delta orders, and the balances that orders commit or leave for new orders.
+"""HTTP endpoints that read Delta orders, and the balances that orders commit or leave for new orders.
 
 The usable amount of an account's token is the smaller of its balance and its allowance to the Delta contract.
 
@@ -39,10 +39,17 @@ from ..orders.life import OPEN
 
 
 async def usable_of(place: ServedChain, user: bytes, tokens: Sequence[bytes]) -> dict[bytes, int]:
-    """Read an account's usable raw units by token, all at one block; 0 if a token's contract does not answer.
+    """Read how much of each token the Delta contract can take from an account, all at one block.
+
+    The amount is the smaller of balance and allowance; for the native token, the balance. It is 0 if a
+    token's contract does not answer.
 
     Args:
-        tokens: addresses, 20 bytes; for the native token only the balance counts.
+        user: the account, 20 bytes.
+        tokens: addresses, 20 bytes each.
+
+    Returns:
+        Raw units by token.
 
     Raises:
         ChainError: no node answers.
@@ -64,11 +71,11 @@ _row = partial(Endpoint, method="GET", group="Delta orders")
 
 
 class OrderReads:
-    """The endpoints that return records, listings and balances of Delta orders.
+    """HTTP endpoints that return records, lists and balances of Delta orders.
 
     Args:
         places: served chains by chain id.
-        sees_all: tells whether a request may list all owners' orders.
+        sees_all: returns whether a request may list the orders of all owners.
     """
 
     def __init__(self, places: ServedChains, store: Store, *, sees_all: Callable[[HttpCall], bool]) -> None:
@@ -77,7 +84,7 @@ class OrderReads:
         self._stored = StoredOrders(store)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Return the rows of these endpoints for the HTTP route table."""
+        """Return the HTTP endpoints that read Delta orders, committed balances and available balances."""
         return (
             _row(
                 path="/v2/delta/orders",
@@ -189,8 +196,12 @@ class OrderReads:
         return Reply(200, encode(answer))
 
     def _account(self, call: HttpCall) -> tuple[ServedChain, bytes, list[bytes]]:
-        """Parse a balance request into (chain, account, tokens: the token of the path, or all listed
-        ones)."""
+        """Parse the path of a request for balances.
+
+        Returns:
+            (chain, account, tokens); the tokens are the path's token, or without a token in the path all
+            listed tokens.
+        """
         chain_text, user_text, *tokens = call.parameters
         place = delta_chain_at(self._places, chain_in_path(chain_text), "chainId")
         user = parse_address(user_text, "user")

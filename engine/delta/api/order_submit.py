@@ -1,4 +1,4 @@
-"""The endpoints that accept Delta orders and cancellations.
+"""HTTP endpoints that accept signed Delta orders and cancellations.
 
 Source: spec 1.17, 1.18; interop.md 3.
 Choice: An order without a partner has its API key's default partner where the signed fee is that partner's.
@@ -33,14 +33,14 @@ _row = partial(Endpoint, method="POST", group="Delta orders")
 
 
 class OrderSubmission:
-    """The endpoints to submit and to cancel Delta orders.
+    """HTTP endpoints to submit and to cancel Delta orders.
 
     Args:
         places: served chains by chain id.
         settings: settings of the partners.
-        orders: desk that checks and stores orders and cancellations.
+        orders: Delta orders in memory, to which submitted orders are added.
         partner_of: returns the default partner of a request's API key; empty if the key has none.
-        signatures_of: returns the caller's budget of wrong signatures.
+        signatures_of: returns the budget of wrong signatures of a request's caller.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class OrderSubmission:
         self._signatures_of = signatures_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Return the rows of these endpoints for the HTTP route table."""
+        """Return the HTTP endpoints that submit an order, build a cancellation, and cancel orders."""
         return (
             _row(
                 path="/v2/delta/orders",

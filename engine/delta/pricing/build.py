@@ -1,6 +1,6 @@
 """Builds a Delta order from an issued route and the owner's parameters (POST /v2/delta/orders/build). Pure.
 
-    route + body -> checks of the kind -> amounts -> order struct -> `toSign`, `orderHash`
+    route + body -> checks of the order type -> amounts -> order struct -> `toSign`, `orderHash`
 
             sale                                    purchase
     fixed     srcAmount   = route's input           destAmount = route's output
@@ -11,7 +11,7 @@
 slice: the order's fixed side is the total in the body, its limit `destAmountPerSlice` (sale) or
 `maxSrcAmount` (purchase).
 
-A build checks the kind's own parameters first, then amounts, permit, partner and deadline. A build without
+A build checks the order type's parameters first, then amounts, permit, partner and deadline. A build without
 `nonce` gets 256 random bits: nonces are unordered.
 
 Source: spec 1.16; interop.md 2; choices.md#fees-and-partners, choices.md#signatures-and-permits,
@@ -90,7 +90,7 @@ _SIDES = {
     BuildOrderType.TWAP_BUY_ORDER: Side.BUY,
     BuildOrderType.PRODUCTIVE_ORDER: Side.SELL,
 }
-"""Side by order type, for the types that have only one side."""
+"""Side (SELL or BUY) by order type, for the order types that have only one side."""
 
 
 class DeltaDomain(Struct, frozen=True):
@@ -98,7 +98,7 @@ class DeltaDomain(Struct, frozen=True):
 
     Attributes:
         contract: address of the Delta contract, 20 bytes.
-        typed: domain as the API's `toSign` shows it.
+        typed: domain in the form of the API's `toSign`.
         separator: domain separator, 32 bytes.
         named: values of the domain's fields.
         others: domains that owners may sign for by mistake; an error names the wrong domain.
@@ -111,16 +111,21 @@ class DeltaDomain(Struct, frozen=True):
     others: tuple[NamedDomain, ...]
 
     def signing(self, struct_hash32: bytes) -> OrderDigests:
-        """Return the digests of a struct under this domain and under `others`."""
+        """Return the digests of an order to sign: under this domain, and under the domains in `others`.
+
+        Args:
+            struct_hash32: EIP-712 hash of the order's struct, 32 bytes.
+        """
         return OrderDigests(struct_hash32, self.named, self.others)
 
 
 class BuildTerms(Struct, frozen=True):
-    """Inputs of a build besides the request's body and the route.
+    """Inputs from which a Delta order is built, besides the request's body and the route.
 
     Attributes:
         src, dest: tokens of the route.
         quoted: side for which the route was quoted.
+        fees: partners and fee tiers, which decide the partner's fee.
         now_s: time of the build, Unix seconds.
         nonce: nonce of the order if the body has none.
     """
@@ -135,8 +140,13 @@ class BuildTerms(Struct, frozen=True):
 
 
 class _BuildAmounts(Struct, frozen=True):
-    """Raw units: the route's amounts, the order's limit on the side that is not fixed, and its expected
-    amount."""
+    """Amounts of an order to be built, raw units.
+
+    Attributes:
+        src, dest: input and output of the route.
+        bound: limit on the side that the order does not fix: least output (SELL) or greatest input (BUY).
+        expected: expected amount on the side that the order does not fix.
+    """
 
     src: int
     dest: int
@@ -147,10 +157,11 @@ class _BuildAmounts(Struct, frozen=True):
 def delta_domain_of(
     chain_id: int, contract: bytes, chain: ChainSettings, served: Iterable[NamedDomain] = ()
 ) -> DeltaDomain:
-    """Make the EIP-712 domain of a chain from its settings.
+    """Make the EIP-712 domain of a chain's Delta contract from the chain's settings.
 
     Args:
-        served: domains of the venue's other chains.
+        contract: address of the Delta contract, 20 bytes.
+        served: domains of the venue's other chains, which owners may sign for by mistake.
     """
     named = _named(chain_id, contract, chain)
     typed = TypedDomain(named.name, named.version, chain_id, to_checksum(contract))
@@ -158,7 +169,7 @@ def delta_domain_of(
 
 
 def delta_domains(places: ServedChains) -> dict[int, DeltaDomain]:
-    """Make the EIP-712 domains of the chains that have Delta, by chain id."""
+    """Make the EIP-712 domain of each served chain's Delta contract, by chain id."""
     served = {chain_id: place for chain_id, place in places.items() if not place.no_delta}
     named = [_named(chain_id, place.delta, place.settings) for chain_id, place in served.items()]
     return {
@@ -172,7 +183,7 @@ def _named(chain_id: int, contract: bytes, chain: ChainSettings) -> NamedDomain:
 
 
 def built(body: BuildBody, route: Route, terms: BuildTerms) -> BuildResponse:
-    """Build the typed data that the owner signs, and its hash.
+    """Build the EIP-712 typed data of a Delta order, which its owner signs, and the order's hash.
 
     Args:
         route: issued route that the body carries.
@@ -194,7 +205,14 @@ def built(body: BuildBody, route: Route, terms: BuildTerms) -> BuildResponse:
 
 
 def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[TypedStruct[Any], AnyDeltaOrder]:
-    """Build the order struct and return (its EIP-712 type, the struct); see `built`."""
+    """Build the struct of a Delta order for its owner to sign.
+
+    Returns:
+        (EIP-712 type of the struct, the struct).
+
+    Raises:
+        RequestError: the request is refused; see `built`.
+    """
     if body.deadline is None:
         raise MissingDeadline(field="deadline", expected="Unix seconds")
     owner = parse_address(body.owner, "owner")
@@ -262,7 +280,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
 
 
 def wanted_side(body: BuildBody) -> Side | None:
-    """Return the side that a body or its order type names; None if neither names a side."""
+    """Return the side that a build's body names or its order type has; None if neither names a side."""
     return _SIDES.get(body.order_type) if body.side is UNSET else body.side
 
 
@@ -284,7 +302,10 @@ def _quoted_side(body: BuildBody, quoted: Side) -> Side:
 
 
 def _check_kind(body: BuildBody, route: Route) -> None:
-    """Refuse a body that lacks a parameter of its order type, or has an invalid one."""
+    """Raise an error if the body lacks a parameter of its order type, or has an invalid one.
+
+    Order types and routes between chains that the venue does not settle are errors too.
+    """
     kind = body.order_type
     if kind is BuildOrderType.TWAP_ORDER:
         fault = _twap_fault(body, "totalSrcAmount")
@@ -314,7 +335,11 @@ def _check_kind(body: BuildBody, route: Route) -> None:
 
 
 def _twap_fault(body: BuildBody, *totals: str) -> str:
-    """Describe the first fault in the parameters of a TWAP; empty if they are valid."""
+    """Describe the first missing or invalid parameter of a TWAP; empty if all are valid.
+
+    Args:
+        totals: names of the body's amounts that this type of TWAP needs.
+    """
     given = {
         "interval": body.interval,
         "numSlices": body.num_slices,
@@ -386,7 +411,10 @@ def _permit(body: BuildBody, terms: BuildTerms) -> bytes:
 
 
 def check_metadata(metadata: bytes, field: str) -> None:
-    """Check the length of an order's metadata.
+    """Check that an order's metadata has at most VENUE_METADATA_BYTES_MAX bytes.
+
+    Args:
+        field: name of the request's field, for the error.
 
     Raises:
         InvalidInput: the metadata is too long.
@@ -400,7 +428,10 @@ def check_metadata(metadata: bytes, field: str) -> None:
 
 
 def check_purchase_slices(order: TwapBuyOrder, field: str) -> None:
-    """Check that the first slice of a purchase may spend more than 0; then the later slices may, too.
+    """Check that the first slice of a TWAP purchase may spend more than 0; then the later slices may, too.
+
+    Args:
+        field: name of the request's field, for the error.
 
     Raises:
         InvalidTWAPBuyParams: the slice's share of `maxSrcAmount` rounds down to 0.

@@ -46,7 +46,7 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class IssuedStatistics(Struct, frozen=True):
-    """Counters of issued routes.
+    """Counts of digests of issued Delta routes.
 
     Attributes:
         kept: digests in memory.
@@ -64,12 +64,12 @@ class IssuedStatistics(Struct, frozen=True):
 
 
 def quoted_as(side: Side, canonical: bytes) -> bytes:
-    """Join the quoted side and the canonical route into the bytes whose digest is stored."""
+    """Join a route's quoted side and canonical JSON into the bytes whose digest identifies the route."""
     return side.value.encode() + canonical
 
 
 class IssuedRoutes:
-    """Digests of issued routes, in memory and in the shared store.
+    """Digests of the Delta routes that quotes have issued, in memory and in the shared store.
 
     Args:
         store: shared with the other processes.
@@ -89,7 +89,14 @@ class IssuedRoutes:
         self._swept = 0
 
     def add(self, quoted: bytes, chain_id: int, now_ms: int) -> None:
-        """Keep the digest of a route (`quoted_as`) that is issued now. Never waits."""
+        """Keep the digest of a Delta route that is issued now: in memory at once, and soon in the store.
+
+        The call never waits.
+
+        Args:
+            quoted: the route's side and canonical JSON, joined by `quoted_as`.
+            now_ms: the time, Unix milliseconds.
+        """
         digest = hashlib.sha256(quoted).digest()
         expires_ms = (now_ms // _MINUTE_MS + 1) * _MINUTE_MS + self._life_ms
         kept = self._kept
@@ -105,7 +112,11 @@ class IssuedRoutes:
         self._work.set()
 
     async def is_issued(self, quoted: bytes, now_ms: int) -> bool:
-        """Whether this or another process has issued a route (`quoted_as`) that has not expired.
+        """Whether this process or another on the same store has issued a Delta route that has not expired.
+
+        Args:
+            quoted: the route's side and canonical JSON, joined by `quoted_as`.
+            now_ms: the time, Unix milliseconds.
 
         Raises:
             StoreUnavailable: this process does not know the route, and the store does not answer.
@@ -117,7 +128,7 @@ class IssuedRoutes:
         return any(row_of(ISSUED_ROUTE, row).expires_ms > now_ms for row in rows)
 
     async def run(self) -> None:
-        """Write added routes to the store, until cancelled."""
+        """Write the digests of issued routes to the store in batches, until cancelled."""
         while True:
             await self._work.wait()
             await trio.sleep(ISSUED_ROUTES_EVERY_S)
@@ -128,7 +139,11 @@ class IssuedRoutes:
                 await trio.sleep(ISSUED_ROUTES_PAUSE_S)
 
     async def run_sweeps(self, now_ms: Callable[[], int]) -> None:
-        """Remove expired routes from the store, until cancelled."""
+        """Remove the digests of expired routes from the store at intervals, until cancelled.
+
+        Args:
+            now_ms: returns the time, Unix milliseconds.
+        """
         while True:
             await trio.sleep(ISSUED_ROUTES_SWEEP_EVERY_S)
             found = limits.VENUE_ISSUED_BATCH_MAX
@@ -140,7 +155,7 @@ class IssuedRoutes:
                 _log.warning("expired routes wait for the store", reason=error.detail)
 
     async def sweep(self, now_ms: int) -> int:
-        """Remove a batch of routes from the store that expired over a minute ago.
+        """Remove from the store a batch of digests of routes that expired over a minute ago.
 
         Returns:
             The number of expired rows found, including routes that were issued again since.
@@ -158,10 +173,10 @@ class IssuedRoutes:
         return len(found)
 
     async def flush(self) -> None:
-        """Write all waiting routes to the store.
+        """Write to the store all digests of issued routes that wait in memory.
 
         Raises:
-            StoreUnavailable: the store does not answer; unwritten routes keep waiting.
+            StoreUnavailable: the store does not answer; unwritten digests keep waiting.
         """
         while self._waiting:
             count = min(len(self._waiting), limits.VENUE_ISSUED_BATCH_MAX)
@@ -176,14 +191,19 @@ class IssuedRoutes:
         self._work = trio.Event()
 
     def statistics(self) -> IssuedStatistics:
-        """Counters and present sizes."""
+        """Return the counts of digests in memory, waiting, written, never written and removed."""
         return IssuedStatistics(
             len(self._kept), len(self._waiting), self._written, self._left_out, self._swept
         )
 
     async def _write_routes(self, rows: Sequence[tuple[IssuedRoute, bool]]) -> None:
-        """Write rows, which replace the stored rows of the same digests. If all rows are new to this process,
-        a plain insert is tried first; it fails if another process has issued one of the routes."""
+        """Write rows of issued routes to the store, in place of stored rows of the same digests.
+
+        Args:
+            rows: (row, whether this process has kept its digest before) pairs. If no digest was kept before,
+                a plain insert is tried first; the insert fails if another process has issued one of the
+                routes.
+        """
         is_new = all(not is_again for _, is_again in rows)
         if is_new:
             outcome = await self._store.write(Unit(tuple([new(ISSUED_ROUTE, row) for row, _ in rows])))

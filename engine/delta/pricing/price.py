@@ -1,4 +1,4 @@
-"""Computes the Delta price: amounts that agents can be expected to deliver. Pure.
+"""Computes the Delta price: the amounts that agents (solvers) can be expected to deliver. Pure.
 
     sale       output of the books - gas, in the destination token;  less the fee
     purchase   cost of the books + gas, in the source token;         plus the fee
@@ -38,16 +38,17 @@ from ...routing.tokens import ListedToken
 
 _PERCENT = Decimal(100)  # basis points of one percent
 canonical_route = msgspec.json.Encoder(order="sorted").encode
-"""Encode a Route of this venue into its canonical bytes (`codecs.canonical_json`)."""
+"""Encode a Delta route of this venue as canonical JSON (`codecs.canonical_json`)."""
 
 
 class DeltaAsk(Struct, frozen=True):
-    """Inputs of a Delta price besides the plan.
+    """Inputs of a Delta price besides the amounts that live books give (the plan).
 
     Attributes:
         native: the chain's wrapped native token, 20 bytes; empty if none is configured.
         gas_wei: cost of the settlement's gas, wei.
-        spender: address of the Delta contract as text, for the answer.
+        fee: the partner's fee on the request.
+        spender: address of the Delta contract, as text for the answer.
     """
 
     chain_id: int
@@ -61,13 +62,15 @@ class DeltaAsk(Struct, frozen=True):
 
 
 def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -> DeltaBlock:
-    """Make the `delta` block of a quote from a plan's amounts.
+    """Make the `delta` object of a quote: amounts after gas and fee, route, partner and spender.
 
     Args:
-        block_id: unique id of the block.
+        plan: source and destination amounts by live books, before gas and fee.
+        usd: prices of tokens in US dollars.
+        block_id: unique id of the object.
 
     Raises:
-        PricingError: the gas cannot be valued.
+        PricingError: no price values the gas in the token that pays for it.
         GasCostExceedsTradeAmount: gas and fee leave nothing of the trade.
     """
     src, dest = ask.src, ask.dest
@@ -99,10 +102,15 @@ def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -
 
 
 def priced(side: Side, plan: PlanTotal, gas: int, fee_bps: int) -> tuple[int, int]:
-    """Compute (raw units that the user gives, raw units that the user gets), after gas and fee.
+    """Compute the amounts of a trade after gas and fee.
 
     Args:
+        plan: source and destination amounts by live books, before gas and fee.
         gas: cost of gas in raw units of the destination token (SELL) or of the source token (BUY).
+        fee_bps: fee in basis points.
+
+    Returns:
+        (source raw units that the user gives, destination raw units that the user gets).
 
     Raises:
         GasCostExceedsTradeAmount: gas and fee leave nothing of a sale, or the gas of a purchase costs as much
@@ -121,7 +129,11 @@ def priced(side: Side, plan: PlanTotal, gas: int, fee_bps: int) -> tuple[int, in
 
 
 def gas_in_token(token: ListedToken, gas_wei: int, native: bytes, usd: UsdPrices) -> int:
-    """Convert a gas cost to raw units of a token, rounded up.
+    """Convert a gas cost from wei to raw units of a token, rounded up.
+
+    Args:
+        native: the chain's wrapped native token, 20 bytes.
+        usd: prices of tokens in US dollars.
 
     Raises:
         PricingError: the token or the native token has no price in dollars.
