@@ -52,7 +52,7 @@ _LOOK_MS = 1_000
 
 
 class DeltaChain(Struct, frozen=True):
-    """Components that run the orders of one chain."""
+    """The components that run one chain's Delta orders, from auctions and settlements to owners' funds."""
 
     relayer: Relayer
     followed: FollowedChain
@@ -63,7 +63,7 @@ class DeltaChain(Struct, frozen=True):
 
 
 class DeltaChainStatistics(Struct, frozen=True):
-    """Counters of one chain's components."""
+    """Counters of the components that run one chain's Delta orders."""
 
     relayer: RelayerStatistics
     settling: SettlingStatistics
@@ -73,9 +73,10 @@ class DeltaChainStatistics(Struct, frozen=True):
 
 
 class DeltaStatistics(Struct, frozen=True):
-    """Counters of the engine.
+    """Counters of the engine of Delta orders.
 
     Attributes:
+        orders: numbers of orders in memory, and counts of their steps.
         chains: counters of each chain, by chain id.
     """
 
@@ -114,7 +115,7 @@ class DeltaEngine:
         orders.watch(self.tend)
 
     def statistics(self) -> DeltaStatistics:
-        """Counters and present sizes."""
+        """Return the numbers of orders in memory, and the counters of each chain's components."""
         return DeltaStatistics(
             self.orders.statistics(),
             {
@@ -130,7 +131,7 @@ class DeltaEngine:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the components of all chains until cancelled; see `OrderEngine.run`."""
+        """Run relayer, auctions, settlements and watches of all chains, until cancelled."""
         async with trio.open_nursery() as nursery:
             self._acts.open(nursery)
             for chain in self.chains.values():
@@ -142,12 +143,16 @@ class DeltaEngine:
             task_status.started()
 
     async def load(self, taken_up: TakenUp) -> None:
-        """Load the Delta orders of gained shards, limit orders last; see `OrderEngine.load`."""
+        """Load the Delta orders of shards that this process has gained, limit orders last."""
         rows = sorted(taken_up.delta, key=lambda row: row.type is OrderType.LIMIT)
         await self.orders.load(rows, taken_up.effects)
 
     async def leave(self, held: Container[int]) -> None:
-        """Drop the orders of lost shards; see `OrderEngine.leave`."""
+        """Drop the Delta orders of shards that this process no longer holds.
+
+        Args:
+            held: shards that the process holds.
+        """
         self.orders.leave(held)
         for chain in self.chains.values():
             await chain.prices.leave(held)
@@ -155,16 +160,16 @@ class DeltaEngine:
             chain.settling.leave(held)
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Handle events of Delta orders; see `OrderEngine.hear`."""
+        """Update the orders in memory by events of Delta orders, which any process may have written."""
         await self.orders.hear(events)
 
     def resting(self, chain_id: int, order_hash: bytes) -> RestingFacts | None:
-        """Return the present price of a resting limit order and its limit; None for any other order."""
+        """Return limit and present price of a limit order that waits for its price; None for other orders."""
         chain = self.chains.get(chain_id)
         return None if chain is None else chain.prices.facts(order_hash)
 
     def lacks(self, chain_id: int, order_hash: bytes) -> tuple[MissingFund, ...]:
-        """Return the funds of an order's owner that were missing at the last read."""
+        """Return the funds that an order's owner lacked when the chain was last read; empty if none."""
         chain = self.chains.get(chain_id)
         return () if chain is None else chain.funds.lacks(order_hash)
 
@@ -196,11 +201,15 @@ class DeltaEngine:
             self._acts.start(self._rest, row.order_hash)
 
     def _expire_at(self, row: DeltaOrderRow, at_ms: int) -> None:
-        """Set the timer of an order's expiry, Unix milliseconds, but no earlier than `_LOOK_MS` from now."""
+        """Set the timer of an order's expiry, at least `_LOOK_MS` from now.
+
+        Args:
+            at_ms: time of the expiry, Unix milliseconds.
+        """
         self._expiries.at(row.order_hash, max(at_ms, self._wall_ms() + _LOOK_MS))
 
     def look_at_expiry(self, order_hash: bytes) -> None:
-        """Start the expiry of an order, which has an effect if the order is overdue (`_expire`)."""
+        """Start a task that expires the order if its deadline has passed (`_expire`)."""
         self._acts.start(self._expire, order_hash)
 
     def _tend_again(self, order_hash: bytes) -> None:
@@ -212,7 +221,7 @@ class DeltaEngine:
         await self.orders.step(order_hash, lambda row: rested(row, self._wall_ms()))
 
     async def _cancel(self, order_hash: bytes) -> None:
-        """Finish the cancellation of an order, unless a settlement is under way."""
+        """Move an order from CANCELLING to CANCELLED, unless a settlement of the order is under way."""
         (rows,) = await self.store.read(among(EFFECT, "order_hash", [order_hash]))
         effects: list[Effect] = [row_of(EFFECT, values) for values in rows]
         cancel = next((effect for effect in effects if effect.kind == CANCEL), None)
@@ -226,8 +235,11 @@ class DeltaEngine:
         await self.orders.step(order_hash, decide)
 
     async def _expire(self, order_hash: bytes) -> None:
-        """Expire an overdue order, unless its settlement is under way or its chain is not indexed to the
-        head."""
+        """Expire an order whose deadline has passed.
+
+        The call has no effect while a settlement of the order is under way, or its chain is not indexed to
+        the head.
+        """
         now_ms = self._wall_ms()
 
         def decide(row: DeltaOrderRow) -> DeltaStep | None:

@@ -63,7 +63,7 @@ _REFUSALS = {
 
 
 class OrderFacts(Struct, frozen=True):
-    """State of an order and its chain from which the reasons are derived.
+    """State of a Delta order and its chain, from which the reasons are derived why the order is not filled.
 
     Attributes:
         live: the order in this process's memory, or None.
@@ -89,7 +89,7 @@ class OrderFacts(Struct, frozen=True):
 
 
 def explained(facts: OrderFacts) -> Explanation:
-    """Make the answer of GET /v2/delta/orders/{orderId}/explain."""
+    """Make the answer of GET /v2/delta/orders/{orderId}/explain: reasons, and the order's last rounds."""
     row = facts.row
     return Explanation(
         str(order_id(row.order_hash)),
@@ -178,7 +178,7 @@ def _nobody_bid(closed_at: str) -> tuple[str, str]:
 
 
 def _last_round(kept: OrderRound, closed_at: str) -> list[tuple[str, str]]:
-    """Derive (code, text) reasons from the last closed round.
+    """Derive (code, text) reasons why an order's last closed auction round found no settlement.
 
     Args:
         kept: record of the last round, or of an earlier round that it repeats and that alone is stored.

@@ -45,8 +45,9 @@ from .settlement.settling import Settling
 
 
 def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
-    """Load the key of a chain's relayer, which signs only calls of the Delta contract, and calls of the
-    relayer itself that fill a nonce.
+    """Load the key of the account (relayer) that sends a chain's settlements.
+
+    The key signs only calls of the Delta contract, and calls of the account itself that use up a nonce.
 
     Raises:
         ConfigError: the chain has no relayer, the key cannot be read, or the chain has no Delta contract; the
@@ -73,10 +74,11 @@ def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
 def relayer_of(
     settings: Settings, chain: Chain, store: Store, leases: Leases, now_ms: Callable[[], int]
 ) -> Relayer:
-    """Create the relayer of a chain; its `run` is its task.
+    """Create the relayer of a chain, which sends settlements; the caller runs its `run` as a task.
 
     Args:
         leases: leases of the engine's shards, which outlive the relayer.
+        now_ms: returns the time, Unix milliseconds.
 
     Raises:
         ConfigError: the relayer's settings are wrong; see `relay_key`.
@@ -88,10 +90,11 @@ def relayer_of(
 
 
 class DeltaOpening(Struct, frozen=True):
-    """Inputs for opening the Delta engine.
+    """Inputs from which the engine of Delta orders is created.
 
     Attributes:
         footing: store, leases, scheduler, clock and chains, shared with the other order engines.
+        tls: TLS context for the connections to agents.
     """
 
     settings: Settings
@@ -102,13 +105,13 @@ class DeltaOpening(Struct, frozen=True):
 
 
 async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: ServedChains) -> DeltaEngine:
-    """Create the engine for the chains with Delta and a relayer.
+    """Create the engine of Delta orders, for the chains that have a Delta contract and a relayer.
 
     Args:
         owned: exit stack that closes the connections to the agents.
 
     Raises:
-        ConfigError: names the wrong setting.
+        ConfigError: a setting is wrong; the error names it.
     """
     footing = opening.footing
     orders = LiveOrders(footing.store, footing.leases)
@@ -194,8 +197,10 @@ async def _chain(
 
 
 async def _runs_code(chain: Chain, live: LiveOrder) -> bool:
-    """Whether an order's settlement calls a contract of its owner or receiver; False if the chain does not
-    answer."""
+    """Whether an order's settlement calls a contract of the owner, or of the receiver of native tokens.
+
+    False if the chain does not answer.
+    """
     terms = live.terms
     called = [terms.owner, terms.beneficiary] if terms.dest_token == NATIVE_TOKEN else [terms.owner]
     try:
@@ -205,7 +210,7 @@ async def _runs_code(chain: Chain, live: LiveOrder) -> bool:
 
 
 async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: ServedChain) -> dict[str, AgentClient]:
-    """Open the clients of a chain's agents, by name."""
+    """Open the HTTP clients of the agents that bid on a chain, by agent name."""
     return {
         name: await owned.enter_async_context(
             AgentClient(
@@ -222,7 +227,7 @@ async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: ServedCha
 
 
 def _relayer(opening: DeltaOpening, place: ServedChain) -> Relayer:
-    """Create the relayer of a chain, whose contract address may come from contracts.json."""
+    """Create the relayer of a chain; the address of its Delta contract may come from contracts.json."""
     footing = opening.footing
     chains = opening.settings.chains | {place.chain_id: place.settings}
     settings = replace(opening.settings, chains=chains)

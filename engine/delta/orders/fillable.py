@@ -27,14 +27,14 @@ from .life import OPEN
 from .terms import SettledOrder, next_part
 
 MAY_BE_SETTLED = OPEN | {OrderStatus.CANCELLING}
-"""States of orders whose settlement may be mined."""
+"""States of orders of which a settlement may still be mined."""
 
 
 def still_given(order: SettledOrder, filled: int) -> int:
-    """Compute the raw units of the source token that an order may still take.
+    """Compute the raw units of the source token that an order may still take from its owner.
 
     Args:
-        filled: settled amount of the fixed side, or settled slices.
+        filled: settled raw units of the fixed side; of a TWAP, settled slices.
     """
     part = next_part(order, filled)
     if part is None:
@@ -53,8 +53,9 @@ def still_given(order: SettledOrder, filled: int) -> int:
 
 
 def promised(orders: Iterable[tuple[SettledOrder, int]]) -> dict[bytes, int]:
-    """Sum by source token the raw units that orders may still take; orders that sell native tokens are left
-    out.
+    """Sum the raw units that orders may still take from their owners, by source token.
+
+    Orders that sell native tokens do not count.
 
     Args:
         orders: (order, settled amount or slices) pairs.
@@ -67,5 +68,5 @@ def promised(orders: Iterable[tuple[SettledOrder, int]]) -> dict[bytes, int]:
 
 
 def fillable(usable: int, taken: int) -> int:
-    """Return the usable amount less the amount that orders may still take, at least 0."""
+    """Return an account's usable raw units of a token less the raw units that orders may take; at least 0."""
     return max(0, usable - taken)

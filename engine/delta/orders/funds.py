@@ -1,17 +1,17 @@
 """Computes the funds that an order needs from its owner now, and which of them are missing. Pure.
 
-    order + its settled amount     -> Needs     for its next settlement, and for all that is left
+    order + its settled amount     -> Needs     for its next settlement, and for its unfilled amount
     Needs + holding on the chain   -> lacks     missing balance | allowance | deposit, needed and present
 
     source            needed balance                       needed allowance for the Delta contract
-    a token           the next part's amount               all that is left
+    a token           the next part's amount               the unfilled amount
     with a permit     the next part's amount               (none: the permit grants it)
     the native token  the next part's amount, deposited    (none: the contract holds the deposit)
 
 The amount of a purchase is its expected cost, or the most that it may cost if the order names no expected
 cost: the contract takes only the spent amount.
 
-The next part of a partially fillable order is all that is left, as with an OTC order.
+The next part of a partially fillable order is its unfilled amount, as with an OTC order.
 
 Source: spec 1.11.19 and 1.11.20.
 Choice: Funds are judged for each order by itself, without its owner's other orders: the first settlement
@@ -42,12 +42,12 @@ class Fund(Enum):
 
 
 class Needs(Struct, frozen=True):
-    """Funds that an order needs now, raw units of its source token.
+    """Funds that an order needs from its owner now, raw units of its source token.
 
     Attributes:
         part: amount that the owner needs for the next settlement.
         allowance: allowance that the Delta contract needs; 0 if no approval is needed.
-        is_native: the settlement takes the part from the owner's deposit with Delta.
+        is_native: whether the settlement takes the part from the owner's deposit of native tokens at Delta.
     """
 
     part: int
@@ -56,9 +56,10 @@ class Needs(Struct, frozen=True):
 
 
 class MissingFund(Struct, frozen=True):
-    """A kind of funds of which the owner has too little.
+    """A kind of funds (balance, allowance or deposit) of which an order's owner has too little.
 
     Attributes:
+        needed: raw units that the order needs.
         there: raw units that the owner has; None if the token's contract does not report them.
     """
 
@@ -68,10 +69,10 @@ class MissingFund(Struct, frozen=True):
 
 
 def needs_of(order: SettledOrder, filled: int) -> Needs:
-    """Compute the funds that an order needs now.
+    """Compute the funds that an order needs from its owner now; a fully settled order needs nothing.
 
     Args:
-        filled: settled amount of the fixed side, or settled slices. A fully settled order needs nothing.
+        filled: settled raw units of the fixed side; of a TWAP, settled slices.
     """
     part = next_part(order, filled)
     is_native = order.src_token == NATIVE_TOKEN
@@ -82,13 +83,17 @@ def needs_of(order: SettledOrder, filled: int) -> Needs:
 
 
 def source_of(order: SettledOrder, part: DeltaPart) -> int:
-    """Compute the raw units of the source token that the owner needs for a part of an order."""
+    """Compute the raw units of the source token that the owner needs for a part of an order.
+
+    The amount of a purchase is the part's expected cost, or without an expected cost the most that it may
+    cost.
+    """
     is_purchase = isinstance(order, DeltaOrder) and order.kind == KIND_BUY
     return min(part.src_amount, part.expected) if is_purchase and part.expected else part.src_amount
 
 
 def lacks_of(needs: Needs, found: Holding | None) -> tuple[MissingFund, ...]:
-    """Compare needed with present funds; return the missing ones.
+    """Compare the funds that an order needs with its owner's funds; return the missing funds.
 
     Args:
         found: balance and allowance, or for native tokens the deposit as balance; None if the token's
@@ -107,7 +112,11 @@ def lacks_of(needs: Needs, found: Holding | None) -> tuple[MissingFund, ...]:
 
 
 def told_of(lacks: Sequence[MissingFund], src_token: bytes) -> list[tuple[str, str]]:
-    """Describe missing funds as (code, text) reasons for `explain`."""
+    """Describe an order's missing funds as (code, text) reasons why the order is not filled.
+
+    Args:
+        src_token: the order's source token, 20 bytes.
+    """
     token = to_checksum(src_token)
     return [(f"{lack.fund.value}Lacks", _sentence(lack, token)) for lack in lacks]
 

@@ -1,10 +1,10 @@
 """The life cycle steps of a Delta order: from its row and an occurrence to its next row and effects. Pure.
 
-`DELTA_LIFECYCLE` (docs/lifecycles.md) maps states and reasons to next states; each step here judges the guard
-of its reason, and takes the state from the table.
+`DELTA_LIFECYCLE` (docs/lifecycles.md) maps states and reasons to next states; each function here checks the
+condition of its reason, and takes the next state from that table.
 
-Each step returns None if it has nothing to do, so that a caller that lost a race against another step can
-call it again with the new row. An order has at most one settlement without a known outcome: its INTENDED
+Each function returns None if the order needs no step, so that a caller that lost a race against another step
+can call it again with the new row. An order has at most one settlement without a known outcome: its INTENDED
 effect.
 
 Source: spec 1.11; ARCHITECTURE.md, "Transitions".
@@ -32,7 +32,7 @@ from ...store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, UsedNon
 from ...store.units import Change
 
 SETTLE, CANCEL = "settle", "cancel"
-"""Kinds of side effects of Delta orders."""
+"""Kinds of effects of Delta orders: to settle a winning bid, and to cancel the order for its owner."""
 
 _S, _W = OrderStatus, DeltaReason
 OPEN = DELTA_LIFECYCLE.before(_W.FAILURES)
@@ -41,11 +41,11 @@ CANCELLABLE = DELTA_LIFECYCLE.before(_W.CANCEL_SIGNED)
 ENDED = DELTA_LIFECYCLE.terminal()
 
 DeltaStep = OrderStep[DeltaOrderRow]
-"""A life cycle step of a Delta order."""
+"""A life cycle step of a Delta order: its next row, with the effects and changes stored together."""
 
 
 class DeltaFacts(Struct, frozen=True):
-    """Input of the step that one order's logs imply, as of one block.
+    """Facts about a Delta order that its logs on chain show as of one block, input of a life cycle step.
 
     Attributes:
         fills: indexed settlements of the order.
@@ -63,16 +63,20 @@ class DeltaFacts(Struct, frozen=True):
 
 
 def rested(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
-    """Make the step to ACTIVE of a PENDING limit order or TWAP, which begins to wait for its price or time;
-    None for other orders."""
+    """Make the step to ACTIVE of a PENDING limit order or TWAP, which begins to wait for its price or time.
+
+    None for other orders and other states.
+    """
     return _moved(row, _W.RESTS, now_ms) if _waits_active(row) else None
 
 
 def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int) -> DeltaStep | None:
-    """Make the step of an order for which a round has found a winning bid; None if the order is not open.
+    """Make the step of an order for which an auction round has found a winning bid.
+
+    None if the order is not open.
 
     Args:
-        payload: encoded settlement, payload of the new `settle` effect.
+        payload: encoded settlement, stored as the payload of the new `settle` effect.
         more: changes that store the round's record of the order.
     """
     if row.status not in OPEN:
@@ -82,7 +86,13 @@ def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int)
 
 
 def part_settled(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
-    """Make the step after the settlement of `effect` was mined and has not closed the order."""
+    """Make the step after a mined settlement that filled only a part of the order.
+
+    None if another step has finished the effect.
+
+    Args:
+        effect: the `settle` effect of the settlement.
+    """
     if effect.state is not EffectState.INTENDED:
         return None
     after = step(row, now_ms, status=_after(row, _W.NOTHING_UNDER_WAY))
@@ -98,9 +108,13 @@ def failed(
     *,
     is_counted: bool = True,
 ) -> DeltaStep | None:
-    """Make the step after the settlement of `effect` has failed.
+    """Make the step after a settlement of the order has failed; None if another step finished its effect.
+
+    The order is settled by the next bid, if any; else the order is open again, or FAILED after `failures_max`
+    failures, or CANCELLED if its owner has cancelled it.
 
     Args:
+        effect: the `settle` effect of the settlement.
         runner_up: settlement payload of the round's next bid, to be settled now; None without a next bid.
         failures_max: number of counted failures that makes the order FAILED.
         is_counted: whether the failure counts against the order; False if an order crossed with this one is
@@ -117,41 +131,61 @@ def failed(
 
 
 def starved(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
-    """Make the step to SUSPENDED after the settlement of `effect` has failed for lack of funds."""
+    """Make the step to SUSPENDED after a settlement has failed because the order's owner lacks funds.
+
+    None if another step has finished the effect, or the order is not open.
+
+    Args:
+        effect: the `settle` effect of the settlement.
+    """
     if effect.state is not EffectState.INTENDED:
         return None
     return _moved(row, _W.FUNDS_MOVED, now_ms, more=(finished(effect, now_ms, failed=True),))
 
 
 def suspended(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
-    """Make the step to SUSPENDED for lack of funds. Do not call this while a settlement is under way."""
+    """Make the step of an open order to SUSPENDED, since its owner lacks funds; None in other states.
+
+    The caller has to check that no settlement of the order is under way.
+    """
     return _moved(row, _W.FUNDS_MOVED, now_ms)
 
 
 def restored(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
-    """Make the step from SUSPENDED after the funds have returned."""
+    """Make the step of a SUSPENDED order whose owner has the needed funds again: to ACTIVE or PENDING.
+
+    None if the order is not SUSPENDED.
+    """
     is_begun = amount_of(row.spent) > 0 or row.failures > 0
     reason = _W.FUNDS_BACK if is_begun or _waits_active(row) else _W.FUNDS_BACK_UNBID
     return _moved(row, reason, now_ms)
 
 
 def cancel_asked(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
-    """Make the step to CANCELLING after the owner has signed the cancellation."""
+    """Make the step to CANCELLING, with a `cancel` effect, after the owner has signed the cancellation.
+
+    None if the order cannot be cancelled in its state.
+    """
     return _moved(row, _W.CANCEL_SIGNED, now_ms, (Intent(CANCEL),))
 
 
 def cancel_done(row: DeltaOrderRow, cancel: Effect | None, now_ms: int) -> DeltaStep | None:
-    """Make the step from CANCELLING to CANCELLED. Call this only if no settlement is under way."""
+    """Make the step from CANCELLING to CANCELLED, which finishes the `cancel` effect; None in other states.
+
+    The caller has to check that no settlement of the order is under way.
+    """
     more = (finished(cancel, now_ms),) if cancel is not None and cancel.state is EffectState.INTENDED else ()
     return _moved(row, _W.NOTHING_UNDER_WAY, now_ms, more=more)
 
 
 def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> DeltaStep | None:
-    """Make the step to EXPIRED of an order whose deadline has passed, or is too near for the slices of a
-    TWAP. Do not call this while a settlement is under way.
+    """Make the step to EXPIRED of an order that can no longer be settled in time.
+
+    None if the order has ended, or its deadline has not passed and leaves time for all slices of a TWAP. The
+    caller has to check that no settlement of the order is under way.
 
     Args:
-        fits_until_s: see `terms.fits_until`.
+        fits_until_s: last second at which the next part may settle, Unix seconds; see `terms.fits_until`.
     """
     is_over = now_s > min(row.expires_s, fits_until_s)
     return _moved(row, _W.DEADLINE, now_ms) if is_over else None
@@ -160,10 +194,12 @@ def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> D
 def told_by_chain(
     row: DeltaOrderRow, facts: DeltaFacts, effects: Sequence[Effect], failures_max: int, now_ms: int
 ) -> DeltaStep | None:
-    """Make the step to the state that an order's logs imply; None if nothing changes.
+    """Make the step to the state and amounts that an order's logs imply; None if nothing changes.
 
     Args:
+        facts: facts of the order's logs on chain, as of one block.
         effects: all effects of the order.
+        failures_max: number of counted failures that makes an order FAILED.
     """
     if row.is_final:
         return None
@@ -186,7 +222,7 @@ def told_by_chain(
 def _reason(
     row: DeltaOrderRow, facts: DeltaFacts, *, is_cancel_wanted: bool, failures_max: int
 ) -> DeltaReason | None:
-    """Find the reason that the logs give for a change of state, or None."""
+    """Find the reason for a change of the order's state in its logs; None if the logs give no reason."""
     if any(fill.is_closed for fill in facts.fills):
         return _W.SETTLED
     if facts.nonce_used is not None:
@@ -216,7 +252,7 @@ def _moved(
     effects: tuple[Intent, ...] = (),
     more: tuple[Change, ...] = (),
 ) -> DeltaStep | None:
-    """Make the step for a reason; None if the life cycle has no such transition."""
+    """Make the step to the state that follows for a reason; None if the life cycle has no such transition."""
     status = DELTA_LIFECYCLE.after(row.status, reason)
     return None if status is None else OrderStep(step(row, now_ms, status=status), effects, more)
 
@@ -238,5 +274,8 @@ def _is_final(status: OrderStatus, facts: DeltaFacts, intended: Sequence[Effect]
 
 
 def _is_in_vain(effect: Effect, status: OrderStatus) -> bool:
-    """Whether an ended order's effect failed: a cancellation if the order was filled, a settlement if not."""
+    """Whether an effect of an ended order failed.
+
+    A cancellation failed if the order was filled, a settlement if not.
+    """
     return (effect.kind == SETTLE) != (status is _S.COMPLETED)

@@ -1,4 +1,4 @@
-"""The Delta orders that may still change, in memory: `live_rows` with documents, fills and settlements.
+"""The Delta orders in memory, which may still change, with their documents, fills and settlements.
 
     submit      store a new order         durable when it returns
     of_nonce    orders that end if an owner's nonce is used
@@ -30,13 +30,13 @@ from .terms import OrderTerms, SettledOrder, terms_of
 
 
 class LiveOrder(Struct, eq=False, gc=False):
-    """An order that may still change.
+    """A Delta order in memory, which may still change.
 
     Attributes:
         row: the order's row as last read or written.
         order, terms: the signed struct, and its terms.
         document: stored document, without the struct (`without_struct`).
-        filled: settled amount of the fixed side, or settled slices.
+        filled: settled raw units of the fixed side; of a TWAP, settled slices.
         last_fill_s: time of the last fill, Unix seconds; 0 before the first.
         settling: key of the `settle` effect whose settlement has not ended for good; None without one.
         ended_at: height of the settlement that closed the order; for any other end, the indexed height when
@@ -67,11 +67,12 @@ class LiveOrder(Struct, eq=False, gc=False):
 
 
 class _DeltaParts(Struct, frozen=True):
-    """Stored data of an order beside its row.
+    """Stored data of a Delta order beside its row, from which the order in memory is made.
 
     Attributes:
-        settling: effect of the settlement that has not ended.
-        last: the last fill.
+        document: the order's document; None if the store has none.
+        settling: `settle` effect of the settlement that has not ended; None without one.
+        last: the last fill; None before the first.
     """
 
     document: OrderDocument | None
@@ -80,10 +81,11 @@ class _DeltaParts(Struct, frozen=True):
 
 
 class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
-    """The Delta orders in memory, also indexed by nonce.
+    """The Delta orders in memory, i.e. those that may still change, also indexed by nonce.
 
     Args:
-        leases: leases of this engine's shards, which fence the writes of `step`.
+        leases: leases of this engine's shards, which fence the writes of `step`: a write fails once another
+            engine has the shard.
     """
 
     def __init__(self, store: Store, leases: Leases) -> None:
@@ -91,21 +93,29 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
         self._of_nonce: dict[tuple[int, bytes, bytes], tuple[bytes, ...]] = {}
 
     def of_nonce(self, chain_id: int, owner: bytes, nonce32: bytes) -> frozenset[bytes]:
-        """Return the hashes of the live orders that have an owner's nonce."""
+        """Return the hashes of an owner's orders in memory that have this nonce.
+
+        Args:
+            owner: address, 20 bytes.
+            nonce32: nonce, 32 bytes.
+        """
         return frozenset(self._of_nonce.get((chain_id, owner, nonce32), ()))
 
     def settlement_failed(self, live: LiveOrder) -> None:
-        """Count a failed settlement of an order."""
+        """Count a failed settlement of an order, which lengthens the pause before its next auction round."""
         live.in_vain += 1
 
     def begin_anew(self, live: LiveOrder) -> None:
-        """Reset the count of an order's failed settlements after a fill."""
+        """Reset the count of an order's failed settlements, since a settlement has filled a part of it."""
         live.in_vain = 0
 
     async def submit(
         self, row: DeltaOrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
     ) -> DeltaOrderRow:
-        """Store a new order; the same order again returns the stored row (idempotent by hash).
+        """Store a new order and put it into memory; for an order already stored, return the stored row.
+
+        Args:
+            row: row of the new order; its hash identifies the order.
 
         Returns:
             `row` itself if the order is new, else the stored row.

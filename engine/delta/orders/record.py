@@ -40,7 +40,7 @@ _PERCENT_DECIMALS = 6
 def order_record(
     row: DeltaOrderRow, document: DeltaDocument, fills: Sequence[DeltaFill], refunds: Sequence[DeltaRefund]
 ) -> OrderRecord:
-    """Make the public record of an order.
+    """Make the public record of a Delta order, as the API returns it, from its stored rows.
 
     Args:
         fills: fills of the order, oldest first.
@@ -54,7 +54,7 @@ def order_record(
 def new_record(
     row: DeltaOrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
 ) -> OrderRecord:
-    """Make the public record of a newly submitted order.
+    """Make the public record of a newly submitted Delta order, which has no fills and no refunds.
 
     Args:
         order, terms: decoded struct of the document, and its terms.
@@ -144,7 +144,7 @@ def _transactions(order: SettledOrder, fills: Sequence[DeltaFill]) -> tuple[Orde
 
 
 def _whole(order: SettledOrder) -> int:
-    """Return the settled amount of the fixed side, or number of slices, at which the order is closed."""
+    """Return the size of an order: raw units of its fixed side, or the number of slices of a TWAP."""
     if isinstance(order, DeltaOrder):
         return order.dest_amount if order.kind == KIND_BUY else order.src_amount
     return order.num_slices

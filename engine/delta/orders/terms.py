@@ -30,7 +30,7 @@ from ....codecs.rounding import div_up, mul_div_down, mul_div_up
 from ....crypto.addresses import ZERO_ADDRESS
 
 SettledOrder = DeltaOrder | TwapOrder | TwapBuyOrder
-"""Kinds of orders that the contract settles (choices.md#quotes-and-routes)."""
+"""Struct types of orders that the Delta contract settles (choices.md#quotes-and-routes)."""
 ORDER_PART_MIN = 10
 """Divisor: a part of a partially fillable order is at least the open amount divided by this number."""
 
@@ -39,7 +39,8 @@ class DeltaPart(Struct, frozen=True):
     """Amounts of one settlement of an order.
 
     Attributes:
-        amount: raw units of the fixed side, the amount that `settle` gets.
+        amount: raw units of the fixed side (source for SELL, destination for BUY), the amount that `settle`
+            gets.
         src_amount: raw units that the user gives (SELL), or the most that the user gives (BUY).
         dest_amount: least raw units that the user receives (SELL), or the wanted raw units (BUY).
         expected: expected raw units of the side that is not fixed; 0 if the order names none.
@@ -54,10 +55,11 @@ class DeltaPart(Struct, frozen=True):
 
 
 class OrderTerms(Struct, frozen=True, gc=False):
-    """Terms that hold for all parts of an order.
+    """Terms of a Delta order that hold for all its settlements: parties, tokens, total amounts, fee.
 
     Attributes:
         beneficiary: receiver; the owner if the order names none.
+        deadline: last second at which the order may settle, Unix seconds.
         src_total: source raw units that all parts take together (SELL), or at most (BUY), which an approval
             has to cover.
         dest_total: least destination raw units of all parts together (SELL), or the wanted raw units (BUY).
@@ -78,7 +80,7 @@ class OrderTerms(Struct, frozen=True, gc=False):
 
 
 def terms_of(order: SettledOrder) -> OrderTerms:
-    """Derive the terms that hold for all parts of an order.
+    """Derive the terms of a signed order that hold for all its settlements.
 
     Raises:
         InvalidInput: `partnerAndFee` has no valid meaning.
@@ -101,7 +103,7 @@ def terms_of(order: SettledOrder) -> OrderTerms:
 
 
 def side_of(order: SettledOrder) -> Side:
-    """Return the side whose amount the order fixes."""
+    """Return the side of an order: SELL if it fixes the source amount, BUY if the destination amount."""
     match order:
         case DeltaOrder(kind=kind):
             return Side.BUY if kind == KIND_BUY else Side.SELL
@@ -112,10 +114,10 @@ def side_of(order: SettledOrder) -> Side:
 
 
 def next_part(order: SettledOrder, filled: int) -> DeltaPart | None:
-    """Compute the next part to settle; None if nothing is left.
+    """Compute the amounts of an order's next settlement; None if the order is fully settled.
 
     Args:
-        filled: settled amount of the fixed side; of a TWAP, settled slices.
+        filled: settled raw units of the fixed side; of a TWAP, settled slices.
     """
     match order:
         case DeltaOrder():
@@ -127,7 +129,7 @@ def next_part(order: SettledOrder, filled: int) -> DeltaPart | None:
 
 
 def part_of(order: DeltaOrder, left: int, amount: int) -> DeltaPart:
-    """Compute a part of a swap or limit order's open amount, pro rata.
+    """Compute the pro rata amounts of a settlement that fills a part of a swap or limit order.
 
     Args:
         left: open raw units of the fixed side.
@@ -142,13 +144,19 @@ def part_of(order: DeltaOrder, left: int, amount: int) -> DeltaPart:
 
 
 def part_min(left: int) -> int:
-    """Return the smallest amount of a part that does not take all of a partially fillable order's open
-    amount."""
+    """Return the smallest part, raw units of the fixed side, by which a settlement may fill an order in part.
+
+    Args:
+        left: open raw units of the fixed side.
+    """
     return div_up(left, ORDER_PART_MIN)
 
 
 def is_part(amount: int, left: int) -> bool:
-    """Whether a partially fillable order may next be filled by this amount.
+    """Whether a settlement may fill an amount of a partially fillable order.
+
+    True for the whole open amount, and for a part if it and the amount that remains are each at least the
+    smallest part (`part_min`).
 
     Args:
         amount: raw units of the fixed side to fill.
@@ -159,8 +167,9 @@ def is_part(amount: int, left: int) -> bool:
 
 
 def slice_due(order: SettledOrder, last_fill_s: int) -> int:
-    """Return the chain time from which a TWAP's next slice may settle, Unix seconds; 0 for at once, and for
-    other orders.
+    """Return the chain's time from which a TWAP's next slice may settle, Unix seconds; 0 for at once.
+
+    The time of an order that is no TWAP is 0.
 
     Args:
         last_fill_s: time of the last fill, Unix seconds; 0 before the first.
@@ -173,14 +182,17 @@ def slice_due(order: SettledOrder, last_fill_s: int) -> int:
 
 
 def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
-    """Compute the last second at which the next part may settle and leave time for all later parts.
+    """Compute the last second at which an order's next part may settle and leave time for all later parts.
 
-    This is the deadline; for a TWAP the deadline less the intervals of the slices after the next one, or 0 if
-    the next slice is due later than that.
+    The result is the deadline; for a TWAP the deadline less the intervals of the slices after the next one,
+    or 0 if the next slice is due later than that.
 
     Args:
-        filled: settled amount of the fixed side; of a TWAP, settled slices.
+        filled: settled raw units of the fixed side; of a TWAP, settled slices.
         last_fill_s: time of the last fill, Unix seconds; 0 before the first.
+
+    Returns:
+        Unix seconds.
 
     Source: spec 1.16.39 to 1.16.42.
     """
@@ -211,7 +223,7 @@ def _rest(order: DeltaOrder, filled: int) -> DeltaPart | None:
 
 
 def whole_of(order: SettledOrder) -> int:
-    """Return the whole size of an order: raw units of the fixed side, or number of slices of a TWAP."""
+    """Return the whole size of an order: raw units of the fixed side, or the number of slices of a TWAP."""
     return _whole(order) if isinstance(order, DeltaOrder) else order.num_slices
 
 
