@@ -97,7 +97,7 @@ class VenueParts(Struct, frozen=True):
     """The opened parts of a venue, from which `VenueApp` is built.
 
     Attributes:
-        venue: the settings' `[venue]`.
+        venue: section `[venue]` of the settings.
         places: served chains by chain id.
         seal: authenticates Market routes, so that a client cannot alter them.
         delta: runs the Delta orders.
@@ -119,7 +119,7 @@ class VenueParts(Struct, frozen=True):
 
 
 class VenueApp:
-    """A venue's application. Created by `opened_venue`.
+    """A venue as a program: its HTTP server, order engines and background tasks. `opened_venue` creates it.
 
     Args:
         settings: settings of the process.
@@ -234,27 +234,27 @@ class VenueApp:
         )
 
     def _partner_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
-        """List the endpoints for makers and for owners of webhooks."""
+        """Return the endpoints of makers' scores and of webhooks."""
         desk = WebhookDesk(
             self._webhooks, self._store, key_of=self.admission.required_key, now_ms=self._wall_ms
         )
         return (*MakerScoreBoard(self.places, venue.makers).endpoints(), *desk.endpoints())
 
     def _asker_of(self, call: HttpCall) -> Asker:
-        """Identify the caller of a request, whom the limits on firm quotes apply to."""
+        """Return the caller of a request, with the most unfilled swaps that the caller may have at a time."""
         key = self.admission.key(call)
         places = self._firm.unfilled_keyed_max if key else self._firm.unfilled_max
         return Asker(self.admission.caller(call), bool(key), places)
 
     def _health_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
-        """List the endpoints for operators."""
+        """Return the endpoints GET /healthz, /readyz and /metrics."""
         health = HealthEndpoints(
             readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open
         )
         return health_endpoints(health)
 
     def _otc_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
-        """List the endpoints of OTC orders and their events."""
+        """Return the endpoints of OTC orders and of the stream of their events."""
         endpoints = OtcEndpoints(
             self.places,
             self.otc.orders,
@@ -265,7 +265,7 @@ class VenueApp:
         return (*endpoints.endpoints(), *otc_event_endpoints(self._events))
 
     def _delta_endpoints(self, settings: Settings) -> tuple[Endpoint, ...]:
-        """List the endpoints of Delta orders, their events and auctions."""
+        """Return the endpoints of Delta orders, except their build, and of their events and auctions."""
         delta, store = self.delta, self._store
         auctions = {chain_id: chain.auctioneer for chain_id, chain in delta.chains.items()}
         return (
@@ -289,7 +289,7 @@ class VenueApp:
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve until `drain` is called or the task is cancelled.
+        """Run the venue and serve its API until `drain` is called or the task is cancelled.
 
         Args:
             listener: socket or listener that the API is served on; closed at the end.
@@ -320,12 +320,12 @@ class VenueApp:
         self.drained = True
 
     def drain(self) -> None:
-        """Stop accepting, answer the requests in flight, then let `run` return."""
+        """Stop accepting connections and answer the requests in flight; then `run` returns."""
         self._held_back = "the venue ends"
         self.server.drain()
 
     def readiness(self) -> Readiness:
-        """Return whether some chain can be served, with the faults of the store, the clock and all chains.
+        """Return whether the venue can serve any chain, with the faults of store, clock and all chains.
 
         The venue is not ready without the store, nor after the system's clock was moved by more than
         CLOCK_STEP_S_MAX since the start: the venue would misjudge deadlines.
@@ -344,16 +344,21 @@ class VenueApp:
         return Readiness(not (away or self._held_back or is_off or all(by_chain)), tuple(reasons))
 
     def _clock_off_s(self) -> float:
-        """Return the seconds by which the system's clock was moved since the start, which the venue's own
-        clock does not follow."""
+        """Return by how many seconds the system's clock was moved since the start of the process.
+
+        The venue's own clock does not follow such a move.
+        """
         return self._clock.behind_ms() / 1_000
 
     def not_ready(self) -> list[str]:
-        """Return the faults if no chain can be served; empty otherwise."""
+        """Return the faults of the store, the clock and all chains; empty without a fault.
+
+        The faults of one chain are listed even while the venue is ready to serve another.
+        """
         return [*self.readiness().reasons]
 
     def status(self) -> dict[str, Any]:
-        """Return counters and faults for the operator."""
+        """Return the counters of all parts of the venue, by part, as JSON values for the operator."""
         told: dict[str, Any] = msgspec.to_builtins(
             {
                 "server": self.server.statistics(),
@@ -379,7 +384,7 @@ class VenueApp:
         return told
 
     async def _flush_issued(self) -> None:
-        """Write the issued Delta routes that are not stored yet."""
+        """Write the digests of issued Delta routes that are not stored yet; log an error if that fails."""
         try:
             with trio.fail_after(ISSUED_ROUTES_END_S):
                 await self.issued.flush()
@@ -416,7 +421,7 @@ async def opened_venue(
     chains: Mapping[int, Chain] | None = None,
     store_in_process: bool = False,
 ) -> AsyncIterator[VenueApp]:
-    """Context manager that opens a venue with all its parts, ready to run.
+    """Context manager that opens a venue with all its parts, ready to run, and closes them at its end.
 
     Args:
         environ: environment variables, to which `env:` references in the settings point.
@@ -427,7 +432,7 @@ async def opened_venue(
 
     Raises:
         ConfigError: a setting is wrong; the error names it.
-        StoreUnavailable: the store is away at the start.
+        StoreUnavailable: the store does not answer at the start.
     """
     venue = _venue_of(settings)
     check_addresses(settings)

@@ -34,7 +34,7 @@ class Readiness(Struct, frozen=True):
     """Response body of GET /readyz.
 
     Attributes:
-        ready: whether the venue can serve a chain.
+        ready: whether the venue can serve some chain.
         reasons: faults of the store, the clock and the chains; also, whether the venue still starts or ends.
     """
 
@@ -43,7 +43,7 @@ class Readiness(Struct, frozen=True):
 
 
 class HealthEndpoints:
-    """Handlers of /healthz, /readyz and /metrics; `metrics` is a coroutine, the others are plain.
+    """Handlers of the HTTP endpoints GET /healthz, /readyz and /metrics.
 
     Args:
         readiness: returns the present readiness.
@@ -57,16 +57,20 @@ class HealthEndpoints:
         self._open_to_all = open_to_all
 
     def healthy(self, _: HttpCall) -> Reply:
-        """Answer GET /healthz."""
+        """Answer GET /healthz with 200, which shows that the process answers requests."""
         return Reply(200, encode(Healthy("ok")))
 
     def ready(self, _: HttpCall) -> Reply:
-        """Answer GET /readyz."""
+        """Answer GET /readyz: 200 if the venue can serve some chain, else 503; the body has the faults."""
         readiness = self._readiness()
         return Reply(200 if readiness.ready else 503, encode(readiness))
 
     async def metrics(self, call: HttpCall) -> Reply:
-        """Answer GET /metrics."""
+        """Answer GET /metrics with the process's metrics, in the text format of Prometheus.
+
+        Raises:
+            PathNotFound: only clients on this machine may read the metrics, and this client is on another.
+        """
         if not self._open_to_all and not is_local(call):
             raise PathNotFound
         families = []
@@ -77,7 +81,7 @@ class HealthEndpoints:
 
 
 def health_endpoints(health: HealthEndpoints) -> tuple[Endpoint, ...]:
-    """List the rows of the route table for health and metrics."""
+    """Return the HTTP endpoints GET /healthz, /readyz and /metrics, as rows of the route table."""
     return (
         Endpoint(
             method="GET",

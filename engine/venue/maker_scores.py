@@ -37,7 +37,7 @@ from ..server.routing import HttpCall, Reply
 
 
 class MakerScoreBoard:
-    """Endpoint of the makers' scores.
+    """HTTP endpoint GET /makers/scores: outcomes of makers' firm quotes, faults and cool-downs.
 
     Args:
         places: served chains by chain id.
@@ -49,7 +49,7 @@ class MakerScoreBoard:
         self._gates = dict(_gates(makers))
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """List the endpoint's row of the route table."""
+        """Return the HTTP endpoint GET /makers/scores, as a row of the route table."""
         return (
             Endpoint(
                 method="GET",
@@ -76,7 +76,10 @@ class MakerScoreBoard:
         return Reply(200, encode(scores))
 
     def _shown(self, call: HttpCall) -> frozenset[str]:
-        """Return the makers whose faults the caller may see.
+        """Return the names of the makers whose last faults the caller may see.
+
+        These are all makers for a client on this machine, and for a maker that signs its request the maker
+        itself.
 
         Raises:
             AuthError: the request carries a wrong signature.
@@ -96,8 +99,10 @@ class MakerScoreBoard:
 
 
 def _gates(makers: Mapping[str, VenueMaker]) -> Iterator[tuple[str, Gate]]:
-    """Yield (maker's name, gate that verifies the maker's requests) for each maker with credentials. Each
-    maker has a gate of its own, since two makers may have the same domain and access key."""
+    """Yield (maker's name, gate that verifies the maker's signed requests) for each maker with credentials.
+
+    Each maker has a gate of its own, since two makers may have the same domain and access key.
+    """
     for name, maker in makers.items():
         known = maker.credentials
         if known is not None:
@@ -106,8 +111,12 @@ def _gates(makers: Mapping[str, VenueMaker]) -> Iterator[tuple[str, Gate]]:
 
 
 def maker_score(network: int, maker: str, report: HealthReport, *, has_faults: bool) -> MakerScore:
-    """Convert a maker's score into the form that the API returns; with the maker's last faults only if
-    `has_faults`."""
+    """Convert a maker's health report into the score that GET /makers/scores returns.
+
+    Args:
+        network: chain id.
+        has_faults: whether the score includes the maker's last faults.
+    """
     own = report.maker
     return MakerScore(
         network=network,

@@ -1,4 +1,4 @@
-"""The operator's rules for makers, applied to the books and scores of a running venue.
+"""Applies the operator's file of maker rules (exclusions, cleared faults) to a running venue.
 
 If the file of rules is unreadable, the rules that were read last stay in force and the fault is logged.
 """
@@ -20,14 +20,19 @@ _log = structlog.get_logger("cambist.venue")
 
 
 def rules_file(settings: Settings, folder: Path) -> Path:
-    """Return the path of the file of rules; `folder` is the base of a relative `state_dir`."""
+    """Return the path of the operator's file of maker rules, `makers.json` in `state_dir`.
+
+    Args:
+        folder: base of a relative `state_dir`.
+    """
     return folder / Path(settings.state_dir).expanduser() / FILE_NAME
 
 
 class MakerWatch:
-    """Applies changes of the operator's file of maker rules while `run` runs.
+    """Excludes makers from routing and clears makers' faults as the operator's file says. `run` is its task.
 
     Args:
+        path: the file of maker rules.
         wall_ms: returns the time, Unix milliseconds.
     """
 
@@ -38,7 +43,7 @@ class MakerWatch:
         self._file = WatchedFile(path, MakerRules(), self._obey)
 
     async def run(self) -> None:
-        """Watch the file and apply its changes, until cancelled."""
+        """Watch the operator's file of maker rules and apply its changes, until cancelled."""
         await self._file.watch()
 
     def _obey(self, rules: MakerRules) -> None:

@@ -59,7 +59,7 @@ from ..server.routing import HttpCall, Reply
 
 
 class Quotes:
-    """Endpoints of quotes: GET /v2/quote and the Delta prices.
+    """HTTP endpoints of quotes: GET /v2/quote and the Delta prices.
 
     Args:
         places: served chains by chain id.
@@ -99,7 +99,7 @@ class Quotes:
         }
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """List the rows of the route table for quotes."""
+        """Return the HTTP endpoints GET /v2/quote and GET /v2/delta/prices with its sub-paths."""
         row = partial(Endpoint, method="GET", group="Quotes")
         return (
             row(
@@ -150,10 +150,11 @@ class Quotes:
 
         Args:
             raw_query: query after the `?`.
+            now_ms: the time, Unix milliseconds.
             partner: default partner of the request's API key; empty if the key has none.
 
         Raises:
-            RequestError: the request is wrong or no price can be given; the subclass tells the error code.
+            RequestError: the request is wrong or no price can be given; the subclass has the error code.
         """
         query = with_partner(decode_quote_query(raw_query), partner)
         mode = query.mode.value
@@ -231,7 +232,7 @@ class Quotes:
         return block
 
     def _gas(self, plan: PlanTotal) -> int:
-        """Return the gas units of a settlement: the fills' gas plus `delta_gas`."""
+        """Return the gas units of a Delta settlement by a plan: for its fills and hops, plus `delta_gas`."""
         return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
 
 
@@ -245,7 +246,7 @@ def _bridge_protocols(_: HttpCall) -> Reply:
 
 
 def _check_lane(query: QuoteParameters) -> None:
-    """Raise NoRoute unless the swap stays on one chain (choices.md#quotes-and-routes)."""
+    """Raise NoRoute if the query names another destination chain (choices.md#quotes-and-routes)."""
     if query.dest_chain_id not in (None, query.chain_id):
         raise NoRoute(
             field="destChainId",

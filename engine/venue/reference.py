@@ -43,7 +43,7 @@ _LINKS = " · ".join(
 
 
 class Reference:
-    """Endpoints /openapi.json and /docs, which describe all endpoints, themselves included.
+    """HTTP endpoints /openapi.json and /docs, which describe all endpoints, themselves included.
 
     Args:
         endpoints: the other rows of the route table.
@@ -75,11 +75,11 @@ class Reference:
         self._examples = _examples(places)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """List the rows of the route table for the description's endpoints."""
+        """Return the HTTP endpoints GET /openapi.json and GET /docs, as rows of the route table."""
         return self._rows
 
     def make(self) -> None:
-        """Build both pages now, so that no request waits for them."""
+        """Build the OpenAPI document and the HTML page now, so that no request waits for them."""
         _ = self._document, self._page
 
     @cached_property
@@ -98,7 +98,7 @@ class Reference:
 
 
 def _examples(places: ServedChains) -> dict[str, Any]:
-    """Choose an example value for each parameter, for a trade between two tokens of the first chain."""
+    """Choose example values of the API's parameters, for a trade between two tokens of the first chain."""
     chain_id, place = next(iter(places.items()))
     listed = [token for token in place.tokens.by_address.values() if token.listed is not None]
     src, dest = listed[0], listed[min(1, len(listed) - 1)]
@@ -119,7 +119,7 @@ def _examples(places: ServedChains) -> dict[str, Any]:
 
 
 def docs_page(document: dict[str, Any]) -> str:
-    """Render the OpenAPI document as HTML."""
+    """Render an OpenAPI document as an HTML page."""
     info = document["info"]
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -189,7 +189,7 @@ def _content_type(holder: dict[str, Any]) -> str:
 
 
 def _type(schema: dict[str, Any]) -> str:
-    """Describe a schema in a few words, with links to the shapes it names."""
+    """Describe a JSON schema in a few words of HTML, with links to the schemas that it names."""
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#schema-{name}">{name}</a>'
@@ -213,6 +213,6 @@ def _default(schema: dict[str, Any]) -> str:
 
 
 def _text(text: str) -> str:
-    """Escape text for HTML, with passages in backticks as code."""
+    """Escape text for HTML, and mark passages in backticks as code."""
     pieces = escape(text).split("`")
     return "".join(f"<code>{piece}</code>" if at % 2 else piece for at, piece in enumerate(pieces))

@@ -58,12 +58,19 @@ _row = partial(Endpoint, method="GET", group="Resources")
 
 
 def place_in_path(places: ServedChains, text: str) -> ServedChain:
-    """Return the served chain of a path's `{chainId}`; raises the errors of `served_chain_at`."""
+    """Return the served chain that the `{chainId}` of a request's path names.
+
+    Args:
+        text: the chain id, as text.
+
+    Raises:
+        RequestError: the text is no chain id, or the venue does not serve the chain.
+    """
     return served_chain_at(places, chain_in_path(text), "chainId")
 
 
 class Resources:
-    """Endpoints of the venue's resources.
+    """HTTP endpoints of chains, tokens, users' balances, contracts, sources and partner fees.
 
     Args:
         places: served chains by chain id.
@@ -76,7 +83,7 @@ class Resources:
         self._tokens = {chain_id: encode(_token_list([place])) for chain_id, place in places.items()}
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """List the rows of the route table for the resources."""
+        """Return the HTTP endpoints of chains, tokens, balances, contracts, sources and partner fees."""
         return (*self._of_tokens(), *self._of_sources(), *self._documents())
 
     def _of_tokens(self) -> tuple[Endpoint, ...]:
@@ -241,8 +248,12 @@ async def user_tokens(
 ) -> tuple[UserToken, ...]:
     """Read a user's balances of tokens and allowances for the Router, all at one block.
 
+    Args:
+        user: the account, 20 bytes.
+
     Returns:
-        The native token first; tokens whose contract answers with no balance are left out.
+        An entry for each token, the native token first; a token whose contract answers with no balance has
+        none.
 
     Raises:
         ChainError: no node answers.
@@ -292,7 +303,7 @@ def _chain_list(places: ServedChains) -> ChainList:
 
 
 def _roles(place: ServedChain) -> dict[str, bool]:
-    """Return by kind of trade whether the chain serves it."""
+    """Return whether a chain serves each kind of trade: Delta, Market and RFQ, by name."""
     return {
         "delta": not place.no_delta,
         "market": place.settings.market,
@@ -301,7 +312,7 @@ def _roles(place: ServedChain) -> dict[str, bool]:
 
 
 def _token_list(places: Iterable[ServedChain]) -> TokenList:
-    """Build the token list of some chains, each chain's native token first."""
+    """List the tokens that may be traded on some chains, by chain id, each chain's native token first."""
     return TokenList(
         tuple(
             TokenEntry(token.symbol, token.text, token.decimals, place.chain_id)

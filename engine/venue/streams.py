@@ -45,7 +45,12 @@ _MARKED_AT_ONCE = 32  # streams that are checked between two checkpoints
 
 
 class StreamedChain(Struct, frozen=True):
-    """A chain whose quotes are streamed."""
+    """A chain for which the venue streams quotes.
+
+    Attributes:
+        index: live books by pair of tokens.
+        tokens: the chain's listed tokens.
+    """
 
     index: PairIndex
     tokens: TokenTable
@@ -92,7 +97,7 @@ class _Market(Struct, rename="camel"):
 
 
 class _QuotedAmounts(Struct):
-    """The amounts of a quote, compared with the previous quote's to detect a change."""
+    """The amounts in the body of a quote, compared with the previous quote's to detect a change."""
 
     delta: _Delta | UnsetType = UNSET
     market: _Market | UnsetType = UNSET
@@ -102,7 +107,7 @@ _decode_amounts = msgspec.json.Decoder(_QuotedAmounts).decode
 
 
 class _Changes:
-    """Collects a chain's changed pairs until the streams that they affect are marked for pricing."""
+    """Collects a chain's token pairs with changed books, and marks the quote streams that they may affect."""
 
     def __init__(self, index: PairIndex, woken: Callable[[], None]) -> None:
         self.streams: set[_Stream] = set()
@@ -112,7 +117,7 @@ class _Changes:
         index.watch(self._note)
 
     async def mark(self) -> None:
-        """Mark the streams whose quotes the changed pairs may change."""
+        """Mark the streams whose quotes the changed books may affect for pricing; forget the changes."""
         pairs, self._pairs = self._pairs, set()
         partners: defaultdict[bytes, set[bytes]] = defaultdict(set)
         for base, quote in pairs:
@@ -125,7 +130,7 @@ class _Changes:
                 await trio.lowlevel.checkpoint()
 
     def _note(self, base: bytes, quote: bytes) -> None:
-        """Record a pair whose books have changed."""
+        """Record a pair of tokens whose books have changed, unless the chain has no open stream."""
         if self.streams:
             self._pairs.add((base, quote))
             self._woken()
@@ -143,7 +148,7 @@ class _Changes:
 
 
 class QuoteStreams:
-    """All quote streams of a venue. `run` is its background task.
+    """All streams of GET /v2/quote/stream of a venue. `run` is its background task.
 
     Args:
         quote: returns the response body of GET /v2/quote.
@@ -176,7 +181,7 @@ class QuoteStreams:
         self._sent: Counter[str] = Counter()
 
     async def run(self) -> None:
-        """Mark streams for pricing as books change, until cancelled."""
+        """Mark quote streams for pricing as books change, until cancelled."""
         while True:
             await self._changed.wait()
             self._changed = trio.Event()
@@ -205,7 +210,7 @@ class QuoteStreams:
         return StreamReply(content_type=CONTENT_TYPE, headers=HEADERS, pieces=stream, endless=True)
 
     def statistics(self) -> QuoteStreamStatistics:
-        """Return the counters."""
+        """Return the counts of open, opened and refused streams, and of sent quotes, errors and beats."""
         return QuoteStreamStatistics(
             len(self._open),
             self._open.opened,
@@ -216,19 +221,23 @@ class QuoteStreams:
         )
 
     def enter(self, caller: str) -> None:
-        """Add a caller's new stream to the open streams."""
+        """Count a new stream of a caller among the open streams."""
         self._open.enter(caller)
 
     def leave(self, caller: str) -> None:
-        """Remove a caller's stream, which has ended, from the open streams."""
+        """Remove a caller's ended stream from the count of open streams."""
         self._open.leave(caller)
 
     def count(self, kind: str) -> None:
-        """Count a sent piece by its kind."""
+        """Count a piece that a stream sends.
+
+        Args:
+            kind: `quote`, `error` or `beat`.
+        """
         self._sent[kind] += 1
 
     async def price(self, stream: "_Stream") -> bytes:
-        """Price a stream's quote, once no other stream is being priced; return the body of GET /v2/quote.
+        """Compute the present body of GET /v2/quote for a stream, once no other stream is being priced.
 
         Raises:
             CambistError: the quote cannot be priced.
@@ -241,8 +250,9 @@ class QuoteStreams:
         self._changed.set()
 
     def _ends(self, query: QuoteQuery) -> tuple[bytes, bytes]:
-        """Return the addresses of the query's two tokens as books name them: native tokens as the wrapped
-        token.
+        """Return the addresses of a query's source and destination token, as books name them.
+
+        Books have the wrapped token in place of the native token.
 
         Raises:
             UnsupportedChain, NoRoute: the chain is not streamed, or the query names a second chain.
@@ -268,8 +278,8 @@ class _Stream:
     Attributes:
         raw_query: the parameters of GET /v2/quote.
         partner: default partner of the request's API key, used if the parameters name no partner.
-        src, dest: addresses of the two tokens, native tokens as the wrapped token.
-        is_marked: whether the books may have changed its quote since the last pricing.
+        src, dest: addresses of the two tokens; the wrapped token in place of a native token.
+        is_marked: whether the books may have changed the stream's quote since the last pricing.
     """
 
     def __init__(
@@ -301,8 +311,7 @@ class _Stream:
         return self
 
     async def __anext__(self) -> bytes:
-        """Await and return the next piece: an event, or a beat comment if the quote still cannot be
-        priced."""
+        """Wait for the stream's next piece: an event, or a beat comment while the quote cannot be priced."""
         if self._first is not None:
             piece, self._first = self._first, None
             return piece
@@ -318,37 +327,39 @@ class _Stream:
                 return _BEAT
 
     async def begin(self) -> None:
-        """Price the stream's quote for the first time.
+        """Price the stream's quote for the first time, before the answer starts.
 
         Raises:
-            RequestError: the request is wrong whatever the books are.
+            RequestError: the request itself is wrong; a missing price becomes an event of the stream.
         """
         self._first = await self._event(refuse=True)
 
     def mark(self) -> None:
-        """Record that the quote may have changed."""
+        """Record that changed books may have changed the quote, so that the stream prices it again."""
         self.is_marked = True
         self._marked.set()
 
     def unmark(self) -> None:
-        """Record that the quote is being priced now."""
+        """Record that the quote is being priced now, from the present books."""
         self.is_marked, self._marked = False, trio.Event()
 
     async def aclose(self) -> None:
-        """End the stream; idempotent."""
+        """End the stream and remove it from the open streams; a second call has no effect."""
         if self._is_open:
             self._is_open = False
             self._changes.streams.discard(self)
             self._streams.leave(self._caller)
 
     async def _event(self, *, refuse: bool = False, anew: bool = False) -> bytes | None:
-        """Price the quote and return its event; None if the quote's amounts, or the kind of error, are
-        unchanged.
+        """Price the stream's quote and return it, or the error of pricing, as a server-sent event.
 
         Args:
             refuse: whether to raise an error that the request itself causes, instead of sending it as an
                 event.
             anew: whether to return a quote even if its amounts are unchanged.
+
+        Returns:
+            The event; None if the quote's amounts, or the kind of error, are unchanged.
         """
         try:
             body = await self._streams.price(self)
@@ -366,7 +377,7 @@ class _Stream:
 
 
 def _amounts(body: bytes) -> tuple[str, ...]:
-    """Return the amounts in a quote's body, by which two quotes are compared."""
+    """Return the kind and the amounts of the quote in a body, by which two quotes are compared."""
     quote = _decode_amounts(body)
     market, delta = quote.market, quote.delta
     if market is not UNSET:
@@ -378,7 +389,7 @@ def _amounts(body: bytes) -> tuple[str, ...]:
 
 
 def stream_endpoints(streams: QuoteStreams) -> tuple[Endpoint, ...]:
-    """List the rows of the route table for quote streams."""
+    """Return the HTTP endpoint GET /v2/quote/stream, as a row of the route table."""
     return (
         Endpoint(
             method="GET",

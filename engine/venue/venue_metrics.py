@@ -38,7 +38,7 @@ HUB = (
 def readiness_families(
     chains: Mapping[int, ServedChain], *, is_ready: bool, clock_off_s: float
 ) -> Iterator[Metric]:
-    """Yield metrics of the readiness of the venue, its chains and its clock.
+    """Yield the metrics of the readiness of the venue, its chains and its clock.
 
     Args:
         chains: served chains by chain id.
@@ -62,7 +62,7 @@ def readiness_families(
 def venue_families(
     chains: Mapping[int, ServedChain], quotes: Quotes, streams: QuoteStreams, now_ms: int
 ) -> Iterator[Metric]:
-    """Yield metrics of makers' books, firm quotes, quotes and quote streams.
+    """Yield the metrics of makers' books, firm quotes, quotes and quote streams.
 
     Args:
         chains: served chains by chain id.
@@ -100,7 +100,7 @@ def venue_families(
 
 
 def event_families(hub: EventHub, events: EventStreams, webhooks: Webhooks) -> Iterator[Metric]:
-    """Yield metrics of streams of order events, and of deliveries to webhooks."""
+    """Yield the metrics of streams of order events, and of deliveries to webhooks."""
     hooks = webhooks.statistics()
     yield counter(
         "webhook_deliveries", "Tried deliveries",

@@ -1,10 +1,10 @@
-"""Endpoints of webhooks: list them and their waiting or dead deliveries, and replay dead deliveries.
+"""Endpoints of webhooks: list webhooks and their waiting or dead deliveries, and repeat dead deliveries.
 
 A webhook is managed with one API key, which the settings name; a request with any other key gets 404, as for
 an unknown webhook.
 
-Of several engines only one delivers a webhook's events. The failures in a listing are those that the
-answering engine has seen itself.
+Of several processes on a store only one delivers a webhook's events. The failures in a listing are those that
+the answering process has seen itself.
 
 Source: ARCHITECTURE.md, "Push".
 Choice: A listed webhook's URL lacks its query, which may hold a password.
@@ -46,7 +46,7 @@ _COST = 5  # of an endpoint that reads or writes many rows
 
 
 class WebhookDesk:
-    """Endpoints of webhooks.
+    """HTTP endpoints that list webhooks and their deliveries, and repeat dead (given up) deliveries.
 
     Args:
         key_of: returns the name of a request's API key; raises UnknownApiKey without a key.
@@ -67,7 +67,7 @@ class WebhookDesk:
         self._now_ms = now_ms
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """List the rows of the route table for webhooks."""
+        """Return the HTTP endpoints under /v2/webhooks, as rows of the route table."""
         return (
             Endpoint(
                 method="GET",
@@ -163,13 +163,17 @@ class WebhookDesk:
         return [row_of(DELIVERY, values) for values in rows]
 
     async def _dead(self, hook: Hook, token: str) -> list[Delivery]:
-        """Read the dead delivery of an event's token; an empty list without one."""
+        """Read a webhook's delivery of an event if the delivery is dead, i.e. given up; else an empty list.
+
+        Args:
+            token: the event's place in the log of events.
+        """
         (rows,) = await self._store.read(by(DELIVERY, hook.name, token))
         found: list[Delivery] = [row_of(DELIVERY, values) for values in rows]
         return [one for one in found if one.state is DeliveryState.DEAD]
 
     def _hook(self, call: HttpCall) -> Hook:
-        """Return the webhook that the path names.
+        """Return the webhook that the request's path names.
 
         Raises:
             WebhookNotFound: no webhook of this name is managed with the request's API key.
