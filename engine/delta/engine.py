@@ -85,7 +85,7 @@ class DeltaStatistics(Struct, frozen=True):
 
 
 class DeltaEngine:
-    """The `OrderEngine` of Delta orders: auctions, settlements, funds and expiries of live orders.
+    """The engine (`OrderEngine`) of Delta orders: auctions, settlements, funds and expiries of live orders.
 
     Args:
         scheduler: the venue's scheduler of timers.

@@ -72,7 +72,7 @@ class OrderFacts(Struct, frozen=True):
             last round may be missing in `rounds`: a round without a bid is not stored if the round before had
             none for the same reason.
         agents: reports of the chain's agents, by name.
-        resting: present price of a resting limit order and its limit; None for other orders.
+        resting: present price and limit of a limit order that waits for its price; None for other orders.
         chain_s: time of the chain that decides whether TWAP slices are due, Unix seconds.
         lacks: the owner's funds that were missing at the last read.
     """
@@ -89,7 +89,7 @@ class OrderFacts(Struct, frozen=True):
 
 
 def explained(facts: OrderFacts) -> Explanation:
-    """Make the answer of GET /v2/delta/orders/{orderId}/explain: reasons, and the order's last rounds."""
+    """Explain why an order is not filled, as the answer of GET /v2/delta/orders/{orderId}/explain."""
     row = facts.row
     return Explanation(
         str(order_id(row.order_hash)),

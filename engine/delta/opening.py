@@ -1,4 +1,4 @@
-"""Creates the Delta engine of a venue, with its agents and relayers.
+"""Creates the engine of a venue's Delta orders, with the agents and the relayer of each chain.
 
 Section `[relayers.ID]` of the settings names the key of the relayer of the chain with this id.
 
@@ -197,7 +197,7 @@ async def _chain(
 
 
 async def _runs_code(chain: Chain, live: LiveOrder) -> bool:
-    """Whether an order's settlement calls a contract of the owner, or of the receiver of native tokens.
+    """Whether an order's settlement calls a contract: the owner, or the receiver of native tokens.
 
     False if the chain does not answer.
     """

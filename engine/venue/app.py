@@ -241,7 +241,10 @@ class VenueApp:
         return (*MakerScoreBoard(self.places, venue.makers).endpoints(), *desk.endpoints())
 
     def _asker_of(self, call: HttpCall) -> Asker:
-        """Return the caller of a request, with the most unfilled swaps that the caller may have at a time."""
+        """Return the caller of a request, with the caller's limit of unfilled swaps.
+
+        A swap is unfilled if makers have signed it and it is not filled yet.
+        """
         key = self.admission.key(call)
         places = self._firm.unfilled_keyed_max if key else self._firm.unfilled_max
         return Asker(self.admission.caller(call), bool(key), places)

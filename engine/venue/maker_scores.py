@@ -78,8 +78,7 @@ class MakerScoreBoard:
     def _shown(self, call: HttpCall) -> frozenset[str]:
         """Return the names of the makers whose last faults the caller may see.
 
-        These are all makers for a client on this machine, and for a maker that signs its request the maker
-        itself.
+        A client on this machine may see all makers' faults; a maker that signs its request, its own.
 
         Raises:
             AuthError: the request carries a wrong signature.

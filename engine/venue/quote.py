@@ -246,7 +246,7 @@ def _bridge_protocols(_: HttpCall) -> Reply:
 
 
 def _check_lane(query: QuoteParameters) -> None:
-    """Raise NoRoute if the query names another destination chain (choices.md#quotes-and-routes)."""
+    """Raise NoRoute if `destChainId` names another chain than `chainId` (choices.md#quotes-and-routes)."""
     if query.dest_chain_id not in (None, query.chain_id):
         raise NoRoute(
             field="destChainId",

@@ -117,7 +117,7 @@ class _Changes:
         index.watch(self._note)
 
     async def mark(self) -> None:
-        """Mark the streams whose quotes the changed books may affect for pricing; forget the changes."""
+        """Mark for pricing the streams whose quotes the changed books may affect; forget the changes."""
         pairs, self._pairs = self._pairs, set()
         partners: defaultdict[bytes, set[bytes]] = defaultdict(set)
         for base, quote in pairs:
@@ -190,7 +190,7 @@ class QuoteStreams:
             await trio.sleep(QUOTE_STREAM_LOOK_S)
 
     async def open(self, call: HttpCall) -> StreamReply:
-        """Answer GET /v2/quote/stream with a new stream.
+        """Answer GET /v2/quote/stream with a new stream of quotes.
 
         Raises:
             RateLimited, ServiceUnavailable: the caller, or all callers together, have too many streams.

@@ -62,8 +62,8 @@ class Auctions:
     Args:
         live: returns the order with a hash if this process runs the order, else None.
         auctions: auctions by chain id.
-        resting: returns, for a chain id and an order hash, a resting limit order's price and limit; None for
-            any other order.
+        resting: returns, for a chain id and an order hash, the present price and the limit of a limit order
+            that waits for its price; None for any other order.
         lacks: returns, for a chain id and an order hash, the owner's funds that were missing at the last
             read.
     """

@@ -25,7 +25,7 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class AuctioneerWakeup:
-    """Event that wakes the task which opens auction rounds: an order is due, or an agent can take more."""
+    """Event that wakes the task which opens auction rounds: an order is due, or an agent has capacity."""
 
     def __init__(self) -> None:
         self._woken = trio.Event()
@@ -98,7 +98,7 @@ class Agents:
         return max((pace.orders_max for pace in self._paces.values()), default=0)
 
     def standing(self, now: float) -> dict[str, AgentRoom]:
-        """Return the number of further orders that each agent may be asked about now, by agent name.
+        """Return each agent's capacity for further orders now, by agent name.
 
         An agent in a cool-down is missing in the result, unless its cool-down is for lateness.
 
@@ -211,14 +211,15 @@ class Agents:
             client.notify(NotifyRequest(auction_id, self._chain_id, tuple(entries)))
 
     def answered(self, agent: str) -> None:
-        """Record that an agent answered without a fault, which ends a cool-down for lateness."""
+        """Record that an agent answered a request without a fault, which ends a cool-down for lateness."""
         self._rests[agent].answered()
 
     def simulated(self, agent: str, auction_id: int, owner: bytes, *, is_good: bool) -> None:
         """Record whether an agent's bid on an order passed its simulation.
 
-        Too many failures on orders of several owners are the fault WASTE. A failure counts against the agent,
-        so the caller records one only if another agent's bid on the order passed (`bid_merit.judged`).
+        Too many failures on orders of several owners are the fault WASTE. The caller records a failure only
+        if another agent's bid on the order passed (`bid_merit.judged`), since a failure counts against the
+        agent.
 
         Args:
             owner: owner of the order, 20 bytes.

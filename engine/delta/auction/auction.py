@@ -59,7 +59,7 @@ class JudgedBid(Struct, frozen=True):
         net: promised raw units that the user receives, less gas (SELL), or spends, plus gas (BUY).
         surplus: raw units by which `net` is better than the limit; negative if gas costs more.
         notice: WON or LOST.
-        detail: reason why the bid lost, if it was not its rank; else empty.
+        detail: reason of a loss other than the bid's rank; else empty.
     """
 
     bid: Proven
@@ -148,7 +148,7 @@ def decide(
     gas_price_wei: int,
     gas_costs: Mapping[bytes, GasCost],
 ) -> Decision:
-    """Decide the winners of an auction round in one go; arguments and result are those of `deciding`."""
+    """Decide the winners of an auction round without yielding; arguments and result as of `deciding`."""
     steps = deciding(orders, bids, gas_price_wei, gas_costs)
     while True:
         try:
@@ -319,7 +319,11 @@ def _won_crossings(
 def _crossed(
     bid: Proven, parts: Sequence[_Ranked], alone: Mapping[bytes, Sequence[_Ranked]]
 ) -> _Crossed | str:
-    """Compute a crossing's gain over the best single bids on its orders, or the reason why it cannot win."""
+    """Compute the gain of a bid on several orders (crossing) over the best single bids on these orders.
+
+    Returns:
+        The crossing with its gain; or the reason why it cannot win.
+    """
     gain, is_wanted = Fraction(0), False
     for ranked in parts:
         part = bid.candidate.parts[ranked.at]

@@ -34,8 +34,8 @@ class DueRound(Struct, frozen=True):
 
     Attributes:
         orders: orders that are open and have no settlement under way, by order hash.
-        agents: names of the agents to ask about each order, by order hash; further orders in it have no
-            effect.
+        agents: names of the agents to ask about each order, by order hash, also of orders missing in
+            `orders`.
     """
 
     orders: dict[bytes, RoundOrder]
@@ -139,8 +139,8 @@ class AuctionQueue:
     def is_joinable(self, order_hash: bytes) -> bool:
         """Whether an order that becomes due now can still enter the same auction round as this order.
 
-        False if this order is in a round, or is due while the number of due orders has reached the
-        most that an agent is asked about at a time.
+        False if this order is in a round, or is due while the number of due orders has reached the most that
+        an agent is asked about at a time.
         """
         is_full = len(self._ready) >= self._agents.orders_max()
         return order_hash not in self._in_round and not (order_hash in self._ready and is_full)

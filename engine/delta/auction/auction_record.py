@@ -50,7 +50,7 @@ class Rejections:
                 self._of_order.setdefault(order_hash, []).append((place, rejection))
 
     def __contains__(self, order_hash: bytes) -> bool:
-        """Whether a rejected bid names the order, which is given by its hash."""
+        """Whether a rejected bid names the order with this hash."""
         return order_hash in self._of_order
 
     def about(self, asked: RoundOrder) -> list[Rejection]:

@@ -6,8 +6,8 @@
         -> only then: agents are notified, orders without a winner wait for another round
 
 An order is in one round at a time, until the round has found a settlement for it or none. If a winning bid
-settles only a part, the rest of the order is due as soon as the part's fill is mined and indexed. Rounds
-may overlap, up to VENUE_ROUNDS_OPEN_MAX of them. Bids of an open round are in this process's memory alone:
+settles only a part, the unfilled amount is due as soon as the part's fill is mined and indexed. Rounds may
+overlap, up to VENUE_ROUNDS_OPEN_MAX of them. Bids of an open round are in this process's memory alone:
 after a crash the order is auctioned again. Bids are processed in short steps, so that many bids do not delay
 other tasks.
 
@@ -147,7 +147,8 @@ class Auctioneer:
         queue: orders that wait for a round.
         settling: receives the next best bids of each won order, for the case that its settlement fails.
         claims: funds of accounts that are reserved for open settlements.
-        unsettled: called with an open order after a round that counts and found no settlement for it.
+        unsettled: called with an open order after a round without a settlement for it, if an agent has
+            considered the order in that round.
         ids: source of round ids, shared by all chains.
         settings: pauses and time limits.
         wall_ms: returns the time, Unix milliseconds.
@@ -294,8 +295,8 @@ class Auctioneer:
     def _note_void(self, *, is_void: bool) -> None:
         """Record whether an error ended a round without a result (a void round).
 
-        After a void round no round opens for a pause that doubles with each void round in a row, since the
-        chain or the store probably does not answer.
+        After a void round the auctioneer pauses before it opens a round, twice as long after each further
+        void round in a row, since the chain or the store probably does not answer.
         """
         self._void += is_void
         self._void_in_row = self._void_in_row + 1 if is_void else 0
@@ -460,8 +461,8 @@ class Auctioneer:
     ) -> _End:
         """Store the intent to settle a winning bid, for all orders of the bid in one transaction.
 
-        Nothing is stored if an owner's account lacks the funds, or if one of the bid's orders is no longer
-        open.
+        The intent is not stored if an owner's account lacks the funds, or if one of the bid's orders is no
+        longer open.
         """
         hashes = tuple(records)
         shared = ""

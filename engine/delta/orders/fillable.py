@@ -4,7 +4,7 @@
     available   min(balance, allowance to the Delta contract) - amount that all of the account's orders which
                 may still be settled may take; at least 0
 
-Keys of balances are in lower case; an unlisted token has "0".
+Addresses of tokens are in lower case in answers; an unlisted token has "0".
 
 Source: interop.md 3, fillablebalance; spec 1.22.6 and 1.22.7 (sizes of limit orders).
 Choice: An order that cannot settle, suspended or still unsigned on chain, commits nothing. A purchase commits

@@ -34,7 +34,7 @@ from .terms import DeltaPart, SettledOrder, next_part
 
 
 class Fund(Enum):
-    """Kinds of funds that an order needs from its owner."""
+    """Kinds of funds that an order needs from its owner: token balance, allowance, native deposit."""
 
     BALANCE = "balance"
     ALLOWANCE = "allowance"

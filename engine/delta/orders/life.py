@@ -32,7 +32,7 @@ from ...store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, UsedNon
 from ...store.units import Change
 
 SETTLE, CANCEL = "settle", "cancel"
-"""Kinds of effects of Delta orders: to settle a winning bid, and to cancel the order for its owner."""
+"""Kinds of effects (stored requests) of a Delta order: to settle a winning bid, to cancel the order."""
 
 _S, _W = OrderStatus, DeltaReason
 OPEN = DELTA_LIFECYCLE.before(_W.FAILURES)

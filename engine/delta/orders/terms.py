@@ -39,8 +39,8 @@ class DeltaPart(Struct, frozen=True):
     """Amounts of one settlement of an order.
 
     Attributes:
-        amount: raw units of the fixed side (source for SELL, destination for BUY), the amount that `settle`
-            gets.
+        amount: raw units of the fixed side (source for SELL, destination for BUY), as passed to the
+            contract's `settle`.
         src_amount: raw units that the user gives (SELL), or the most that the user gives (BUY).
         dest_amount: least raw units that the user receives (SELL), or the wanted raw units (BUY).
         expected: expected raw units of the side that is not fixed; 0 if the order names none.
