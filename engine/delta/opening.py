@@ -47,7 +47,8 @@ from .settlement.settling import Settling
 def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
     """Load the key of the account (relayer) that sends a chain's settlements.
 
-    The key signs only calls of the Delta contract, and calls of the account itself that use up a nonce.
+    The key signs only calls of the Delta contract, and calls from the account to itself, which use up a
+    nonce.
 
     Raises:
         ConfigError: the chain has no relayer, the key cannot be read, or the chain has no Delta contract; the

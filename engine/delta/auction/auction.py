@@ -134,8 +134,8 @@ class _Crossed(Struct, frozen=True):
     """A bid on several orders (crossing) that may win, as no order is worse off than by its best single bid.
 
     Attributes:
-        gain: sum over the orders of the surplus beyond that of the order's best single bid, or without a
-            single bid beyond the limit, relative to the larger amount.
+        gain: sum over the orders of the bid's surplus less that of the order's best single bid (0 without a
+            single bid), relative to the larger net amount.
     """
 
     bid: Proven
@@ -148,7 +148,7 @@ def decide(
     gas_price_wei: int,
     gas_costs: Mapping[bytes, GasCost],
 ) -> Decision:
-    """Decide the winners of an auction round without yielding; arguments and result as of `deciding`."""
+    """Decide the winners of an auction round: run `deciding` with these arguments to its end."""
     steps = deciding(orders, bids, gas_price_wei, gas_costs)
     while True:
         try:

@@ -82,7 +82,7 @@ class AuctionQueue:
         self.slices = SliceWatch(chain, head_time_s, self._slice_due)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Iterate over the hashes of waiting and due orders, and of orders with an unsuccessful round."""
+        """Iterate over the hashes of orders that wait, are due, or had a round without a settlement."""
         return iter({*self._tries, *self._waiting, *self.slices, *self._ready})
 
     @property
@@ -223,9 +223,10 @@ class AuctionQueue:
         self._tries[order_hash] = self._tries.get(order_hash, 0) + 1
 
     def put_back(self, order_hash: bytes) -> None:
-        """Make an order due again at once, since its last auction round does not count.
+        """Make an order due again at once, without a pause, since its last auction round does not count.
 
-        The order joins the orders of earlier rounds, which take turns with new orders.
+        A round counts if an agent has considered the order and no error has ended the round. The order joins
+        the orders of earlier rounds, which take turns with new orders.
         """
         self._make_ready(order_hash, is_new=False)
 

@@ -77,9 +77,9 @@ _FAULTS = {
 
 
 _Silence = frozenset[tuple[str, Notice]]
-"""(agent name, kind of failure) of each agent without a readable answer in a round with no bid for an order.
+"""Failures of agents in a round without a bid for an order, as (agent name, kind of failure) pairs.
 
-The set is empty if all agents of the order declined to bid.
+The set is empty if all agents that were asked about the order declined to bid.
 """
 
 
@@ -254,7 +254,8 @@ class Auctioneer:
         """Open auction rounds for due orders, as far as agents have capacity.
 
         Returns:
-            Time of the next call if no event wakes the auctioneer before, seconds of trio's clock; or inf.
+            Time of the next call if no event wakes the auctioneer before, seconds of trio's clock; inf if the
+            next call has to wait for an event.
         """
         now = trio.current_time()
         if not self._queue.due or self._open >= VENUE_ROUNDS_OPEN_MAX:

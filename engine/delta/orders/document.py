@@ -21,8 +21,8 @@ class DeltaDocument(Struct, frozen=True, omit_defaults=True):
     Attributes:
         order_type: name of the signed struct type.
         order: signed struct, as JSON.
-        signature: 64 bytes of a key; any length of a contract; empty for a pre-signature (a call by which the
-            owner signs on chain).
+        signature: 64 bytes if a key signed, any length if a contract signed; empty for a pre-signature (a
+            call by which the owner signs on chain).
         partially_fillable: whether the order may be settled in parts (choices.md#delta-orders).
         include_agents: names of the only agents that may bid; empty for all agents.
         exclude_agents: names of agents that may not bid.

@@ -46,8 +46,10 @@ class Needs(Struct, frozen=True):
 
     Attributes:
         part: amount that the owner needs for the next settlement.
-        allowance: allowance that the Delta contract needs; 0 if no approval is needed.
-        is_native: whether the settlement takes the part from the owner's deposit of native tokens at Delta.
+        allowance: allowance that the Delta contract needs for the unfilled amount; 0 if no approval is
+            needed.
+        is_native: whether the settlement takes the part from native tokens that the owner has deposited in
+            the Delta contract.
     """
 
     part: int

@@ -52,7 +52,7 @@ class DeltaFacts(Struct, frozen=True):
         nonce_used: log that reports the order's nonce as used; None while the nonce is unused.
         is_pre_signed: whether the owner has signed the order by a call on the chain.
         settled_below: height up to which blocks are final.
-        ended_at: indexed height when the order ended off the chain; None if unknown.
+        ended_at: height to which the chain was indexed when the order ended off the chain; None if unknown.
     """
 
     fills: tuple[DeltaFill, ...]

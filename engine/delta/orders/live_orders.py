@@ -39,8 +39,8 @@ class LiveOrder(Struct, eq=False, gc=False):
         filled: settled raw units of the fixed side; of a TWAP, settled slices.
         last_fill_s: time of the last fill, Unix seconds; 0 before the first.
         settling: key of the `settle` effect whose settlement has not ended for good; None without one.
-        ended_at: height of the settlement that closed the order; for any other end, the indexed height when
-            the end was first seen.
+        ended_at: height of the block whose settlement closed the order; for any other end, the height to
+            which the chain was indexed when the end was first seen; None for an open order.
         in_vain: number of failed settlements since the last fill, for any reason, which lengthens the pause
             before the next round.
     """

@@ -1,4 +1,4 @@
-"""Makes the public record of a Delta order, which submit and every read return. Pure.
+"""Makes the public record of a Delta order, which the API returns for a submission and each read. Pure.
 
     row + document + fills + refunds -> OrderRecord; a new order has no fills or refunds
 

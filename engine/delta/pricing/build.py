@@ -111,7 +111,7 @@ class DeltaDomain(Struct, frozen=True):
     others: tuple[NamedDomain, ...]
 
     def signing(self, struct_hash32: bytes) -> OrderDigests:
-        """Return the digests of an order to sign: under this domain, and under the domains in `others`.
+        """Return the digests of an order to sign: under this EIP-712 domain, and under those in `others`.
 
         Args:
             struct_hash32: EIP-712 hash of the order's struct, 32 bytes.
@@ -302,9 +302,9 @@ def _quoted_side(body: BuildBody, quoted: Side) -> Side:
 
 
 def _check_kind(body: BuildBody, route: Route) -> None:
-    """Raise an error if the body lacks a parameter of its order type, or has an invalid one.
+    """Raise an error if a build's body lacks a parameter of its order type, or has an invalid one.
 
-    Order types and routes between chains that the venue does not settle are errors too.
+    An order type that the venue does not settle, or a route between two chains, is an error too.
     """
     kind = body.order_type
     if kind is BuildOrderType.TWAP_ORDER:
