@@ -9,6 +9,7 @@ The chain finds that every bid does what FAIR says. No timer runs: only a test o
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -182,19 +183,22 @@ Settles = Callable[[Store, LiveOrders, TellAgent], Settling]
 """Makes the settling of an auction."""
 
 
+@dataclass(frozen=True)
 class PlayedAuction:
     """The auction of a chain.
 
     Attributes:
         orders: the orders in memory, whose changes are not followed; `submitted` offers them.
         queue: orders that wait for a round.
+        settling, claims: the auctioneer's own.
     """
 
-    def __init__(self, store: Store, orders: LiveOrders, queue: AuctionQueue, auctioneer: Auctioneer) -> None:
-        self.store = store
-        self.orders = orders
-        self.queue = queue
-        self.auctioneer = auctioneer
+    store: Store
+    orders: LiveOrders
+    queue: AuctionQueue
+    auctioneer: Auctioneer
+    settling: Settling
+    claims: Claims
 
     async def submitted(self, *asked: RoundOrder) -> None:
         """Take orders in, and offer them together."""
@@ -223,8 +227,8 @@ def an_auctioneer(
     claims: Claims | None = None,
     wall_ms: Callable[[], int] = now_ms,
     round_s: float = ROUND_S,
-) -> tuple[AuctionQueue, Auctioneer]:
-    """Queue and auctioneer of a chain."""
+) -> PlayedAuction:
+    """Auction of a chain, whose auctioneer does not run yet."""
     place = SimpleNamespace(
         chain_id=chain_id,
         chain=_Chain(),
@@ -239,6 +243,8 @@ def an_auctioneer(
     wakeup = AuctioneerWakeup()
     asked = Agents(cast("Any", agents), chain_id=chain_id, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
     idle: Any = SimpleNamespace(line_up=lambda *_: None)
+    settling = idle if settles is None else settles(store, orders, asked.tell)
+    claims = claims or Claims(lambda *_: Holding(PLENTY, PLENTY))
     chain = cast("Any", place.chain)
     queue = AuctionQueue(
         chain,
@@ -257,14 +263,14 @@ def an_auctioneer(
         queue,
         orders,
         store,
-        settling=idle if settles is None else settles(store, orders, asked.tell),
-        claims=Claims(lambda *_: Holding(PLENTY, PLENTY)) if claims is None else claims,
+        settling=settling,
+        claims=claims,
         unsettled=queue.offer,
         ids=AuctionIds() if ids is None else ids,
         settings=settings,
         wall_ms=wall_ms,
     )
-    return queue, auctioneer
+    return PlayedAuction(store, orders, queue, auctioneer, settling, claims)
 
 
 @asynccontextmanager
@@ -278,10 +284,10 @@ async def an_auction(
         orders = LiveOrders(store, leases)
         async with trio.open_nursery() as nursery:
             await nursery.start(leases.run)
-            queue, auctioneer = an_auctioneer(store, orders, agents, settles=settles, claims=claims)
-            await nursery.start(auctioneer.run)
+            auction = an_auctioneer(store, orders, agents, settles=settles, claims=claims)
+            await nursery.start(auction.auctioneer.run)
             with trio.fail_after(PATIENCE_S):
-                yield PlayedAuction(store, orders, queue, auctioneer)
+                yield auction
             nursery.cancel_scope.cancel()
 
 

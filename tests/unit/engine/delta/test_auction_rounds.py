@@ -107,7 +107,7 @@ async def test_rounds_of_two_chains_in_the_same_millisecond_are_two(tmp_path: Pa
     ann, bob = PlayedAgent(on_each), PlayedAgent(on_each)
     async with an_auction(tmp_path) as auction, trio.open_nursery() as nursery:
         ids = AuctionIds()
-        (here, mine), (there, other) = (
+        here, there = (
             an_auctioneer(
                 auction.store,
                 auction.orders,
@@ -119,11 +119,11 @@ async def test_rounds_of_two_chains_in_the_same_millisecond_are_two(tmp_path: Pa
             for chain, agent in ((1, ann), (2, bob))
         )
         await auction.submitted(SALE, OTHER)  # where nobody can be asked
-        here.offer(auction.live(SALE))
-        there.offer(auction.live(OTHER))
-        await nursery.start(mine.run)
-        await nursery.start(other.run)
-        await until(lambda: mine.statistics().won + other.statistics().won == 2)
+        here.queue.offer(auction.live(SALE))
+        there.queue.offer(auction.live(OTHER))
+        await nursery.start(here.auctioneer.run)
+        await nursery.start(there.auctioneer.run)
+        await until(lambda: sum(one.auctioneer.statistics().won for one in (here, there)) == 2)
         nursery.cancel_scope.cancel()
     found = [decode_solve_request(body).auction_id for body in (*ann.asked, *bob.asked)]
     assert sorted(found) == [NOW_MS, NOW_MS + 1]
@@ -246,8 +246,9 @@ async def test_a_backlog_is_worked_off_once_the_only_agent_answers_again(tmp_pat
 
 
 async def test_who_is_late_while_others_answer_rests_and_is_asked_where_nobody_else_can_be(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("cambist.engine.delta.bids.agent_pace.AGENT_PROBE_S_FIRST", 0)
     ann, bob = PlayedAgent(on_each), Faulty(on_each, *[AgentFault.LATE] * 6)
     hers = a_round_order(99, include_agents=("bob",))
     async with an_auction(tmp_path, ann=ann, bob=bob) as auction:
@@ -255,7 +256,6 @@ async def test_who_is_late_while_others_answer_rests_and_is_asked_where_nobody_e
             asked = len(bob.asked)
             await auction.submitted(a_round_order(number))
             await until(lambda number=number: auction.auctioneer.statistics().won == number + 1)  # type: ignore[misc]
-            auction.auctioneer._agents._paces["bob"].asks_again_at = 0  # its pause is over
             assert len(bob.asked) == asked + 1
         assert auction.auctioneer.reports()["bob"].rests_until_ms > now_ms()
         await auction.submitted(a_round_order(5))

@@ -125,12 +125,11 @@ async def settled_by(
         )
 
     async with an_auction(folder, settles, claims, ann=agent) as auction, trio.open_nursery() as tasks:
-        settling = auction.auctioneer._settling
-        settling.start(tasks)
+        auction.settling.start(tasks)
 
         def tend(live: LiveOrder) -> None:
-            auction.auctioneer._claims.tend(live)
-            settling.tend(live)
+            auction.claims.tend(live)
+            auction.settling.tend(live)
             if live.settling is not None or live.row.status is _S.SUSPENDED:
                 auction.auctioneer.withdraw(live.order_hash)
 
@@ -317,7 +316,7 @@ async def test_no_more_is_settled_at_once_than_an_account_has(
         relayer.may_end.set()
         await until(lambda: not any(auction.live(one).settling for one in alices))
         (second,) = {SALE, OTHER} - set(alices) if most == 1 else (OTHER,)
-        assert auction.auctioneer._claims.claim([auction.live(second)])  # once the first has ended
+        assert auction.claims.claim([auction.live(second)])  # once the first has ended
 
 
 @pytest.mark.parametrize("allowance", [ONE, 2 * ONE])

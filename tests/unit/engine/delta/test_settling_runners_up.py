@@ -74,9 +74,8 @@ async def handed_in(
     """SALE, once the relayer has its first settlement."""
     settles = partial(settling_of, relayer, read_to)
     async with an_auction(folder, settles, ann=agent) as auction, trio.open_nursery() as tasks:
-        settling = auction.auctioneer._settling
-        settling.start(tasks)
-        auction.orders.watch(settling.tend)
+        auction.settling.start(tasks)
+        auction.orders.watch(auction.settling.tend)
         await auction.submitted(SALE)
         await until(lambda: bool(relayer.handed))
         yield auction.live(SALE)
