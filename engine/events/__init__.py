@@ -1,5 +1,5 @@
-"""Deliver events of orders to listeners: streams of this process, and webhooks.
+"""Order events and their delivery to clients: event streams of this process, and webhooks.
 
-In: the log of the store. Out: messages to subscriptions, signed POSTs to webhooks.
+In: the store's log of order events. Out: messages to subscriptions, signed POSTs to webhooks.
 Read: `filters`, `message`, `ring`, `hub`, `subscription`, `deliveries`, `webhooks`, `webhook_opening`.
 """

@@ -1,9 +1,9 @@
-"""Deliveries to a webhook, and their states after each try. Pure.
+"""Deliveries of order events to webhooks, and their states after each POST. Pure.
 
-    event that a hook wants -> Delivery WAITING, due at once
+    event that a webhook wants -> Delivery WAITING, due at once
         POST answered with 2xx     row deleted
         POST failed                WAITING, due after a pause that doubles
-        POST failed, event too old DEAD: listed, and replayed when its receiver asks for it
+        POST failed, event too old DEAD: listed, and replayed at the receiver's request
 
 Source: ARCHITECTURE.md, "Push"; Standard Webhooks 1.0.0, "Payload structure", "Operational considerations".
 Choice: `webhook-id` is the token of the event's place in the log, the same in every try and replay, so that
@@ -25,11 +25,11 @@ from ..store.rows import Delivery, OrderEvent
 _DOUBLINGS_MAX = 16
 _JITTER = 0.5
 PAUSE_MS_MAX = round(WEBHOOK_AGAIN_S_MAX * (1 + _JITTER) * 1_000)
-"""Longest pause, in ms, between a failed try and the next; no delivery is due further ahead than that."""
+"""Longest pause, in ms, between a failed POST of an event to a webhook and the next POST of it."""
 
 
 class Hook(Struct, frozen=True, kw_only=True):
-    """A webhook as the receiver of deliveries.
+    """Settings of a webhook: its URL, the order events that are posted to it, and limits of the POSTs.
 
     Attributes:
         sign: (message id, Unix seconds, body) -> signature of the POST.
@@ -38,7 +38,9 @@ class Hook(Struct, frozen=True, kw_only=True):
         chains, statuses: chain ids and statuses of the wanted events; empty for all.
         manager: name of the API key that may list and replay the webhook's deliveries; empty if no key may.
         posts_max: most POSTs to the receiver at the same time.
-        shard: the engine that holds the lease of this shard delivers to this webhook.
+        post_s: time limit of a POST, seconds.
+        give_up_ms: age of an event, in ms, from which a failed delivery is given up.
+        shard: shard whose lease makes an engine deliver to this webhook.
     """
 
     name: str
@@ -55,9 +57,7 @@ class Hook(Struct, frozen=True, kw_only=True):
     shard: int
 
     def wants(self, event: OrderEvent) -> bool:
-        """Whether the event passes the webhook's filters (surface, partner, chain, status), so that it is
-        sent.
-        """
+        """Whether an order event passes the webhook's filters: surface, partner, chain and status."""
         return (
             event.surface in self.surfaces
             and (not self.partner or event.partner == self.partner)
@@ -92,6 +92,7 @@ def not_taken(delivery: Delivery, reason: str, give_up_ms: int, now_ms: int, ran
     """Update a delivery after a failed POST: WAITING with a longer pause, or DEAD if the event is too old.
 
     Args:
+        reason: the failure as text.
         give_up_ms: age of the event, in ms, from which a failed delivery is dead.
     """
     tries = delivery.tries + 1
@@ -118,17 +119,16 @@ def given_up(delivery: Delivery, reason: str, now_ms: int) -> Delivery:
 
 
 def reason_of(error: Exception) -> str:
-    """Describe a failed POST as short text: each unprintable character, as from bytes of the receiver's
-    response, becomes `?`.
+    """Describe a failed POST as short printable text.
+
+    An unprintable character, which the receiver's response may contain, becomes `?`.
     """
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return "".join(char if char.isprintable() else "?" for char in text[:WEBHOOK_REASON_CHARS_MAX])
 
 
 def replayed(delivery: Delivery, now_ms: int) -> Delivery:
-    """Reset a DEAD (given up) delivery to WAITING, to be posted at once; the time until it is given up starts
-    anew.
-    """
+    """Reset a DEAD (given up) delivery to WAITING, due at once, with its time until it is given up anew."""
     return replace(
         delivery,
         state=DeliveryState.WAITING,
@@ -141,5 +141,5 @@ def replayed(delivery: Delivery, now_ms: int) -> Delivery:
 
 
 def rest_s(failures: int) -> float:
-    """Seconds without a POST to a webhook's receiver after failures in a row: 0, 1, 2, 4 ... up to 60."""
+    """Return the seconds without a POST to a webhook after `failures` in a row: 0, 1, 2, 4 ... up to 60."""
     return 0.0 if not failures else min(2.0 ** min(failures - 1, _DOUBLINGS_MAX), 60.0)

@@ -1,4 +1,4 @@
-"""Filters of event streams, and the keys that index them. Pure.
+"""Filters of order event streams, and the keys by which the filters that an event matches are found. Pure.
 
     a client's query -> EventFilter -> matches(entry), and the key that finds the filter among thousands
 
@@ -16,13 +16,13 @@ from ..orders.order_units import OTC, order_id
 from .ring import RingEntry
 
 FilterKey = tuple[str, bytes | str | int]
-"""Key of an event or a filter in the index: (name of a field, one of its values)."""
+"""Index key of an order event or a filter of events: (name of a field, one of its values)."""
 
 EVERYTHING: FilterKey = ("", "")
 
 
 class EventFilter(Struct, frozen=True):
-    """The events that a client wants; None or an empty tuple matches any.
+    """Filter of the order events that a client receives; a field that is None or empty matches any event.
 
     Attributes:
         surface: kind of the orders: `delta` or `otc`.
@@ -40,7 +40,7 @@ class EventFilter(Struct, frozen=True):
     partner: str | None = None
 
     def matches(self, entry: RingEntry) -> bool:
-        """Whether an event of the log has all the values that the filter wants."""
+        """Whether an order event has all the values that the filter asks for."""
         event = entry.event
         return (
             (self.surface is None or self.surface == event.surface)
@@ -53,7 +53,7 @@ class EventFilter(Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[FilterKey, ...]:
-        """Index keys of the filter: each event that matches has at least one of them among its `keys_of`."""
+        """Index keys of the filter; `keys_of` yields one of them for each event that matches the filter."""
         if self.orders:
             return tuple(("order", order.bytes) for order in self.orders)
         if self.owner is not None:
@@ -68,7 +68,7 @@ class EventFilter(Struct, frozen=True):
 
 
 def keys_of(entry: RingEntry) -> Iterator[FilterKey]:
-    """Yield all index keys of an event; each filter that the event matches has at least one of these keys."""
+    """Yield all index keys of an order event; a filter that matches the event has one of these keys."""
     event = entry.event
     yield "order", order_id(event.order_hash).bytes
     yield "owner", event.owner

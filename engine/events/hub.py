@@ -1,10 +1,10 @@
-"""Send every change of an order to its subscribers: one follower of the log for the whole process.
+"""Event hub: sends each order event of the store's log to the subscriptions of this process that want it.
 
     log -> EventFollower -> ring -> subscriptions that the event concerns -> woken, some at a time
 
-Current subscribers read the last 10,000 events from memory; lagging ones read the store, at most 4 at a time
-and 64 events a page, with a pause as long as each read. A token beyond the log's end is refused: it belongs
-to another database.
+A single follower reads the log for the whole process. Subscriptions that are up to date read the last 10,000
+events from memory; lagging subscriptions read the store, at most 4 at a time and 64 events a page, with a
+pause as long as each read. A token beyond the log's end is refused: it belongs to another database.
 
 Source: ARCHITECTURE.md, "Push".
 """
@@ -32,7 +32,7 @@ _NOTED_AT_ONCE = 256  # listeners that note an event
 
 
 class HubStatistics(Struct, frozen=True):
-    """Counters of the event hub at one moment.
+    """Counters of order events and subscriptions of this process at one moment.
 
     Attributes:
         subscriptions: number of subscriptions.
@@ -52,8 +52,9 @@ class HubStatistics(Struct, frozen=True):
 
 
 class EventHub:
-    """All event subscriptions of a process. `run` is the hub's task; call `subscribe` only after it has
-    started.
+    """All subscriptions of a process to order events; `run` is its task.
+
+    Call `subscribe` only after `run` has started.
 
     Args:
         ring_max: most events in memory.
@@ -86,9 +87,7 @@ class EventHub:
             await self.publish(token, event)
 
     async def publish(self, token: str, event: OrderEvent) -> None:
-        """Add a new event of the log, later than all added before, and wake the subscriptions that it
-        concerns.
-        """
+        """Add a new order event, later in the log than all others; wake the subscriptions that want it."""
         await self._add(RingEntry(place_of(token), event))
         if self._to_wake or not self.ring.end % _AT_ONCE:
             await self._wake()
@@ -121,7 +120,7 @@ class EventHub:
         return made
 
     def leave(self, subscription: Subscription) -> None:
-        """Remove a subscription whose client is gone."""
+        """Remove a subscription from the hub, so that it gets no more events."""
         self._subscriptions.discard(subscription)
         for key in subscription.wanted.keys:
             others = self._of_key.get(key, set())
@@ -151,7 +150,7 @@ class EventHub:
         return rows
 
     def statistics(self) -> HubStatistics:
-        """Return the counters of subscriptions, events and page reads."""
+        """Return the counters of order events, subscriptions and page reads."""
         return HubStatistics(
             len(self._subscriptions),
             self.ring.end,
@@ -164,9 +163,10 @@ class EventHub:
     async def _add(self, entry: RingEntry) -> None:
         """Add an event to the ring and note it in the subscriptions that it concerns, some at a time.
 
-        `told`, the place up to which subscriptions are notified, moves past the event last, so that no token
-        given to a client passes the event before. A subscription created meanwhile starts at its own place in
-        the ring, and a subscription waits only at the ring's end: neither misses the event.
+        `told`, the place in the log up to which all subscriptions are notified, moves past the event last, so
+        that no client gets a token beyond an event that it still has to receive. A subscription created
+        meanwhile starts at its own place in the ring, and a subscription waits only at the ring's end:
+        neither misses the event.
         """
         before = self.ring.newest
         number = self.ring.add(entry)
@@ -181,9 +181,7 @@ class EventHub:
         self.told = entry.place
 
     async def _wake(self) -> None:
-        """Wake the subscriptions marked for a new event, some at a time, so that other tasks run in
-        between.
-        """
+        """Wake the subscriptions that a new event concerns, some at a time, to let other tasks run."""
         while True:
             for _ in range(min(_AT_ONCE, len(self._to_wake))):
                 self._woken += 1

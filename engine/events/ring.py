@@ -1,8 +1,8 @@
-"""The last events, in order, each with its number, for subscriptions that are up to date. Pure.
+"""Ring of the last order events in memory, numbered, for subscriptions that are up to date. Pure.
 
     floor < place of the first ... place of the last
 
-Every event whose place is above `floor` and not above `newest` is here.
+Every event of the log whose place is above `floor` and not above `newest` is in the ring.
 """
 
 from bisect import bisect_right
@@ -15,7 +15,7 @@ RingPosition = tuple[int, int]
 
 
 class RingEntry:
-    """An event and its place in the log. Its message is encoded at first use, once for all subscriptions."""
+    """An order event and its place in the log; its message is encoded once for all subscriptions."""
 
     __slots__ = ("_message", "_takers", "_token", "event", "place")
 
@@ -42,16 +42,14 @@ class RingEntry:
 
     @property
     def takers(self) -> tuple[bytes, ...]:
-        """Addresses of the takers whom an OTC event may concern; empty for a Delta event (see
-        `takers_of`).
-        """
+        """Addresses of the takers that the event of an OTC order may concern; empty for a Delta order."""
         if self._takers is None:
             self._takers = takers_of(self.event)
         return self._takers
 
 
 class EventRing:
-    """The log's last events, a bounded list: entries keep their numbers when older ones are dropped.
+    """Bounded list of the last order events; an entry keeps its number when older entries are dropped.
 
     Args:
         start: place in the log before the first event.
@@ -69,16 +67,16 @@ class EventRing:
         self.end = 0
 
     def __len__(self) -> int:
-        """Number of events kept in memory."""
+        """Number of order events in memory."""
         return min(self.end, len(self._slots))
 
     @property
     def first(self) -> int:
-        """Number of the oldest entry kept; if none is kept, `end`, the number of the next entry."""
+        """Number of the oldest entry in memory; `end`, the next entry's number, if none is in memory."""
         return self.end - len(self)
 
     def add(self, entry: RingEntry) -> int:
-        """Append an event, later in the log than all kept ones, and return the entry's number."""
+        """Append an order event, later in the log than all in memory; return the number of its entry."""
         at = self.end % len(self._slots)
         dropped = self._slots[at]
         if dropped is not None:
@@ -89,7 +87,7 @@ class EventRing:
         return self.end - 1
 
     def entry(self, number: int) -> RingEntry:
-        """Return the kept entry that `add` numbered so.
+        """Return the entry in memory with a number that `add` returned.
 
         Raises:
             LookupError: the entry was dropped; a bug of the caller.
@@ -100,8 +98,6 @@ class EventRing:
         return found
 
     def after(self, place: RingPosition) -> int:
-        """Number of the first entry later in the log than `place`; if there is none, `end`, the next entry's
-        number.
-        """
+        """Return the number of the first entry later in the log than `place`; `end` if no entry is later."""
         kept = range(self.end)
         return bisect_right(kept, place, lo=self.first, key=lambda number: self.entry(number).place)

@@ -1,6 +1,6 @@
-"""A subscription: the events that match its filter, from a place in the log on, each once and in order.
+"""Subscription to the order events that match a filter, from a place in the log on, each once and in order.
 
-    behind the ring   reads pages of the store, until the ring holds all remaining events
+    behind the ring   reads pages of the store, until the ring in memory holds all remaining events
     in the ring       reads entry after entry
     idle              has read every event; the hub wakes the subscription at the next
 
@@ -28,11 +28,11 @@ from .ring import EventRing, RingEntry, RingPosition
 
 
 class SubscribedHub(Protocol):
-    """Protocol: the attributes and methods of `EventHub` that a subscription uses."""
+    """Protocol of the event hub: the attributes and methods of `EventHub` that a subscription uses."""
 
     @property
     def ring(self) -> EventRing:
-        """The log's last events, in memory."""
+        """The last order events of the store's log, in memory."""
         ...
 
     @property
@@ -41,23 +41,24 @@ class SubscribedHub(Protocol):
         ...
 
     async def read(self, query: Query) -> list[tuple[Any, ...]]:
-        """Read a page of events from the store. Raises StoreUnavailable."""
+        """Read a page of order events from the store; raise StoreUnavailable if the store does not answer."""
         ...
 
     def leave(self, subscription: "Subscription") -> None:
-        """Remove a subscription whose client is gone; repeated calls do no harm."""
+        """Remove a subscription from the hub, for good; repeated calls have no effect."""
         ...
 
 
 class Subscription:
-    """The events that match one client's filter. Created by `EventHub.subscribe`; the client's task calls
-    `leave` at the end.
+    """Subscription of one client to the order events that match a filter; created by `EventHub.subscribe`.
+
+    The client's task calls `leave` at the end.
 
     Args:
         place: place in the log; the subscription starts with the event after it.
 
     Attributes:
-        wanted: filter of the events that the client wants.
+        wanted: filter of the events that the client receives.
     """
 
     def __init__(self, hub: SubscribedHub, wanted: EventFilter, place: RingPosition) -> None:
@@ -78,12 +79,13 @@ class Subscription:
 
     @property
     def token(self) -> str:
-        """Token of the log place up to which `take` has returned all matching events."""
+        """Token of the place in the log up to which `take` has returned all events that match the filter."""
         return token_of(*(max(self._place, self._hub.told) if self._is_idle else self._place))
 
     async def take(self, count: int) -> list[RingEntry]:
-        """Wait for at least one event that matches the filter and return the next ones. Cancelling the call
-        loses none.
+        """Wait for at least one event that matches the filter, and return the next such events.
+
+        Cancelling the call loses no event.
 
         Args:
             count: most events to return.
@@ -102,11 +104,16 @@ class Subscription:
                 await trio.lowlevel.checkpoint()
 
     def note(self, number: int, entry: RingEntry, before: RingPosition) -> bool:
-        """Mark a new event that shares an index key with the filter for reading; returns whether to wake the
-        reader.
+        """Record a new event that the reader waits for, i.e. one that matches the filter.
+
+        A reader that does not wait finds the event itself, and an event that does not match is skipped.
 
         Args:
+            number: number of the event's entry in the ring.
             before: log place of the event before.
+
+        Returns:
+            Whether to wake the reader.
         """
         if not self._is_idle or entry.place <= self._place or not self.wanted.matches(entry):
             return False
@@ -115,11 +122,11 @@ class Subscription:
         return True
 
     def wake(self) -> None:
-        """Wake the reader: an event that concerns the subscription was added."""
+        """Wake the task that reads the subscription, after a matching event was added."""
         self._woken.set()
 
     def leave(self) -> None:
-        """End the subscription and remove it from the hub; repeated calls do no harm."""
+        """End the subscription and remove it from the hub; repeated calls have no effect."""
         self._hub.leave(self)
 
     def _from_page(self, count: int) -> list[RingEntry]:
@@ -128,7 +135,7 @@ class Subscription:
         return taken
 
     def _matching(self, count: int) -> list[RingEntry]:
-        """Return the events that match the filter among the next unread ones in memory."""
+        """Return up to `count` of the next unread events in memory that match the filter."""
         ring, found = self._hub.ring, list[RingEntry]()
         number = ring.after(self._place) if self._number is None else self._number
         for at in range(number, min(ring.end, number + FOLLOW_EVENTS_MAX)):
@@ -145,8 +152,9 @@ class Subscription:
         return found
 
     async def _read(self) -> None:
-        """Read a page of the log's events from the store, for a subscription behind the ones in memory; wait
-        while the store is unavailable.
+        """Read a page of events from the store, for a subscription that lags behind the events in memory.
+
+        While the store is unavailable, the call waits a moment and reads nothing.
         """
         self._number = None
         in_store = self._hub.ring.newest

@@ -1,4 +1,4 @@
-"""Create the webhooks that the settings name."""
+"""Create the webhooks of the venue's settings, with the HTTP client that posts to them."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -44,6 +44,9 @@ async def open_webhooks(
 ) -> Webhooks:
     """Create the webhooks that the settings name; closing `owned` closes their HTTP connections.
 
+    Args:
+        settings: name of the webhook -> its settings.
+
     Raises:
         ConfigError: names the setting that is wrong.
     """
@@ -62,14 +65,16 @@ async def open_webhooks(
 
 
 def _origin(url: str) -> tuple[str, int]:
-    """Return host and port of an http or https URL."""
     found = httpx.URL(url)
     return found.host, found.port or (443 if found.scheme == "https" else 80)
 
 
 def _dial_to(inward: frozenset[tuple[str, int]]) -> Dial:
-    """Make the function that opens connections to webhook receivers: each (host, port) of `inward` may have a
-    private address, all others must have public ones.
+    """Make the function that opens connections to webhook receivers.
+
+    Args:
+        inward: (host, port) of the receivers that may have a private address; all others must have public
+            ones.
     """
 
     async def dial_hook(
@@ -87,7 +92,7 @@ def _dial_to(inward: frozenset[tuple[str, int]]) -> Dial:
 
 
 def hooks_of(settings: Mapping[str, WebhookSettings]) -> dict[str, Hook]:
-    """Read the webhooks from the settings: name -> Hook.
+    """Convert the settings of webhooks to `Hook` objects, both by name of the webhook.
 
     Raises:
         ConfigError: names the setting that is wrong.

@@ -1,11 +1,11 @@
-"""Post order events to webhooks: the engine that holds a webhook's shard stores and posts its deliveries.
+"""Posts order events to webhooks: the engine that holds a webhook's shard stores and posts its deliveries.
 
     log of events --_take_in--> delivery rows and the webhook's place, one unit --_deliver--> POST, signed
                                                         2xx: the row is deleted    failure: tried again later
 
 Each event is delivered at least once, even across restarts: the delivery's row is written before the place
 moves on, and deleted after the receiver answers 2xx. A failing receiver gets one delivery at a time, with a
-cool-down that grows to a minute, until a delivery succeeds. While the store is unavailable, nothing is sent.
+cool-down that grows to a minute, until a delivery succeeds. While the store is unavailable, no POST is sent.
 
 Source: ARCHITECTURE.md, "Push"; Standard Webhooks 1.0.0.
 Choice: Any 2xx takes a delivery; redirects are not followed.
@@ -60,15 +60,17 @@ _SAID_CHARS_MAX = 300
 
 
 class HookStatistics(Struct, frozen=True):
-    """Counters of a webhook in this process.
+    """Counters of one webhook in this process.
 
     Attributes:
         is_held: whether this process, as holder of the shard's lease, delivers to the webhook.
         taken_in: events for which a delivery was stored.
-        posted: POSTs sent; taken, failed: POSTs that the receiver answered with 2xx, and all other POSTs.
+        posted: POSTs sent.
+        taken, failed: POSTs that the receiver answered with 2xx, and all other POSTs.
         dead: deliveries given up.
         under_way: POSTs without an answer at this moment.
-        failures: failures in a row; reason: text of the last failure, empty after a success.
+        failures: number of failed POSTs since the last success.
+        reason: text of the last failure; empty after a success.
     """
 
     is_held: bool
@@ -83,7 +85,7 @@ class HookStatistics(Struct, frozen=True):
 
 
 class _WebhookState:
-    """State of a webhook while this process delivers to it."""
+    """Counters and open POSTs of one webhook in this process."""
 
     def __init__(self) -> None:
         self.is_held = False
@@ -95,7 +97,7 @@ class _WebhookState:
         self.wake = trio.Event()
 
     def rouse(self) -> None:
-        """Wake the task that sends POSTs, because a delivery may be due."""
+        """Wake the task that posts to the webhook, because a delivery may be due."""
         self.wake.set()
 
     def statistics(self) -> HookStatistics:
@@ -113,21 +115,19 @@ class _WebhookState:
 
 
 def _ended(name: str, outcome: UnitOutcome) -> FencedOff:
-    """Build the error for a write that the store refused; raising it ends the webhook's tasks under the
-    lease's fence.
-    """
+    """Make the error that ends a webhook's tasks after the store refused a write of theirs."""
     if not isinstance(outcome, Fenced):
         _log.error("a webhook's task restarts", webhook=name, outcome=repr(outcome)[:_SAID_CHARS_MAX])
     return FencedOff()
 
 
 def shard_of(name: str) -> int:
-    """Shard of a webhook: the engine that holds the shard's lease delivers to the webhook."""
+    """Return the shard, 0 to 255, of a webhook; the engine that holds the shard's lease delivers to it."""
     return hashlib.sha256(b"webhook " + name.encode()).digest()[0] % SHARDS
 
 
 class Webhooks:
-    """All webhooks of a venue, and their deliveries. `run` is the task that posts.
+    """All webhooks of a venue, and the delivery of order events to them. `run` is the task that posts.
 
     Args:
         hooks: name -> webhook.
@@ -160,7 +160,7 @@ class Webhooks:
         return {name: told.statistics() for name, told in self._told.items()}
 
     def rouse(self, name: str) -> None:
-        """End the pause after failed POSTs and search for due deliveries at once; called after a replay."""
+        """End the pause of a webhook after failed POSTs, and post its due deliveries at once."""
         self._told[name].rests_until = -inf
         self._told[name].rouse()
 
@@ -192,7 +192,7 @@ class Webhooks:
                 told.is_held = False
 
     async def _watch(self, hook: Hook, fence: Fence, scope: trio.CancelScope) -> None:
-        """Cancel the webhook's tasks once this engine no longer holds the shard's lease under this fence."""
+        """Cancel a webhook's tasks when this engine no longer holds the lease of the webhook's shard."""
         while self._leases.fence(hook.shard) == fence:
             changed = self._leases.changed()
             with trio.move_on_after(WEBHOOK_LOOK_S):
@@ -202,9 +202,7 @@ class Webhooks:
     # --- Events in --------------------------------------------------------------------------------------
 
     async def _take_in(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
-        """Store a delivery for each event in the log that the webhook wants; after a store failure, continue
-        at the stored place.
-        """
+        """Store a delivery of each order event that the webhook wants; after a store failure, resume."""
         while True:
             try:
                 await self._follow(hook, told, fence)
@@ -247,9 +245,7 @@ class Webhooks:
     async def _moved(
         self, hook: Hook, row: Webhook, token: str, found: Sequence[tuple[str, OrderEvent]], fence: Fence
     ) -> Webhook:
-        """Store new deliveries and the webhook's new place in the log in one unit of work; returns the
-        webhook's new row.
-        """
+        """Store deliveries and the webhook's new place in the log together; return the new row."""
         now_ms = self._now_ms()
         after = replace(row, token=token, updated_ms=now_ms)
         changes: list[Change] = [cas(WEBHOOK, after)]
@@ -263,7 +259,7 @@ class Webhooks:
     # --- Deliveries out ---------------------------------------------------------------------------------
 
     async def _deliver(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
-        """Post the webhook's due deliveries until cancelled."""
+        """Post the due deliveries of a webhook until cancelled."""
         told.under_way.clear()
         async with trio.open_nursery() as nursery:
             while True:
@@ -277,8 +273,9 @@ class Webhooks:
                     await told.wake.wait()
 
     async def _start(self, hook: Hook, told: _WebhookState, fence: Fence, nursery: trio.Nursery) -> float:
-        """Start the POSTs that are due, within the receiver's limits; returns the seconds until the next may
-        be due.
+        """Start the POSTs to a webhook that are due; return the seconds until the next may be due.
+
+        At most `posts_max` POSTs are under way, one after a failure, and none in a cool-down.
         """
         rests_s = told.rests_until - trio.current_time()
         free = (1 if told.failures else hook.posts_max) - len(told.under_way)
@@ -324,7 +321,7 @@ class Webhooks:
             told.rouse()
 
     async def _tried(self, hook: Hook, delivery: Delivery) -> str:
-        """Post a delivery once; returns the failure as text, empty if the receiver answered 2xx."""
+        """Post a delivery once; return the failure as text, empty if the receiver answered 2xx."""
         now_s = self._now_ms() // _S_MS
         headers = {
             "content-type": "application/json",
@@ -343,7 +340,7 @@ class Webhooks:
     async def _keep_failed(
         self, hook: Hook, told: _WebhookState, delivery: Delivery, reason: str, fence: Fence
     ) -> None:
-        """Store a failed POST, and mark deliveries as DEAD that are too old to be tried again."""
+        """Store a failed POST; mark further deliveries as DEAD that are too old to be posted again."""
         now_ms = self._now_ms()
         after = not_taken(delivery, reason, hook.give_up_ms, now_ms, self._random)
         is_kept = await self._write(hook, cas(DELIVERY, after), fence)
@@ -367,9 +364,7 @@ class Webhooks:
         _log.error("deliveries are given up", webhook=hook.name, count=count, reason=reason)
 
     async def _write(self, hook: Hook, change: Change, fence: Fence) -> bool:
-        """Write a change of a delivery; returns False, with nothing written, if a replay changed its row
-        first.
-        """
+        """Write a change of a delivery's row; return False, without a write, if a replay changed it first."""
         outcome = await self._store.write(Unit((change,), fence))
         if isinstance(outcome, Conflict):
             return False

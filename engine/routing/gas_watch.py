@@ -1,8 +1,8 @@
-"""Watch of one chain's latest block and gas price, which quotes use.
+"""Gas watch: keeps a chain's latest block and gas price current for quotes.
 
-The watch reads both at each new head, after GAS_LOOK_S without a head, and at once after `look_now`. If the
-node does not answer, the last reading stays in use until it is GAS_STALE_S old; after that, requests that
-need a head or a price are refused.
+The watch reads both at each new block, after GAS_LOOK_S without a new block, and at once after `look_now`. If
+the node does not answer, the last reading stays in use until it is GAS_STALE_S old; after that, requests that
+need a block or a price are refused.
 
 A unit of gas costs the next block's base fee and the node's suggested tip.
 
@@ -21,10 +21,11 @@ from ..chain.port import Chain, GasFees, Header
 
 
 class GasStatistics(Struct, frozen=True):
-    """Counters of a chain's gas watch.
+    """Counters of the reads of a chain's latest block and gas price.
 
     Attributes:
-        looks: number of successful reads of block and gas price; failures: number of failed ones.
+        looks: number of successful reads of block and gas price.
+        failures: number of failed reads.
         age_ms: age of the last successful read; None before the first.
         fault: error of the last read; empty if that read succeeded.
     """
@@ -42,8 +43,9 @@ class _Seen(Struct, frozen=True):
 
 
 class GasWatch:
-    """Keeps one chain's latest block (head) and gas price current for quotes; requests fail when they are too
-    old.
+    """Keeps one chain's latest block (head) and gas price current for quotes.
+
+    A reading that is too old is an error to the quote that needs it.
 
     Args:
         wall_ms: the wall clock, Unix milliseconds.
@@ -88,11 +90,11 @@ class GasWatch:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the last read of block and gas price is recent enough to be used."""
+        """Whether the last reading of the chain's block and gas price is recent enough for quotes."""
         return self._last is not None and self._age_ms(self._last) <= GAS_STALE_S * 1_000
 
     def statistics(self) -> GasStatistics:
-        """Counters of reads, and age of the last read block and gas price."""
+        """Return the counters of reads, and the age of the last reading of block and gas price."""
         age_ms = None if self._last is None else self._age_ms(self._last)
         return GasStatistics(self._looks, self._failures, age_ms, self._fault)
 
@@ -108,8 +110,9 @@ class GasWatch:
                         await trio.sleep_forever()
 
     def look_now(self) -> None:
-        """Begin a new read of block and gas price at once: after an outage, a node may never answer the read
-        under way.
+        """Begin a new read of the chain's latest block and gas price at once, and abandon the read under way.
+
+        After an outage, a node may never answer a read that began before.
         """
         self._turn.cancel()
 

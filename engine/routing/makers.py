@@ -1,9 +1,9 @@
 """Opens the makers of one chain: feeds of their books, clients for firm quotes, and the routing over both.
 
-    settings of makers  -->  feeds -> index -> pathfinder, prices in dollars
-                        '->  firm clients, health -> desk
+    settings of makers  -->  feeds -> index of books -> pathfinder, prices in dollars
+                        '->  clients for firm quotes, health of makers -> firm-quote desk
 
-The caller of `open_makers` starts the feeds and the gas watch (`start`).
+The caller of `open_makers` starts the feeds and the gas watch by `start`.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,7 +46,7 @@ _ANSWER_LIMITS = Http1Limits(body_bytes_max=limits.MAKER_JSON_BYTES_MAX)
 
 
 class MakersOpening(Struct, frozen=True):
-    """Inputs for opening makers, the same for every chain.
+    """Settings, clocks and TLS context for opening makers, the same for every chain.
 
     Attributes:
         field: settings path of the table of makers.
@@ -80,15 +80,23 @@ class OpenMakers(Struct, frozen=True):
     feeds: Mapping[str, MakerFeed]
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Keep books and gas prices current and probe makers in a cool-down, until `nursery` is cancelled."""
+        """Start the tasks that keep books and gas prices current and test makers in a cool-down.
+
+        The tasks run until `nursery` is cancelled.
+        """
         nursery.start_soon(self.gas.run)
         nursery.start_soon(self.desk.scores.run)
         for feed in self.feeds.values():
             nursery.start_soon(feed.run)
 
     def barred(self, *users: bytes, now_ms: int) -> frozenset[str]:
-        """Return the makers that have blacklisted any of these addresses, or that the operator has
-        excluded.
+        """Return the names of makers that have blacklisted any of these addresses.
+
+        The names of makers that the operator has excluded are among them.
+
+        Args:
+            users: addresses, 20 bytes each.
+            now_ms: present time, Unix milliseconds.
         """
         return frozenset(
             maker
@@ -104,7 +112,11 @@ def nodes_of(
     folder: Path,
     chains: Mapping[int, Chain],
 ) -> dict[int, NodeSettings]:
-    """Collect the node settings, secrets resolved, of the served chains that `chains` lacks.
+    """Collect the node settings, with secrets resolved, of the served chains without an entry in `chains`.
+
+    Args:
+        served: chain id -> chain of the settings.
+        chains: chain id -> chain that needs no node.
 
     Raises:
         ConfigError: names the setting whose file or variable is missing.
@@ -119,8 +131,9 @@ def nodes_of(
 async def open_chains(
     owned: AsyncExitStack, nodes: Mapping[int, NodeSettings], chains: Mapping[int, Chain]
 ) -> dict[int, Chain]:
-    """Return the given chains and open a client for each node; closing `owned` closes the clients'
-    connections.
+    """Open a client for each chain's node; return the clients and the given chains by chain id.
+
+    Closing `owned` closes the clients' connections.
     """
     found = dict(chains)
     for chain_id, node in nodes.items():
@@ -131,8 +144,9 @@ async def open_chains(
 async def open_makers(
     owned: AsyncExitStack, opening: MakersOpening, served: ConfiguredChain, chain: Chain
 ) -> OpenMakers:
-    """Open the feeds and clients of a chain's makers, and the routing over them; closing `owned` closes their
-    connections.
+    """Open the book feeds and quote clients of a chain's makers, and the routing over them.
+
+    Closing `owned` closes their connections.
 
     Raises:
         ConfigError: a maker's secret does not decode.
@@ -198,8 +212,7 @@ async def open_makers(
 
 
 def request_signer(field: str, credentials: MakerCredentials | None) -> RequestSigner | None:
-    """Create the signer of requests to a maker's server; None without credentials: requests are then
-    unsigned.
+    """Create the signer of requests to a maker's server; None, for unsigned requests, without credentials.
 
     Args:
         field: settings path of the credentials.

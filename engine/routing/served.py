@@ -34,19 +34,20 @@ _IN_BOOK = {
     "fee_vault": "fee_vault",
     "wrapped_native": "wrapped_native",
 }
-"""Setting of a chain -> member of its entry in contracts.json."""
+"""Name of a chain's setting for a contract address -> member of the chain's entry in contracts.json."""
 _NEEDED = ("rfq_contract", "executor")
 _NEEDED_BY = {"market": "router", "delta": "delta_contract"}
 
 
 class ConfiguredChain(Struct, frozen=True):
-    """A served chain as the settings describe it.
+    """A chain that the venue serves, as the settings describe it.
 
     Attributes:
         field: settings path of the chain.
         settings: the chain's settings with checksummed addresses; unset addresses are filled from
             contracts.json.
         addresses: setting's name -> contract address, 20 bytes; empty if unknown.
+        tokens: lookup of the listed tokens and the native token.
         listed: tokens that the operator lists as tradable.
         stables: addresses of the tokens that are valued at one US dollar.
         makers: settings of the chain's makers by name.
@@ -63,7 +64,7 @@ class ConfiguredChain(Struct, frozen=True):
 
     @property
     def decimals(self) -> dict[bytes, int]:
-        """Map the address of each listed token to its decimals."""
+        """Return the decimals of the chain's listed tokens by token address."""
         return {parse_address(token.address, "address"): token.decimals for token in self.listed}
 
 

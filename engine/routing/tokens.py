@@ -23,7 +23,7 @@ class ListedToken(Struct, frozen=True):
     """A token of one chain that may be traded.
 
     Attributes:
-        address: 20 bytes; the placeholder's for the native token.
+        address: 20 bytes; the placeholder address for the native token.
         routed: the ERC-20 contract whose books a route uses: the wrapped form for the native token.
         text: address as answers write it.
         listed: the operator's entry; None for the native token.
@@ -38,7 +38,7 @@ class ListedToken(Struct, frozen=True):
 
 
 class TokenTable:
-    """Lookup of a chain's listed tokens.
+    """Lookup of the tokens that may be traded on a chain, by address and by symbol.
 
     Args:
         tokens: the chain's tokens in the settings.
@@ -66,7 +66,7 @@ class TokenTable:
             self._add(native)
 
     def find(self, text: str, field: Literal["srcToken", "destToken"], decimals: int | None) -> ListedToken:
-        """Return the token that a request names, by address or symbol.
+        """Return the listed token that a swap request names by address or symbol.
 
         Args:
             decimals: the token's decimals as the request states them; None if it does not.
@@ -89,7 +89,9 @@ class TokenTable:
         return found
 
     def listed(self, text: str, field: str) -> ListedToken:
-        """Return the token that a resource's path names: by symbol, or by address or placeholder in any case.
+        """Return the listed token that the path of a URL names by symbol, or by address in any case.
+
+        The placeholder address names the native token.
 
         Raises:
             InvalidInput: the text is neither a listed symbol nor an address.

@@ -69,7 +69,7 @@ class AgentPace:
         return self._failures > 0
 
     def room(self, now: float) -> int:
-        """Return the number of further orders that the agent may be asked about now."""
+        """Return the number of further orders about which the agent may be asked at the time `now`."""
         if not self._failures:
             return max(0, self.orders_max - self._open)
         return 1 if not self._open and now >= self.asks_again_at else 0

@@ -131,8 +131,9 @@ class AgentRest:
         self._strikes = max(0, self._strikes - 1)
 
     def simulated(self, owner: bytes, *, is_good: bool) -> bool:
-        """Record whether the agent's bid on an order passed the simulation; called only if some agent's bid
-        on the order passed, so that the order is not to blame.
+        """Record whether the agent's bid on an order passed the simulation.
+
+        Call this only if some agent's bid on the order passed, so that the order cannot cause a failure.
 
         Args:
             owner: owner of the order, 20 bytes.
@@ -190,7 +191,7 @@ class AgentRest:
         return now_ms < self._until_ms
 
     def rests_until_ms(self, now_ms: int) -> int:
-        """Return the end of the agent's present cool-down, Unix milliseconds; 0 if the agent is in none."""
+        """Return the end of the agent's cool-down, Unix milliseconds; 0 if the agent is in no cool-down."""
         return self._until_ms if self.is_resting(now_ms) else 0
 
     def is_slow(self, now_ms: int) -> bool:

@@ -3,10 +3,11 @@
     a single order   by the advantage of the promise over the limit
     a crossing       by the sum of its orders' advantages, each relative to its limit
 
-The best bid on each order is simulated first, then the second best on each: every order has had a turn if
-time runs out.
+The best bid on each order is simulated first, then the second best on each, so that if time runs out, every
+order has a simulated bid.
 
-At most AGENT_BIDS_PER_ORDER_MAX bids of an agent on one order are simulated, and as many crossings.
+At most AGENT_BIDS_PER_ORDER_MAX bids of an agent on one order are simulated, and as many crossings (bids that
+settle several orders against each other).
 
 Source: ARCHITECTURE.md, "Auction".
 """
@@ -42,8 +43,9 @@ def best_of(bids: Iterable[Candidate]) -> Iterator[Candidate | Rejection]:
 
 
 def judged(found: Simulated) -> Iterator[tuple[str, bytes, bool]]:
-    """Yield (agent, order's owner, whether a bid of the agent passed the simulation) for each agent and order
-    of a round. A failure is yielded only if another agent's bid passed: if all bids on an order fail, the
+    """Yield (agent, order's owner, whether a bid of the agent passed the simulation) of a round's orders.
+
+    A failure is yielded only if another agent's bid on the order passed: if all bids on an order fail, the
     order may be the cause.
     """
     stood: defaultdict[bytes, set[str]] = defaultdict(set)

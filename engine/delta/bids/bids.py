@@ -279,8 +279,9 @@ def answer_of(agent: str, arrival: int, arrived_ms: int, raw: bytes) -> Answer:
 
 
 def read_answer(answer: Answer, orders: Mapping[bytes, RoundOrder]) -> Iterator[Candidate | Rejection]:
-    """Decode and check the bids of an answer, each when it is asked for; yield a candidate for simulation or
-    a rejection for each, in the answer's sequence.
+    """Decode and check the bids of an agent's answer; yield for each a candidate to simulate, or a rejection.
+
+    Bids are decoded one at a time, as the caller iterates, in the answer's sequence.
 
     Args:
         orders: orders of the round, by hash.
@@ -312,8 +313,10 @@ def _read(
 def sorted_out(
     found: Iterable[_Found | Rejection],
 ) -> Generator[None, None, tuple[list[_Found], list[Rejection]]]:
-    """Split bids into candidates and rejections, which the generator returns at its end. Each bid is followed
-    by a yield, so that other tasks can run."""
+    """Split bids into candidates for simulation and rejections; the generator returns both lists at its end.
+
+    The generator yields after each bid, so that other tasks can run.
+    """
     good: list[_Found] = []
     refused: list[Rejection] = []
     for one in found:
@@ -412,8 +415,10 @@ def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> Ca
 
 
 def _amount(part: BidPart, field: str, asked: RoundOrder, *, is_crossing: bool) -> int:
-    """Parse how much of an order a bid settles, in raw units of the fixed side; a bid without an amount
-    settles the whole part that the round asks for."""
+    """Parse how much of an order a bid settles, in raw units of the fixed side.
+
+    A bid without an amount settles the whole part that the round asks for.
+    """
     left = asked.part.amount
     if not part.amount:
         return left

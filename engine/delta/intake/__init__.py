@@ -1,5 +1,6 @@
-"""Checks submitted orders and cancellations, against the chain too, and stores them.
+"""Intake of Delta orders: checks submitted orders and cancellations, and stores them.
 
-In: POST bodies. Out: a stored order and its record, or the error of the first check that fails.
+In: POST bodies of orders and cancellations. Out: a stored order and its public record, or the error of the
+first check that fails; checks also read the chain.
 Read: `submission`, `order_desk`, `cancellation`, `stored_orders`.
 """

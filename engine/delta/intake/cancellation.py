@@ -1,7 +1,7 @@
-"""The typed data that an owner signs to cancel orders, and the checks whether these can be cancelled. Pure.
+"""EIP-712 typed data that an owner signs to cancel Delta orders, and checks of such cancellations. Pure.
 
-    POST /v2/delta/orders/build/cancellation    ids -> `toSign`, its hash
-    POST /v2/delta/orders/cancel                ids + signature -> CANCELLING, all of them or none
+    POST /v2/delta/orders/build/cancellation    order ids -> typed data `toSign`, its hash
+    POST /v2/delta/orders/cancel                order ids, signature -> CANCELLING, all of the orders or none
 
 Source: spec 1.18, 1.11.7 to 1.11.16; interop.md 2 and 3.
 Choice: A cancellation signs its ids as sent, spelling and order included; a repeated id counts once.
@@ -36,12 +36,12 @@ _is_uuid = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").f
 
 
 def parse_order_id(text: str) -> UUID | None:
-    """Parse an order's id; None for a malformed text."""
+    """Parse the id of a Delta order, a UUID; return None if the text is malformed."""
     return UUID(text) if _is_uuid(text) else None
 
 
 def check_ids(order_ids: Sequence[str]) -> None:
-    """Check the number of ids in a call.
+    """Check that a request to cancel orders names 1 to 100 order ids.
 
     Raises:
         TooManyOrderIds: more than 100 ids.
@@ -54,10 +54,11 @@ def check_ids(order_ids: Sequence[str]) -> None:
 
 
 def one_signer(order_ids: Sequence[str], rows: Sequence[DeltaOrderRow | None]) -> tuple[DeltaOrderRow, ...]:
-    """Return the orders of the ids, each once; refuse orders that a single signature cannot cover.
+    """Return the rows of the orders to cancel, each once, if one owner's signature can cover all of them.
 
     Args:
-        rows: row of each id; None for an unknown id.
+        order_ids: ids as the request names them, for errors.
+        rows: stored row of the order with each id; None for an unknown id.
 
     Raises:
         OrdersNotFound: an id is unknown.
@@ -80,10 +81,10 @@ def one_signer(order_ids: Sequence[str], rows: Sequence[DeltaOrderRow | None]) -
 
 
 def check_open(rows: Sequence[DeltaOrderRow]) -> None:
-    """Check that each order can still be cancelled.
+    """Check that each of the orders can be cancelled, or is CANCELLING already.
 
     Raises:
-        OrderAlreadySettled: an order has ended, or is BRIDGING already.
+        OrderAlreadySettled: the status of an order, such as COMPLETED or BRIDGING, permits no cancellation.
     """
     for row in rows:
         if row.status is not OrderStatus.CANCELLING and row.status not in CANCELLABLE:
@@ -93,7 +94,14 @@ def check_open(rows: Sequence[DeltaOrderRow]) -> None:
 
 
 def cancelling(now_ms: int) -> Callable[[DeltaOrderRow], DeltaStep | None]:
-    """Make the function that decides an order's cancellation step; it raises as `check_open` does."""
+    """Make the function that computes the step of an order to CANCELLING from the order's stored row.
+
+    Args:
+        now_ms: time of the step, Unix milliseconds.
+
+    Returns:
+        Function that raises OrderAlreadySettled if the order's status permits no cancellation.
+    """
 
     def decide(row: DeltaOrderRow) -> DeltaStep | None:
         check_open((row,))
@@ -103,12 +111,12 @@ def cancelling(now_ms: int) -> Callable[[DeltaOrderRow], DeltaStep | None]:
 
 
 def cancellation_hash(order_ids: Sequence[str]) -> bytes:
-    """Compute the EIP-712 struct hash of a cancellation, 32 bytes."""
+    """Compute the EIP-712 struct hash, 32 bytes, of the message that cancels the orders with these ids."""
     return ORDER_CANCELLATIONS.compiled.hash_struct(OrderCancellations(tuple(order_ids)))
 
 
 def cancellation_to_sign(order_ids: Sequence[str], domain: DeltaDomain) -> CancellationBuildResponse:
-    """Build the typed data of a cancellation, with its digest."""
+    """Build the EIP-712 typed data that an owner signs to cancel orders, with its digest."""
     types = {
         name: tuple([TypedMember(member["name"], member["type"]) for member in members])
         for name, members in ORDER_CANCELLATIONS.wire_types.items()

@@ -1,10 +1,10 @@
-"""Accepts Delta orders and cancellations: checks them against the chain, then stores them.
+"""Order desk: checks submitted Delta orders and cancellations against rules and chain, then stores them.
 
     body -> struct, hash --in memory--> its record
                          --else--> rules, signature -> chain, at one block -> LiveOrders.submit -> its record
                                      |--refused, but stored already--> its record
 
-Stored orders are hardly ever submitted again, so the desk looks for the order in the store only after a
+Stored orders are hardly ever submitted again, so the desk searches the store for the order only after a
 refusal. Every order is checked before it is stored: if the chain does not answer, the response is 503 and the
 order is not stored.
 
@@ -89,7 +89,7 @@ class OrderDesk:
     async def submit(
         self, body: SubmitBody, now_ms: int, signatures: SignatureBudget, default_partner: str = ""
     ) -> OrderRecord:
-        """Check and store an order; return its record.
+        """Check and store a submitted order, unless it is stored already; return the order's public record.
 
         Args:
             default_partner: default partner of the request's API key; empty if the key has none.
@@ -112,7 +112,7 @@ class OrderDesk:
         return await self._kept(found.order_hash)
 
     async def cancellation(self, body: CancellationBuildBody) -> CancellationBuildResponse:
-        """Build the typed data that the owner of some orders signs to cancel them.
+        """Build the EIP-712 typed data that the owner of Delta orders signs to cancel them.
 
         Raises:
             RequestError: the orders cannot be cancelled together; see `cancellation`.
@@ -122,7 +122,7 @@ class OrderDesk:
         return cancellation_to_sign(body.order_ids, self._domain_of(rows))
 
     async def cancel(self, body: CancelBody, now_ms: int, signatures: SignatureBudget) -> CancelResponse:
-        """Cancel orders, all of them or none; returns once the change is durable.
+        """Set signed orders to CANCELLING, all of them or none; return once the store has the change.
 
         Args:
             signatures: the caller's budget of wrong signatures, entered as a context manager.
@@ -173,7 +173,7 @@ class OrderDesk:
         return await self._kept(found.order_hash)
 
     def _check_room(self, owner: bytes) -> None:
-        """Check that the owner may have one more live order; orders still being checked do not count.
+        """Check that the owner's live orders leave room for another; orders still being checked do not count.
 
         Raises:
             TooManyOpenOrders: the owner has VENUE_LIVE_ORDERS_PER_OWNER_MAX live orders.
@@ -185,14 +185,14 @@ class OrderDesk:
             )
 
     async def _kept(self, order_hash: bytes) -> OrderRecord:
-        """Read the record of a stored order."""
+        """Read the public record of an order that the store has; a missing order raises StoreError."""
         kept = await self._stored.record(order_hash)
         if kept is None:
             raise StoreError("a stored order is missing")
         return kept
 
     async def _judged(self, place: ServedChain, submission: Submission, now_ms: int) -> DeltaOrderRow:
-        """Check an order against the chain, and make its row."""
+        """Check a submitted order against the chain's latest block, and make the order's row to store."""
         permit2 = b""
         if needs_permit2(submission.terms.permit):
             permit2 = await self._permit2.of(place.chain, place.delta, "order.permit")
@@ -213,7 +213,7 @@ class OrderDesk:
 
 
 async def _check_cancel(place: ServedChain, signature: OwnerSignature, delta: bytes) -> None:
-    """Check on the chain that the owner has signed, if the signature alone does not prove it.
+    """Check that an owner has signed a cancellation, on the chain if the signature does not prove it.
 
     Raises:
         InvalidCancelSignature: the owner has not signed.

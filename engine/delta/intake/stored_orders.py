@@ -1,6 +1,6 @@
 """Reads Delta orders from the store by hash, id and filter, and makes their public records.
 
-A record shows a single committed state: row, document, fills and refunds are read together.
+A record shows a single committed state: an order's row, document, fills and refunds are read together.
 
 Source: spec 1.19 to 1.21; interop.md 3.
 Choice: A malformed id in the path or in `ids` is an unknown one; ids are read in any case.
@@ -28,20 +28,20 @@ from .cancellation import parse_order_id
 
 
 class Page(Struct, frozen=True):
-    """A page of a listing; `total` counts the orders of all pages."""
+    """A page of a listing of orders; `total` is the number of orders on all pages."""
 
     records: tuple[OrderRecord, ...]
     total: int
 
 
 class StoredOrders:
-    """Reads of stored Delta orders."""
+    """Reader of the Delta orders in the store: their rows, public records and listings."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def record(self, order_hash: bytes) -> OrderRecord | None:
-        """Read the record of an order; None if the store has no such order.
+        """Read the public record of the order with a hash; None if the store has no such order.
 
         Raises:
             StoreUnavailable: the store does not answer.
@@ -50,7 +50,7 @@ class StoredOrders:
         return found[0] if found else None
 
     async def is_kept(self, order_hash: bytes) -> bool:
-        """Whether the store has an order.
+        """Whether the store has an order with this hash.
 
         Raises:
             StoreUnavailable: the store does not answer.
@@ -59,7 +59,10 @@ class StoredOrders:
         return bool(rows)
 
     async def records(self, hashes: Sequence[bytes]) -> tuple[OrderRecord, ...]:
-        """Read the records of the stored orders among at most IDS_MAX hashes, in the hashes' sequence."""
+        """Read the public records of the orders with these hashes, at most IDS_MAX; skip unknown hashes.
+
+        The records are in the sequence of the hashes.
+        """
         if not hashes:
             return ()
         tables = (DELTA_ORDER, DELTA_DOCUMENT, DELTA_FILL, DELTA_REFUND)
@@ -85,7 +88,7 @@ class StoredOrders:
         )
 
     async def rows_of_ids(self, texts: Sequence[str]) -> list[DeltaOrderRow | None]:
-        """Read the row of each id; None for an unknown id."""
+        """Read the stored row of the order with each id; None for an unknown or malformed id."""
         ids = [parse_order_id(text) for text in texts]
         known: dict[UUID, DeltaOrderRow] = {}
         wanted = [one for one in dict.fromkeys(ids) if one is not None]
@@ -96,17 +99,18 @@ class StoredOrders:
         return [None if one is None else known.get(one) for one in ids]
 
     async def page(self, wanted: DeltaFilter, page: int, limit: int) -> Page:
-        """Read a page of a listing, newest first.
+        """Read a page of the orders that pass a filter, newest first.
 
         Args:
             page: page number, from 1.
+            limit: most orders on the page.
         """
         rows, total = await self._store.read(*delta_page(wanted, limit, (page - 1) * limit))
         hashes = [row.order_hash for row in map(DELTA.found, rows)]
         return Page(await self.records(hashes), int(total[0][0]))
 
     async def page_of_ids(self, texts: Sequence[str], wanted: DeltaFilter, page: int, limit: int) -> Page:
-        """Read a page of those orders with these ids that pass the filter, newest first."""
+        """Read a page of the orders that have one of these ids and pass a filter, newest first."""
         rows = {row.order_hash: row for row in await self.rows_of_ids(texts) if row is not None}
         passing = [row for row in rows.values() if _passes(row, wanted)]
         passing.sort(key=lambda row: (row.created_ms, row.order_hash), reverse=True)
@@ -117,12 +121,15 @@ class StoredOrders:
     async def settled_of(
         self, owner: bytes, chain_id: int, statuses: Collection[OrderStatus], kind: OrderType | None = None
     ) -> list[tuple[SettledOrder, int]]:
-        """Read an account's orders on a chain, each with its settled amount: raw units of the fixed side, or
-        slices of a TWAP.
+        """Read an owner's orders on a chain, each with its settled amount.
 
         Args:
             statuses: states of the orders to read.
             kind: type of the orders to read; None for all types.
+
+        Returns:
+            Pairs of (order, settled amount): raw units of the order's fixed side, or the number of slices of
+            a TWAP.
         """
         wanted = DeltaFilter(owner=owner, chain_ids=(chain_id,), type=kind, statuses=tuple(sorted(statuses)))
         hashes: dict[bytes, None] = {}
@@ -155,7 +162,7 @@ class StoredOrders:
 
 
 def _fills_by_hash(fills: Sequence[DeltaFill]) -> dict[bytes, list[DeltaFill]]:
-    """Group fills by order hash, oldest first."""
+    """Group settled amounts (fills) by order hash, each group sorted by place on the chain, oldest first."""
     by_hash: dict[bytes, list[DeltaFill]] = {}
     for fill in sorted(fills, key=lambda fill: (fill.block_number, fill.log_index)):
         by_hash.setdefault(fill.order_hash, []).append(fill)

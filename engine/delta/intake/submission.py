@@ -21,7 +21,7 @@ The error names the first fault in this order:
     12  balance on chain, or the deposit of native tokens
     13  nonce among the stored orders
 
-`type` LIMIT changes nothing of a TWAP except its record.
+A body with `type` LIMIT changes only the record of a TWAP, not the checks or the settlement.
 
 Source: spec 1.17, 1.25; choices.md#fees-and-partners, choices.md#delta-orders,
     choices.md#signatures-and-permits, choices.md#quotes-and-routes.
@@ -112,9 +112,10 @@ _TWAPS = (TwapOrder, TwapBuyOrder)
 
 
 class IdentifiedDelta(Struct, frozen=True):
-    """The signed struct in a submitted body, with its hash.
+    """Order struct from the body of a submission, with the order hash that the owner signs.
 
     Attributes:
+        order_type: EIP-712 type of the struct.
         order_hash: EIP-712 digest that the owner signs, 32 bytes.
         signing: digests of the order under other domains, which the owner may have signed by mistake.
     """
@@ -126,7 +127,7 @@ class IdentifiedDelta(Struct, frozen=True):
 
 
 class Rules(Struct, frozen=True):
-    """Settings and time against which a submission is checked, without the chain.
+    """Settings and time by which a submitted order is checked, as far as no chain is needed.
 
     Attributes:
         strict_partner: whether `partner` is required.
@@ -144,7 +145,7 @@ class Rules(Struct, frozen=True):
 
 
 class Submission(Struct, frozen=True):
-    """An order that has passed all checks without the chain.
+    """Submitted Delta order that has passed all checks which need no chain.
 
     Attributes:
         first: amounts of the order's first settlement.
@@ -165,11 +166,11 @@ class Submission(Struct, frozen=True):
 
     @property
     def is_native(self) -> bool:
-        """Whether the order sells native tokens."""
+        """Whether the order sells the chain's native token."""
         return self.terms.src_token == NATIVE_TOKEN
 
     def row(self, status: OrderStatus, now_ms: int) -> DeltaOrderRow:
-        """Make the order's first row for the store."""
+        """Make the order's first row for the store; `now_ms` is the time of submission, Unix milliseconds."""
         terms = self.terms
         return DeltaOrderRow(
             order_hash=self.order_hash,
@@ -196,7 +197,7 @@ class Submission(Struct, frozen=True):
 
 
 def identify(body: SubmitBody, domain: DeltaDomain) -> IdentifiedDelta:
-    """Parse a body into its signed struct and the struct's hash.
+    """Parse the body of a submission into the signed order struct and its hash.
 
     Raises:
         InvalidInput: the struct is invalid, or of a kind that the venue does not settle.
@@ -217,7 +218,7 @@ def identify(body: SubmitBody, domain: DeltaDomain) -> IdentifiedDelta:
 
 
 def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submission:
-    """Check an order against all rules that need no chain.
+    """Check a submitted order against all rules that need no chain.
 
     Raises:
         RequestError: a rule is broken; see spec 1.25.
@@ -249,7 +250,7 @@ def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submissio
 
 
 def _check_tokens(order: SettledOrder, tokens: TokenTable) -> ListedToken:
-    """Check that both tokens are listed and differ; return the source token."""
+    """Check that the venue lists both tokens of an order, and that they differ; return the source token."""
     ends = []
     for name, address in (("srcToken", order.src_token), ("destToken", order.dest_token)):
         token = tokens.by_address.get(address)
@@ -265,7 +266,7 @@ def _check_tokens(order: SettledOrder, tokens: TokenTable) -> ListedToken:
 
 
 def _check_amounts(order: SettledOrder) -> DeltaPart:
-    """Check that every part of the order's amounts can be settled; return the first part."""
+    """Check that an order's amounts can be settled, part by part; return the first settlement's amounts."""
     if isinstance(order, DeltaOrder):
         if order.kind not in (KIND_SELL, KIND_BUY):
             raise InvalidInput(field="order.kind", expected="0 (SELL) or 1 (BUY)", got=order.kind)
@@ -330,7 +331,7 @@ def _terms(order: SettledOrder) -> OrderTerms:
 
 
 def _kind(body: SubmitBody, found: IdentifiedDelta) -> OnChainOrderType:
-    """Infer `onChainOrderType` from the struct; raise InvalidInput if the body contradicts it."""
+    """Derive `onChainOrderType` from an order's struct; raise InvalidInput if the body contradicts it."""
     kind = OnChainOrderType(found.order_type.name)
     if body.partially_fillable:
         if kind is not OnChainOrderType.ORDER:
@@ -343,7 +344,7 @@ def _kind(body: SubmitBody, found: IdentifiedDelta) -> OnChainOrderType:
 
 
 def _document(body: SubmitBody, found: IdentifiedDelta) -> DeltaDocument:
-    """Make the order's document for the store, without the signature."""
+    """Make the document of a submitted order, its signed form to be stored, without the signature."""
     include, exclude = body.include_agents or (), body.exclude_agents or ()
     for name, agents in (("includeAgents", include), ("excludeAgents", exclude)):
         if len(agents) > limits.VENUE_ORDER_AGENTS_MAX:
@@ -368,7 +369,7 @@ def _document(body: SubmitBody, found: IdentifiedDelta) -> DeltaDocument:
 
 
 def _check_permit(body: SubmitBody, order: SettledOrder, src: ListedToken, delta: bytes) -> None:
-    """Refuse an order that lacks a required permit, or carries a permit that is not allowed."""
+    """Refuse a submitted order that lacks a required permit, or has a permit that its kind does not allow."""
     form = permit_form(order.permit, "order.permit")
     needs_approval = body.type is OrderType.LIMIT or isinstance(order, _TWAPS)
     if src.listed is not None and src.listed.permit_only and (needs_approval or form is PermitForm.NONE):
@@ -411,9 +412,10 @@ def _check_deadline(order: SettledOrder, now_s: int) -> None:
 
 
 def submission_calls(found: Submission, delta: bytes, permit2: bytes) -> dict[str, EthCall]:
-    """Build the chain reads that check a submission, by name.
+    """Build the calls to the chain that check a submitted order: name of the check -> call.
 
     Args:
+        delta: the Delta contract, 20 bytes.
         permit2: the Permit2 contract that Delta uses; empty if the order's permit does not need it.
     """
     terms, order_hash = found.terms, found.order_hash
@@ -432,11 +434,14 @@ def submission_calls(found: Submission, delta: bytes, permit2: bytes) -> dict[st
 def accepted(
     found: Submission, answers: Answers, header: Header, delta: bytes, permit2: bytes, *, has_code: bool
 ) -> OrderStatus:
-    """Check an order against the chain's answers; return its first status.
+    """Check a submitted order against the chain's answers; return the order's first status.
 
     Args:
         answers: answers to `submission_calls`, at the block of `header`.
         has_code: whether the owner is a contract.
+
+    Returns:
+        PENDING, or AWAITING_SIGNATURE if the owner's contract may still sign.
 
     Raises:
         InvalidSignature, NonceUsed, OrderAlreadySettled, InsufficientAllowance, InsufficientBalance: a check

@@ -1,5 +1,5 @@
-"""Limit orders that wait for their price.
+"""Limit orders that wait until the makers' order books can fill them at their limit.
 
-In: orders, and books that change. Out: orders within reach of live books, due for an auction.
+In: limit orders, and books that change. Out: orders that live books can fill, due for an auction.
 Read: `resting`, `resting_price`, `price_watch`.
 """

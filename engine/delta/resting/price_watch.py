@@ -1,21 +1,22 @@
 """Holds a chain's limit orders back until live books can fill them, then passes them to the auctioneer.
 
     a book changes -> its edge is noted -> at most every RESTING_LOOK_S a look: the end pairs whose paths use
-        the edge, each with its present best rate -> the orders worth a look (`resting`)
+        the edge, each with its present best rate -> the orders worth pricing (`resting`)
         -> priced at their size, net of gas and fee (`resting_price`)
-             books fill it      to the auctioneer
-             order faces it     both orders to the auctioneer; if one may not go yet, looked at again then
-             books give less    priced again after a pause that doubles, or once the best rate is better
-             out of reach       waits
+             books fill the order      to the auctioneer
+             an opposite order fits    both orders to the auctioneer; if one is paused, a look when it may go
+             books give less           priced again after a pause that doubles, or at a better best rate
+             out of reach              waits
     a round without a settlement -> again after the auctioneer's pause, or once the best rate is much better
 
 An edge is a pair of neighbouring tokens on a path; an end pair is the source and the destination of orders.
-An order faces an opposite order, of the reverse end pair, if they would trade with each other.
+An opposite order is an order of the reverse end pair whose limit lets the two orders trade.
 
-Every RESTING_SWEEP_S the watch queues all end pairs for a look even without a change of books (a sweep): new
-routes appear, and gas falls. A look is done in short steps, with a bounded number of pairs and of orders for
-each pair; some of the pairs always come from the sweep. Orders left over come first in the next look. The
-watch looks at no order while the price of gas is unknown.
+A look is a check of the orders of some end pairs. Every RESTING_SWEEP_S the watch queues all end pairs for a
+look even without a change of books (a sweep): new routes appear, and gas falls. A look is done in short
+steps, with a bounded number of pairs and of orders for each pair; some of the pairs always come from the
+sweep. Orders beyond the bound come first in the next look. The watch checks no order while the price of gas
+is unknown.
 
 An order whose rounds found no settlement is auctioned before its pause ends only at a rate RESTING_BETTER_BPS
 above its best auctioned rate. After RESTING_AWAY_S without a fillable rate the watch forgets that rate, and
@@ -64,17 +65,17 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class RestingStatistics(Struct, frozen=True):
-    """Counters of a chain's resting orders.
+    """Counters of a chain's resting orders: limit orders that wait until books can fill them.
 
     Attributes:
         orders: resting orders, including those that are auctioned now.
-        pairs: end pairs of resting orders.
-        edges: watched pairs of neighbouring tokens on the paths of these end pairs.
-        looks: looks so far.
-        touched: times that an order was found worth a look.
+        pairs: (source, destination) token pairs of resting orders.
+        edges: watched pairs of neighbouring tokens on the routes between these tokens.
+        looks: checks of changed token pairs so far.
+        touched: times that an order was selected for pricing.
         priced: times that an amount of an order was priced.
         offered: times that an order went to the auctioneer.
-        exhausted: times that a look left orders of a pair to the next look.
+        exhausted: times that a check had too many orders of a pair, and left some to the next check.
     """
 
     orders: int
@@ -91,7 +92,7 @@ class PriceWatch:
     """Watches a chain's books and auctions each limit order once it is fillable. `run` is its task.
 
     Args:
-        queue: the chain's orders that wait for a round.
+        queue: the chain's orders that wait for an auction round.
         gas_price_wei: returns the price of a unit of gas, wei; raises ServiceUnavailable if unknown.
         wall_ms: returns the time, Unix milliseconds.
     """
@@ -123,7 +124,7 @@ class PriceWatch:
         self._looks = self._touched = self._offered = self._exhausted = 0
 
     def statistics(self) -> RestingStatistics:
-        """Counters and present sizes."""
+        """Return the counters of resting orders, and their present number."""
         return RestingStatistics(
             len(self._orders),
             len(self._orders.pairs()),
@@ -138,8 +139,7 @@ class PriceWatch:
     # --- Coming and going -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOrder) -> None:
-        """Hold an open limit order back until it is fillable, and pass any other open order to the queue of
-        the auctioneer."""
+        """Hold an open limit order back until books can fill it; queue any other open order for auction."""
         known = self._orders.get(live.order_hash)
         if known is not None and known.live is not live:
             self.forget(live.order_hash)
@@ -166,7 +166,11 @@ class PriceWatch:
                 self._unwatch(order.ends)
 
     async def leave(self, held: Container[int]) -> None:
-        """Forget the orders of shards that this engine no longer holds, in short steps."""
+        """Forget the orders of shards that this engine no longer holds, in short steps.
+
+        Args:
+            held: shards that this engine still holds.
+        """
         await self._slices.work(self._leaving(held))
 
     def _leaving(self, held: Container[int]) -> Generator[None, None, None]:
@@ -176,8 +180,7 @@ class PriceWatch:
             yield
 
     def again(self, live: LiveOrder) -> None:
-        """Handle a round without a settlement for an order: hold a limit order back again, or offer a market
-        order again."""
+        """Handle a round that did not settle an order: pause a limit order, offer a market order again."""
         order = self._orders.get(live.order_hash)
         if order is None or order.state is State.OTHER:
             self.tend(live)
@@ -191,8 +194,10 @@ class PriceWatch:
         self._schedule(order.ends)
 
     def facts(self, order_hash: bytes) -> RestingFacts | None:
-        """Return the present price of a held-back order and its limit; None for an order that is not held
-        back, or while the price of gas is unknown."""
+        """Return the limit and the present price of a resting limit order; None if the order does not rest.
+
+        The result is None, too, while the price of gas is unknown.
+        """
         order = self._orders.get(order_hash)
         if order is None or order.state not in _LEFT_ALONE:
             return None
@@ -214,7 +219,7 @@ class PriceWatch:
     # --- Looks ------------------------------------------------------------------------------------------
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Check the orders of changed, due and swept token pairs, until cancelled."""
+        """Check resting orders until cancelled: after changes of books, after pauses, and all in turn."""
         stop = self._index.watch(self.book_changed)
         try:
             sweep_at = trio.current_time()
@@ -233,7 +238,7 @@ class PriceWatch:
             stop()
 
     async def _wait(self, sweep_at: float) -> None:
-        """Wait until a pair or an order needs a look, or the next sweep is due."""
+        """Wait until a token pair or an order has to be checked, or the next sweep of all pairs is due."""
         self._woken = trio.Event()
         if self._dirty or self._changed_edges or self._sweep or self._orders.met:
             return
@@ -244,20 +249,19 @@ class PriceWatch:
             await self._woken.wait()
 
     def book_changed(self, base: bytes, quote: bytes) -> None:
-        """Note that a book of two tokens has changed; `run` looks at its orders later, since very many
-        changes arrive."""
+        """Record that the order book of two tokens has changed, so that `run` checks its orders later."""
         edge = (base, quote) if base < quote else (quote, base)
         if edge in self._watched:
             self._changed_edges.add(edge)
             self._woken.set()
 
     def sweep(self) -> None:
-        """Queue all end pairs for a look, unless pairs of the last sweep still wait."""
+        """Queue all token pairs of resting orders for a check, unless the last sweep has not ended."""
         if not self._sweep:
             self._sweep.extend(self._orders.pairs())
 
     def look(self) -> Generator[None, None, None]:
-        """Check, as a generator of short steps, the orders that may have become fillable."""
+        """Check the resting orders that books or opposite orders may fill now; a generator of short steps."""
         try:
             gas_price_wei = self._gas_price_wei()
         except ServiceUnavailable:
@@ -271,8 +275,11 @@ class PriceWatch:
             yield from self._look_at(ends, gas_price_wei)
 
     def _pairs_of_look(self) -> list[Ends]:
-        """Select the token pairs to check now: some of the sweep, then changed and due ones, then more of the
-        sweep, up to a bound."""
+        """Select the token pairs to check now, up to a bound.
+
+        Some pairs of the sweep come first, then pairs whose books changed or whose orders are due, then more
+        pairs of the sweep.
+        """
         for edge in self._changed_edges:
             self._dirty.update(dict.fromkeys(self._watched.get(edge, ())))
         self._changed_edges.clear()
@@ -325,8 +332,7 @@ class PriceWatch:
         self._schedule(ends)
 
     def _judge(self, order: Resting, best: int, gas_price_wei: int) -> Generator[None, None, None]:
-        """Pass an order to the auctioneer if the books fill it or an opposite order would trade with it; else
-        hold it back."""
+        """Pass an order to the auctioneer if books or an opposite order can fill it; else it rests."""
         is_reached = order.need <= best
         if is_reached:
             is_fillable = yield from self._prices.is_fillable(order.live, gas_price_wei)
@@ -350,7 +356,7 @@ class PriceWatch:
             self._orders.waits(order)
 
     def _meet(self, order: Resting) -> None:
-        """Pass an order to the auctioneer together with an opposite order, if one would trade with it."""
+        """Pass an order to the auctioneer with an opposite order whose limit lets the two trade, if any."""
         if order.state not in _LEFT_ALONE:
             return
         now_ms = self._wall_ms()
@@ -399,8 +405,7 @@ class PriceWatch:
             self._offer(other)
 
     def _offer(self, order: Resting) -> None:
-        """Pass a limit order to the auctioneer; a market order, which the auctioneer already has, becomes due
-        at once."""
+        """Pass an order to the auctioneer as due now; a market order is in the auctioneer's queue already."""
         self._offered += 1
         order.is_new = False
         if order.state is not State.OTHER:
@@ -415,7 +420,7 @@ class PriceWatch:
         self._queue.offer(order.live, is_due=True)
 
     def _schedule(self, ends: Ends) -> None:
-        """Schedule the next check of a token pair for the time at which its next order is due."""
+        """Schedule the next check of a token pair: when the pause of one of its orders ends."""
         at_ms = self._orders.next_due_ms(ends)
         if at_ms is None:
             return
@@ -429,7 +434,7 @@ class PriceWatch:
     # --- Edges ------------------------------------------------------------------------------------------
 
     def _refresh(self, ends: Ends) -> None:
-        """Watch the edges of all present paths between two tokens."""
+        """Watch the books between neighbouring tokens on all present routes from one token to the other."""
         topology = self._index.topology
         known = self._edges.get(ends)
         if known is not None and known[0] == topology:

@@ -3,15 +3,15 @@
 Orders are grouped by their end pair, source to destination, with native tokens as the wrapped token, and
 sorted by the rate that they need: destination for source, their own fee included, the lowest rate first.
 
-    waiting    no look since the books came within the order's rate
+    waiting    not checked since the books came within the order's rate
     tried      the books gave too little at the order's size, or no round found a settlement: the order pauses
                until a time, or until its pair's best rate exceeds the rate of the try
-    away       in a look now, or with the auctioneer
+    away       being checked now, or with the auctioneer
     other      a market order that is auctioned: it does not rest, but resting orders may trade with it
 
-`due` takes from a pair a bounded number of orders that are worth a look at the pair's best rate; none of them
-needs a higher rate, and orders left over come first the next time. The caller reports the outcome of each
-look: `tried`, `offered`, `waits`.
+`due` takes from a pair a bounded number of orders that are worth pricing at the pair's best rate; none of
+them needs a higher rate, and orders beyond the bound come first the next time. The caller reports the outcome
+of each check: `tried`, `offered`, `waits`.
 
 Guarantees: an order is added, taken and put back in O(log n), apart from moving a list's memory. Rates are
     rounded in the order's favour: no order within reach of a rate is passed over. `leave` forgets a bounded
@@ -41,12 +41,15 @@ RATE_BITS = 256  # fractional bits of a rate as a number
 RESTING_FACED_MAX = 16  # orders of the opposite end pair that an order may trade with
 SIZE_PARTS_MAX = 10  # of two orders that trade, the larger is at most this many times the smaller
 NEVER = 1 << (4 * RATE_BITS)
-"""A rate above every reachable rate."""
+"""Rate above every rate that books can give, as an integer: no rate makes the order due."""
 _LEFT_AT_ONCE = 256  # orders, or rows of a list, that `leave` handles in a piece
 
 
 class State(Enum):
-    """States of a resting order; see the module."""
+    """State of a limit order that waits for its price, or of an auctioned market order (OTHER).
+
+    WAITING: below its rate; TRIED: paused; AWAY: being checked or auctioned; GONE: removed.
+    """
 
     WAITING = auto()
     TRIED = auto()
@@ -56,10 +59,10 @@ class State(Enum):
 
 
 class Resting(Struct, eq=False, gc=False):
-    """A limit order that waits for its price, or a market order that it may trade with.
+    """A limit order that waits for its price, or a market order that a limit order may trade with.
 
     Attributes:
-        ends: end pair of the order.
+        ends: (source, destination) tokens of the order.
         rate: rate that the order needs, destination for source, as a fraction.
         need: `rate` as an integer (`rate_number`), rounded down.
         number: number of arrival, which sorts orders of equal rates.
@@ -69,8 +72,8 @@ class Resting(Struct, eq=False, gc=False):
         offered_at: highest best rate of the pair, as an integer, at which the order was auctioned; -1 if
             never.
         is_new: whether the order has not been auctioned since its arrival.
-        unfilled_ms: time since which every look found that the books do not fill the order; 0 without a look
-            since its last round.
+        unfilled_ms: time since which every check found that the books do not fill the order; 0 without a
+            check since the order's last round.
     """
 
     live: "LiveOrder"
@@ -91,7 +94,7 @@ _Row = tuple[int, int, Resting]
 
 
 class _RestingPair:
-    """The orders of an end pair, in lists that are sorted for different searches."""
+    """Resting orders with the same source and destination tokens, in lists sorted for different searches."""
 
     __slots__ = ("by_best", "by_time", "ends", "facing", "waiting")
 
@@ -107,7 +110,7 @@ class RestingOrders:
     """The limit orders of a chain that wait for their price. Times are Unix milliseconds.
 
     Attributes:
-        met: orders that await a look since an opposite order, which they may trade with, has come.
+        met: orders to check because a new opposite order, which they may trade with, was added.
     """
 
     def __init__(self) -> None:
@@ -118,19 +121,19 @@ class RestingOrders:
         self.met: dict[bytes, Resting] = {}
 
     def __len__(self) -> int:
-        """Number of resting orders, including those in a look or in an auction now."""
+        """Number of resting limit orders, including those that are being checked or auctioned now."""
         return len(self._orders) - self._others
 
     def __contains__(self, ends: object) -> bool:
-        """Whether an order rests at an end pair."""
+        """Whether a limit order with these (source, destination) tokens waits for its price."""
         return ends in self._resting
 
     def pairs(self) -> Collection[Ends]:
-        """End pairs with a resting order; pairs with market orders alone are not among them."""
+        """Return the (source, destination) token pairs of limit orders that wait for their price."""
         return self._resting.keys()
 
     def all(self) -> Collection[Resting]:
-        """All resting orders, and the market orders that they may trade with."""
+        """Return all resting limit orders, and the market orders that they may trade with."""
         return self._orders.values()
 
     def get(self, order_hash: bytes) -> Resting | None:
@@ -140,9 +143,10 @@ class RestingOrders:
     # --- Coming and going -------------------------------------------------------------------------------
 
     def add(self, live: "LiveOrder", ends: Ends, rate: LadderRate, *, is_other: bool = False) -> Resting:
-        """Add an order that is not known yet.
+        """Add an order that is not in the collection yet, and return its entry.
 
         Args:
+            ends: (source, destination) tokens of the order.
             rate: rate that the order needs; a rate with a source of 0 is never reached.
             is_other: whether the order is a market order, which is auctioned and does not rest.
         """
@@ -180,11 +184,15 @@ class RestingOrders:
         self._is_gone(order)
 
     def leave(self, held: Container[int]) -> Iterator[Ends | None]:
-        """Forget the orders of shards that this engine does not hold (`held`), in short steps; orders may be
-        added and forgotten between the steps.
+        """Forget, in short steps, the orders of shards that this engine does not hold.
+
+        Orders may be added and forgotten between the steps.
+
+        Args:
+            held: shards that this engine holds.
 
         Yields:
-            None after a step, and each end pair at which no order rests any more.
+            None after a step, and each (source, destination) token pair at which no order rests any more.
         """
         pairs: dict[int, _RestingPair] = {}
         for at, order in enumerate(tuple(self._orders.values())):
@@ -204,8 +212,10 @@ class RestingOrders:
                 del self._pairs[pair.ends]
 
     def _is_gone(self, order: Resting) -> None:
-        """Mark an order as gone and remove it from the index by hash; the lists of its pair may keep its row,
-        which searches skip."""
+        """Mark an order as gone and remove it from the index by hash.
+
+        The sorted lists of its token pair may keep the order's row; searches skip rows of gone orders.
+        """
         order_hash, ends = order.live.order_hash, order.ends
         del self._orders[order_hash]
         self.met.pop(order_hash, None)
@@ -218,7 +228,7 @@ class RestingOrders:
         order.state = State.GONE
 
     def tried(self, order: Resting, best: int, until_ms: int) -> None:
-        """Pause an order until `until_ms`, or earlier until the best rate of its pair is above `best`."""
+        """Pause an order until `until_ms`, or until its token pair's best rate exceeds `best`, if earlier."""
         if order.state is State.GONE:
             return
         self._take_out(order)
@@ -229,13 +239,13 @@ class RestingOrders:
         insort(pair.by_best, (order.best, order.number, order))
 
     def offered(self, order: Resting) -> None:
-        """Mark an order as passed to the auctioneer; call `tried` once its round has found no settlement."""
+        """Mark an order as passed to the auctioneer; call `tried` if its round finds no settlement."""
         if order.state is not State.GONE:
             self._take_out(order)
             order.state = State.AWAY
 
     def waits(self, order: Resting) -> None:
-        """Mark an order as waiting, since the best rate of its pair does not reach its rate."""
+        """Mark an order as waiting: its token pair's best rate is below the rate that the order needs."""
         if order.state is not State.GONE:
             self._take_out(order)
             order.state, order.pause_ms = State.WAITING, 0
@@ -244,14 +254,16 @@ class RestingOrders:
     # --- Orders worth a look ----------------------------------------------------------------------------
 
     def due(self, ends: Ends, best: int, now_ms: int, count_max: int) -> list[Resting]:
-        """Take the orders of a pair that are worth a look, and mark them as away.
+        """Take the orders of a token pair that are worth pricing now, and mark them as being checked.
 
         Args:
             best: best rate of the pair, see `rate_number`.
+            now_ms: present time, Unix milliseconds.
             count_max: most orders to take.
 
         Returns:
-            Waiting orders, then tried orders that are due, then tried orders whose best rate is exceeded.
+            Waiting orders, then tried orders whose pause is over, then tried orders whose best rate is
+            exceeded.
         """
         pair = self._pairs.get(ends)
         if pair is None:
@@ -269,13 +281,15 @@ class RestingOrders:
         return found
 
     def next_due_ms(self, ends: Ends) -> int | None:
-        """Earliest retry time among the pair's tried orders, or None."""
+        """Return when the first pause of a token pair's orders ends, Unix ms; None without a pause."""
         pair = self._pairs.get(ends)
         return pair.by_time[0][0] if pair is not None and pair.by_time else None
 
     def faced(self, order: Resting) -> Iterator[Resting]:
-        """Iterate over the opposite orders of similar size that would trade with an order, the lowest needed
-        rate first."""
+        """Yield the orders of similar size in the opposite direction that would trade with an order.
+
+        The order that needs the lowest rate comes first.
+        """
         opposite = self._pairs.get((order.ends[1], order.ends[0]))
         if opposite is None or not order.rate[1]:
             return
@@ -293,7 +307,7 @@ class RestingOrders:
             self.met[order.live.order_hash] = order
 
     def _take_out(self, order: Resting) -> None:
-        """Remove an order from its pair's lists of waiting and tried orders, and mark it as away."""
+        """Remove an order from its token pair's lists of waiting and tried orders; mark it as away."""
         pair = self._pairs[order.ends]
         if order.state is State.WAITING:
             _remove(pair.waiting, order.need, order)
@@ -305,12 +319,12 @@ class RestingOrders:
 
 
 def rate_number(rate: LadderRate | None) -> int:
-    """Convert a best rate to an integer, rounded up; -1 without a rate, which reaches no order."""
+    """Convert a rate of exchange to an integer, rounded up; -1, less than any order needs, for None."""
     return -1 if rate is None else -((-rate[0] << RATE_BITS) // rate[1])
 
 
 def _up_to(rows: list[_Row], last: int) -> int:
-    """Count the rows whose key is at most `last`."""
+    """Count the rows of a sorted list whose key is at most `last`."""
     return bisect_right(rows, last, key=_first)
 
 
@@ -319,7 +333,7 @@ def _first(row: _Row) -> int:
 
 
 def _cut(rows: list[_Row], last: int, count_max: int) -> list[Resting]:
-    """Remove and return the orders of the first rows with keys up to `last`, at most `count_max`."""
+    """Remove and return the orders of the first rows with keys up to `last`, at most `count_max` orders."""
     count = min(_up_to(rows, last), count_max)
     cut = [order for _, _, order in rows[:count]]
     del rows[:count]
@@ -327,7 +341,7 @@ def _cut(rows: list[_Row], last: int, count_max: int) -> list[Resting]:
 
 
 def _swept(rows: list[_Row]) -> Iterator[None]:
-    """Remove the rows of gone orders in short steps; rows may be added and removed between the steps."""
+    """Remove the rows of forgotten orders from a list in short steps, between which it may change."""
     after = (-NEVER, 0)
     while (at := bisect_right(rows, after, key=_place)) < len(rows):
         some = rows[at : at + _LEFT_AT_ONCE]

@@ -35,13 +35,14 @@ if TYPE_CHECKING:
     from ..orders.live_orders import LiveOrder
 
 Ends = tuple[bytes, bytes]
-"""End pair of an order: (source token, destination token), native tokens as the wrapped token."""
+"""Addresses of an order's (source, destination) tokens, with native tokens as the wrapped token."""
 
 
 class RestingFacts(Struct, frozen=True):
-    """Limit and present price of a resting limit order's open part.
+    """Limit of a waiting limit order and present price of the books, both for the order's unfilled amount.
 
     Attributes:
+        amount: unfilled raw units of the fixed side: source (SELL) or destination (BUY).
         limit: least raw units of the destination (SELL), or most of the source (BUY).
         given: raw units that the user would get (SELL) or spend (BUY) now, after gas and fee; None if the
             books cannot fill the amount.
@@ -54,13 +55,12 @@ class RestingFacts(Struct, frozen=True):
 
 
 def rests(live: "LiveOrder") -> bool:
-    """Whether an order waits for its price: a limit order that is no TWAP."""
+    """Whether an order waits until books reach its price, i.e. is a limit order and no TWAP."""
     return live.row.type is OrderType.LIMIT and isinstance(live.order, DeltaOrder)
 
 
 def rate_of(live: "LiveOrder") -> LadderRate:
-    """Compute the rate that books must give to fill an order: destination for source in raw units, with the
-    order's fee included.
+    """Compute the rate at which books fill an order: destination for source in raw units, with the fee.
 
     Guarantees: no lower rate fills the whole order; the rate allows a unit for the fee's rounding.
     Not guaranteed: a part of the order may be filled at a lower rate, since this unit weighs more in a part.
@@ -73,13 +73,13 @@ def rate_of(live: "LiveOrder") -> LadderRate:
 
 
 def left_of(live: "LiveOrder") -> tuple[int, int]:
-    """Return the (source, destination) raw units of an order's open part at its limit; (0, 0) without one."""
+    """Return (source, destination) raw units of an order's unfilled amount at its limit; (0, 0) if none."""
     part = next_part(live.order, live.filled)
     return (0, 0) if part is None else (part.src_amount, part.dest_amount)
 
 
 class RestingPrices:
-    """Prices of a chain's books for resting orders.
+    """Prices of orders by a chain's live books, net of gas, and the comparison with the orders' limits.
 
     Args:
         delta_gas: units of gas that a settlement uses besides its fills.
@@ -93,12 +93,13 @@ class RestingPrices:
         self.priced = 0
 
     def ends(self, live: "LiveOrder") -> Ends:
-        """Return an order's (source, destination) tokens, native tokens as the wrapped token."""
+        """Return an order's (source, destination) token addresses, native tokens as the wrapped token."""
         return self._routed(live.terms.src_token), self._routed(live.terms.dest_token)
 
     def is_fillable(self, live: "LiveOrder", gas_price_wei: int) -> Generator[None, None, bool]:
-        """Whether the books fill an order, or a large enough part, within its limit. The generator yields
-        after each amount, since each needs a plan of up to milliseconds.
+        """Whether the books fill an order, or a large enough part of it, within its limit.
+
+        The generator yields after each amount that it prices, since a price takes up to milliseconds.
 
         Returns:
             Whether some amount is filled; each amount is priced by the books at the time of its step.
@@ -114,7 +115,7 @@ class RestingPrices:
         return False
 
     def facts(self, live: "LiveOrder", gas_price_wei: int) -> RestingFacts | None:
-        """Return the present price of an order's open part and its limit; None without an open part."""
+        """Return limit and present price of an order's unfilled amount; None if the order is filled."""
         part = next_part(live.order, live.filled)
         if part is None:
             return None
@@ -127,8 +128,10 @@ class RestingPrices:
         return RestingFacts(Side.BUY, part.amount, part.src_amount, given)
 
     def _other(self, live: "LiveOrder", amount: int, gas_price_wei: int) -> int | None:
-        """Price a part by the books: its output less gas (SELL) or cost plus gas (BUY), raw units; None if
-        the books do not fill it."""
+        """Price an amount of an order by the books, in raw units; None if the books do not fill it.
+
+        The price is the output less gas (SELL) or the cost plus gas (BUY).
+        """
         src, dest = self.ends(live)
         self.priced += 1
         side = live.terms.side
@@ -159,8 +162,11 @@ class RestingPrices:
 
 
 def _amounts(live: "LiveOrder") -> Iterator[int]:
-    """Yield the amounts to price, raw units of the fixed side, the largest first: all that is open; of a
-    partially fillable order also its halves, down to the smallest part."""
+    """Yield the amounts of an order to price, raw units of the fixed side, the largest first.
+
+    The first is the whole unfilled amount; halves of it, down to the smallest part, follow for a partially
+    fillable order.
+    """
     part = next_part(live.order, live.filled)
     if part is None:
         return
@@ -177,7 +183,7 @@ def _amounts(live: "LiveOrder") -> Iterator[int]:
 
 
 def _limit(live: "LiveOrder", amount: int) -> int:
-    """Compute a part's limit before fees: the least output of a sale, the highest cost of a purchase."""
+    """Compute the limit of a part of an order before fees: raw units of least output or highest cost."""
     order, fee_bps = live.terms, live.terms.fee.fee_bps
     if order.side is Side.SELL:
         return least_before_fee(mul_div_up(order.dest_total, amount, order.src_total), fee_bps)

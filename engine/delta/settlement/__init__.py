@@ -1,5 +1,6 @@
-"""Settlements of Delta orders: sent to the chain through the relayer, and their outcomes.
+"""Settlements of Delta orders: their transactions, sent through the relayer, and their outcomes.
 
-In: `settle` effects, receipts, logs. Out: ACTIVE, SUSPENDED, COMPLETED or FAILED orders; fills.
+In: `settle` effects of won auctions, receipts, logs. Out: orders that are ACTIVE, SUSPENDED, COMPLETED or
+FAILED, and their settled amounts.
 Read: `claims`, `failures`, `settling`, `projection`, `funds_watch`, `auction_settled`.
 """

@@ -1,9 +1,9 @@
-"""Outcomes of the settlements that closed auction rounds led to, as read from the store.
+"""Reads from the store the outcomes of the settlements that closed auction rounds started.
 
     an order of a round --> its effects `settle` of that round --> the relayer's intents --> the logs
 
-No table stores these outcomes: a settlement's promise is in its stored effect, and its result in its log on
-chain.
+No table stores these outcomes: a settlement's promised amount is in its stored effect, and its result in its
+log on chain.
 
 Source: ARCHITECTURE.md, "Auction".
 """

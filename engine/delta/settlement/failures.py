@@ -53,8 +53,11 @@ BY_ERROR: Mapping[bytes, SettlementFailure] = {
 not among them: the contract wraps them in another error."""
 
 OF_TIME = frozenset({selector("TooEarly(uint256)"), selector("CapExceeded(address,uint256,uint256)")})
-"""Selectors of errors that depend on the block's time: if a settlement repeated at the block before gives
-such an error, this does not explain why the settlement failed in its own block."""
+"""Selectors of contract errors that depend on the block's time.
+
+An error of this kind, in a call at the block before a failed settlement, does not explain the settlement's
+failure.
+"""
 
 BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
     _C.DEADLINE: _F.NOT_THE_AGENTS,
@@ -95,11 +98,11 @@ def failure_of(
 
 
 def is_owners_act(log: Log, delta: bytes) -> bool:
-    """Whether a log shows that the tokens of an owner which Delta may take changed: a transfer, or an
-    approval of Delta.
+    """Whether a log shows a change of the tokens that Delta may take from the owner of an order.
 
-    An agent cannot cause either log for another account. A transfer of zero, which any account can make, and
-    an approval of another spender do not count.
+    The log is then a transfer of more than 0 or an approval of Delta. An agent cannot cause either log for
+    another account. A transfer of zero, which any account can make, and an approval of another spender do not
+    count.
 
     Args:
         log: a log of Transfer or Approval with the owner as its first indexed member.
@@ -111,11 +114,11 @@ def is_owners_act(log: Log, delta: bytes) -> bool:
 
 
 def fault_in(failure: SettlementFailure, *, may_be_owners: bool) -> AgentFault | None:
-    """Return the fault with which a failed settlement is charged to the agent that bid, or None.
+    """Return the fault that the venue records for the agent whose bid's settlement failed; None for no fault.
 
     Args:
         may_be_owners: whether the settlement calls a contract of an owner, or an owner sent a transaction in
-            its block: the failure is then not surely the agent's.
+            its block, i.e. whether an owner may have caused the failure.
     """
     if failure is _F.AGENTS or (failure is _F.DOUBTFUL and not may_be_owners):
         return AgentFault.REVERTED

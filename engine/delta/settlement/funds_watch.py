@@ -1,7 +1,7 @@
 """Suspends one chain's live orders while their owners' funds are missing, and restores them.
 
     an order is added -> its account is followed: (token, owner); for the native token, the owner's deposit
-    logs about the account, a fill, a failed settlement, a slow round of all accounts -> to be read
+    logs about the account, a fill, a failed settlement, a slow cycle through all accounts -> to be read
         -> balance and allowance of some accounts, at one block -> compared with their orders' needs
         -> orders that should change -> their fills, at the same block -> the step
 
@@ -13,7 +13,7 @@ token whose contract returns no readable number counts as a balance of 0. An ord
 keeps its status, and is checked again when the settlement has ended.
 
 An order that awaits its owner's signature on chain is followed and not suspended. If only a single account
-cannot be read, its settlements are sent all the same, and a failure counts as any other.
+cannot be read, its orders' settlements are sent nonetheless, and a failed settlement counts as any other.
 
 Source: spec 1.11; ARCHITECTURE.md, "Funds"; choices.md#delta-orders.
 """

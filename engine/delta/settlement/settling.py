@@ -357,8 +357,10 @@ class Settling:
             return None
 
     async def _error_of(self, call: EthCall, block_hash: bytes) -> frozenset[bytes]:
-        """Set with the selector of the error that a call at a block gives, b"" for an error without selector;
-        an empty set for a call that succeeds."""
+        """Return the selector of the error of a call at a block as a set; an empty set if there is no error.
+
+        The selector is b"" for an error without data.
+        """
         try:
             await self._chain.call(call, block_hash)
         except Reverted as error:
@@ -414,11 +416,11 @@ class Settling:
                 await trio.sleep(SETTLING_LOOK_S)
 
     async def _lacked_gas(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> bool:
-        """Whether a reverted settlement that calls an owner's contract succeeds with the gas limit of a
-        simulation.
+        """Whether a reverted settlement that calls an owner's contract succeeds with more gas.
 
-        If so, the owner may be to blame: the contract can tell by the gas that it is not simulated, and use
-        up the gas of the agent's calls.
+        The gas is the limit of a simulation. If the settlement succeeds with it, the owner may have caused
+        the failure: a contract can detect by the gas limit that the call is no simulation, and use up the gas
+        of the agent's calls.
         """
         if outcome.receipt is None or not await self._run_code(self._orders_of(order_hash, settlement)):
             return False
@@ -442,17 +444,20 @@ class Settling:
         return [live for live in found if live is not None]
 
     async def _doubt(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> str:
-        """Reason why an owner may have made a settlement fail that succeeded in its simulation; empty if
-        there is none."""
+        """Return the reason why an owner may have made a settlement fail that succeeded in its simulation.
+
+        The reason is empty if neither a contract nor a transaction of an owner can be the cause.
+        """
         orders = self._orders_of(order_hash, settlement)
         if await self._run_code(orders):
             return OWNERS_CODE
         return OWNER_ACTED if await self._have_acted(orders, outcome) else ""
 
     async def _have_acted(self, orders: Sequence[LiveOrder], outcome: IntentOutcome) -> bool:
-        """Whether an owner sent a transaction in the block of a failed settlement, or the owner's tokens or
-        allowance changed in that block. Balances after the block prove nothing: a later transaction can undo
-        the change that made the settlement fail.
+        """Whether an owner of the orders acted in the block of a failed settlement.
+
+        An owner acts by a transaction, or by a change of the owner's tokens or allowance. Balances after the
+        block are not compared, since a later transaction can undo the change that made the settlement fail.
         """
         if outcome.receipt is None:
             return False
@@ -476,9 +481,9 @@ class Settling:
     async def _outcome(self, order_hash: bytes, settlement: Settlement) -> IntentOutcome:
         """Await the outcome of a settlement on the chain.
 
-        A mined settlement counts once its log is indexed: until then its block may be undone, and the open
-            amount of the order is unknown. For a CANCELLING order a failed settlement counts once its block
-            is final.
+        A mined settlement counts once its log is indexed: until then its block may be undone, and the
+        unfilled amount of the order is unknown. For a CANCELLING order a failed settlement counts once its
+        block is final.
         """
         version = None
         while True:
@@ -516,9 +521,10 @@ class Settling:
         return None if is_closed else part_settled(row, effect, self._wall_ms())
 
     async def _next(self, order_hash: bytes, effect: Effect, *, is_starved: bool, is_counted: bool) -> None:
-        """Write an order's next status after a failed settlement, and start the settlement of its next best
-        bid, if any. A bid past its deadline or larger than the open amount is skipped; if the owner's funds
-        are missing (`is_starved`), no bid is settled.
+        """Write an order's status after a failed settlement, and settle its next best bid, if any.
+
+        A bid past its deadline or larger than the unfilled amount is skipped; if the owner's funds are
+        missing (`is_starved`), no bid is settled.
         """
         live = self._orders.get(order_hash)
         now_s = self._wall_ms() // 1_000

@@ -1,5 +1,4 @@
-"""Notices of faults and refusals to one maker on one chain: POST to its `notify_url`, where the maker has
-one.
+"""Notices to a maker of its faults and refusals on one chain, by POST to the maker's `notify_url`.
 
     fault -> bounded queue, drops the oldest -> one signed request with all queued faults
 
@@ -26,7 +25,7 @@ from ....feeds.net.signed_client import SignedClient
 
 
 class FaultNotices:
-    """Queue of one maker's fault notices; `run` posts them to the maker.
+    """Queue of the notices to one maker of its faults; `run` posts them to the maker.
 
     Args:
         network: chain id.
@@ -46,13 +45,13 @@ class FaultNotices:
         self.taken = self.lost = 0
 
     def tell(self, told: FaultTold) -> None:
-        """Queue a fault of the maker for the next notice to the maker."""
+        """Queue a fault of the maker for the next notice; a full queue drops its oldest fault."""
         self.lost += len(self._waiting) == MAKER_FAULTS_WAITING_MAX
         self._waiting.append(fault_of(told))
         self._is_wanted.set()
 
     async def run(self) -> None:
-        """Send the queued fault notices to the maker, until cancelled."""
+        """Post the queued faults to the maker, all in one request, until cancelled."""
         while True:
             await self._is_wanted.wait()
             self._is_wanted = trio.Event()
@@ -69,7 +68,7 @@ class FaultNotices:
 
 
 def fault_of(told: FaultTold) -> MakerFault:
-    """Convert a maker's fault to the message that is sent to the maker."""
+    """Convert the record of a maker's fault to the message that the maker receives."""
     return MakerFault(
         told.at_ms, told.fault.value, to_checksum(told.src), to_checksum(told.dest), told.detail
     )

@@ -1,4 +1,4 @@
-"""From an indicative plan to signed fills: asks the makers, checks their quotes, replaces failing makers.
+"""Firm-quote desk: turns an indicative plan of a swap into fills that makers have signed.
 
     plan --> all parts are asked at once --> all filled --> arithmetic --> the limit --> the chain --> route
                  |                                              |             |             |
@@ -20,7 +20,7 @@ route.
 Each maker's outcome is scored once (`firm_scores`), when the swap is settled or given up: its own faults,
 refusals, and clean quotes, used or not. A request that is cancelled with the swap does not count.
 
-A failing part is replaced on its own pair first, and good quotes of other parts are kept; a maker that has
+A failing part is replaced on its own pair first, and valid quotes of other parts are kept; a maker that has
 signed for the hop may be asked again. The answer of a slow maker is awaited to the end beside stand-ins, and
 used if it arrives before the swap settles. A stand-in is asked for the slow maker's whole share, as deep as
 its book: with a divided share each hanging stand-in would leave a gap. A hop asks for more than it needs only
@@ -81,13 +81,13 @@ _RESIZES_MAX = 2  # times that a swap asks for a hop anew, because the hop after
 
 
 class FirmDeskStatistics(Struct, frozen=True):
-    """Counters of one chain's firm-quote desk.
+    """Counters of swaps and requests to makers of one chain's firm-quote desk.
 
     Attributes:
         under_way: swaps for which firm quotes are collected at this moment.
         filled, unfilled: swaps so far that ended with and without an executable route.
         asked: requests to makers so far, without probes.
-        stand_ins: requests so far that stand in for a failed or slow maker; `asked` includes them.
+        stand_ins: requests so far to makers in place of a failed or slow maker; `asked` includes them.
         probes: requests so far that test a maker in its cool-down.
     """
 
@@ -138,7 +138,7 @@ class FirmDesk:
         self.asked = self.stand_ins = 0
 
     def statistics(self) -> FirmDeskStatistics:
-        """Return the current counters of swaps and requests to makers."""
+        """Return the present counters of swaps and of requests to makers."""
         unfilled = self._begun - self._under_way - self._filled
         return FirmDeskStatistics(
             self._under_way, self._filled, unfilled, self.asked, self.stand_ins, self.scores.probes
@@ -186,7 +186,7 @@ class FirmDesk:
 
 
 class _Filling:
-    """State of one swap while signed quotes are collected from makers for the swap's plan."""
+    """Collection of signed quotes for one swap: the swap's plans, and its requests to makers."""
 
     nursery: trio.Nursery
 
@@ -212,7 +212,7 @@ class _Filling:
         self._changed = trio.Event()
 
     async def beat(self) -> None:
-        """Measure stalls of the venue's event loop, since they do not count as a maker's delay."""
+        """Measure how long the venue's event loop stalls, since a stall does not count as a maker's delay."""
         while True:
             await trio.sleep_until(self._beat_at)
             now = trio.current_time()
@@ -220,15 +220,17 @@ class _Filling:
             self._beat_at = now + FIRM_BEAT_S
 
     def _lag(self, now: float) -> float:
-        """Return the event loop's total stall time so far, in seconds; a wake-up that is late by up to
-        FIRM_BEAT_S is no stall.
+        """Return the total time, in seconds, for which the event loop has stalled during this swap.
+
+        A wake-up that is late by up to FIRM_BEAT_S is no stall.
         """
         late_s = now - self._beat_at
         return self._lag_s + (late_s if late_s > FIRM_BEAT_S else 0.0)
 
     async def outcome(self, plan: RoutePlan) -> FirmRoute | RequestError:
-        """Collect the quotes of a swap's plan; return the executable route, or the error without one; score
-        the makers in either case.
+        """Collect the quotes for a plan of the swap; return the executable route, or the error.
+
+        The makers are scored in either case.
         """
         is_cancelled = True
         try:
@@ -254,8 +256,9 @@ class _Filling:
                 return route
 
     def _report_makers(self, *, is_cancelled: bool) -> None:
-        """Score the maker of each request of the swap, and add unanswered requests to the held quotes, since
-        their makers may have signed.
+        """Score the maker of each request of the swap.
+
+        Unanswered requests become held quotes, since their makers may have signed.
 
         Args:
             is_cancelled: whether the caller has left, so that a missing answer is no fault of the maker.
@@ -278,7 +281,7 @@ class _Filling:
             self._desk.scores.note(ask, fault)
 
     def _given_s(self, ask: Ask, now: float) -> float:
-        """Seconds that the maker has had to answer the request, less the event loop's stalls."""
+        """Return the seconds that a maker has had to answer a request, less stalls of the event loop."""
         return min(now, self._hard_at) - ask.asked_at - (self._lag(now) - ask.lag_s)
 
     # --- Asking ---------------------------------------------------------------------------------------
@@ -287,27 +290,23 @@ class _Filling:
         return trio.current_time() >= self._soft_at
 
     def _go(self, plan: RoutePlan, now: float) -> None:
-        """Start collecting quotes for one plan of the swap (a `Way`): request a quote from every maker in the
-        plan.
-        """
+        """Start collecting quotes for a plan of the swap: request a quote from every maker in the plan."""
         way = Way(self._waited_for, has_room(plan, self._limit), [])
         self._ways.append(way)
         self._begin(way, parts_of(plan, now, self._soft_at), now)
 
     def _drop(self, way: Way, why: str) -> None:
-        """Abandon one of the swap's alternative plans.
+        """Abandon one of the swap's plans, for the reason `why`.
 
         Raises:
-            NoRoute: no other alternative is left.
+            NoRoute: no other plan of the swap is left.
         """
         self._ways.remove(way)
         if not self._ways:
             raise self._no_route(why)
 
     def _begin(self, way: Way, parts: list[FirmPart], now: float) -> None:
-        """Add parts (makers' shares) to an alternative plan and request each part's quote from the maker in
-        the plan.
-        """
+        """Add makers' shares (parts) to a plan of the swap, and request a quote for each from its maker."""
         way.parts += parts
         for part in parts:
             self._try(way, part, [part.share], now)
@@ -321,8 +320,9 @@ class _Filling:
             self.nursery.start_soon(self._ask, ask)
 
     def _ask_for(self, way: Way, part: FirmPart, share: MakerShare, now: float) -> Ask:
-        """Build the request for a maker's share; the amount exceeds the need if the need may grow and the
-        price barely rises.
+        """Build the request to a maker for its share of a hop.
+
+        The amount exceeds the share if the need may grow and the maker's price for more is hardly worse.
         """
         desk, side = self._desk, self._wanted.side
         books = desk.index.between(part.src_token, part.dest_token).values()
@@ -360,7 +360,7 @@ class _Filling:
         self._changed.set()
 
     async def _news(self) -> None:
-        """Wait for a maker's answer, or for the time from which more makers may be asked for a part."""
+        """Wait for a maker's answer, or for the time from which further makers may be asked for a share."""
         self._changed = trio.Event()
         now = trio.current_time()
         unfilled = [part for way in self._ways for part in way.parts if not part.filled()]
@@ -371,11 +371,12 @@ class _Filling:
     # --- In a maker's place ---------------------------------------------------------------------------
 
     def _tend(self) -> None:
-        """Ask other makers in place of failed and slow makers; abandon alternative plans that have no maker
-        left.
+        """Request quotes from other makers in place of failed and slow makers.
+
+        A plan of the swap for which no maker is left is abandoned.
 
         Raises:
-            NoRoute: no alternative plan is left.
+            NoRoute: no plan of the swap is left.
         """
         now = trio.current_time()
         for way in tuple(self._ways):
@@ -388,8 +389,9 @@ class _Filling:
                     break
 
     def _stand_in(self, way: Way, part: FirmPart, now: float) -> bool:
-        """Request quotes for a part from other makers of the part's own pair, in as many tries as the part
-        lacks.
+        """Request quotes for a maker's share (part) from other makers of the same token pair.
+
+        The number of such attempts is the number that the part lacks now.
 
         Returns:
             False if makers or time do not suffice: the swap needs another plan.
@@ -411,7 +413,7 @@ class _Filling:
         self._try(way, part, shares, now)
 
     def _able_alone(self, way: Way, part: FirmPart) -> list[MakerShare]:
-        """List other makers' shares for a part, of those makers whose books hold the part's whole amount."""
+        """List the shares of further makers whose books hold the whole amount of a part, best rate first."""
         src, dest, wanted = part.src_token, part.dest_token, self._wanted
         asked = FirmAsked(src, dest, wanted.side, _needed(part, wanted.side), self._user, self._desk.executor)
         without = self._without(way) | part.pending()
@@ -419,8 +421,9 @@ class _Filling:
         return [share for share in shares if part.may_do([share])]
 
     def _find(self, way: Way, part: FirmPart, amount: int, without: set[str]) -> RoutePlan | None:
-        """Find a plan to fill a part's amount on the part's pair by other makers, which may split it; None
-        without one.
+        """Find a plan to fill an amount on a part's token pair by other makers, which may split the amount.
+
+        The result is None if the other makers' books cannot fill the amount.
         """
         wanted = SwapRequest(
             part.src_token,
@@ -438,11 +441,10 @@ class _Filling:
         return self._wanted.without | way.without | self._failed()
 
     def _plan_anew(self, now: float) -> None:
-        """Start another plan of the whole swap without failed and slow makers, if a plan exists and time is
-        left.
+        """Start another plan of the whole swap without failed and slow makers, if such a plan exists.
 
-        The other plans continue. No two plans leave out the same makers, so that the number of plans is
-        finite.
+        No plan starts after the time in which makers may be asked. The other plans continue. No two plans
+        exclude the same makers, so that the number of plans is finite.
         """
         if self._is_late():
             return
@@ -465,8 +467,9 @@ class _Filling:
     # --- Judging --------------------------------------------------------------------------------------
 
     async def _judged(self, way: Way) -> FirmRoute | None:
-        """Check a completely quoted plan: return its route if it passes all checks; else mark the faulty
-        quotes as failed, or change the plan's parts, and return None.
+        """Check a plan of the swap whose makers have all signed; return its route if all checks pass.
+
+        Otherwise the faulty quotes become failed, or the plan's parts change, and the result is None.
         """
         asks = [ask for part in way.parts for ask in part.filled()]
         if not (_of_one_account_each(asks) and _given_once_each(asks)):
@@ -485,7 +488,11 @@ class _Filling:
         return found if all(ask.quote is not None for ask in asks) else None
 
     def _resize(self, way: Way, short: Short) -> None:
-        """Request a hop's quotes again, for the amount that the next hop needs by its signed quotes."""
+        """Request a hop's quotes again, for the amount that the hop after it needs by its signed quotes.
+
+        Args:
+            short: the hop, and the amount to buy.
+        """
         parts = [part for part in way.parts if (part.path, part.hop) == (short.path, short.hop)]
         self._resizes += 1
         plan = None
@@ -501,7 +508,7 @@ class _Filling:
         self._begin(way, further, now)
 
     def _give_up_worst(self, way: Way, asks: list[Ask]) -> None:
-        """Discard the quote that is worst compared with the plan.
+        """Discard the quote that is worst compared with the plan of the swap.
 
         If no quote is worse than planned, the plan itself breaks the user's limit: the desk waits for
         requests still pending, or else plans the swap anew.
@@ -533,10 +540,10 @@ class _Filling:
 
 
 def _base_amount(live: LiveBook | None, share: MakerShare, asked: FirmAsked) -> int:
-    """Return the amount of a maker request in raw units of the pair's base token; 0 if the maker has no live
-    book.
+    """Return the amount of a request to a maker in raw units of the pair's base token.
 
-    If the request fixes the amount of the quote token, the base amount is the plan's.
+    The amount is 0 if the maker has no live book. If the request fixes the amount of the quote token, the
+    base amount is the plan's.
     """
     if live is None:
         return 0
@@ -552,7 +559,7 @@ def _needed(part: FirmPart, side: Side) -> int:
 
 
 def _of_one_account_each(asks: list[Ask]) -> bool:
-    """Mark as failed each quote of a maker that names a different account than the maker's first quote.
+    """Mark as failed each quote that names another account than the first quote of the same maker.
 
     Returns:
         Whether no quote failed.

@@ -1,4 +1,4 @@
-"""The parts of a swap that makers are asked to sign, and the state of each. Pure.
+"""The parts of a swap that makers are asked to sign, i.e. makers' shares of hops, and their state. Pure.
 
     RoutePlan --> Way --> Part: one maker's share of one hop --> tries, the first is that maker's own
                             a try: requests (`Ask`) that together give the whole part
@@ -35,7 +35,7 @@ OVER_ASK_COST_BPS = 1  # by which the needed amount may get dearer because more 
 
 
 class Ask(Struct, eq=False):
-    """A request for a firm quote to one maker.
+    """A request for a firm quote to one maker, and its outcome.
 
     Attributes:
         share: amounts that the plan expects of the maker.
@@ -81,7 +81,7 @@ class Ask(Struct, eq=False):
         return self.quote.order
 
     def rate(self) -> Fraction:
-        """Rate of the quote: destination units per source unit."""
+        """Return the exchange rate of the maker's quote: destination units per source unit."""
         return Fraction(self.order.maker_amount, self.order.taker_amount)
 
     def loss(self) -> Fraction:
@@ -90,7 +90,7 @@ class Ask(Struct, eq=False):
 
 
 class HeldQuote(Struct, frozen=True):
-    """A quote for which the maker may still hold back stock.
+    """A quote, or an unanswered request for one, for which a maker may still reserve its funds.
 
     Attributes:
         expiry_s: Unix seconds; at most VENUE_UNFILLED_S_MAX from the signature.
@@ -130,7 +130,7 @@ class FirmPart(Struct, eq=False):
     to_beat: Fraction | None = None
 
     def filled(self) -> tuple[Ask, ...]:
-        """Requests, all with quotes, of the first try that is complete; empty if none is."""
+        """Return the requests of the first try in which all have quotes; empty if no try is complete."""
         for asks in self.tries:
             if all(ask.quote is not None for ask in asks):
                 return asks
@@ -138,12 +138,13 @@ class FirmPart(Struct, eq=False):
 
     @property
     def alive(self) -> int:
-        """Number of tries to fill the part in which no request has failed."""
+        """Number of tries to obtain quotes for the part in which no request has failed."""
         return sum(all(ask.failure is None for ask in asks) for asks in self.tries)
 
     def lacking(self, now: float) -> int:
-        """Number of further tries with other makers to start now; unbounded (`sys.maxsize`) from
-        `everybody_at` on.
+        """Return the number of further tries with other makers to start at the time `now`, trio seconds.
+
+        The number is unbounded (`sys.maxsize`) from `everybody_at` on.
         """
         if self.filled():
             return 0
@@ -152,21 +153,20 @@ class FirmPart(Struct, eq=False):
         return max(1 + BESIDE * (now >= self.beside_at) - self.alive, 0)
 
     def pending(self) -> set[str]:
-        """Names of the makers that have not answered a request for this part."""
+        """Return the names of the makers that have not answered a request for this part."""
         return {ask.maker for asks in self.tries for ask in asks if ask.is_pending}
 
     def raise_bar(self, asks: Sequence[Ask]) -> None:
-        """Require further makers for this part to offer a better rate than these quotes, which break the
-        user's limit.
+        """Require further makers for this part to offer a better rate than these quotes.
+
+        Call this with quotes that break the user's limit.
         """
         given = sum(ask.order.maker_amount for ask in asks)
         rate = Fraction(given, sum(ask.order.taker_amount for ask in asks))
         self.to_beat = max(self.to_beat or rate, rate)
 
     def may_do(self, shares: Iterable[MakerShare]) -> bool:
-        """Whether these makers' shares promise a better rate than quotes that broke the user's limit
-        (`to_beat`).
-        """
+        """Whether these makers' shares promise a better rate than quotes that broke the user's limit."""
         if self.to_beat is None:
             return True
         src, dest = sum(share.src_amount for share in shares), sum(share.dest_amount for share in shares)
@@ -174,12 +174,13 @@ class FirmPart(Struct, eq=False):
 
 
 class Way(Struct, eq=False):
-    """A plan of the whole swap while its parts are being signed; a swap may have several at once.
+    """A plan of a whole swap while makers are asked to sign its parts; a swap may have several plans at once.
 
     Attributes:
         without: slow makers that this plan does not ask.
         has_room: whether the plan keeps the user's limit even at the cost of asking makers for more than
             needed.
+        parts: makers' shares of the plan's hops, with the requests for their quotes.
     """
 
     without: frozenset[str]
@@ -193,7 +194,7 @@ class Way(Struct, eq=False):
 
 
 def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[FirmPart]:
-    """Create a part, which tracks the requests for quotes, for each maker's share of a plan.
+    """Make the part, which tracks requests for quotes, of each maker's share in a plan of a swap.
 
     Args:
         now: trio seconds.
@@ -212,7 +213,7 @@ def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[FirmPart]:
 def parts_of_hop(
     hop: HopPlan, path: int, number: int, now: float, soft_at: float, *, is_exact: bool
 ) -> list[FirmPart]:
-    """Create a part, which tracks the requests for quotes, for each maker's share of one hop."""
+    """Make the part, which tracks requests for quotes, of each maker's share in one hop of a plan."""
     patience_s = (soft_at - now) / PATIENCES
     looks = now + patience_s, now + 2 * patience_s
     return [
@@ -223,11 +224,11 @@ def parts_of_hop(
 def able_alone(
     books: Iterable[LiveBook], asked: FirmAsked, only: frozenset[str] | None, without: Container[str]
 ) -> list[MakerShare]:
-    """List the makers whose books alone hold the whole requested amount, the best rate first.
+    """List the makers whose books alone hold the whole requested amount, as shares, the best rate first.
 
     Args:
         only: names of the makers that may be asked; None for all.
-        without: names of makers that are left out.
+        without: names of makers that may not be asked.
     """
     shares: dict[str, MakerShare] = {}
     for live in books:
@@ -240,8 +241,9 @@ def able_alone(
 
 
 def legs_of(parts: Sequence[FirmPart], side: Side) -> list[list[FirmLeg]]:
-    """Build every path's legs (hops with their signed orders) from the parts' quotes; each part must be
-    filled.
+    """Build each path's hops with their signed orders (legs) from the quotes of a swap's parts.
+
+    Every part must have all its quotes.
     """
     paths: dict[int, dict[int, list[FirmPart]]] = {}
     for part in parts:
@@ -250,9 +252,7 @@ def legs_of(parts: Sequence[FirmPart], side: Side) -> list[list[FirmLeg]]:
 
 
 def indicative_within(plan: RoutePlan, limit: int) -> bool:
-    """Whether a plan keeps the user's limit (least output or most cost) at the prices of the makers'
-    books.
-    """
+    """Whether a plan keeps the user's limit (least output or most cost) at the prices of makers' books."""
     if plan.side is Side.SELL:
         return sum(path.hops[-1].dest_amount for path in plan.paths) >= limit
     return sum(path.hops[0].src_amount for path in plan.paths) <= limit

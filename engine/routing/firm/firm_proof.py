@@ -1,4 +1,4 @@
-"""Checks of firm quotes on the chain: contract signatures, open orders, and the makers' funds.
+"""Checks firm quotes on the chain: contract makers' signatures, the orders' state, and the makers' funds.
 
 A quote's order must be new to the RFQ contract: a filled or cancelled order carries a valid signature too and
 costs its maker nothing.
@@ -34,8 +34,7 @@ _TRUE = b"\1"  # stands for the empty answer of a token whose transfers return n
 
 
 async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
-    """Mark as failed the quotes that the chain would not fill: bad signature, order already used, or missing
-    funds.
+    """Mark as failed the quotes that the chain would not fill: wrong signature, used order, or missing funds.
 
     Args:
         rfq: the contract that fills the orders and takes the makers' tokens.
@@ -55,8 +54,9 @@ async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
 
 
 async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:
-    """Verify signatures of makers that are contracts as the RFQ contract will: with its address as caller and
-    its gas limit.
+    """Verify the signatures of makers that are contracts by calls to them; mark wrong ones as failed.
+
+    The calls have the caller and the gas limit that the RFQ contract's own calls will have.
     """
     unproven = [(ask, ask.quote) for ask in asks if ask.quote is not None and not ask.quote.is_proven]
     if not unproven:
@@ -76,8 +76,7 @@ async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:
 
 
 async def _look_for_traces(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
-    """Mark as failed the quotes whose order was already filled or cancelled, or whose maker token refuses a
-    transfer.
+    """Mark as failed the quotes whose order was filled or cancelled, or whose transfer the token refuses.
 
     A malformed answer of the RFQ contract counts as filled.
     """

@@ -1,4 +1,4 @@
-"""Signed fills that together make a swap; the Router's call data is built from them. Pure.
+"""Executable route of a swap, made of signed fills; the Router's call data is built from it. Pure.
 
 Hops are in their order of execution: path after path, each from the source to the destination.
 """
@@ -10,7 +10,7 @@ from ....codecs.messages.vocabulary import Side
 
 
 class SignedFill(Struct, frozen=True):
-    """A maker's firm quote, checked, with the signed order that fills a part of a swap."""
+    """A maker's signed order that fills a part of a swap, taken from a checked firm quote."""
 
     maker: str
     order: RfqOrder
@@ -18,7 +18,7 @@ class SignedFill(Struct, frozen=True):
 
 
 class FilledHop(Struct, frozen=True):
-    """A hop of a path: a pair of tokens and its signed fills, tried in turn.
+    """An exchange of one token for another in a swap's route, with the signed orders that fill it in turn.
 
     Attributes:
         taker_amount: raw units of the source that the hop sells; 0 if it sells the whole balance, or buys.
@@ -33,7 +33,7 @@ class FilledHop(Struct, frozen=True):
 
 
 class FirmRoute(Struct, frozen=True):
-    """A swap with signed orders, ready to be executed.
+    """Route of a swap with the makers' signed orders, ready to be executed.
 
     Attributes:
         src_amount, dest_amount: raw units into and out of the hops by the signed orders, before partner fees

@@ -1,4 +1,4 @@
-"""Scores of makers after each swap, and their effects: cool-downs (`rest`), size bounds, probes, log lines.
+"""Scores makers by their answers to a swap's requests for firm quotes, and starts cool-downs (`rest`).
 
     a fault      counts; too many start a cool-down of the pair or the maker (feeds.firm.maker_health)
     blacklisted  a maker's cool-down starts once the maker has blacklisted most of the last users
@@ -7,8 +7,8 @@
     cool-down    after a quarter of it, a probe sends the failed request again for a tenth of its amount;
                  again after a half and three quarters. A valid quote ends the cool-down
 
-A probe names the user of the failed request, so that a maker cannot tell it from a real request. Its quote is
-not used, and does not count for or against the maker.
+A probe names the user of the failed request, so that a maker cannot distinguish it from a real request. Its
+quote is not used, and does not count for or against the maker.
 
 Source: ARCHITECTURE.md, "Firm quotes".
 """
@@ -39,7 +39,7 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class FirmMaker(Struct, frozen=True):
-    """A maker on one chain: client for firm quotes, health score, cached books and fault notices."""
+    """A maker on one chain: client for firm quotes, health score, cached books and notices of its faults."""
 
     client: FirmClient
     health: MakerHealth
@@ -48,8 +48,7 @@ class FirmMaker(Struct, frozen=True):
 
 
 class _Rest(Struct):
-    """Cool-down of one maker on one pair, with the times of the requests (probes) that test the maker
-    meanwhile.
+    """Cool-down of one maker on one token pair, with the times of test requests (probes) to the maker.
 
     Attributes:
         asked: the failed request, which a probe repeats for a smaller amount.
@@ -64,8 +63,7 @@ class _Rest(Struct):
 
 
 class FirmScores:
-    """Scores of one chain's makers by their answers to requests for firm quotes, and the cool-downs that
-    follow.
+    """Scores of one chain's makers by their answers to requests for firm quotes, and makers' cool-downs.
 
     Args:
         makers: by name.
@@ -93,9 +91,7 @@ class FirmScores:
         self.probes = 0
 
     def note(self, ask: Ask, fault: FirmFault | None) -> None:
-        """Score the outcome of a request for a firm quote to a maker; a `fault` of None means a valid
-        quote.
-        """
+        """Score the outcome of a request for a firm quote to a maker; a `fault` of None is a valid quote."""
         maker, now_ms = self._makers[ask.maker], self._wall_ms()
         src, dest = ask.asked.src_token, ask.asked.dest_token
         rests = maker.health.record(src, dest, fault, now_ms)
@@ -127,9 +123,7 @@ class FirmScores:
                 maker.cache.bound(src, dest, bound.amount, bound.until_ms)
 
     def release(self, name: str) -> None:
-        """Clear a maker's scores, cool-downs and bounds on request sizes, when the operator releases the
-        maker.
-        """
+        """Clear a maker's score, cool-downs and bounds on request sizes, at the operator's command."""
         maker = self._makers[name]
         maker.health.release()
         maker.cache.free(self._wall_ms())
@@ -137,7 +131,7 @@ class FirmScores:
             del self._rests[key]
 
     async def run(self) -> None:
-        """Send test requests for pairs in a cool-down, and fault notices to makers, until cancelled."""
+        """Send test requests to makers in a cool-down, and notices of faults to makers, until cancelled."""
         async with trio.open_nursery() as nursery:
             for maker in self._makers.values():
                 if maker.notices is not None:

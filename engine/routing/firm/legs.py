@@ -31,14 +31,14 @@ from .firm_route import FilledHop, FirmRoute, SignedFill
 
 
 class Exchanged(Struct, frozen=True):
-    """Amounts that go into a hop (or order) and come out, raw units."""
+    """Raw units of the source token that go into an exchange, and of the destination token that come out."""
 
     src: int
     dest: int
 
 
 class FirmLeg(Struct, frozen=True):
-    """A hop of a path with the signed orders that fill it.
+    """An exchange of one token for another on a path, with the makers' signed orders that fill it.
 
     Attributes:
         amount: raw units sold by the first leg of a sale, or bought by the last leg of a purchase; not used
@@ -52,11 +52,11 @@ class FirmLeg(Struct, frozen=True):
 
 
 class Short(Struct, frozen=True):
-    """A leg (hop with signed orders) that cannot fill the amount that the path needs of it.
+    """A hop of a swap whose signed orders cannot fill the amount that the path needs of the hop.
 
     Attributes:
-        path, hop: position of the leg in the swap.
-        needed: raw units of the leg's destination token that it must buy; 0 in a sale, in which the leg can
+        path, hop: position of the hop in the swap.
+        needed: raw units of the hop's destination token that it must buy; 0 in a sale, in which the hop can
             sell nothing.
     """
 
@@ -66,8 +66,10 @@ class Short(Struct, frozen=True):
 
 
 def sold(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
-    """Compute the amounts in and out when `amount`, or as much as the orders take, is sold to a batch of
-    orders.
+    """Compute the amounts in and out when up to `amount` is sold to several orders in turn.
+
+    Args:
+        amount: raw units of the orders' taker token; the orders may take less.
     """
     left, given = amount, 0
     for order in orders:
@@ -78,8 +80,10 @@ def sold(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
 
 
 def bought(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
-    """Compute the amounts in and out when `amount`, or as much as the orders hold, is bought from a batch of
-    orders.
+    """Compute the amounts in and out when up to `amount` is bought from several orders in turn.
+
+    Args:
+        amount: raw units of the orders' maker token; the orders may hold less.
     """
     left, taken = amount, 0
     for order in orders:
@@ -90,26 +94,29 @@ def bought(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
 
 
 def sold_to(order: RfqOrder, amount: int) -> Exchanged:
-    """Compute the amounts in and out when `amount`, at most the order's takerAmount, is sold to an order;
-    zeros if the order would give 0.
+    """Compute the amounts in and out when an amount is sold to an order; zeros if the order would give 0.
+
+    Args:
+        amount: raw units of the taker token, at most the order's takerAmount.
     """
     maker_fill = mul_div_down(amount, order.maker_amount, order.taker_amount)
     return Exchanged(amount, maker_fill) if maker_fill else Exchanged(0, 0)
 
 
 def bought_of(order: RfqOrder, amount: int) -> Exchanged:
-    """Compute the amounts in and out when `amount`, at most the order's makerAmount, is bought from an
-    order.
+    """Compute the amounts in and out when an amount is bought from an order.
+
+    Args:
+        amount: raw units of the maker token, at most the order's makerAmount.
     """
     return Exchanged(mul_div_up(amount, order.taker_amount, order.maker_amount), amount)
 
 
 def arranged(side: Side, paths: Sequence[Sequence[FirmLeg]], *, is_taxed: bool = False) -> FirmRoute | Short:
-    """Combine legs (hops with signed orders) into an executable route; return the leg that cannot fill its
-    part if there is one.
+    """Combine hops with signed orders (legs) into a route; return a leg that cannot be filled, if any.
 
     Args:
-        is_taxed: the source token is taxed, so that the amount that arrives is not known to the unit.
+        is_taxed: whether the source token is taxed, so that the amount that arrives is not known to the unit.
     """
     found = _sale(paths, is_taxed=is_taxed) if side is Side.SELL else _purchase(paths)
     if isinstance(found, Short):
@@ -120,7 +127,7 @@ def arranged(side: Side, paths: Sequence[Sequence[FirmLeg]], *, is_taxed: bool =
 
 
 def over_asked(amount: int, bps: int) -> int:
-    """Raise `amount` by `bps` basis points, rounded down."""
+    """Increase `amount` by `bps` basis points, rounded down to a whole raw unit."""
     return mul_div_down(amount, 10_000 + bps, 10_000)
 
 

@@ -1,4 +1,4 @@
-"""Makers' books in one trade direction, token given and token received, in common integer units. Pure."""
+"""Makers' books in one trade direction, from a token given to a token received, in integer units. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -16,14 +16,14 @@ from ....feeds.books.pair_index import LiveBook
 RATE_BITS = 256  # precision of `rate_key`: finer than any difference of two prices
 
 FIXED = {Side.SELL: 0, Side.BUY: 1}
-"""Index of the token whose amount a swap fixes: 0 the token given (SELL), 1 the token received (BUY). The
-other token's amount follows from the makers' books.
+"""Index of the token whose amount a swap fixes: 0 the token given (SELL), 1 the token received (BUY).
+
+The other token's amount follows from the makers' books.
 """
 
 
 class Units(Struct, frozen=True):
-    """Common units in which the amounts of several books are summed, fine enough that no price level is
-    rounded.
+    """Decimal units in which the amounts of several books are whole numbers, and so can be summed.
 
     Attributes:
         scales: decimal scales of the token given and the token received; sums are in 10^-scale raw units.
@@ -33,9 +33,7 @@ class Units(Struct, frozen=True):
 
 
 def units_of(books: Iterable[LiveBook], give: bytes) -> Units:
-    """Determine the decimal units in which the levels of several books of the same two tokens are whole
-    numbers.
-    """
+    """Determine the decimal units in which all levels of several books of two tokens are whole numbers."""
     given = received = 0
     for live in books:
         if live.base == give:
@@ -78,24 +76,24 @@ class DirectedLadder:
 
 
 def rate_key(received: int, given: int) -> int:
-    """Return the sort key of a rate, token received per token given: a better rate has a lower key."""
+    """Return the sort key of an exchange rate, token received per token given; a better rate is lower."""
     return (-received << RATE_BITS) // given
 
 
 def has_levels(live: LiveBook, give: bytes) -> bool:
-    """Whether the book has a level with an amount on the side whose maker takes the token `give`."""
+    """Whether a maker's book has a level with an amount on the side where the maker takes `give`."""
     return (live.book.bids if live.base == give else live.book.asks).base_before[-1] > 0
 
 
 def fits(live: LiveBook, give: bytes, units: Units) -> bool:
-    """Whether common units of several books represent all levels of one more book without rounding."""
+    """Whether a maker's book has all its levels in whole numbers of these decimal units."""
     if live.base == give:
         return live.book.bids.quote_scale <= units.scales[1]
     return live.book.asks.quote_scale <= units.scales[0]
 
 
 def _with_amounts(ladder: Ladder) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the prefix sums (base amounts, quote amounts) of the levels that have an amount."""
+    """Return the prefix sums (base amounts, quote amounts) of the levels whose amount is not zero."""
     bases, quotes = ladder.base_before, ladder.quote_before
     sizes = [*_sizes(bases)]
     if 0 not in sizes:

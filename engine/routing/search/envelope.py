@@ -25,11 +25,12 @@ _COST_BITS = 6  # precision of a fill's cost, so that small changes of gas price
 
 
 class Envelope:
-    """Parts of all makers' books sorted by rate after gas, up to the largest amount requested so far; selects
-    makers worth their gas.
+    """Selects, for an amount, the makers of merged books whose fills are worth their gas.
+
+    The books' parts are sorted by rate after gas, only up to the largest amount requested so far.
 
     Args:
-        ladders: all in the same units.
+        ladders: makers' books in one trade direction, all in the same units.
         by_first_rate: indices of the ladders, ordered by the rate of their first level, best first.
         fixed: index of the fixed token: 0 the token given, 1 the token received.
         fill_cost: gas cost of a fill, in the ladders' units of the other token, rounded by `weighed`.
@@ -49,11 +50,14 @@ class Envelope:
         self._reached = [0] * len(ladders)  # per maker, the level up to which its parts are sorted
 
     def up_to(self, wanted: int) -> tuple[dict[int, int], int]:
-        """Return the makers that fill an amount: (maker -> number of its levels before the part that holds
-        the amount's last unit, maker of that part).
+        """Return the makers that fill an amount at the best rates after gas.
 
         Args:
             wanted: the amount, above zero and within the depth, in units of the fixed token.
+
+        Returns:
+            (maker -> number of its levels before the part of a book that holds the amount's last unit, maker
+            of that part).
         """
         if wanted > self._fixed_before[-1]:
             self._reach(wanted)
@@ -78,8 +82,9 @@ class Envelope:
                 heappop(upcoming)
 
     def _admit(self) -> None:
-        """Queue the first parts (top levels with the best average rate after gas) of makers whose first level
-        beats the best part in the queue.
+        """Queue the first parts of makers whose first level has a better rate than the queue's best part.
+
+        A first part is the top levels of a book with the best average rate after gas.
         """
         unseen, upcoming = self._unseen, self._next
         while unseen:
@@ -92,8 +97,10 @@ class Envelope:
             heappush(upcoming, (known[1], unseen.popleft(), known[2]))
 
     def _first_part(self, ladder: DirectedLadder) -> tuple[int, int]:
-        """Find the top part of a maker's book whose average rate after a fill's gas is best: (sort key, level
-        where the part ends).
+        """Find the top levels of a maker's book that have the best average rate after the gas of a fill.
+
+        Returns:
+            (sort key of the rate, number of these levels).
         """
         given, received = ladder.sums
         level = best = 0
@@ -109,8 +116,6 @@ class Envelope:
 
 
 def weighed(fill_cost: int) -> int:
-    """Round a fill's gas cost down to _COST_BITS significant bits, since finer costs hardly change the choice
-    of makers.
-    """
+    """Round a fill's gas cost down to _COST_BITS significant bits, so that small changes have no effect."""
     finer = max(fill_cost.bit_length() - _COST_BITS, 0)
     return fill_cost >> finer << finer

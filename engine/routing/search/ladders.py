@@ -1,4 +1,4 @@
-"""Merges all makers' books between two tokens, in one direction, into one ladder. Pure.
+"""Merges all makers' books between two tokens, in one direction, into one ladder of price levels. Pure.
 
 A level of a book is a segment: an amount of a token against an amount of the other. Sorted by price over all
 makers, with prefix sums, the segments are the best that all makers give together; the other amount of a fixed
@@ -43,7 +43,7 @@ _fixed_of, _other_of = itemgetter(1), itemgetter(2)  # of a share
 
 
 class MakerFilter(Struct, frozen=True):
-    """Filter that decides which makers a route may use.
+    """Filter by the names of makers: those that a route may use, and those that it may not.
 
     Attributes:
         only: names of the allowed makers; None for all makers.
@@ -54,7 +54,7 @@ class MakerFilter(Struct, frozen=True):
     without: frozenset[str] = frozenset()
 
     def lets(self, maker: str) -> bool:
-        """Whether the route may use a maker."""
+        """Whether the filter allows the use of a maker in a route."""
         return maker not in self.without and (self.only is None or maker in self.only)
 
 
@@ -62,13 +62,13 @@ ANYBODY = MakerFilter()
 
 
 class Order:
-    """Price levels of several makers' books in one trade direction, sorted by rate; used for both selling and
-    buying.
+    """Price levels of several makers' books in one trade direction, sorted by rate, for selling and buying.
 
-    Segments are sorted only up to the largest amount requested so far.
+    A level is called a segment once it is sorted; levels are sorted only up to the largest amount requested
+    so far.
 
     Args:
-        ladders: ladders with at least one level, in the order of the makers' names, all in `units`.
+        ladders: makers' books in one direction, each with a level, sorted by maker's name, all in `units`.
         books: the books that the ladders were chosen from.
         firsts: (rate key, maker, 0) of each ladder's first level, sorted.
 
@@ -102,7 +102,7 @@ class Order:
 
     @classmethod
     def of(cls, ladders: Sequence[DirectedLadder], units: Units, books: Sequence[LiveBook]) -> "Order":
-        """Create an `Order` of some ladders' price levels; only the best level is sorted at first."""
+        """Create an `Order` of the price levels of makers' books; only the best level is sorted yet."""
         firsts = sorted([(ladder.keys[0], maker, 0) for maker, ladder in enumerate(ladders)])
         given, received = (sum([ladder.sums[token][-1] for ladder in ladders]) for token in (0, 1))
         return cls(
@@ -110,7 +110,11 @@ class Order:
         )
 
     def with_books(self, books: Sequence[LiveBook], give: bytes) -> "Order | None":
-        """Return a copy with changed books replaced; None if the makers differ or a book lost its levels."""
+        """Return a copy in which changed books are replaced; None if this is not possible.
+
+        A replacement is not possible if the makers differ, a book lost its levels, or its amounts need finer
+        units.
+        """
         if not len(books) == len(self.books) == len(self.ladders):
             return None
         ladders, firsts, (given, received) = [*self.ladders], self.firsts, self.depths
@@ -129,8 +133,11 @@ class Order:
         return Order(ladders, self.units, books, self.makers, firsts, (given, received))
 
     def reach(self, token: int, wanted: int) -> None:
-        """Sort price levels, best first, until they hold an amount of the token given (`token` 0) or received
-        (1), at most the depth of all books.
+        """Sort price levels, best first, until they hold an amount.
+
+        Args:
+            token: token of the amount: 0 the token given, 1 the token received.
+            wanted: the amount, at most the depth of all books.
         """
         upcoming, ladders, owners, levels = self._next, self.ladders, self.owners, self.levels
         given_sums, received_sums = self.sums
@@ -185,8 +192,10 @@ class MergedLadder:
         self._envelope: Envelope | None = None
 
     def best_split(self, amount: int) -> list[LadderShare] | None:
-        """Best split of an amount among all makers, gas ignored, in raw units; None if the books are not that
-        deep.
+        """Compute the best split of an amount among all makers, without regard to gas; None beyond the depth.
+
+        Args:
+            amount: raw units of the fixed token.
         """
         wanted = amount * self.fixed_unit
         if wanted <= 0 or not self.reaches(wanted):
@@ -195,13 +204,14 @@ class MergedLadder:
         return self._in_units(amount, self._taken(segment), self.order.owners[segment])
 
     def split_after_gas(self, amount: int, fill_cost: int) -> list[LadderShare] | None:
-        """Best split of an amount among makers when each fill costs gas; None if the books are not that deep.
+        """Compute the best split of an amount among makers when each fill costs gas; None beyond the depth.
 
         The split is the best over all subsets of makers, or worse by less than a fill's gas and rounding. The
         candidates are the splits with and without the maker of the amount's last unit, and, if at most one
         maker comes before the last unit, the best single maker.
 
         Args:
+            amount: raw units of the fixed token.
             fill_cost: gas cost of a fill, raw units of the other token.
         """
         wanted = amount * self.fixed_unit
@@ -228,16 +238,19 @@ class MergedLadder:
         return single or self.best_split(amount)
 
     def split_among(self, amount: int, makers: AbstractSet[int]) -> list[LadderShare] | None:
-        """Best split of an amount among the given makers, gas ignored, in raw units; None if their books are
-        not that deep.
+        """Compute the best split of an amount among the given makers, without regard to gas.
+
+        The result is None if the makers' books are not deep enough.
         """
         wanted = amount * self.fixed_unit
         cut = self._cut(wanted, makers) if wanted > 0 else None
         return None if cut is None else self._in_units(amount, *cut[:2])
 
     def _cut(self, wanted: int, makers: AbstractSet[int]) -> LadderCut | None:
-        """Best price levels of the given makers that hold an amount in 1 / fixed_unit raw units; None if
-        their books are not that deep.
+        """Select the best price levels of the given makers that hold an amount; None beyond their depth.
+
+        Args:
+            wanted: the amount, in 1 / fixed_unit raw units of the fixed token.
         """
         if not self.reaches(wanted):
             return None
@@ -263,7 +276,7 @@ class MergedLadder:
             segment += 1
 
     def best_single(self, amount: int) -> list[LadderShare] | None:
-        """Share of the one maker that fills the whole amount best; None if no maker can fill it alone."""
+        """Return the share of the single maker that fills an amount best; None if no maker can alone."""
         best = filled_best = 0
         sells, unit, ladders = self.side is Side.SELL, self.other_unit, self.order.ladders
         wanted = amount * self.fixed_unit
@@ -286,8 +299,10 @@ class MergedLadder:
         return [(best, amount, filled_best)] if filled_best else None
 
     def reaches(self, wanted: int) -> bool:
-        """Whether the books hold an amount, in 1 / fixed_unit raw units; sorts the price levels up to that
-        amount.
+        """Whether the makers' books together hold an amount; the price levels are sorted up to it.
+
+        Args:
+            wanted: the amount, in 1 / fixed_unit raw units of the fixed token.
         """
         if wanted <= self.fixed_before[-1]:
             return True
@@ -297,14 +312,17 @@ class MergedLadder:
         return True
 
     def _walk(self, maker: int, amount: int) -> int | None:
-        """Exact amount of the other token for a fixed amount by one maker's book, raw units, or None beyond
-        its depth.
+        """Compute the amount of the other token that a maker's book gives or takes for a fixed amount.
+
+        Both amounts are in raw units; the result is None beyond the book's depth.
         """
         return self.order.ladders[maker].walks[self._fixed](amount)
 
     def _net(self, other: int, fills: int, fill_cost: int) -> int:
-        """Compute a split's worth: the received amount (SELL) or minus the paid amount (BUY), less the gas
-        cost of the fills.
+        """Compute the worth of a split among makers, in raw units of the other token.
+
+        The worth is the received amount (SELL) or minus the paid amount (BUY), less the gas cost of the
+        fills.
         """
         return (other if self.side is Side.SELL else -other) - fill_cost * fills
 
@@ -318,15 +336,11 @@ class MergedLadder:
         return self._net(other // self.other_unit, len(taken) + (last not in taken), fill_cost)
 
     def _taken(self, segment: int) -> dict[int, int]:
-        """Map each maker to the number of the maker's price levels among the sorted ones before number
-        `segment`.
-        """
+        """Count each maker's price levels among the first `segment` sorted levels: maker -> count."""
         return dict(zip(islice(self.order.owners, segment), self.order.levels, strict=False))
 
     def _share(self, taken: tuple[int, int]) -> LadderShare:
-        """Return a maker's share that consists of the maker's best levels; `taken` is (maker, number of
-        levels).
-        """
+        """Return the amounts of a maker's best levels as a share; `taken` is (maker, number of levels)."""
         share = self._filled.get(taken)
         if share is None:
             maker, level = taken
@@ -335,8 +349,9 @@ class MergedLadder:
         return share
 
     def _in_units(self, amount: int, taken: dict[int, int], last: int) -> list[LadderShare] | None:
-        """Makers' shares of an amount in whole raw units; None if some share would bring zero in every
-        arrangement.
+        """Return makers' shares of an amount in whole raw units; None if some share would bring zero.
+
+        Shares that would bring zero are first moved to other makers or enlarged.
 
         Args:
             taken: maker -> number of its levels that are used.
@@ -352,8 +367,12 @@ class MergedLadder:
         return self._rearranged(whole, last)
 
     def _by_book(self, whole: dict[int, int]) -> list[LadderShare] | None:
-        """Makers' shares, each priced by the maker's own book; None if a book is not deep enough or a share
-        would bring zero.
+        """Price each maker's share by the maker's own book.
+
+        The result is None if a book is not deep enough or a share would bring zero.
+
+        Args:
+            whole: maker -> fixed amount, raw units.
         """
         shares: list[LadderShare] = []
         for maker, fixed in whole.items():
@@ -365,8 +384,13 @@ class MergedLadder:
         return _largest_first(shares)
 
     def _rearranged(self, whole: dict[int, int], last: int) -> list[LadderShare] | None:
-        """Makers' shares after moving amounts that bring zero or exceed a maker's depth to other makers; None
-        if no such arrangement exists.
+        """Move amounts that bring zero or exceed a maker's depth to other makers; return the makers' shares.
+
+        The result is None if no such arrangement exists.
+
+        Args:
+            whole: maker -> fixed amount, raw units.
+            last: maker whose share is enlarged first among shares of equal size.
         """
         ladders = self.order.ladders
         rooms = {maker: ladders[maker].sums[self._fixed][-1] // self.fixed_unit for maker in whole}
@@ -383,8 +407,9 @@ class MergedLadder:
         return self._by_book(kept) if sum(kept.values()) == sum(whole.values()) else None
 
     def _enlarged(self, kept: dict[int, int], whole: dict[int, int], moved: int) -> dict[int, int]:
-        """Enlarge a maker's share that brings zero until it brings one raw unit, taking the amount from the
-        shares at the worst prices.
+        """Enlarge a maker's share that brings zero until it brings one raw unit of the other token.
+
+        The amount comes from the shares at the worst prices.
         """
         for maker in self._by_first_rate:
             sums = self.order.ladders[maker].sums
@@ -404,10 +429,10 @@ class MergedLadder:
 
 
 class Ladders:
-    """Cache of one chain's merged ladders: the price levels of several makers' books, sorted together.
+    """Cache of a chain's price levels of several makers' books, merged for each pair of tokens and direction.
 
-    The cache keeps a ladder per direction and maker filter, rebuilds it after a book of the two tokens has
-    changed, and drops the least recently used ladder first.
+    The cache keeps a merged ladder per direction and maker filter, rebuilds it after a book of the two tokens
+    has changed, and drops the least recently used ladder first.
     """
 
     def __init__(self, index: PairIndex) -> None:
@@ -415,8 +440,11 @@ class Ladders:
         self._kept: dict[object, tuple[int, dict[Side, MergedLadder]]] = {}
 
     def merged(self, give: bytes, get: bytes, side: Side, makers: MakerFilter) -> MergedLadder | None:
-        """Merged price levels of all makers that the filter allows, from the cache if unchanged; None if no
-        maker has a level.
+        """Return the merged price levels of all makers that a filter allows; None if no maker has a level.
+
+        Args:
+            give: token given, 20 bytes.
+            get: token received, 20 bytes.
         """
         key = give, get, makers
         version = self._index.pair_version(give, get)
@@ -435,8 +463,9 @@ class Ladders:
 def merge(
     books: Iterable[LiveBook], give: bytes, before: Mapping[Side, MergedLadder] | None = None
 ) -> dict[Side, MergedLadder]:
-    """Merge several books of the same two tokens into one ladder for SELL and one for BUY; empty if no book
-    has a level in that direction.
+    """Merge several makers' books of the same two tokens into one ladder for SELL and one for BUY.
+
+    The result is empty if no book has a level in the direction in which the token `give` is given.
 
     Args:
         before: earlier ladders of the same tokens and direction; the parts of unchanged books are reused.
@@ -459,8 +488,11 @@ def merge(
 
 
 def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int] | None:
-    """Compute the result of an amount that passes the ladders of a path's hops in turn, if makers' shares
-    were not rounded.
+    """Compute the result of an amount that passes several merged ladders in turn, without rounding of shares.
+
+    Args:
+        ladders: ladder of each hop of a path, in order of computation.
+        amount: raw units of the first ladder's fixed token.
 
     Returns:
         (amount of the other token, rounded at each ladder like a single fill; numerator and denominator of
@@ -485,7 +517,6 @@ def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int
 
 
 def _largest_first(shares: list[LadderShare]) -> list[LadderShare]:
-    """Sort makers' shares by falling fixed amount; equal shares by the maker's number."""
     shares.sort()
     shares.sort(key=_fixed_of, reverse=True)
     return shares

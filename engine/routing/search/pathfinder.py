@@ -1,4 +1,4 @@
-"""The best way to swap one token for another over the live books of a chain. Pure.
+"""Finds the best way to swap one token for another over the live books of a chain. Pure.
 
     1. Paths: those of `paths`, or the forced path. Each hop has its merged ladder.
     2. Bounds: the outcome of each path if shares were not rounded and each hop had a single fill; no plan on
@@ -16,7 +16,7 @@ Guarantees: on a single hop without gas the plan is the best possible but for a 
     hop. Against all pairs of these paths and all splits it loses no more than the gas of a fill for each
     further maker of a hop, a unit of each token per maker and hop, and, at the two paths' difference in
     price, the 2^-10 part of the amount by which a division may be off. No liquidity counts twice.
-Not guaranteed: optimality over paths that the search leaves out, over more than `PAIRS_SEARCHED_MAX`
+Not guaranteed: optimality over paths that the search does not follow, over more than `PAIRS_SEARCHED_MAX`
     divisions, and for amounts so small that a unit of the other token matters.
 
 Choice: A route has at most two paths, without a common pair, so that each fills independently.
@@ -59,8 +59,11 @@ class NoPlanReason(Enum):
 
 
 class Lane(Struct, frozen=True):
-    """A path of tokens with the merged price ladder of each hop, in order of computation: from the source for
-    SELL, from the destination for BUY.
+    """A path of tokens with the merged price levels of makers' books (a ladder) for each hop.
+
+    Attributes:
+        ladders: ladders in order of computation: from the source for SELL, from the destination for BUY.
+        first_rate: rate of the first unit over the whole path, other token per fixed token.
     """
 
     tokens: Path
@@ -69,10 +72,11 @@ class Lane(Struct, frozen=True):
 
 
 class Network(Struct, frozen=True):
-    """The paths between two tokens, each with its price ladders.
+    """The candidate paths of a swap between two tokens, each with its hops' price levels.
 
     Attributes:
-        apart: pairs of lane indices that have no token pair in common, so that both lanes fill independently.
+        lanes: the paths.
+        apart: pairs of indices of `lanes` without a common token pair, so that both paths fill independently.
     """
 
     lanes: tuple[Lane, ...]
@@ -80,7 +84,7 @@ class Network(Struct, frozen=True):
 
 
 class FilledLane(Struct, frozen=True):
-    """A path with makers' shares on every hop.
+    """A path of a swap with the amounts that each maker fills on every hop.
 
     Attributes:
         amounts: amount of each token, in order of computation; one more entry than the lane has hops.
@@ -110,10 +114,11 @@ Choose = Callable[[MergedLadder, int, bytes], list[LadderShare] | None]  # ladde
 
 
 class Pathfinder:
-    """Finds routes over the books of one chain.
+    """Finds the best routes for swaps over the books of one chain.
 
     Args:
-        wrapped_native: the token in which gas is valued; empty leaves gas out of the choice.
+        index: index of the makers' live books.
+        wrapped_native: the token in which gas is valued; if empty, routes are chosen without regard to gas.
     """
 
     def __init__(self, index: PairIndex, wrapped_native: bytes) -> None:
@@ -135,9 +140,7 @@ class Pathfinder:
         return RoutePlan(total.side, total.src_amount, total.dest_amount, total.gas, paths)
 
     def lack(self, wanted: SwapRequest) -> NoPlanReason:
-        """Return the reason why no plan for a swap is found: no books, a missing side, or lack of depth,
-        among others.
-        """
+        """Return the reason why no plan for a swap is found, such as no books or too little depth."""
         amount = _at_exchanges(wanted)
         if amount <= 0:
             return NoPlanReason.AMOUNT
@@ -151,7 +154,7 @@ class Pathfinder:
         return NoPlanReason.SIDE if self._has_books(wanted) else NoPlanReason.BOOKS
 
     def _has_books(self, wanted: SwapRequest) -> bool:
-        """Whether some path of the swap has makers' books on every hop, in either trade direction."""
+        """Whether makers have books, in either direction, for every hop of some path of the swap."""
         makers = MakerFilter(wanted.only, wanted.without)
         return any(
             all(
@@ -162,14 +165,16 @@ class Pathfinder:
         )
 
     def total(self, wanted: SwapRequest) -> PlanTotal | None:
-        """Amounts and gas of the best plan for a swap; None if the books lack the liquidity or an amount
-        becomes zero.
+        """Return amounts and gas of the best plan for a swap; None without a plan.
+
+        A swap has no plan if the books lack the liquidity or an amount becomes zero.
         """
         return _total(wanted, self._best(wanted))
 
     def by_maker(self, wanted: SwapRequest) -> dict[str, RoutePlan]:
-        """Find the best plan that uses one maker alone, for each maker: name -> plan; makers without a plan
-        are left out.
+        """Find, for each maker, the best plan for a swap that uses this maker alone: maker's name -> plan.
+
+        Makers without such a plan have no entry.
         """
         makers = MakerFilter(wanted.only, wanted.without)
         names = sorted({live.maker for live in self._index.books() if makers.lets(live.maker)})
@@ -177,7 +182,7 @@ class Pathfinder:
         return {name: plan for name, plan in plans.items() if plan is not None}
 
     def paths(self, src_token: bytes, dest_token: bytes) -> tuple[Path, ...]:
-        """List all paths that the search considers between two tokens, even without levels in that direction.
+        """List all paths that the search considers between two tokens, even if no book can fill them.
 
         The paths stay the same while the pair index's `topology`, a number that changes with the set of
         pairs, does.
@@ -187,10 +192,10 @@ class Pathfinder:
         return self._paths_of(SwapRequest(src_token, dest_token, 0, Side.SELL), ANYBODY)
 
     def best_rate(self, src_token: bytes, dest_token: bytes) -> LadderRate | None:
-        """Upper bound on the rate of a swap between two tokens, of any size and before gas; None if no path
-        has liquidity.
+        """Return an upper bound on the rate of a swap between two tokens, of any size and before gas.
 
-        The rate is destination per source, in raw units.
+        Returns:
+            Destination per source, in raw units, as (numerator, denominator); None if no path has liquidity.
         """
         if src_token == dest_token:
             return None
@@ -201,7 +206,7 @@ class Pathfinder:
         return best
 
     def _best(self, wanted: SwapRequest) -> tuple[FilledLane, ...]:
-        """Find the paths, with makers' shares, of a swap's best plan; empty without a plan."""
+        """Find the paths of a swap's best plan, with makers' shares on each hop; empty without a plan."""
         amount = _at_exchanges(wanted)
         if amount <= 0 or wanted.src_token == wanted.dest_token:
             return ()
@@ -253,8 +258,10 @@ class Pathfinder:
         return paths
 
     def _around(self, makers: MakerFilter) -> Callable[[bytes], Mapping[bytes, Decimal]]:
-        """Return a function token -> {token that it is traded with: liquidity of the pair in dollars}, over
-        the makers that may take part.
+        """Return a function that maps a token to the tokens that it is traded with.
+
+        The function returns {token: liquidity of the pair in dollars}, summed over the makers that the filter
+        allows.
         """
         index = self._index
         if makers == ANYBODY:
@@ -276,10 +283,14 @@ class Pathfinder:
 
 
 class Search:
-    """Chooses the best path, or two paths, between two tokens for one amount.
+    """Search for the best path, or two paths, of a swap between two tokens.
 
     A score is the received amount, or minus the paid amount, less the gas, times a factor that makes it an
     exact integer.
+
+    Args:
+        wanted: the swap; only its side, tokens and gas price are used.
+        in_wei: mid prices of tokens in the native token, by which gas is valued.
     """
 
     def __init__(self, wanted: SwapRequest, in_wei: MidPrices) -> None:
@@ -300,8 +311,9 @@ class Search:
         self._weighs_gas = worth is not None
 
     def best(self, network: Network, amount: int) -> FilledAmount | None:
-        """Find the path, or two paths, with the highest score (outcome less gas); None if no path can fill
-        the amount.
+        """Find the path, or two paths, that fill the amount with the highest score (outcome less gas).
+
+        The result is None if no path can fill the amount.
         """
         if len(network.lanes) == 1:
             return self._fill(network.lanes[0], amount, None)
@@ -328,8 +340,9 @@ class Search:
     # --- One path -----------------------------------------------------------------------------------
 
     def _fill(self, lane: Lane, amount: int, than: int | None) -> FilledAmount | None:
-        """Fill a path by makers worth their gas, and by the best single maker per hop; return the better, or
-        None if neither score is above `than`.
+        """Fill a path by makers worth their gas, and by the best single maker per hop; return the better.
+
+        The result is None if neither score (outcome less gas) is above `than`.
         """
         best: FilledAmount | None = None
         for choose in (self._by_price, _one_maker):
@@ -342,8 +355,9 @@ class Search:
         return best
 
     def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> FilledAmount | None:
-        """Fill a path hop after hop by the makers that `choose` selects; None if a hop cannot be filled or no
-        score (outcome less gas) above `than` is possible.
+        """Fill a path hop after hop by the makers that `choose` selects.
+
+        The result is None if a hop cannot be filled or no score (outcome less gas) above `than` is possible.
         """
         others = lane.tokens[1:] if self._sells else lane.tokens[-2::-1]
         reached, fills, amounts = amount, 0, [amount]
@@ -381,11 +395,14 @@ class Search:
     def _promising(
         self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
     ) -> list[tuple[int | None, Lane, Lane]]:
-        """List pairs of paths over which a split may beat the best path; pairs without a bound on their score
-        first, then by falling bound.
+        """List pairs of paths over which a split of the amount may have a higher score than the best path.
 
-        In such a pair each path's first rate beats the other's last, and the first rate of either beats the
-        average rate of the best path.
+        In such a pair each path's first rate is better than the other's last, and the first rate of either is
+        better than the average rate of the best path.
+
+        Returns:
+            (upper bound on the score or None, first path, second path); entries without a bound come first,
+            then the others by falling bound.
         """
         average = None if best is None else (best[1][0].other, amount)
         lanes = network.lanes
@@ -408,19 +425,24 @@ class Search:
         return sorted(found, key=lambda row: (row[0] is not None, -(row[0] or 0)))
 
     def _continues(self, total: Total | None, other: Lane) -> bool:
-        """Whether the first unit on the path `other` has a better rate than the last unit when the whole
-        amount goes over this path (`total`).
+        """Whether the first unit on the path `other` has a better rate than the last unit on this path.
+
+        Args:
+            total: result of the whole amount on this path; None if the path cannot fill the amount, which
+                counts as a worse rate.
         """
         return total is None or self._is_better(other.first_rate, total[1:])
 
     def _bound_of_two(
         self, one: Lane, other: Lane, here: Total | None, there: Total | None, amount: int
     ) -> int | None:
-        """Upper bound on the score of splitting an amount over two paths, or None if a path cannot fill half
-        of it.
+        """Compute an upper bound on the score (outcome less gas) of any split of an amount over two paths.
 
         A path's outcome is concave in the amount (convex for BUY), so that it lies below (above) its tangent
-        at the half.
+        at the half. The bound is None if a path cannot fill half of the amount.
+
+        Args:
+            here, there: result of half of the amount on the paths `one` and `other`.
         """
         if here is None or there is None:
             return None
@@ -433,10 +455,11 @@ class Search:
     def _divisions(
         self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
     ) -> list[tuple[int, Lane, Lane, int]]:
-        """List the splits of the amount over two paths that are worth trying, the highest bound on the score
-        first.
+        """List splits of an amount over two paths that may have a higher score than the best path.
 
-        Each entry is (bound of the score, first path, second path, part of the amount for the first).
+        Returns:
+            (upper bound on the score, first path, second path, part of the amount for the first), the highest
+            bound first.
         """
         found: list[tuple[int, Lane, Lane, int]] = []
         for bound, one, other in self._promising(network, totals, amount, best)[:PAIRS_SEARCHED_MAX]:
@@ -452,8 +475,9 @@ class Search:
     def _fill_two(
         self, one: Lane, other: Lane, part: int, amount: int, than: int | None
     ) -> FilledAmount | None:
-        """Fill both paths, `one` with `part` of the amount and `other` with the rest; None if no score
-        (outcome less gas) above `than` is possible.
+        """Fill two paths, `one` with `part` of the amount and `other` with the remaining amount.
+
+        The result is None if no score (outcome less gas) above `than` is possible.
         """
         there = through(other.ladders, amount - part)
         if there is None:
@@ -469,7 +493,7 @@ class Search:
         return first[0] + second[0] + self._shared, tuple(lanes)
 
     def _divide(self, one: Lane, other: Lane, amount: int) -> int:
-        """Compute the part of the amount for `one` at which the last units on both paths cost the same.
+        """Compute the part of an amount for path `one` at which the last units on both paths cost the same.
 
         The result is exact within `DIVISION_BITS`; 0 if both paths together are not deep enough.
         """
@@ -502,9 +526,7 @@ class Search:
         return (other if self._sells else -other) * self._factor - gas
 
     def _better(self, one: FilledAmount | None, other: FilledAmount | None) -> FilledAmount | None:
-        """Return the filled amount with the higher score (outcome less gas); `one` if the scores are
-        equal.
-        """
+        """Return the result with the higher score (outcome less gas); `one` if the scores are equal."""
         if one is None or other is None:
             return one or other
         return other if other[0] > one[0] else one
@@ -515,9 +537,7 @@ def _one_maker(ladder: MergedLadder, amount: int, _other: bytes) -> list[LadderS
 
 
 def _at_exchanges(wanted: SwapRequest) -> int:
-    """Compute the fixed amount that is traded with makers, after transfer taxes; 0 if a tax leaves
-    nothing.
-    """
+    """Compute the fixed amount of a swap that makers fill, after transfer taxes; 0 if a tax takes it all."""
     taxes = wanted.taxes
     if wanted.side is Side.SELL:
         return _taxed(_taxed(wanted.amount, taxes.src), taxes.src_dex)
@@ -530,15 +550,17 @@ def _taxed(amount: int, tax_bps: int) -> int:
 
 
 def _untaxed(amount: int, tax_bps: int) -> int:
-    """Compute the amount to send so that `amount` arrives after a token's transfer tax, rounded up; 0 if the
-    tax takes all.
+    """Compute the amount to send so that `amount` arrives after a token's transfer tax, rounded up.
+
+    The result is 0 if the tax takes all.
     """
     return 0 if tax_bps >= limits.BPS_ONE else mul_div_up(amount, limits.BPS_ONE, limits.BPS_ONE - tax_bps)
 
 
 def _total(wanted: SwapRequest, lanes: tuple[FilledLane, ...]) -> PlanTotal | None:
-    """Amounts and gas of a swap by its filled paths; None if an amount after token taxes is 0 or above
-    uint256.
+    """Compute amounts and gas of a swap by its filled paths.
+
+    The result is None if the amount after token taxes is 0 or above uint256.
     """
     other, taxes = sum([filled.other for filled in lanes]), wanted.taxes
     if wanted.side is Side.SELL:

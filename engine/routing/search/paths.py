@@ -1,7 +1,7 @@
-"""The paths through the tokens of a chain that a route may take. Pure.
+"""Finds the paths of tokens that a swap's route may take from source to destination. Pure.
 
 A path is two to four different tokens. The search follows each token's most liquid neighbours only, and keeps
-the paths whose thinnest pair is most liquid; the direct path is always kept.
+the paths whose least liquid pair is most liquid; the direct path is always kept.
 
 Source: choices.md#quotes-and-routes; spec 1.13.17: at most four tokens.
 Choice: `liquidityUSD` of a pair is the sum over the makers that may take part. The sum orders and prunes the
@@ -23,7 +23,7 @@ Path = tuple[bytes, ...]
 def find_paths(
     src: bytes, dest: bytes, around: Callable[[bytes], Mapping[bytes, Decimal]]
 ) -> tuple[Path, ...]:
-    """List the paths from one token to another, the most liquid first.
+    """List the paths of tokens from a source to a destination: the direct path, then the most liquid first.
 
     Args:
         around: token -> {token that it is traded with: liquidity of the pair, US dollars}.
@@ -51,8 +51,9 @@ def find_paths(
 
 
 def pairs_apart(paths: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
-    """List the pairs of paths, by index, that share no pair of tokens in either direction, so that both fill
-    independently.
+    """List the pairs of paths, by index, that have no pair of tokens in common, in either direction.
+
+    The two paths of such a pair share no books, so that both fill independently.
     """
     steps = [{frozenset(step) for step in pairwise(path)} for path in paths]
     return tuple(

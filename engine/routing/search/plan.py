@@ -1,4 +1,4 @@
-"""Requests and plans of the pathfinder: the shapes that pricing, Market and Delta share.
+"""Requests to the pathfinder, and the route plans that it returns for Market swaps and Delta orders. Pure.
 
 Tokens are 20-byte addresses of ERC-20 contracts: the native token is its wrapped form here. Amounts are raw
 units. A plan is indicative: it names the makers to ask and the amounts, hop by hop.
@@ -35,14 +35,14 @@ NO_TAXES = Taxes()
 
 
 class SwapRequest(Struct, frozen=True):
-    """A swap to be priced.
+    """Request for a plan of a swap: tokens, amount, side and the makers that may take part.
 
     Attributes:
         amount: raw units of the source for SELL, of the destination for BUY.
         only: names of the makers that may take part; None for all.
-        without: names of makers that are left out.
+        without: names of makers that may not take part.
         route: tokens of the only path allowed, ends included; empty for any path.
-        gas_price_wei: price of a unit of gas; 0 leaves gas out of the choice.
+        gas_price_wei: price of a unit of gas, wei; at 0, gas does not affect the choice of a route.
     """
 
     src_token: bytes
@@ -57,7 +57,7 @@ class SwapRequest(Struct, frozen=True):
 
 
 class MakerShare(Struct, frozen=True):
-    """Amounts, raw units, that one maker is planned to take and give on a hop of a route."""
+    """Raw units that one maker takes of a hop's source token and gives of its destination token."""
 
     maker: str
     src_amount: int
@@ -65,8 +65,11 @@ class MakerShare(Struct, frozen=True):
 
 
 class HopPlan(Struct, frozen=True):
-    """A hop of a planned path: a pair of tokens with the makers' shares, the largest first; the hop's amounts
-    are the shares' sums.
+    """Planned exchange of one token for another on a path: amounts in raw units, divided among makers.
+
+    Attributes:
+        src_amount, dest_amount: sums over the makers' shares.
+        shares: makers' shares, the largest first.
     """
 
     src_token: bytes
@@ -77,7 +80,7 @@ class HopPlan(Struct, frozen=True):
 
 
 class PathPlan(Struct, frozen=True):
-    """A path from source to destination, with its hops in order."""
+    """Planned path of a swap from source to destination: amounts in raw units, and its hops in order."""
 
     src_amount: int
     dest_amount: int
@@ -85,7 +88,7 @@ class PathPlan(Struct, frozen=True):
 
 
 class PlanTotal(Struct, frozen=True):
-    """Amounts and gas of a swap, before fees.
+    """Amounts and gas of a planned swap, before fees.
 
     Attributes:
         src_amount, dest_amount: raw units that the user gives and gets, after taxes of the tokens.
@@ -109,5 +112,5 @@ class RoutePlan(PlanTotal, frozen=True):
     paths: tuple[PathPlan, ...]
 
     def makers(self) -> frozenset[str]:
-        """Names of the makers that have a share in the plan."""
+        """Return the names of the makers that have a share in the plan."""
         return frozenset(share.maker for path in self.paths for hop in path.hops for share in hop.shares)
