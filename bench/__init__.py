@@ -1,1 +1,1 @@
-"""Benchmarks: each operation beside its baseline and its peers, judged by ratios of one run."""
+"""Benchmarks of cambist: operations beside baselines and other libraries, judged by ratios of time."""

@@ -1,4 +1,4 @@
-"""Cost that admission adds to a handler: find the caller, take a token from its bucket, add three headers."""
+"""Benchmark of admission: time to find a request's caller, count its rate limit, and add three headers."""
 
 import itertools
 from collections.abc import Callable
@@ -31,7 +31,12 @@ def an_admission() -> Admission:
 
 
 def calls(client: str, **fields: bytes) -> Callable[[], HttpCall]:
-    """Endless cycle of calls of many callers; `%` in the client or a header is the caller's number."""
+    """Return a function that gives HTTP calls of many callers in an endless cycle.
+
+    Args:
+        client: address of the caller; `%` stands for the caller's number.
+        fields: headers of the call; `_` in a name stands for `-`, and `%` in a value for the caller's number.
+    """
     made = []
     for number in range(CALLERS):
         low = b"%d.%d" % divmod(number, 256)
@@ -57,10 +62,10 @@ def measure(benchmark: Any, handler: PlainHandler, following: Callable[[], HttpC
 
 
 def bench_empty_handler(benchmark: Any) -> None:
-    """Baseline: the same calls to the handler without admission."""
+    """Baseline: measure the same HTTP calls to a handler without admission."""
     measure(benchmark, empty, calls("192.0.%"))
 
 
 def bench_admitted_by_address(benchmark: Any) -> None:
-    """Admission of callers without an API key, who are identified by their address."""
+    """Measure admission of callers without an API key, who are identified by their address."""
     measure(benchmark, an_admission().plain(empty, 1), calls("192.0.%"))

@@ -1,7 +1,7 @@
-"""Pure parts of an auction round (64 orders, 8 agents' bids), and the indexer's step over its settlements.
+"""Benchmarks of an auction round (64 orders, bids of 8 agents) and of the chain logs of its settlements.
 
 The baseline is the plain form of the same work: bids in lists, sorted by destination amount less gas; the
-answer decoded by `json`, with a calldata encoder that walks words; for the step, the sum of the fills. The
+answer decoded by `json`, with a calldata encoder that walks words; for the logs, the sum of the fills. The
 plain forms check, record and publish nothing: the ratio shows the cost of the venue's rules.
 """
 
@@ -52,7 +52,7 @@ def asked(number: int) -> RoundOrder:
 
 
 def promised(number: int, agent: int, turn: int) -> int:
-    """A bid's promised amount: different for each bid, and not sorted by agent."""
+    """Promised amount of an agent's bid, different for each bid and not sorted by agent."""
     more = hashlib.sha256(b"%d %d %d" % (number, agent, turn)).digest()[:3]
     return 2_450 * USDC + int.from_bytes(more, "big")
 
@@ -74,7 +74,7 @@ def gas_cost(wei: int) -> int:
 
 
 def bench_auction_decision(benchmark: Any) -> None:
-    """Decide all orders of a round: the winner, the runners-up and the rank of every bid."""
+    """Measure the decision on all orders of an auction round: winner, and rank of every bid."""
     orders = [asked(number) for number in range(ORDERS)]
     rounds = [bids(orders, turn) for turn in range(ROUNDS)]
     costs = {one.order_hash: gas_cost for one in orders}
@@ -89,7 +89,7 @@ def bench_auction_decision(benchmark: Any) -> None:
 
 
 def plain_bids(turn: int) -> list[list[tuple[str, int, int]]]:
-    """For each order, its bids: (agent, promised destination amount, gas units)."""
+    """Return the bids on each order of a round: (agent, promised destination amount, gas units)."""
     return [
         [(f"agent-{agent}", promised(place, agent, turn), GAS + agent) for agent in range(AGENTS)]
         for place in range(ORDERS)
@@ -108,7 +108,7 @@ def bench_auction_decision_plain(benchmark: Any) -> None:
 
 
 def answers(orders: list[RoundOrder]) -> list[bytes]:
-    """An agent's encoded answers, one for each round; each has a bid of two steps for every order."""
+    """Encode an agent's answers to auction rounds; each has a bid of two steps for every order."""
     return [
         encode(
             SolveResponse(
@@ -134,7 +134,7 @@ def answers(orders: list[RoundOrder]) -> list[bytes]:
 
 
 def bench_auction_answer(benchmark: Any) -> None:
-    """Decode an agent's answer to 64 candidates, with the calldata of their settlements."""
+    """Measure the decoding of an agent's answer to 64 bids, with the calldata of their settlements."""
     orders = [asked(number) for number in range(ORDERS)]
     by_hash = {one.order_hash: one for one in orders}
     made = [answer_of("agent-0", 0, 10, raw) for raw in answers(orders)]
@@ -146,7 +146,7 @@ def bench_auction_answer(benchmark: Any) -> None:
 
 
 def plain_answer(raw: bytes) -> list[bytes]:
-    """Baseline: encode each bid's steps as ABI words, without order and signature, and without any check."""
+    """Baseline: encode each bid's steps as ABI words, without order and signature, and without checks."""
     made = []
     for bid in json.loads(raw)["bids"]:
         words = []
@@ -180,7 +180,7 @@ def fill_of(number: int) -> DeltaFill:
 
 
 def bench_told_by_chain(benchmark: Any) -> None:
-    """Apply 64 settlements read from the chain: their orders become COMPLETED."""
+    """Measure the change of 64 orders to COMPLETED after their settlements were read from the chain."""
     facts = []
     for number in range(ORDERS):
         row, fill = row_of(number), fill_of(number)

@@ -1,8 +1,8 @@
-"""The order book: apply price grids and price amounts, beside Decimal code that does the same work.
+"""Benchmarks of order books: build them from price grids and price amounts, beside equal work in Decimal.
 
 Every grid is decoded from its JSON for its round alone, so that no string was seen or hashed before. The
-Decimal builder does what ours does: refuses the same grids, floors amounts to units, keeps prefix sums. Its
-pricing does not use the sums but walks level by level, as such code usually does.
+Decimal builder does the same as cambist's builder: refuses the same grids, floors amounts to units, keeps
+prefix sums. Its pricing does not use the sums but walks level by level, as such code usually does.
 """
 
 import random
@@ -29,7 +29,7 @@ DecimalSide = tuple[list[Decimal], list[Decimal], list[Decimal]]
 
 
 def side(numbers: random.Random, ticks: int, levels: int, *, rising: bool) -> list[Level]:
-    """A side of a book: prices with four decimals, amounts with six, as feeds write them."""
+    """Make random levels of a side of a book: prices with four decimals and amounts with six, as texts."""
     made = []
     for _ in range(levels):
         ticks += numbers.randint(1, 60) if rising else -numbers.randint(1, 60)
@@ -88,7 +88,11 @@ def walk_decimal(levels: list[tuple[Decimal, Decimal]], amount: Decimal) -> Deci
 
 
 def assert_equal_work(raw: bytes) -> None:
-    """Both builders give the same sums."""
+    """Check that the integer builder and the Decimal builder make the same book of a price grid.
+
+    Args:
+        raw: the grid as JSON.
+    """
     grid = decode_grid(raw)
     with localcontext(EXACT):
         for ladder, (prices, bases, quotes) in zip(_ladders(apply(grid)), apply_decimal(grid), strict=True):
@@ -119,17 +123,17 @@ def bench_apply_fresh_decimal(benchmark: Any) -> None:
 
 
 def bench_apply_half_the_levels_changed(benchmark: Any) -> None:
-    """Every other level of both sides gets another price and amount."""
+    """Measure the update of a book in which every second level of both sides gets a new price and amount."""
     _apply_changes(benchmark, prices=True, amounts=True)
 
 
 def bench_apply_half_the_prices_changed(benchmark: Any) -> None:
-    """Every other level of both sides gets another price; the columns of amounts stay."""
+    """Measure the update of a book in which every second level gets a new price; amounts stay the same."""
     _apply_changes(benchmark, prices=True, amounts=False)
 
 
 def bench_apply_half_the_amounts_changed(benchmark: Any) -> None:
-    """Every other level of both sides gets another amount; the columns of prices stay."""
+    """Measure the update of a book in which every second level gets a new amount; prices stay the same."""
     _apply_changes(benchmark, prices=False, amounts=True)
 
 
@@ -169,7 +173,7 @@ def bench_apply_unchanged(benchmark: Any) -> None:
 
 
 def amounts(book: Book) -> list[int]:
-    """Raw base amounts spread over the whole depth of the book."""
+    """Return base amounts, in raw units, that are spread over the whole depth of the book."""
     numbers = random.Random(1)
     depth = book.bids.base_before[-1]
     return [numbers.randint(1, depth) for _ in range(10_000)]
@@ -177,7 +181,7 @@ def amounts(book: Book) -> list[int]:
 
 @cache
 def priced(levels: int) -> tuple[Book, list[tuple[Decimal, Decimal]], list[int]]:
-    """A book, its bids in Decimal, and amounts that both price alike."""
+    """Return a book, its bids as Decimals, and amounts that both forms of the book price alike."""
     raw = grid_json(1, levels)
     book, decimal_levels = apply(decode_grid(raw)), levels_decimal(raw)
     sold = amounts(book)

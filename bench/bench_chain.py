@@ -1,4 +1,4 @@
-"""The embedded chain beside an anvil that is reached over HTTP: from hand-in to receipt, and eth_call.
+"""Benchmarks of the embedded chain beside an anvil node over HTTP: from transaction to receipt, and eth_call.
 
 Both get the same transactions, signed before the clock starts: partial fills of one maker's order, or
 transfers of one raw unit of a token. Every transaction must succeed.
@@ -32,7 +32,7 @@ GAS = 300_000
 
 
 class Trade(msgspec.Struct):
-    """A chain with a maker's order that can be filled in many parts.
+    """A chain for the benchmark, with a maker's order that can be filled in many parts.
 
     Attributes:
         fill, transfer: (contract, calldata) of the taker's two kinds of transaction.

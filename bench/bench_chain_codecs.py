@@ -1,4 +1,4 @@
-"""Transactions, calldata and events, which go to a chain and come from it, beside eth-account and eth-abi."""
+"""Benchmarks of signing transactions and coding calldata and events, beside eth-account and eth-abi."""
 
 from collections.abc import Callable
 from typing import Any

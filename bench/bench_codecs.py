@@ -1,4 +1,4 @@
-"""Decoding and encoding of the hot messages, beside the standard library on the same bytes."""
+"""Benchmarks of decoding and encoding frequent messages, beside the standard library on the same bytes."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Hashing, signing, recovering and request signatures, beside the C calls under them and eth-account."""
+"""Benchmarks of hashes, signatures and key recovery, beside the C calls that they use and eth-account."""
 
 from collections.abc import Callable
 from functools import cache
@@ -42,7 +42,7 @@ def bench_keccak_288_bytes_public(benchmark: Any) -> None:
 
 
 def bench_native_signature(benchmark: Any, next_digest: Callable[[], bytes]) -> None:
-    """The C signing call alone, on preallocated buffers: no signer in Python can be faster."""
+    """Baseline: call the C signing function alone, on preallocated buffers, faster than any Python."""
     sign = native_signer(KEY.secret32())
     assert benchmark(lambda: sign(next_digest())) == 1
 
@@ -68,7 +68,7 @@ def bench_order_hash_and_sign_eth_account(
 
 
 def bench_native_recovery(benchmark: Any) -> None:
-    """The two C calls alone: recover a point, serialise it."""
+    """Baseline: make only the two C calls that recover a public key and serialise it."""
     context = GLOBAL_CONTEXT.ctx
     following = next_of(SIGNED)
     signature, point = ffi.new("secp256k1_ecdsa_recoverable_signature *"), ffi.new("secp256k1_pubkey *")

@@ -1,7 +1,7 @@
-"""Cost of publishing an order's event to 1,000 listeners, and of making the event within an order's step.
+"""Benchmarks of order events: publish an event to 1,000 listeners, and make the event of an order's change.
 
 The baselines are the plain forms: a channel per listener into which the message is put, and the event encoded
-by `json`. An operation of the fan-out ends when all subscribed listeners have the message.
+by `json`. Publishing ends when all subscribed listeners have the message.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ def owner_of(number: int) -> bytes:
 
 
 class Crowd:
-    """Listeners to events, with a count of those who have not received the last message yet."""
+    """Listeners to order events, with the number of those that have not received the last message yet."""
 
     def __init__(self) -> None:
         self.left = 0
@@ -61,7 +61,7 @@ class Crowd:
 
 
 class HubCrowd(Crowd):
-    """Listeners that subscribe to the venue's EventHub."""
+    """Listeners that subscribe to order events of the venue's `EventHub`."""
 
     def __init__(self, *, owners: bool) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class HubCrowd(Crowd):
 
 
 class ChannelCrowd(Crowd):
-    """Listeners with a trio channel each (the baseline)."""
+    """Baseline: listeners that each receive order events from a trio channel of their own."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,21 +120,21 @@ async def gathered(crowd: HubCrowd | ChannelCrowd) -> AsyncIterator[HubCrowd | C
 
 @pytest.fixture(scope="module")
 def everybody() -> Iterator[Visited[Any]]:
-    """Listeners that subscribe to the events of all orders."""
+    """Fixture: 1,000 listeners that subscribe to the events of all orders."""
     with living_in_trio(lambda: gathered(HubCrowd(owners=False))) as visited:
         yield visited
 
 
 @pytest.fixture(scope="module")
 def owners() -> Iterator[Visited[Any]]:
-    """Listeners that each subscribe to the orders of their own address."""
+    """Fixture: 1,000 listeners that each subscribe to the orders of an owner's address."""
     with living_in_trio(lambda: gathered(HubCrowd(owners=True))) as visited:
         yield visited
 
 
 @pytest.fixture(scope="module")
 def channels() -> Iterator[Visited[Any]]:
-    """Listeners with a channel each."""
+    """Fixture of the baseline: 1,000 listeners that each receive events from a channel."""
     with living_in_trio(lambda: gathered(ChannelCrowd())) as visited:
         yield visited
 
@@ -144,17 +144,17 @@ async def tell(crowd: HubCrowd | ChannelCrowd) -> None:
 
 
 def bench_event_to_1000_listeners(benchmark: Any, everybody: Visited[Any]) -> None:
-    """Publish an event that all 1,000 listeners subscribe to."""
+    """Measure the publication of an order event that all 1,000 listeners subscribe to."""
     benchmark(everybody.visit, tell)
 
 
 def bench_event_to_1000_channels(benchmark: Any, channels: Visited[Any]) -> None:
-    """Baseline: put the message into 1,000 channels."""
+    """Baseline: measure sending the message of an order event into 1,000 channels."""
     benchmark(channels.visit, tell)
 
 
 def bench_event_to_one_of_1000_owners(benchmark: Any, owners: Visited[Any]) -> None:
-    """Publish an event that only one of the 1,000 listeners subscribes to."""
+    """Measure the publication of an order event that only one of 1,000 listeners subscribes to."""
     benchmark(owners.visit, tell)
 
 
@@ -162,14 +162,14 @@ def bench_event_to_one_of_1000_owners(benchmark: Any, owners: Visited[Any]) -> N
 
 
 def bench_event_made(benchmark: Any) -> None:
-    """Make the event of an order's step, with its body."""
+    """Measure the making of the event of an order's change, with its JSON body."""
     orders = itertools.cycle([an_order(number) for number in range(256)]).__next__
     made: OrderEvent = benchmark(lambda: DELTA.event(orders()))
     assert json.loads(made.body)["receivedAmount"] == "2500000000"
 
 
 def bench_event_encoded(benchmark: Any) -> None:
-    """Encode an event's message."""
+    """Measure the encoding of an order event as the message that clients receive."""
     events = itertools.cycle([DELTA.event(an_order(number)) for number in range(256)]).__next__
     message = json.loads(benchmark(lambda: encode_event(START, events())))
     assert message.keys() == plain(an_order(0), START).keys()
@@ -177,13 +177,13 @@ def bench_event_encoded(benchmark: Any) -> None:
 
 
 def bench_event_encoded_json(benchmark: Any) -> None:
-    """Baseline: encode the message from the order by `json`."""
+    """Baseline: measure the encoding of an event's message from the order by `json`."""
     orders = itertools.cycle([an_order(number) for number in range(256)]).__next__
     assert benchmark(lambda: json.dumps(plain(orders(), START)).encode())
 
 
 def bench_event_body_json(benchmark: Any) -> None:
-    """Baseline: encode the event's body by `json`."""
+    """Baseline: measure the encoding of an event's body by `json`."""
     orders = itertools.cycle([an_order(number) for number in range(256)]).__next__
     assert benchmark(lambda: json.dumps(body(orders())).encode())
 

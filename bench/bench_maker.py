@@ -1,4 +1,4 @@
-"""A firm quote from the signed request to the signed answer, without HTTP, beside the C signature alone."""
+"""Benchmark of a firm quote from signed request to signed answer, without HTTP, beside the C signing call."""
 
 import itertools
 from collections.abc import Iterator
@@ -22,19 +22,21 @@ def maker() -> Maker:
 
 @pytest.fixture(scope="session")
 def calls() -> list[HttpCall]:
-    """Distinct firm requests over all pairs, both directions, and makerAmount as well as takerAmount."""
+    """Fixture: different requests for firm quotes over all pairs, directions and fixed amounts."""
     return list(prepared_calls(range(REQUESTS), NOW_MS))
 
 
 @pytest.fixture(scope="session")
 def numbers() -> Iterator[int]:
-    """Numbers of the next requests; a bench continues where the previous bench ended."""
+    """Fixture: numbers of requests in a cycle; a benchmark continues where the previous one ended."""
     return itertools.cycle(range(REQUESTS))
 
 
 def bench_firm_handler(benchmark: Any, maker: Maker, calls: list[HttpCall], numbers: Iterator[int]) -> None:
-    """The whole handler: HMAC over the raw bytes, decoding, blacklist, price, bounds, nonce, hash, signature,
-    reservation.
+    """Measure the whole handler of POST /firm, without HTTP.
+
+    The handler checks the HMAC of the raw bytes, decodes, checks the blacklist, prices, checks bounds, makes
+    a nonce, hashes, signs and reserves the amount.
     """
     firm, following = maker.surface.firm, numbers.__next__
     signed = maker.role.desk.signed

@@ -1,9 +1,9 @@
-"""Cost of re-reading the funds of 20 OTC makers, among 5,000 live orders of 500 makers or 500 of 50.
+"""Benchmarks of reading the funds of 20 OTC makers again, beside 5,000 orders of 500 makers or 500 of 50.
 
 Each maker has ten orders. A measurement covers all that follows from transfer logs except the writing: read
-balance, allowance and the orders' unfilled rest from a chain that answers at once, read the makers' orders
-from the store, and judge them. "Moved" writes too: each time, the fundable share of one order of each maker
-has changed.
+balance, allowance and the orders' unfilled amounts from a chain that answers at once, read the makers' orders
+from the store, and compare funds with orders. "Moved" writes too: each time, the fundable share of one order
+of each maker has changed.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -41,7 +41,11 @@ _DOCUMENT = OtcDocument(bytes(32), 0, b"\x51" * 65, None, amount32(0))
 
 
 class _Chain:
-    """A chain that answers at once; every maker lacks one raw unit of the funds for all its orders."""
+    """Stand-in for a chain, which answers calls at once with the makers' balances and full allowances.
+
+    Attributes:
+        balance: balance of every maker, raw units; enough for all ten orders of the maker, or one unit less.
+    """
 
     chain_id = 1
 
@@ -67,7 +71,7 @@ class _Chain:
 
 
 class Ground:
-    """Stored orders of many makers, and the OtcFundsWatch over their funds."""
+    """Stored OTC orders of many makers, and the `OtcFundsWatch` over the makers' funds."""
 
     def __init__(self, chain: _Chain, orders: OtcOrders, funds: OtcFundsWatch) -> None:
         self.chain = chain
@@ -76,13 +80,13 @@ class Ground:
         self._accounts: list[OtcAccount] = [(TOKEN, _maker(number)) for number in range(TOUCHED)]
 
     async def look(self) -> int:
-        """Check the funds of the touched makers once; return the number of changed orders."""
+        """Read the funds of 20 makers and compare their orders; return the number of changed orders."""
         before = self.orders.statistics().steps
         await self._funds._look(self._accounts, TOP)
         return self.orders.statistics().steps - before
 
     async def move(self) -> int:
-        """Change the makers' funds, then `look`."""
+        """Change the makers' balances by a unit, then call `look`; return the number of changed orders."""
         self.chain.balance = EACH * AMOUNT - (self.chain.balance == EACH * AMOUNT)
         return await self.look()
 
@@ -139,20 +143,20 @@ def beside_many() -> Iterator[Visited[Ground]]:
 
 
 def bench_otc_funds_beside_5000(benchmark: Any, beside_many: Visited[Ground]) -> None:
-    """Check 20 of 500 makers; no order changes."""
+    """Measure reading the funds of 20 of 500 makers when no order changes."""
     assert benchmark(beside_many.visit, Ground.look) == 0
 
 
 def bench_otc_funds_beside_500(benchmark: Any, beside_few: Visited[Ground]) -> None:
-    """Check 20 of 50 makers."""
+    """Measure reading the funds of 20 of 50 makers when no order changes."""
     assert benchmark(beside_few.visit, Ground.look) == 0
 
 
 def bench_otc_funds_moved_beside_5000(benchmark: Any, beside_many: Visited[Ground]) -> None:
-    """Check 20 of 500 makers; one order of each gets another fundable share, which is written."""
+    """Measure reading the funds of 20 of 500 makers when one order of each changes and is written."""
     assert benchmark(beside_many.visit, Ground.move) == TOUCHED
 
 
 def bench_otc_funds_moved_beside_500(benchmark: Any, beside_few: Visited[Ground]) -> None:
-    """Check 20 of 50 makers."""
+    """Measure reading the funds of 20 of 50 makers when one order of each changes and is written."""
     assert benchmark(beside_few.visit, Ground.move) == TOUCHED

@@ -1,4 +1,4 @@
-"""Cost of a page of 100 OTC orders with the total: of a maker with 90,000 of 100,000 orders, and of others.
+"""Benchmarks of a page of 100 OTC orders and their total number, for a maker with 90,000 of 100,000 orders.
 
 The baselines are the page of a maker with 100 orders, and a listing that the database must sort: the same
 rows, found by an index on the maker alone, then sorted and counted.
@@ -42,32 +42,38 @@ def _asks(benchmark: Any, stored: Visited[StoredOtcOrders], what: str) -> None:
 
 
 def bench_otc_listing(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
-    """The first page of the heavy maker."""
+    """Measure the first page of the OTC orders of a maker with 90,000 orders."""
     _asks(benchmark, stored, "heavy maker, first")
 
 
 def bench_otc_listing_far(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
-    """The heavy maker's middle page, the furthest from both ends of the listing."""
+    """Measure the middle page of the OTC orders of a maker with 90,000 orders, which is slowest to reach."""
     _asks(benchmark, stored, "heavy maker, at 45,000")
 
 
 def bench_otc_listing_of_taker(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
-    """The first page of the heavy maker's taker, which orders name as taker or in nonceAndMeta."""
+    """Measure the first page of the OTC orders of a taker whom 90,000 orders name.
+
+    The orders name the taker as such or in nonceAndMeta.
+    """
     _asks(benchmark, stored, "its taker, first")
 
 
 def bench_otc_listing_without_small(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
-    """The first page of the heavy maker's orders without small fillable balances."""
+    """Measure the first page of a maker's OTC orders without those of small fillable balances.
+
+    The maker has 90,000 orders.
+    """
     _asks(benchmark, stored, "heavy maker, no small balances")
 
 
 def bench_otc_listing_of_few(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
-    """The page of a maker with 100 orders."""
+    """Baseline: measure the page of the OTC orders of a maker with 100 orders."""
     _asks(benchmark, stored, "light maker")
 
 
 def bench_otc_listing_sorted(benchmark: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Baseline: the hashes of the first page and the total by a sort, with an index on the account only."""
+    """Baseline: measure a first page and a total that need a sort, by an index on the maker alone."""
     path: Path = tmp_path_factory.mktemp("sorted") / "orders.sqlite3"
     SqliteBackend(path, lambda: 0).close()
     fill_store(path)

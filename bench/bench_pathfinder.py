@@ -1,9 +1,9 @@
-"""Routes over three hops, each with 20 makers of 20 levels, beside code that walks the books in Decimal.
+"""Benchmarks of routes over three hops, each with 20 makers of 20 levels, beside a search in Decimal.
 
 The Decimal walk starts from each book's levels as Decimals and merges the books as far as needed, best price
 first; it splits by maker, rounds nothing, and considers neither gas nor other paths. "Rebuilt" is the first
-route after one maker's book has changed: we order levels only as deep as the amount reaches, the Decimal code
-sorts them all. An amount that takes all liquidity costs several times as much.
+route after one maker's book has changed: cambist orders levels only as deep as the amount reaches, the
+Decimal code sorts them all. An amount that takes all liquidity costs several times as much.
 """
 
 import heapq
@@ -68,7 +68,7 @@ def wanted(amount: int) -> SwapRequest:
 
 
 def decimal_books(index: PairIndex, give: bytes, get: bytes) -> list[list[DecimalLevel]]:
-    """Each maker's levels, best first, in raw units."""
+    """Convert each maker's book in one direction to levels in Decimal, best first, in raw units."""
     books = []
     for each in index.between(give, get).values():
         ladder = each.book.bids if each.base == give else each.book.asks
@@ -134,7 +134,7 @@ def bench_route_of_three_hops_decimal(benchmark: Any) -> None:
 
 
 def bench_route_in_a_mesh(benchmark: Any) -> None:
-    """Find a route among five paths: the direct path and four over one or two intermediate tokens."""
+    """Measure the search for a route among five paths: direct, and over one or two intermediate tokens."""
     finder, next_amount = Pathfinder(index_of(MESH), WETH), following()
     assert found(finder, AMOUNTS[0]).paths
     benchmark(lambda: finder.find(wanted(next_amount())))

@@ -1,8 +1,8 @@
-"""Cost of one price check of all resting limit orders (100,000 or 10,000) after a maker's book has changed.
+"""Benchmarks of a price check of 100,000 or 10,000 waiting limit orders after a book has changed.
 
 The orders cover all twelve directed pairs of four tokens, whose six books have 20 makers with 20 levels each;
 the book that changes is on a path of every order. No limit price is reached: the measurement is the cost of
-finding that out, including the merged ladder of the changed pair. "Crossed" adds eight orders whose limit is
+that result, including the merged ladder of the changed pair. "Crossed" adds eight orders whose limit is
 reached; they are priced, but are too large to be filled. "Parts" is the same with partially fillable orders,
 each part of which is priced. "Plain" (the baseline) compares every order's limit with the new price of its
 pair. "Due" takes 64 orders of a pair out of the retry queue and puts them back, as a price check does; all
@@ -63,7 +63,7 @@ class Nobody:
 
 
 def an_order(number: int, ends: tuple[bytes, bytes], dollars: int, price: Fraction) -> LiveOrder:
-    """A limit order that sells tokens worth `dollars`; its limit is `price` times the usual price."""
+    """Make a limit order that sells tokens worth `dollars`; its limit is `price` times the usual price."""
     src, dest = ends
     order_hash = hashlib.sha256(b"resting %d" % number).digest()
     order = DeltaOrder(
@@ -80,7 +80,7 @@ def an_order(number: int, ends: tuple[bytes, bytes], dollars: int, price: Fracti
 
 
 def resting(count: int) -> list[LiveOrder]:
-    """Limit orders of all directed pairs, with limits 2 to 40 per cent above the usual price."""
+    """Make limit orders of all directed pairs, with limits 2 to 40 per cent above the usual price."""
     numbers = random.Random(3)
     return [
         an_order(
@@ -94,7 +94,7 @@ def resting(count: int) -> list[LiveOrder]:
 
 
 class Market:
-    """A price index with books, the resting orders, and a book that changes."""
+    """Index of makers' books, waiting limit orders, and a maker's book that changes."""
 
     def __init__(self, orders: list[LiveOrder]) -> None:
         self.index: PairIndex = index_of(MESH)
@@ -124,7 +124,7 @@ class Market:
         )
 
     def look(self) -> None:
-        """Run one complete price check."""
+        """Run one complete price check of the waiting orders."""
         for _ in self.watch.look():
             pass
 
@@ -147,17 +147,17 @@ def run(benchmark: Any, count: int) -> None:
 
 
 def bench_resting_look(benchmark: Any) -> None:
-    """Price check of 100,000 orders after a book change; no limit is reached."""
+    """Measure a price check of 100,000 waiting orders after a book change; no limit is reached."""
     run(benchmark, MANY)
 
 
 def bench_resting_look_of_few(benchmark: Any) -> None:
-    """Price check of 10,000 orders after a book change; no limit is reached."""
+    """Measure a price check of 10,000 waiting orders after a book change; no limit is reached."""
     run(benchmark, FEW)
 
 
 def bench_resting_crossed(benchmark: Any) -> None:
-    """Price check of 100,000 orders; eight WETH-to-USDC limits are reached, but the orders are too large."""
+    """Measure a price check of 100,000 orders that reaches eight limits, of orders too large to be filled."""
     large = [an_order(MANY + at, (WETH, USDC), 10**9, Fraction(9, 10)) for at in range(CROSSING)]
     market = Market([*resting(MANY), *large])
     before = market.watch.statistics()
@@ -169,7 +169,10 @@ def bench_resting_crossed(benchmark: Any) -> None:
 
 
 def bench_resting_parts(benchmark: Any) -> None:
-    """Price check of 100,000 orders; eight partially fillable ones are reached, each part is too large."""
+    """Measure a price check of 100,000 orders that reaches eight partially fillable orders.
+
+    Each part of these orders is too large to be filled.
+    """
     parts = DeltaDocument("Order", b"{}", bytes(64), partially_fillable=True)
     market = Market(resting(MANY))
     for at in range(CROSSING):
@@ -205,17 +208,17 @@ def takes_up(benchmark: Any, count: int) -> None:
 
 
 def bench_resting_due(benchmark: Any) -> None:
-    """Take 64 of 100,000 orders due for a retry, and put them back."""
+    """Measure taking 64 orders whose pause is over out of 100,000, and putting them back."""
     takes_up(benchmark, MANY)
 
 
 def bench_resting_due_of_few(benchmark: Any) -> None:
-    """Take 64 of 10,000 orders due for a retry, and put them back."""
+    """Measure taking 64 orders whose pause is over out of 10,000, and putting them back."""
     takes_up(benchmark, FEW)
 
 
 def bench_resting_plain(benchmark: Any) -> None:
-    """Baseline with 10,000 orders: compare each order of the changed pairs with its pair's price."""
+    """Baseline: compare the limits of 10,000 orders, as far as their pairs changed, with the pair's price."""
     by_ends: dict[tuple[bytes, bytes], list[tuple[Decimal, bytes]]] = {}
     for order in resting(FEW):
         terms = order.terms

@@ -1,4 +1,8 @@
-"""Our books as a process: reads "kind first count", answers "cpu digest"; see `bench.load_book`."""
+"""Process that builds cambist's order books for `bench.load_book`.
+
+The process reads lines "kind first count" and answers "cpu digest": kind of the price grids, number of the
+first, how many; CPU seconds, and digest of the books.
+"""
 
 import gc
 import sys
@@ -14,7 +18,10 @@ BASE_DECIMALS, QUOTE_DECIMALS = 18, 6
 
 
 def measure(kind: str, first: int, count: int) -> str:
-    """Build `count` books, each from the pair's previous book; return `cpu digest`; only building counts."""
+    """Build `count` books, each from its pair's previous book; return `cpu digest`.
+
+    Only the building counts as CPU seconds; the digest is of all books.
+    """
     cpu, digest = 0.0, 0
     books: dict[str, tuple[PriceGrid, Book]] = {}
     for applied in grids(kind, first, count):
@@ -33,7 +40,7 @@ def _grid(applied: Applied) -> PriceGrid:
 
 
 def _levels(ladder: Ladder) -> list[tuple[int, int]]:
-    """(price, amount) of each level of the ladder, in units of 10^-SCALE."""
+    """Return (price, amount) of each level of a side of a book, in units of 10^-SCALE."""
     price_scale = ladder.quote_scale + QUOTE_DECIMALS - BASE_DECIMALS
     bases = [after - before for before, after in pairwise(ladder.base_before)]
     return [

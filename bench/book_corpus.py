@@ -1,11 +1,11 @@
-"""Price grids that both book implementations apply, and the digest that shows whether the books are equal.
+"""Price grids that two implementations of order books apply, and the digest that compares their books.
 
     even      as many decimals in each string; half of the levels changed since the pair's grid before
     trimmed   the same without trailing zeros, as JavaScript prints it
     again     the pair's current grid again, in new strings
 
-A grid is decoded just before it is applied, so that none of its strings was seen or hashed. Imports none of
-our packages: NautilusTrader's environment has only its own.
+A grid is decoded just before it is applied, so that none of its strings was seen or hashed. The module
+imports no package of cambist: NautilusTrader's environment has only its own.
 """
 
 import re
@@ -23,7 +23,7 @@ Level = tuple[str, str]
 
 
 class Grid(msgspec.Struct):
-    """Price levels of both sides, best first."""
+    """Price levels of both sides of a book as (price, amount) texts, best first."""
 
     bids: tuple[Level, ...]
     asks: tuple[Level, ...]
@@ -37,7 +37,7 @@ _decode = msgspec.json.Decoder(_Message).decode
 
 
 class Applied(NamedTuple):
-    """A grid, and whether its application is part of the measurement."""
+    """A pair's price grid to apply to its book, and whether its application is measured."""
 
     pair: str
     grid: Grid
@@ -45,7 +45,7 @@ class Applied(NamedTuple):
 
 
 def grids(kind: str, first: int, count: int) -> Iterator[Applied]:
-    """Grids of a kind from message `first` on, `count` of them measured."""
+    """Yield the price grids of a kind from message `first` on, of which `count` are measured."""
     for number in range(first, first + count):
         raw = message(number)
         if kind == TRIMMED:

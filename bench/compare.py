@@ -1,4 +1,4 @@
-"""Judge a run: the ratio of each budgeted bench to its baseline, against budgets.toml.
+"""Judges a run of the benchmarks: ratio of each operation's time to its baseline's, against budgets.toml.
 
 Bench and baseline run in turn, lap by lap, and the least time of each counts: another process that runs
 beside them slows some laps only. The median of the laps' own ratios shows how busy the machine was.
@@ -16,7 +16,15 @@ BUDGETS = Path(__file__).with_name("budgets.toml")
 
 
 class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A row of budgets.toml; ratios are bench / baseline, smaller is faster."""
+    """A row of budgets.toml about an operation: limits on its time divided by its baseline's time.
+
+    Attributes:
+        what: text for the report.
+        bench, baseline: names of the two benchmarks.
+        must: limit of the ratio; a higher ratio fails the run.
+        stretch: aim for the ratio.
+        quick: whether a quick run includes the operation.
+    """
 
     what: str
     bench: str
@@ -27,11 +35,12 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LoadBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A row of budgets.toml about a whole path, such as POST /firm over loopback.
+    """A row of budgets.toml about a load test, such as POST /firm over loopback: limits on its metric.
 
     Attributes:
-        metric: name of the measured quantity in the path's load bench.
-        at_least: the bounds are minima: greater is better.
+        metric: name of the measured quantity in the load test.
+        must, stretch: limit of the metric, which must be kept, and aim for it.
+        at_least: whether the limits are minima, i.e. greater is better.
     """
 
     what: str
@@ -41,12 +50,12 @@ class LoadBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     at_least: bool = False
 
     def keeps(self, ratio: float, bound: float) -> bool:
-        """Whether a ratio meets a bound: a minimum if `at_least`, else a maximum."""
+        """Whether a measured ratio keeps a limit: a minimum if `at_least`, else a maximum."""
         return ratio >= bound if self.at_least else ratio <= bound
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """A budget and the measured ratios, bench / baseline.
+    """A budget of an operation and the measured ratios of its time to its baseline's time.
 
     Attributes:
         ratio: the ratio of the least times over all laps.
@@ -63,11 +72,12 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Rounds(msgspec.Struct, frozen=True):
-    """A metric of a whole path, round by round.
+    """A metric of a load test, with a value for each round.
 
     Attributes:
         values: the metric of each round that counts.
-        noisy: other processes ran beside every round; `values` has all rounds, and none is reliable.
+        noisy: whether other processes ran beside every round; `values` then has all rounds, and none is
+            reliable.
     """
 
     values: tuple[float, ...]
@@ -75,42 +85,42 @@ class Rounds(msgspec.Struct, frozen=True):
 
 
 class LoadVerdict(msgspec.Struct, frozen=True):
-    """A budget of a whole path, and its measured rounds."""
+    """A budget of a load test, and the measured values of its metric."""
 
     budget: LoadBudget
     rounds: Rounds
 
     @property
     def ratio(self) -> float:
-        """The median of the rounds."""
+        """Median of the metric over the rounds of the load test."""
         return median(self.rounds.values)
 
     @property
     def kept(self) -> bool:
-        """Whether the ratio is within the budget; False for noisy rounds."""
+        """Whether the median of the metric is within the budget; False if all rounds were disturbed."""
         return not self.rounds.noisy and self.budget.keeps(self.ratio, self.budget.must)
 
     @property
     def stretched(self) -> bool:
-        """Whether the ratio also meets the stretch goal."""
+        """Whether the median of the metric also reaches the budget's aim."""
         return self.budget.keeps(self.ratio, self.budget.stretch)
 
 
 def read_budgets(path: Path = BUDGETS) -> list[Budget]:
-    """The rows of budgets.toml about operations."""
+    """Read the rows of budgets.toml about operations."""
     return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8"))["budget"], list[Budget])
 
 
 def read_load_budgets(path: Path = BUDGETS) -> list[LoadBudget]:
-    """The rows of budgets.toml about whole paths."""
+    """Read the rows of budgets.toml about load tests."""
     return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8"))["load"], list[LoadBudget])
 
 
 def seconds_by_lap(results: Mapping[str, Any]) -> dict[str, dict[int, float]]:
-    """bench name -> lap -> least seconds of one operation, from pytest-benchmark's JSON.
+    """Read benchmark times from pytest-benchmark's JSON: bench name -> lap -> least seconds of one operation.
 
-    A lap whose slices have less than half of the calls of the usual ones is left out: something disturbed the
-    choice of their number, and so few calls may all be cheap ones.
+    A lap is skipped if each of its slices has less than half of the usual number of calls: something
+    disturbed the choice of this number, and so few calls may all be cheap ones.
     """
     laps: dict[str, dict[int, tuple[int, float]]] = {}
     for bench in results["benchmarks"]:
@@ -127,7 +137,10 @@ def _undisturbed(laps: Mapping[int, tuple[int, float]]) -> dict[int, float]:
 
 
 def judge(budgets: Sequence[Budget], seconds: Mapping[str, Mapping[int, float]]) -> list[Verdict]:
-    """A verdict per budget.
+    """Compare measured times with the budgets of operations; return a verdict for each budget.
+
+    Args:
+        seconds: bench name -> lap -> least seconds of one operation.
 
     Raises:
         KeyError: a budgeted bench or its baseline did not run.
@@ -143,7 +156,10 @@ def judge(budgets: Sequence[Budget], seconds: Mapping[str, Mapping[int, float]])
 
 
 def judge_loads(budgets: Sequence[LoadBudget], measured: Mapping[str, Rounds]) -> list[LoadVerdict]:
-    """A verdict per budget: the median over the rounds that count.
+    """Compare the metrics of load tests with their budgets; return a verdict for each budget.
+
+    Args:
+        measured: name of the metric -> its values by round.
 
     Raises:
         KeyError: a budgeted metric was not measured.

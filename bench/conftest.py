@@ -1,4 +1,7 @@
-"""Laps: the whole suite runs several times over in one session, so that both sides of a ratio interleave."""
+"""Settings of pytest for the benchmarks: the whole suite runs several times (laps) in one session.
+
+A bench and its baseline thus run in turn.
+"""
 
 import gc
 import itertools
@@ -30,14 +33,14 @@ def _lap(item: pytest.Item) -> int:
 
 @pytest.fixture(scope="session", autouse=True)
 def _frozen_heap() -> None:
-    """Freeze the heap, as the servers do after warm-up: garbage collection then skips imported objects."""
+    """Freeze the heap, as servers do after their start: garbage collection then skips imported objects."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def next_digest() -> Callable[[], bytes]:
-    """Source of 20,000 distinct digests, so that no cache helps from one call to the next."""
+    """Fixture: source of 20,000 different digests of 32 bytes, so that no cache helps repeated calls."""
     return itertools.cycle([keccak256(number.to_bytes(4, "big")) for number in range(20_000)]).__next__
 
 
@@ -49,7 +52,10 @@ def eth_account() -> Iterator[Peer]:
 
 @pytest.fixture
 def in_peer(benchmark: Any) -> Callable[[Peer, str, int], None]:
-    """Function that benchmarks an operation in a peer process; each request runs it `count` times."""
+    """Fixture: function of (process, operation, count) that measures an operation in another process.
+
+    Each request to the process runs the operation `count` times.
+    """
 
     def run(peer: Peer, operation: str, count: int) -> None:
         benchmark.extra_info["operations_per_call"] = count

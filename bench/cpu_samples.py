@@ -1,7 +1,7 @@
-"""Profile of this process's CPU: its stack, sampled after each `EVERY_S` seconds of CPU.
+"""Profile of this process's CPU: the main thread's stack, sampled after each `EVERY_S` seconds of CPU.
 
 A trio task is on the stack with all its awaiting callers, so that a sample shows on whose behalf it ran. Work
-in C counts for the Python line that called it. Sampled in the main thread alone.
+in C counts for the Python line that called it. Other threads are not sampled.
 """
 
 import signal
@@ -13,18 +13,18 @@ from types import FrameType
 EVERY_S = 0.001
 
 Stack = tuple[str, ...]
-"""`file:function`, the outermost first; files as their last two parts."""
+"""Functions of a sampled stack, outermost first, as `file:function` with the path's last two parts."""
 
 
 class CpuSamples:
-    """Counts of sampled stacks."""
+    """Profile of this process's CPU: number of samples of each stack."""
 
     def __init__(self) -> None:
         self.stacks: Counter[Stack] = Counter()
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Context manager that samples the stack until it is left."""
+        """Context manager that samples the stack of this process until its block ends."""
         before = signal.signal(signal.SIGPROF, self._take)
         signal.setitimer(signal.ITIMER_PROF, EVERY_S, EVERY_S)
         try:
@@ -42,7 +42,11 @@ class CpuSamples:
         self.stacks[tuple(reversed(stack))] += 1
 
     def shares(self, name: Callable[[Stack], str]) -> dict[str, float]:
-        """Share of the CPU by the name that `name` gives a stack, the largest first."""
+        """Return the share of the CPU of each group of stacks, the largest first.
+
+        Args:
+            name: returns the name of the group of a stack.
+        """
         found: Counter[str] = Counter()
         for stack, count in self.stacks.items():
             found[name(stack)] += count

@@ -4,8 +4,8 @@ Foreign use is CPU time of processes other than the server, the load and their c
 process): a measurement with foreign use is discarded.
 Foreign use is read from two sources, and the greater counts. First, the visible processes: the CPU time of
 each and of its ended children, so that the parent accounts for a process that ends meanwhile. Second, the
-system's totals, which include invisible processes and time taken by the hypervisor; interrupts are left out,
-since those of loopback are the measured traffic itself.
+system's totals, which include invisible processes and time taken by the hypervisor, but not interrupts, since
+interrupts of loopback are the measured traffic itself.
 
 The harm is read from the scheduler: how long a process of the measurement was ready to run but had no core. A
 burst of 50 ms is little in ten seconds, but half of the 99th percentile.
@@ -24,7 +24,16 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class _Reading(Struct, frozen=True):
-    """CPU and waiting times until one moment `at`, in seconds."""
+    """CPU time and waiting time, in seconds, of the measured and the other processes at one moment.
+
+    Attributes:
+        at: time of the reading.
+        ours: process id -> CPU time of a measured process.
+        helpers: CPU time of the children of measured processes.
+        waited: time for which measured processes were ready to run but had no core.
+        others: CPU time of all other processes, including their ended children.
+        system: CPU time of the whole system.
+    """
 
     at: float
     ours: dict[int, float]
@@ -35,10 +44,12 @@ class _Reading(Struct, frozen=True):
 
 
 class CpuUse:
-    """Between `begin` and `end`: cores used, as fractions of one core.
+    """Use of CPU cores by a measurement's processes and by others, between `begin` and `end`.
+
+    All numbers are fractions of one core.
 
     Args:
-        others: process ids beside our own that belong to the measurement.
+        others: ids of the processes, besides this one, that belong to the measurement.
     """
 
     def __init__(self, others: Iterable[int]) -> None:
@@ -46,20 +57,20 @@ class CpuUse:
         self._before = self._after = _read(self._pids)
 
     def begin(self) -> None:
-        """Begin the measurement."""
+        """Set the beginning of the time for which CPU use is counted to now."""
         self._before = self._after = _read(self._pids)
 
     def end(self) -> None:
-        """End the measurement."""
+        """Set the end of the time for which CPU use is counted to now."""
         self._after = _read(self._pids)
 
     @property
     def own(self) -> float | None:
-        """Cores used by this process."""
+        """CPU cores that this process used; None if the platform does not report CPU use."""
         return self.of(os.getpid())
 
     def of(self, pid: int) -> float | None:
-        """Cores used by a process of the measurement."""
+        """CPU cores that a process of the measurement used; None if the platform does not report it."""
         if self._before is None or self._after is None:
             return None
         seconds = self._after.at - self._before.at
@@ -75,7 +86,7 @@ class CpuUse:
 
     @property
     def foreign(self) -> float | None:
-        """Cores used by processes outside the measurement."""
+        """CPU cores that processes outside the measurement used; None if the platform does not report it."""
         before, after = self._before, self._after
         if before is None or after is None:
             return None
@@ -86,7 +97,11 @@ class CpuUse:
 
 
 def await_quiet(foreign_max: float, patience_s: float) -> bool:
-    """Wait until a sample shows at most `foreign_max` cores in use; False if none does in `patience_s`."""
+    """Wait until the machine is quiet: at most `foreign_max` cores in use.
+
+    Returns:
+        Whether the machine is quiet within `patience_s` seconds.
+    """
     ends = time.perf_counter() + patience_s
     while True:
         use = CpuUse(())
@@ -119,7 +134,7 @@ def _read(pids: frozenset[int]) -> _Reading | None:
 
 
 def _waited(pid: int) -> float:
-    """Seconds for which the main thread was ready to run but had no core; 0 if the system reports none."""
+    """Return the seconds that a process's main thread waited for a core; 0 if the system reports none."""
     try:
         return int((_PROCESSES / str(pid) / "schedstat").read_text(encoding="ascii").split()[1]) / 1e9
     except OSError:
@@ -127,8 +142,13 @@ def _waited(pid: int) -> float:
 
 
 def _used(folder: Path) -> tuple[float, float, int]:
-    """Seconds that a process has run, and its children that ended, and its parent; nothing for one that is
-    gone."""
+    """Read CPU seconds of a process, CPU seconds of its ended children, and its parent's id.
+
+    The result is zeros if the process has ended.
+
+    Args:
+        folder: folder of the process in /proc.
+    """
     try:
         fields = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:

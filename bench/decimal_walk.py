@@ -1,4 +1,4 @@
-"""A machine's unit for Python work: the time to price an amount by a Decimal walk of 20 levels.
+"""Unit of a machine's speed of Python code: the time to price an amount by a Decimal walk of 20 levels.
 
 The unit varies between machines as other Python code does: 1.7 us where the limits were set, with 17.3 us for
 a C signature; 4.7 us on a machine with 30 us for the signature.
@@ -21,7 +21,7 @@ from bench.bench_book import (
 
 
 def walk_us() -> float:
-    """CPU time of one walk, in microseconds."""
+    """Measure the CPU time, in microseconds, to price an amount by a Decimal walk of 20 levels."""
     raw = grid_json(1, 20)
     sold, levels = amounts(apply(decode_grid(raw))), levels_decimal(raw)
     with localcontext(EXACT):

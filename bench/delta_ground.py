@@ -1,4 +1,4 @@
-"""A chain in this process on which every owner of the orders can sell, and settings of a venue on it."""
+"""Embedded chain on which every owner of the load's orders can sell, and settings of a venue on it."""
 
 import time
 
@@ -55,7 +55,7 @@ stable_usd = true
 
 
 class Deployed(Struct, frozen=True):
-    """The deployed contracts and tokens."""
+    """Contracts and tokens that are deployed on the chain of a load test."""
 
     at: DeployedContracts
     weth: bytes
@@ -63,17 +63,17 @@ class Deployed(Struct, frozen=True):
 
     @property
     def ground(self) -> Ground:
-        """The contracts and tokens that orders name."""
+        """Addresses of the contracts and tokens that the load's orders name."""
         return Ground(self.at.delta, self.weth, self.usdc)
 
 
 def now_s() -> int:
-    """Unix seconds."""
+    """Return the present time in Unix seconds."""
     return int(time.time())
 
 
 async def deployed(chain: EmbeddedChain, owners: int = OWNERS) -> Deployed:
-    """Deploy the contracts; give the first `owners` owners the sold tokens and the allowance for them."""
+    """Deploy contracts and tokens; give the first `owners` owners tokens to sell, and the allowance."""
     for key in (OWNER, RELAYER):
         await chain.set_balance(key.address, 1_000_000 * _ONE)
     weth = await create(chain, OWNER, "DevWeth")
@@ -112,10 +112,11 @@ async def _signed(
 
 
 def settings_text(world: Deployed, confirmations: int = 1, *, is_bounded: bool = False) -> str:
-    """Settings text of a venue on the deployed contracts.
+    """Return the text of the settings of a venue on the deployed contracts.
 
     Args:
-        is_bounded: wrong signatures are rate-limited, as by default; nothing else is.
+        confirmations: number of blocks after which a block is final.
+        is_bounded: whether wrong signatures are rate-limited, as by default; no other rate limit applies.
     """
     at = world.at
     return _SETTINGS.format(
@@ -133,5 +134,5 @@ def settings_text(world: Deployed, confirmations: int = 1, *, is_bounded: bool =
 
 
 def environ() -> dict[str, str]:
-    """Environment variables that the settings refer to."""
+    """Return the environment variables that the settings of the venue refer to."""
     return {"ROUTE_SEAL": "the seal of all routes", "RELAYER_KEY": RELAYER.secret32().hex()}

@@ -1,4 +1,4 @@
-"""Signed Delta orders as load: many owners, no order twice; for the sender and for the checks.
+"""Signed Delta orders of many owners as load, all different, for the sender of orders and for checks.
 
 Order n is of owner n mod OWNERS, who sells a little WETH for USDC, with a nonce and amounts of its own.
 Bodies are as a dapp sends them.
@@ -31,7 +31,7 @@ HELD = 1_000 * _SOLD
 
 
 class Ground(Struct, frozen=True):
-    """Contracts and tokens that orders name, 20 bytes each."""
+    """Addresses, 20 bytes each, of the contracts and tokens that the load's orders name."""
 
     delta: bytes
     weth: bytes
@@ -39,11 +39,11 @@ class Ground(Struct, frozen=True):
 
 
 NOWHERE = Ground(b"\xde" * 20, b"\x0e" * 20, b"\x5d" * 20)
-"""Made-up addresses, for servers that only verify signatures."""
+"""Invented addresses, for servers that only verify signatures of orders."""
 
 
 class Signed(Struct, frozen=True):
-    """An order with its hash and its owner's compact signature over that hash."""
+    """A Delta order with its hash and its owner's compact signature over that hash."""
 
     order: DeltaOrder
     order_hash: bytes
@@ -51,7 +51,7 @@ class Signed(Struct, frozen=True):
 
 
 class Orders:
-    """The orders for one set of contracts, by number."""
+    """Signed Delta orders for the contracts and tokens of one chain, made by number."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
@@ -59,7 +59,11 @@ class Orders:
         self._digest = ORDER.compiled.digest_for(separator)
 
     def signed(self, number: int, least: int = _LEAST) -> Signed:
-        """Order `number`, signed; `least` is the minimum received, raw units of USDC."""
+        """Sign order `number`.
+
+        Args:
+            least: least amount received, raw units of USDC.
+        """
         key = owner_key(number % OWNERS)
         order = DeltaOrder(
             key.address, key.address, self._ground.weth, self._ground.usdc, _SOLD + number, least,
@@ -69,7 +73,11 @@ class Orders:
         return Signed(order, digest32, to_compact64(*key.sign(digest32)))
 
     def body(self, signed: Signed, **more: object) -> bytes:
-        """Body of POST /v2/delta/orders for an order; `more` adds members."""
+        """Return the JSON body of POST /v2/delta/orders that submits a signed order.
+
+        Args:
+            more: further members of the body.
+        """
         return json.dumps(
             {
                 "chainId": CHAIN_ID,
@@ -82,7 +90,7 @@ class Orders:
         ).encode()
 
     def request(self, number: int) -> bytes:
-        """HTTP request that submits order `number`, and that carries the number."""
+        """Return the bytes of an HTTP request that submits order `number`, which a header repeats."""
         body = self.body(self.signed(number))
         return (
             b"POST /v2/delta/orders HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: dapp/1.0\r\n"
@@ -93,5 +101,5 @@ class Orders:
 
 @lru_cache(maxsize=OWNERS)
 def owner_key(number: int) -> SigningKey:
-    """The signing key of owner `number`."""
+    """Return the signing key of the owner with a number."""
     return SigningKey(keccak256(b"owner %d of a bench" % number))

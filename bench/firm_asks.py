@@ -1,9 +1,9 @@
-"""Load of every outbound firm client: 64 callers, each of which asks again as soon as it is answered.
+"""Load of a client for firm quotes: 64 callers that each send the next request after an answer.
 
     number -> FirmAsked -> body -> signed -> over the wire -> decoded -> the amount that was asked for
 
-No number, and so no body and no signature, is used twice in a run. All clients use our signing and decoding:
-they differ in the HTTP client only.
+No number, and so no body and no signature, is used twice in a run. All clients use cambist's signing and
+decoding: they differ in the HTTP client only.
 """
 
 import gc
@@ -28,7 +28,7 @@ Ask = Callable[[FirmAsked], Awaitable[FirmOrder]]
 
 
 class Asking:
-    """A measurement of one client.
+    """Measurement of one HTTP client by requests for firm quotes.
 
     Args:
         first: the number of the first request.
@@ -52,12 +52,12 @@ class Asking:
         self._until = self._began + seconds
 
     def told(self) -> str:
-        """Result line since `begin`: `answers seconds cpu`."""
+        """Return the measurement's result since `begin` as text: `answers seconds cpu`."""
         seconds = time.perf_counter() - self._began
         return f"{self.answered} {seconds} {time.process_time() - self._cpu_began}"
 
     async def call(self, ask: Ask) -> None:
-        """Run one caller until the time is over.
+        """Send requests one after the other by the function `ask` until the measurement's time is over.
 
         Raises:
             RuntimeError: an answer is for another amount than requested.
@@ -71,13 +71,13 @@ class Asking:
 
 
 def asked_for(number: int) -> FirmAsked:
-    """Firm request `number`."""
+    """Return the parameters of the request for a firm quote with a number."""
     user = (_USERS_FROM + number % _USERS).to_bytes(20, "big")
     return FirmAsked(_SRC, _DEST, Side.SELL, BASE_AMOUNT + number, user, _TAKER)
 
 
 def body_of(asked: FirmAsked) -> bytes:
-    """Body of a firm request, as our client encodes it."""
+    """Encode the body of a request for a firm quote, as cambist's client does."""
     return encode(
         FirmRequest(
             maker_asset=f"0x{asked.dest_token.hex()}",
@@ -90,7 +90,7 @@ def body_of(asked: FirmAsked) -> bytes:
 
 
 def order_of(status: int, answer: bytes) -> FirmOrder:
-    """Decode an answer for the other clients.
+    """Decode the signed order in an answer to a request for a firm quote.
 
     Raises:
         RuntimeError: the status is no success.

@@ -1,6 +1,6 @@
 """Check of an answer to POST /firm: an independent computation of the amounts, and the signature.
 
-The walk here follows spec 3.8.4 to 3.8.13 in fractions and shares nothing with `feeds.fill`.
+The walk through the levels follows spec 3.8.4 to 3.8.13 in fractions and shares no code with `feeds.fill`.
 """
 
 import json
@@ -31,9 +31,10 @@ EXPIRY_AHEAD_S_MIN = 120
 
 
 def fault(asked: Work, answer: bytes, now_s: int, versions: int = 1) -> str:
-    """The fault of an answer; empty if the answer is right.
+    """Return what is wrong with an answer to POST /firm as text; empty if the answer is right.
 
     Args:
+        asked: the request's parameters.
         now_s: arrival of the answer, Unix seconds.
         versions: number of price versions that may have been in force.
     """
@@ -77,7 +78,11 @@ def fault(asked: Work, answer: bytes, now_s: int, versions: int = 1) -> str:
 
 
 def amounts(asked: Work, version: int = 0) -> tuple[int, int]:
-    """(maker amount, taker amount), raw units: the requested amount, and the other side's by the levels."""
+    """Compute (maker amount, taker amount) of a firm quote, raw units, by the levels of the maker's book.
+
+    Args:
+        version: version of the book's prices.
+    """
     prices = grid(asked.pair, version)
     side = prices.asks if asked.gives_base else prices.bids
     assert isinstance(side, tuple)
@@ -103,7 +108,7 @@ def amounts(asked: Work, version: int = 0) -> tuple[int, int]:
 
 
 def nonce(answer: bytes) -> int:
-    """The low 64 of the 96 random bits of an answer's nonceAndMeta; -1 without one."""
+    """Return the low 64 of the random bits in a firm quote's nonceAndMeta; -1 without a nonceAndMeta."""
     start = answer.find(b'"nonceAndMeta":"') + 16
     end = answer.find(b'"', start)
     if start < 16 or end < 0 or not answer[start:end].isdigit():

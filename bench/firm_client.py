@@ -1,4 +1,8 @@
-"""Our firm client as a process: reads "port first seconds", answers "answers seconds cpu"."""
+"""Process that runs cambist's client for firm quotes under load.
+
+The process reads lines "port first seconds" and answers "answers seconds cpu": port of the server, number of
+the first request, duration; number of answers, duration, CPU seconds.
+"""
 
 import sys
 
@@ -15,7 +19,12 @@ WARM_S = 0.5
 
 
 async def measure(port: int, first: int, seconds: float) -> str:
-    """Run all callers of one client: a warm-up, then the measurement of `seconds`."""
+    """Run all callers of the client for a warm-up, then for `seconds`; return the result as text.
+
+    Args:
+        port: port of the server of firm quotes.
+        first: number of the first request.
+    """
     signer = RequestSigner(DOMAIN, ACCESS_KEY, SECRET.encode())
     asking = Asking(first)
     async with FirmClient(

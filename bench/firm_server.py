@@ -1,4 +1,4 @@
-"""Our firm-quote server as a process of the load benches; options add disturbing work.
+"""Server of firm quotes as a process of the load tests; options add other work that disturbs it.
 
     python -m bench.firm_server --fd 5 --snapshots --watch watched.json
 
@@ -36,14 +36,14 @@ NAP_S = 0.001
 
 
 class Watch:
-    """Lateness of a task that wants to run every millisecond while the server signs quotes.
+    """Lateness of a task that wakes up every millisecond while the server signs quotes.
 
     Args:
         done: returns the amount of work done so far.
 
     Attributes:
         late_s: lateness of each sleep, seconds.
-        snapshot_s: seconds to apply each snapshot, waits for other tasks included.
+        snapshot_s: seconds to apply each snapshot of prices, waits for other tasks included.
     """
 
     def __init__(self, done: Callable[[], int]) -> None:
@@ -52,7 +52,7 @@ class Watch:
         self.snapshot_s: list[float] = []
 
     async def nap(self) -> None:
-        """Record, for ever, the lateness of every 1 ms sleep during which work was done."""
+        """Record, without end, the lateness of every sleep of 1 ms during which the server did work."""
         while True:
             before, started = self._done(), time.perf_counter()
             await trio.sleep(NAP_S)
@@ -61,13 +61,13 @@ class Watch:
                 self.late_s.append(late_s)
 
     def write(self, path: Path) -> None:
-        """Write the figures to a file."""
+        """Write the recorded latenesses to a JSON file."""
         found = {"late_s": self.late_s, "snapshot_s": self.snapshot_s}
         path.write_text(json.dumps(found), encoding="utf-8")
 
 
 class Snapshots:
-    """A price source: a fresh snapshot of all pairs every half second.
+    """Price source that gives new prices of all pairs every half second.
 
     A pair whose grid the feed refuses is quoted no more, so the load meets an error and fails.
     """
@@ -77,7 +77,10 @@ class Snapshots:
         self._watch = watch
 
     async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
-        """Yield the price versions in turn; the consumer has applied a version when it asks for the next."""
+        """Yield versions of the prices of all pairs in turn.
+
+        The consumer has applied a version when it asks for the next.
+        """
         due, turn = trio.current_time(), 1
         while True:
             started = time.perf_counter()
@@ -88,7 +91,7 @@ class Snapshots:
 
 
 def feed_of(maker: Maker, source: Snapshots) -> Feed:
-    """The feed of the maker's chain."""
+    """Make the feed that applies a price source to the maker's prices on its chain."""
     return Feed(
         desk=maker.role.desk,
         broadcast=maker.role.broadcast,

@@ -1,4 +1,4 @@
-"""Inputs that bench and baseline share: the same orders, bodies and books."""
+"""Inputs that a benchmark and its baseline share: the same orders, request bodies and books."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -21,13 +21,16 @@ _cycles: dict[int, tuple[Sequence[Any], Callable[[], Any]]] = {}
 
 
 def next_of(corpus: Sequence[T]) -> Callable[[], T]:
-    """Function that cycles through the corpus; a later lap continues where the previous lap ended."""
+    """Return a function that gives the items of a sequence in an endless cycle.
+
+    A later lap of the benchmark continues where the lap before ended.
+    """
     _, following = _cycles.setdefault(id(corpus), (corpus, itertools.cycle(corpus).__next__))
     return following
 
 
 def rfq_order(number: int) -> RfqOrder:
-    """The number-th firm quote."""
+    """Make the RFQ order of a firm quote, different for each number."""
     return RfqOrder(
         number << 160 | int.from_bytes(KEY.address, "big"),
         1_900_000_000,
@@ -41,7 +44,7 @@ def rfq_order(number: int) -> RfqOrder:
 
 
 def delta_order(number: int) -> DeltaOrder:
-    """The number-th swap order."""
+    """Make a Delta order, different for each number."""
     return DeltaOrder(
         KEY.address,
         KEY.address,
@@ -61,7 +64,7 @@ def delta_order(number: int) -> DeltaOrder:
 
 
 def firm_body(number: int) -> bytes:
-    """The number-th request for a firm quote, 305 bytes as clients send it."""
+    """Make the body, 305 bytes, of a request for a firm quote, different for each number."""
     return (
         b'{"makerAsset":"0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48",'
         b'"takerAsset":"0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2",'

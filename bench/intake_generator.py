@@ -1,7 +1,7 @@
-"""The load of POST /v2/delta/orders: a process of its own on uvloop, on another core than the venue.
+"""Load of POST /v2/delta/orders: a process of its own on uvloop, on another core than the venue.
 
-Every connection submits the next order as soon as it is answered; no order comes twice. Every answer's status
-is checked as it arrives, and after the measurement one record in `CHECK_ONE_IN` is compared: owner, hash,
+Every connection submits the next order after an answer; no order comes twice. Every answer's status is
+checked as it arrives, and after the measurement one record in `CHECK_ONE_IN` is compared: owner, hash,
 status, amounts. Prints one JSON object, a `Measured`; runs in .venv-load.
 """
 
@@ -21,7 +21,7 @@ CHECK_ONE_IN = 20
 
 
 class Corpus:
-    """Submissions, used in order; see `Requests` of the load generator."""
+    """Source of requests that submit signed Delta orders, each order once, in sequence."""
 
     def __init__(self, orders: Orders, first: int, count: int) -> None:
         self._first = first
@@ -29,7 +29,7 @@ class Corpus:
         self._requests = [orders.request(number) for number in range(first, first + count)]
 
     def take(self) -> tuple[int, bytes]:
-        """See `Requests.take`."""
+        """Take the next request: (number of its order, bytes)."""
         at = self.used
         if at == len(self._requests):
             raise CorpusSpent(f"all {at} orders are used: sign more")
@@ -38,7 +38,7 @@ class Corpus:
 
 
 def fault(orders: Orders, number: int, answer: bytes) -> str:
-    """The fault of a record; empty if the record is right."""
+    """Return what is wrong with the record that answers the submission of an order; empty if it is right."""
     signed = orders.signed(number)
     wanted = {
         "status": "PENDING",

@@ -47,7 +47,7 @@ _DOCUMENT_BYTES = 700  # of a sale without permit, as it is kept
 
 
 class KnownChain(EmbeddedChain):
-    """An embedded chain that can repeat its first answer to a call of the same contract and function.
+    """Embedded chain that can repeat its first answer to a call of the same contract and function.
 
     Attributes:
         remembers: whether calls are answered from memory.
@@ -60,7 +60,7 @@ class KnownChain(EmbeddedChain):
         self._known: dict[bytes, bytes | Exception] = {}
 
     async def block(self, at: At = None) -> Header | None:
-        """See `Chain`."""
+        """Return the header of a block; from memory, the first header if `remembers`."""
         if not self.remembers or at is not None:
             return await super().block(at)
         if self._head is None:
@@ -70,7 +70,7 @@ class KnownChain(EmbeddedChain):
     async def call_many(
         self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
-        """See `Chain`."""
+        """Call contracts; if `remembers`, return the first answer to a call of the same function."""
         if not self.remembers:
             return await super().call_many(calls, at, time_s)
         kinds = [call.to + call.data[:4] for call in calls]
@@ -83,7 +83,7 @@ class KnownChain(EmbeddedChain):
 
 
 class Floor:
-    """The minimal work of an order intake.
+    """Server with the least work that taking an order in requires, to compare the venue with.
 
     Args:
         count: number of orders, whose rows are made beforehand.
@@ -99,7 +99,7 @@ class Floor:
             self._prepared.append((signed, DELTA.submitted(row, os.urandom(_DOCUMENT_BYTES))))
 
     async def submit(self, call: HttpCall) -> Reply:
-        """Verify the signature, store the order, answer."""
+        """Verify an order's signature, store the order, and answer `{}`."""
         signed, unit = self._prepared[int(call.request.fields[b"x-number"])]
         if signer(signed.order_hash, signed.signature64) != signed.order.owner:
             return Reply(400, b"{}")

@@ -1,18 +1,21 @@
-"""Cheap parsing of HTTP answers from any server, for load generators."""
+"""Fast parsing of HTTP answers of any server, for load generators."""
 
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length:"
 
 
 class AnswerFault(Exception):
-    """The received bytes are no HTTP answer with a Content-Length."""
+    """Error: the received bytes are no HTTP answer with a Content-Length."""
 
 
 def take_answer(data: bytes, start: int) -> tuple[int, bytes, int] | None:
-    """(status, body, offset of the next answer) of the answer at `start`; None while it is incomplete.
+    """Parse the HTTP answer that begins at `start`; None while its bytes are incomplete.
+
+    Returns:
+        (status, body, offset of the next answer).
 
     Raises:
-        AnswerFault: the bytes are no such answer.
+        AnswerFault: the bytes are no HTTP answer with a Content-Length.
     """
     head_end = data.find(_HEAD_END, start)
     if head_end < 0:

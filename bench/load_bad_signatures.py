@@ -1,4 +1,4 @@
-"""Valid orders beside clients that send wrong signatures: CPU of a wrong order, and rate of the valid ones.
+"""Load test of valid orders beside wrong signatures: CPU for a wrong order, and rate of the valid orders.
 
     quiet    16 clients submit valid orders, each the next order after an answer
     beside   the same beside 64 clients of other addresses, who sign with a key that is not the owner's
@@ -41,7 +41,7 @@ _READY = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A measurement.
+    """Results of one measurement with valid and wrong signatures.
 
     Attributes:
         good, refused, limited: answers per second with status 200, 400 and 429.
@@ -65,7 +65,11 @@ class _Load:
         self.answers: Counter[tuple[bool, int]] = Counter()
 
     async def client(self, address: str, requests: Iterator[bytes], is_good: bool) -> None:
-        """Run a closed loop from one address."""
+        """Send requests from one address, each after the answer to the previous, until the time is over.
+
+        Args:
+            is_good: whether the requests have valid signatures.
+        """
         peer = trio.socket.socket()
         with peer:
             await peer.bind((address, 0))
@@ -98,13 +102,18 @@ class _Load:
 
 
 def _forged(orders: Orders, number: int) -> bytes:
-    """Order `number`, signed with the key of the next order's owner."""
+    """Make the request that submits an order with a signature of another owner."""
     whole, other = orders.request(number), orders.signed(number + 1)
     return whole.replace(orders.signed(number).signature64.hex().encode(), other.signature64.hex().encode())
 
 
 def measure(what: str, first: int) -> Found:
-    """Measure once, with a server in a fresh process."""
+    """Measure once, against a server in a fresh process.
+
+    Args:
+        what: kind of the measurement: quiet, beside or flood.
+        first: number of the first order.
+    """
     server_core, _ = cores()
     with tempfile.TemporaryDirectory(prefix="cambist-bench-") as folder:
         options = ["--what", "venue", "--chain", "embedded", "--bounded", "--folder", folder]
@@ -126,7 +135,7 @@ def measure(what: str, first: int) -> Found:
 
 
 def main() -> None:
-    """Measure in turn and print medians."""
+    """Run the load test of wrong signatures, and print the medians of its results."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     found: dict[str, list[Found]] = {what: [] for what in CLIENTS}
     for number in range(rounds):

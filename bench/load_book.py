@@ -1,8 +1,8 @@
-"""Cost of building books from price grids: ours and NautilusTrader's apply the same strings, round by round.
+"""Load test of order books: cambist and NautilusTrader build books from the same price texts, in turn.
 
 A message has one pair's two sides of 20 levels, half of them changed; `bench.book_corpus` lists the kinds of
 strings. Every book of every message is compared, level by level. NautilusTrader is measured
-twice: its documented order book, against which ours is judged, and the book of its Rust core alone.
+twice: its documented order book, against which cambist's is judged, and the book of its Rust core alone.
 `python -m bench.load_book [rounds]` prints the table; `make setup-nautilus` comes first.
 """
 
@@ -30,7 +30,7 @@ _PEER = "bench.peers.nautilus_book"
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A measurement of one book.
+    """A measurement of one implementation of order books.
 
     Attributes:
         kind: one of KINDS.
@@ -54,12 +54,12 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 def has_nautilus() -> bool:
-    """Whether NautilusTrader is installed: it has wheels for few platforms only."""
+    """Whether NautilusTrader is installed, which has wheels for few platforms only."""
     return (ENVIRONMENT / ".ready").exists()
 
 
 def run(rounds: int) -> list[Row]:
-    """Measure all books, `rounds` times.
+    """Measure all implementations of order books in turn, `rounds` times.
 
     Raises:
         RuntimeError: the implementations built different books.
@@ -88,7 +88,7 @@ def run(rounds: int) -> list[Row]:
 
 
 def _measure(kind: str, book: str, number: int, books: dict[str, Peer]) -> Row:
-    """Measure up to TRIES times; return the first result with little foreign CPU use, or the last."""
+    """Measure one implementation of order books, up to TRIES times until other processes use little CPU."""
     for _ in range(TRIES - 1):
         row = _measure_once(kind, book, number, books)
         if not row.is_noisy:
@@ -106,7 +106,10 @@ def _measure_once(kind: str, book: str, number: int, books: dict[str, Peer]) -> 
 
 
 def ratios(rows: Sequence[Row], kind: str, book: str = NAUTILUS) -> Rounds:
-    """CPU of the other book divided by ours, for each quiet round; for all rounds if none was quiet."""
+    """Return CPU of another implementation of order books divided by cambist's, for each quiet round.
+
+    If no round was quiet, all rounds count.
+    """
     rounds: dict[int, dict[str, Row]] = {}
     for row in rows:
         if row.kind == kind:
@@ -118,12 +121,12 @@ def ratios(rows: Sequence[Row], kind: str, book: str = NAUTILUS) -> Rounds:
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
-    """Metric of budgets.toml -> its rounds."""
+    """Return the test's results by name of the metric in budgets.toml, with a value for each round."""
     return {metric: ratios(rows, kind) for metric, kind in METRICS.items()}
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Table of the medians over all rounds."""
+    """Make a table of the medians over all rounds: CPU per message of each implementation."""
     shown = Table("strings", "book", "CPU us, 2 x 20 levels", "to ours", "foreign", box=None)
     for kind in KINDS:
         for book in (OURS, NAUTILUS, RUST):
@@ -139,7 +142,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Run the load test of order books, and print its results as a table."""
     if not has_nautilus():
         sys.exit("there is no NautilusTrader here: make setup-nautilus")
     Console().print(table(run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)))

@@ -1,4 +1,4 @@
-"""Processes of a load bench: a server on a port chosen by the system, and a load, each pinned to a core.
+"""Processes of a load test: a server on a port that the system chooses, and a load, each pinned to a core.
 
 A server is ready when it has answered a request; nothing sleeps. Each process is ended by its own id. The
 error of a failed process shows its standard error.
@@ -43,11 +43,14 @@ _PINNED = (
 
 
 class LoadError(Exception):
-    """A path cannot be measured, or an answer was wrong."""
+    """Error: a server cannot be measured, or an answer was wrong."""
 
 
 def cores() -> tuple[int | None, int | None]:
-    """(the server's core, the load's); both None if processes cannot be pinned or only one core exists."""
+    """Return (the server's CPU core, the load's CPU core).
+
+    Both are None if processes cannot be pinned or only one core exists.
+    """
     if not hasattr(os, "sched_getaffinity"):
         return None, None
     ours = sorted(os.sched_getaffinity(0))
@@ -55,12 +58,12 @@ def cores() -> tuple[int | None, int | None]:
 
 
 def pinned(core: int | None, command: Sequence[str]) -> list[str]:
-    """The command, extended to run on one core; the started process keeps its process id."""
+    """Extend a command so that it runs on one CPU core; the started process keeps its process id."""
     return [sys.executable, "-c", _PINNED, "" if core is None else str(core), *command]
 
 
 def python_of(environment: str) -> str:
-    """Python interpreter of one of our virtual environments.
+    """Return the path of the Python interpreter of a virtual environment of the repository.
 
     Raises:
         LoadError: the environment is missing; names the command that makes it.
@@ -72,7 +75,7 @@ def python_of(environment: str) -> str:
 
 
 class ServerProcess:
-    """A server under load, from its start to its end.
+    """A server under load as a child process, from its start to its end.
 
     Args:
         name: the server's name in errors.
@@ -133,7 +136,7 @@ class ServerProcess:
         self._errors.close()
 
     def _await_first_answer(self) -> None:
-        """Repeat the first request until the answer is not 503: a server may listen before it is ready."""
+        """Repeat the first request until its answer is not 503: a server may listen before it is ready."""
         ends = time.perf_counter() + READY_S
         answer = self._first_answer()
         while answer.startswith(b"HTTP/1.1 503") and time.perf_counter() < ends:
@@ -143,7 +146,7 @@ class ServerProcess:
             raise LoadError(self._said(f"{self.name} gave no quote: {answer[:300]!r}"))
 
     def _first_answer(self) -> bytes:
-        """The answer to the first request; if the connection fails, the bytes so far and the error's text."""
+        """Return the answer to the first request; if the connection fails, its bytes and the error's text."""
         answer = b""
         try:
             with socket.create_connection((HOST, self.port), READY_S) as connection:
@@ -158,7 +161,7 @@ class ServerProcess:
         return answer[: taken[2]]
 
     def _said(self, text: str) -> str:
-        """Error text: the failure, the process's standard error, and a remedy."""
+        """Make the text of an error: the failure, the server's standard error, and a remedy."""
         self._errors.seek(0)
         said = self._errors.read().decode(errors="replace")[-ERRORS_SHOWN:]
         if "No module named" in said:
@@ -169,7 +172,12 @@ class ServerProcess:
 def run_generator(
     server: ServerProcess, core: int | None, *arguments: str, module: str = "bench.load_generator"
 ) -> Measured:
-    """Measure once with a load generator.
+    """Measure a server once with a load generator, a process of its own.
+
+    Args:
+        core: core to pin the generator to.
+        arguments: the generator's command-line options.
+        module: the generator's module.
 
     Raises:
         LoadError: the generator failed, or an answer was wrong.
@@ -188,14 +196,17 @@ def run_generator(
 
 
 def has_wrk() -> bool:
-    """Whether wrk, the second witness of throughput, is installed."""
+    """Whether the load generator wrk, by which throughput is measured a second time, is installed."""
     return shutil.which("wrk") is not None
 
 
 def run_wrk(
     server: ServerProcess, core: int | None, *, clients: int, seconds: int, first: int, count: int
 ) -> Wrk:
-    """Measure once with wrk, which sends `count` requests signed for this measurement.
+    """Measure a server once with wrk, which sends `count` requests signed for this measurement.
+
+    Args:
+        first: number of the first request.
 
     Raises:
         LoadError: wrk failed, or not every answer was a success.

@@ -1,4 +1,4 @@
-"""CPU of a sale with one, two and three engines on one PostgreSQL database.
+"""Load test of several engines: CPU of a sale with one, two and three engines on one PostgreSQL database.
 
 Engines, makers, agent and node are processes of their own. Every engine receives an equal share of
 the orders; each runs the auctions of its own shards, one of them relays, all read the chain. The CPU that an
@@ -31,7 +31,7 @@ _LOOK_S = 0.1
 
 
 class Row(Struct, frozen=True):
-    """A measurement.
+    """Results of a measurement with a number of engines.
 
     Attributes:
         rate: settled sales per second.
@@ -44,7 +44,7 @@ class Row(Struct, frozen=True):
 
 
 def measure(server: PostgresServer, engines: int, sales: int) -> Row:
-    """Start all processes, and measure while `sales` sales are settled."""
+    """Start engines and all other processes, and measure while `sales` sales are settled."""
     with (
         tempfile.TemporaryDirectory(prefix="cambist-bench-") as folder,
         venue_processes(
@@ -91,7 +91,7 @@ async def _is_shared(story: Story, engines: Sequence[int]) -> bool:
 
 
 def _cpu_s(running: Running) -> list[float]:
-    """CPU seconds so far: of the first engine, of its store process, of the second engine, and so on."""
+    """Return CPU seconds so far of each engine and its store process: [engine, store, engine, ...]."""
     found = []
     for engine in running.pids:
         (store,) = store_processes(engine)
@@ -102,7 +102,7 @@ def _cpu_s(running: Running) -> list[float]:
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Run the load test of several engines, and print its results as a table."""
     sales = int(sys.argv[1]) if len(sys.argv) > 1 else SALES
     shown = Table(
         "engines", "sales a second", "CPU ms a sale of each engine", "of its store process", box=None

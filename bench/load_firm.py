@@ -1,9 +1,9 @@
-"""POST /firm over loopback: our server and its alternatives, one core for the server, one for the load.
+"""Load test of POST /firm over loopback: cambist's server and other servers, each on a core of its own.
 
-    throughput   closed loop of 64 connections, our server and each peer in turn; wrk measures once more
+    throughput   closed loop of 64 connections, cambist's server and each peer in turn; wrk measures once more
     latency      open loop, all at the same fixed rate: 60 % of the slowest gated server's throughput
-    snapshots    our server with 500 pairs at that rate, quiet and with all prices replaced every half second
-    flood        64 clients pipeline as fast as they can: how long another task of our server has to wait
+    snapshots    cambist with 500 pairs at that rate, quiet and with all prices replaced every half second
+    flood        64 clients pipeline as fast as they can: how long another task of cambist has to wait
 
 Every round measures each server once, in a fresh process; a ratio compares measurements of the same round,
 and the median of the ratios is judged. A measurement disturbed by other processes is repeated; a round that
@@ -47,7 +47,7 @@ SNAPSHOT_PAIRS, SNAPSHOT_VERSIONS = 500, 8
 
 
 class Shape(Struct, frozen=True):
-    """A server that can be measured."""
+    """A server of firm quotes that the load test can start and measure."""
 
     title: str
     environment: str
@@ -64,14 +64,14 @@ SHAPES = {
 
 
 class Row(Struct, kw_only=True):
-    """A measurement that counts.
+    """Results of a measurement of one server of firm quotes.
 
     Attributes:
         phase: a phase of the module docstring, or the name of the varied quantity.
         server: key of SHAPES.
         rate: requested requests per second of an open loop.
         tries: number of measurements until one was quiet, or TRIES.
-        late_ms, snapshot_ms: sorted figures of `firm_server.Watch`, if our server ran with --watch.
+        late_ms, snapshot_ms: sorted figures of `firm_server.Watch`, if cambist's server ran with --watch.
     """
 
     phase: str
@@ -91,7 +91,7 @@ class Row(Struct, kw_only=True):
 
 
 class Plan(Struct, frozen=True):
-    """Durations, number of rounds, and the measured servers.
+    """Durations, number of rounds, and the servers of the load test of POST /firm.
 
     Attributes:
         seconds: duration of a closed loop, after its warm-up.
@@ -106,7 +106,7 @@ class Plan(Struct, frozen=True):
 
 
 class FirmLoad:
-    """A run of the whole bench.
+    """A run of the load test of POST /firm.
 
     Args:
         plan: durations, number of rounds, and servers.
@@ -124,7 +124,7 @@ class FirmLoad:
         self._next = 0  # number of the next request: no body comes twice in a run
 
     def run(self) -> list[Row]:
-        """Measure everything.
+        """Measure all servers in all phases, and return the results.
 
         Raises:
             LoadError: a measurement failed, or an answer was wrong.
@@ -146,12 +146,12 @@ class FirmLoad:
         return self.rows
 
     def rate(self, servers: Iterable[str]) -> float:
-        """Requests per second for an open loop: LOAD_SHARE of the slowest server's closed-loop rate."""
+        """Return the requests per second of an open loop: LOAD_SHARE of the slowest server's throughput."""
         capacities = [self.median_rate(server) for server in servers if server in self._plan.peers]
         return round(LOAD_SHARE * min(capacities), -2)
 
     def median_rate(self, server: str) -> float:
-        """The server's median rate over the closed loops so far, answers per second."""
+        """Return the median of a server's throughputs so far, answers per second."""
         return median(row.measured.rate for row in rows_of(self.rows, "throughput", server))
 
     # --- Phases -------------------------------------------------------------------------------------
@@ -219,7 +219,10 @@ class FirmLoad:
         witness: bool = False,
         watch: bool = False,
     ) -> None:
-        """Measure until a measurement is quiet, at most TRIES times; keep the least disturbed one."""
+        """Measure a server until no other process disturbs it, up to TRIES times; keep the best result.
+
+        The best result is the least disturbed one.
+        """
         tried: list[Row] = []
         while len(tried) < TRIES:
             await_quiet(FOREIGN_MAX, QUIET_PATIENCE_S)
@@ -265,12 +268,12 @@ class FirmLoad:
             row.snapshot_ms = sorted(1_000 * taken for taken in found["snapshot_s"])
 
     def _numbers(self, count: float) -> list[str]:
-        """Command-line options of a load: request numbers that no other measurement of this run uses."""
+        """Return the load's options that select request numbers which no other measurement has used."""
         first, self._next = self._next, self._next + int(count)
         return ["--first", str(first), "--requests", str(int(count))]
 
     def _compare_nonces(self) -> None:
-        """Check that the nonces' random bits differ in all answers of the run, of all servers."""
+        """Check that the random bits of the nonces differ in all answers of all servers."""
         raw = (self._folder / "nonces").read_bytes()
         nonces = array("Q", raw)
         if len(set(nonces)) != len(nonces):
@@ -285,12 +288,12 @@ NOTHING = Measured(
 
 
 def rows_of(rows: Iterable[Row], phase: str, server: str = OURS) -> list[Row]:
-    """The measurements of one phase and server, in the order of `rows`."""
+    """Return the results of one phase and server of the load test, in the order of `rows`."""
     return [row for row in rows if (row.phase, row.server) == (phase, server)]
 
 
 def told(row: Row) -> str:
-    """A measurement as a line of text."""
+    """Describe the results of a measurement as a line of text."""
     measured = row.measured
     noise = "" if measured.foreign_core is None else f", foreign use {measured.foreign_core:.2f} of a core"
     noise += "" if measured.waited_core is None else f", kept off {measured.waited_core:.4f}"
@@ -306,7 +309,10 @@ def told(row: Row) -> str:
 
 
 def metrics(rows: Iterable[Row]) -> dict[str, Rounds]:
-    """Metric of budgets.toml -> its rounds; metrics that were not measured are absent."""
+    """Return the test's results by name of the metric in budgets.toml, with a value for each round.
+
+    Metrics that were not measured are absent.
+    """
     rows = list(rows)
 
     def rate(row: Row) -> float:
@@ -339,10 +345,10 @@ def _by_round(ours: list[Row], theirs: list[Row], of: Callable[[Row], float]) ->
 
 
 def quiet(rows: list[Row]) -> list[Row]:
-    """The measurements that are not noisy; all measurements if each is noisy."""
+    """Return the results that other processes did not disturb; all results if each was disturbed."""
     return [row for row in rows if not row.noisy] or rows
 
 
 def late_at(row: Row, share: float) -> float:
-    """Lateness of another task of our server, in milliseconds, at the percentile `share`."""
+    """Return the lateness, in ms, of another task of cambist's server at the percentile `share`."""
     return row.late_ms[int((len(row.late_ms) - 1) * share)]

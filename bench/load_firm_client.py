@@ -1,4 +1,4 @@
-"""Outbound firm clients: ours, aiohttp on uvloop and httpx on trio ask the same server for quotes in turn.
+"""Load test of clients for firm quotes: cambist's, aiohttp and httpx ask the same server in turn.
 
 Each client has 64 calls in flight, each signed and decoded, no body twice; the client has one core, the
 server the other. The server answers from a template and is never the limit: the table shows its core use.
@@ -34,7 +34,7 @@ FOREIGN_MAX = 0.03  # of a core; beyond it a measurement is noisy
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A measurement of one client.
+    """A measurement of one HTTP client for firm quotes.
 
     Attributes:
         client: key of _MODULES.
@@ -58,7 +58,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class _Bench:
-    """The processes of a run, and the number of the next request."""
+    """Server and client processes of a run, and the number of the next request for a firm quote."""
 
     def __init__(self, server: Peer, clients: dict[str, Peer]) -> None:
         self._port = int(server.ask(""))
@@ -67,7 +67,7 @@ class _Bench:
         self._next = 0
 
     def measure(self, client: str, number: int) -> Row:
-        """Measure up to TRIES times; return the first result with little foreign CPU use, or the last."""
+        """Measure one client, up to TRIES times until other processes use little CPU."""
         for _ in range(TRIES - 1):
             row = self._once(client, number)
             if not row.is_noisy:
@@ -91,7 +91,7 @@ class _Bench:
 
 
 def run(rounds: int) -> list[Row]:
-    """Measure all clients, `rounds` times.
+    """Measure all clients for firm quotes in turn, `rounds` times.
 
     Raises:
         RuntimeError: a client process ended: an answer was wrong, or the client failed.
@@ -117,7 +117,10 @@ def run(rounds: int) -> list[Row]:
 
 
 def ratios(rows: Sequence[Row], other: str) -> Rounds:
-    """Our rate divided by another client's, for each quiet round; for all rounds if none was quiet."""
+    """Return the rate of cambist's client divided by another client's, for each quiet round.
+
+    If no round was quiet, all rounds count.
+    """
     rounds: dict[int, dict[str, Row]] = {}
     for row in rows:
         rounds.setdefault(row.round, {})[row.client] = row
@@ -127,12 +130,12 @@ def ratios(rows: Sequence[Row], other: str) -> Rounds:
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
-    """Metric of budgets.toml -> its rounds."""
+    """Return the test's results by name of the metric in budgets.toml, with a value for each round."""
     return {metric: ratios(rows, client) for metric, client in METRICS.items()}
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Table of the medians over all rounds."""
+    """Make a table of the medians over all rounds: rate and CPU of each client."""
     shown = Table(
         "client", "answers a second", "CPU us each", "ours to it", "server's core", "foreign", box=None
     )
@@ -150,7 +153,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Run the load test of clients for firm quotes, and print its results as a table."""
     Console().print(table(run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)))
 
 

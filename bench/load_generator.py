@@ -39,11 +39,11 @@ SIGNED_LIVE_S = 25.0  # of the 30 that a timestamp lives
 
 
 class CorpusSpent(Exception):
-    """All prepared requests are used."""
+    """Error: all prepared requests of the load are used."""
 
 
 class Requests(Protocol):
-    """Source of a load's requests, each used once.
+    """Protocol: source of a load's requests, each used once.
 
     Attributes:
         used: number of requests taken.
@@ -52,7 +52,7 @@ class Requests(Protocol):
     used: int
 
     def take(self) -> tuple[int, bytes]:
-        """Take the next request, with its number.
+        """Take the next request: (its number, its bytes).
 
         Raises:
             CorpusSpent: all requests are used.
@@ -61,7 +61,7 @@ class Requests(Protocol):
 
 
 class Corpus:
-    """Signed requests, used in order, each once.
+    """Source of signed requests for firm quotes, each used once, in sequence.
 
     Attributes:
         first: number of the first request.
@@ -76,7 +76,7 @@ class Corpus:
         self._requests = [signed_request(first + number, now_ms, pairs) for number in range(count)]
 
     def take(self) -> tuple[int, bytes]:
-        """See `Requests.take`."""
+        """Take the next request: (its number, its bytes)."""
         at = self.used
         if at == len(self._requests):
             raise CorpusSpent(f"all {at} requests are used: sign more")
@@ -84,7 +84,7 @@ class Corpus:
         return self.first + at, self._requests[at]
 
     def check_fresh(self) -> None:
-        """Refuse a measurement whose requests had become too old for the server's timestamp check."""
+        """Refuse a measurement whose requests have become too old for the server's check of timestamps."""
         age_s = time.perf_counter() - self._signed_s
         if age_s > SIGNED_LIVE_S:
             raise RuntimeError(f"the requests were signed {age_s:.0f} s ago: measure for a shorter time")
@@ -99,7 +99,7 @@ class Load:
         answers: (number, body) of all answers.
         latencies: seconds, of the requests due within the window.
         outstanding: number of unanswered requests.
-        stopping: no more requests are sent.
+        stopping: whether no more requests are sent.
     """
 
     def __init__(self, corpus: Requests) -> None:
@@ -114,14 +114,14 @@ class Load:
         self.all_answered = asyncio.Event()
 
     def fail(self, text: str) -> None:
-        """Record a failure, which ends the measurement."""
+        """Record a failure as text; the measurement ends."""
         self.failures.append(text)
         self.stopping = True
         self.all_answered.set()
 
 
 class Client(asyncio.Protocol):
-    """A connection.
+    """A connection of the load generator to the measured server.
 
     Args:
         answered: called with this client after each answer, to go on.
@@ -139,11 +139,11 @@ class Client(asyncio.Protocol):
         self.write = self._transport.write
 
     def ask(self, due: float) -> None:
-        """Send the next request, due at `due`."""
+        """Send the next request; its latency counts from `due`, seconds of the performance counter."""
         self.write(self.prepare(due))
 
     def prepare(self, due: float) -> bytes:
-        """Take the next request and record it as sent."""
+        """Take the next request, record it as sent, and return its bytes."""
         number, request = self.load.take()
         self._sent.append((number, due))
         self.load.outstanding += 1
@@ -180,7 +180,7 @@ class Client(asyncio.Protocol):
             self.load.fail(f"a connection was closed by the server: {exc}")
 
     def close(self) -> None:
-        """Close the connection from this side."""
+        """Close the connection to the measured server."""
         self._closed = True
         self._transport.close()
 
@@ -204,20 +204,21 @@ async def closed_loop(load: Load, clients: list[Client], depth: int, until: floa
 
 
 def again(client: Client) -> None:
-    """Continue a closed loop: send the next request at once."""
+    """Send the next request on a connection at once, after an answer in a closed loop."""
     client.ask(time.perf_counter())
 
 
 def rest(client: Client) -> None:
-    """Return a connection of an open loop to the idle ones, until a request is due."""
+    """Make a connection of an open loop idle until the next request is due."""
     client.load.idle.append(client)
 
 
 async def open_loop(load: Load, clients: list[Client], rate: float, until: float) -> None:
-    """Send each request when it is due: the core is ours, so the loop spins instead of sleeping.
+    """Send requests at a fixed rate, each when it is due, by a loop that never sleeps.
 
-    A request without an idle connection is sent as soon as a connection is idle; its latency counts from its
-    due time. All requests due before `until` are sent, even if a stall delays them by up to PATIENCE_S.
+    The loop has a CPU core of its own. A request without an idle connection is sent as soon as a connection
+    is idle; its latency counts from its due time. All requests due before `until` are sent, even if a stall
+    delays them by up to PATIENCE_S.
     """
     loop = asyncio.get_running_loop()
     load.idle.extend(clients)
@@ -254,7 +255,7 @@ async def _until(load: Load, until: float) -> None:
 
 
 async def drive(load: Load, chosen: argparse.Namespace) -> CpuUse:
-    """Warm up, measure, and wait for the outstanding answers.
+    """Run a load: warm up, measure, and wait for the outstanding answers.
 
     Returns:
         The CPU use during the measured time.
@@ -316,7 +317,10 @@ def measured(load: Load, corpus: Requests, use: CpuUse, chosen: argparse.Namespa
 
 
 def verify(answers: list[tuple[int, bytes]], started_s: int, chosen: argparse.Namespace) -> list[str]:
-    """Faults of the answers; also appends their nonces to a file, which the run compares at its end."""
+    """Check the answers of a measurement; return their faults as texts.
+
+    The nonces are appended to a file, which the run compares at its end.
+    """
     nonces = array("Q")
     for number, body in answers:
         random_bits = nonce(body)
@@ -335,7 +339,7 @@ def verify(answers: list[tuple[int, bytes]], started_s: int, chosen: argparse.Na
 
 
 def options(description: str | None, *modes: str) -> argparse.ArgumentParser:
-    """A parser of the options that every load generator has."""
+    """Make a parser of the command-line options that all load generators have."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("mode", choices=modes)
     parser.add_argument("--host", default="127.0.0.1")

@@ -1,4 +1,4 @@
-"""POST /v2/delta/orders over loopback, beside a minimal server: CPU to accept and store an order.
+"""Load test of POST /v2/delta/orders over loopback: CPU to accept and store an order.
 
     floor      the minimal work: recover an address, send an order's rows to the store process, answer `{}`
     venue      the whole intake; reads of its chain are answered from memory
@@ -43,7 +43,7 @@ _READY = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A measurement."""
+    """A measurement of one kind of server that takes orders in."""
 
     what: str
     round: int
@@ -56,19 +56,19 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def is_noisy(self) -> bool:
-        """Whether other processes used the cores during the measurement."""
+        """Whether other processes used the CPU cores during the measurement, so that it does not count."""
         return (self.measured.foreign_core or 0.0) > FOREIGN_MAX
 
 
 class _Load:
-    """Runs the measurements, and numbers orders so that none comes twice in a run."""
+    """Runner of the measurements of order intake; a venue gets no order twice."""
 
     def __init__(self) -> None:
         self._next = 0
         self._server_core, self._load_core = cores()
 
     def measure(self, what: str, number: int) -> Row:
-        """Measure up to TRIES times; return the first result with little foreign CPU use, or the last."""
+        """Measure one kind of server, up to TRIES times until other processes use little CPU."""
         for _ in range(TRIES - 1):
             await_quiet(FOREIGN_MAX, QUIET_PATIENCE_S)
             row = self._once(what, number)
@@ -95,7 +95,7 @@ class _Load:
 
 
 def run(rounds: int) -> list[Row]:
-    """Measure all three, `rounds` times.
+    """Measure all three kinds of servers in turn, `rounds` times.
 
     Raises:
         LoadError: a measurement failed, or an answer was wrong.
@@ -105,12 +105,18 @@ def run(rounds: int) -> list[Row]:
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
-    """Metric of budgets.toml -> its rounds; none for `embedded`, whose reads are otherwise a node's work."""
+    """Return the test's results by name of the metric in budgets.toml, with a value for each round.
+
+    No metric covers the kind `embedded`, whose chain reads are otherwise a node's work.
+    """
     return {"intake_floor": _ratios(rows, VENUE)}
 
 
 def _ratios(rows: Sequence[Row], what: str) -> Rounds:
-    """CPU divided by the floor's of the same round: of the quiet rounds, or of all if none was quiet."""
+    """Return a server's CPU divided by the minimal server's of the same round, for each quiet round.
+
+    If no round was quiet, all rounds count.
+    """
     by_round: dict[int, dict[str, Row]] = {}
     for row in rows:
         by_round.setdefault(row.round, {})[row.what] = row
@@ -120,7 +126,7 @@ def _ratios(rows: Sequence[Row], what: str) -> Rounds:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Table of the medians over all rounds."""
+    """Make a table of the medians over all rounds: CPU per order of each kind of server."""
     shown = Table(
         "order intake", "orders a second", "CPU us each", "to the floor", "p50 ms", "p99 ms", "orders",
         "foreign", box=None,
@@ -146,7 +152,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Run the load test of order intake, and print its results as a table."""
     rows = run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
     console = Console()
     console.print(table(rows))

@@ -1,4 +1,4 @@
-"""Check that thousands of Delta orders leave nothing behind in a process: half are limit orders, half swaps.
+"""Load test of a venue's memory: thousands of limit and market orders leave nothing behind in its process.
 
     warm     a few swaps                                      growth counts from here on
     rest     limit orders come in over HTTP, and rest         half have a limit that the books will reach
@@ -67,13 +67,14 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """State of the process at one moment.
+    """Memory, tasks and orders of the venue's process at one moment.
 
     Attributes:
         filled: number of orders settled so far.
         orders: number of orders in memory, with ended ones that a reorganisation may reopen.
         entries: entries of the timers' heaps, dead ones included.
-        resting, pairs: orders and pairs of the price index; funds, accounts: those that are followed.
+        resting, pairs: orders and pairs of the price index.
+        funds, accounts: orders and accounts whose funds are followed.
         busy: sum of settlements under way, open rounds, and due orders.
         lag_ms: 99.9th percentile of the CPU of the loop's passes since the previous sample, without the EVM.
     """
@@ -96,7 +97,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrderLoad:
-    """A run of the bench.
+    """A run of thousands of limit and market orders through a venue, with samples of its memory.
 
     Args:
         app, world, port: see `load_swaps.opened`.
@@ -131,7 +132,11 @@ class OrderLoad:
         }
 
     async def run(self, waves: int) -> None:
-        """Run all parts. AssertionError: an order did not reach its expected state."""
+        """Run all parts of the test; raise AssertionError if an order does not reach its expected state.
+
+        Args:
+            waves: number of waves of market orders.
+        """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._follow)
             nursery.start_soon(self._watch_tasks)
@@ -167,7 +172,7 @@ class OrderLoad:
         await self._until(lambda: self._chain.prices.statistics().looks > looks + 20)
 
     async def _cross(self) -> None:
-        """Move the books so that they reach every other resting order, and wait until those are filled."""
+        """Change the books so that they reach every second limit order, and wait until these are filled."""
         assert self._chain.prices.statistics().offered == 0, "an order out of reach was auctioned"
         self._price = CROSSED_PRICE
         reached = {one.order_hash for one in self._limits if one.order.dest_amount == LIMIT}
@@ -177,7 +182,7 @@ class OrderLoad:
         assert self._chain.prices.statistics().orders == len(self._limits) - len(reached)
 
     async def _end(self) -> None:
-        """Cancel the orders that still rest; mine blocks until all orders are final."""
+        """Cancel the limit orders that are not filled; mine blocks until all orders are final."""
         rest = sorted((one for one in self._limits if one.order.dest_amount != LIMIT), key=_owner)
         place = self.app.places[CHAIN_ID]
         domain = delta_domains(self.app.places)[CHAIN_ID]
@@ -205,7 +210,7 @@ class OrderLoad:
         self._look("ended")
 
     async def _check(self, chain: EmbeddedChain) -> None:
-        """Check that every owner's balances are the result of exactly its own orders."""
+        """Check that each owner has received exactly what its filled orders promise."""
         filled = [*self._warm, *self._swaps, *(one for one in self._limits if one.order.dest_amount == LIMIT)]
         assert self._completed == {one.order_hash for one in filled}
         bought = Counter(one.order.owner for one in filled)
@@ -222,7 +227,7 @@ class OrderLoad:
                 self._completed.add(event.order_hash)
 
     async def _change_books(self) -> None:
-        """Replace one maker's book after another, for ever."""
+        """Replace one maker's book after another, RATE per second, without end."""
         numbers, index = random.Random(7), self.app.places[CHAIN_ID].index
         for at in itertools.count():
             best = self._price - numbers.random()
@@ -249,7 +254,7 @@ class OrderLoad:
                 await trio.sleep(_LOOK_S)
 
     async def _is_still(self) -> None:
-        """Wait until only resting orders remain, and the submitters' connections have ended."""
+        """Wait until all orders but resting limit orders have ended, and all connections are closed."""
 
         def is_still() -> bool:
             now = self._sample("")
@@ -295,7 +300,7 @@ def _rss_mb() -> float:
 
 
 async def orders(count: int, waves: int = WAVES) -> OrderLoad:
-    """A run on a chain and a store of its own.
+    """Run the load test of thousands of orders on a chain and a store of its own.
 
     Raises:
         AssertionError: an order did not reach its expected state, or a sampled number grew.
@@ -312,7 +317,7 @@ async def orders(count: int, waves: int = WAVES) -> OrderLoad:
 
 
 def check_flat(samples: Sequence[Sample]) -> None:
-    """Compare all samples with those after `warm` and `rest`. AssertionError: a sampled number grew."""
+    """Check that no sampled number has grown since the parts `warm` and `rest`; else raise AssertionError."""
     warm, rest, *waves, crossed, ended = samples
     assert rest.resting == rest.orders == rest.funds > 0, rest
     assert rest.timers == warm.timers + rest.resting, (warm, rest)
@@ -331,7 +336,7 @@ def check_flat(samples: Sequence[Sample]) -> None:
 
 
 def table(samples: Sequence[Sample]) -> Table:
-    """Table of the samples."""
+    """Make a table of the samples of the venue's memory, tasks and orders."""
     shown = Table(
         "after",
         "s",
@@ -357,7 +362,7 @@ def table(samples: Sequence[Sample]) -> Table:
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Run the load test of thousands of orders, and print its samples as a table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
     load = trio.run(orders, count)
     console = Console(width=_WIDTH)

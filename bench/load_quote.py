@@ -1,4 +1,4 @@
-"""GET /v2/quote over loopback: 20 makers of 20 levels, routes of three hops, books that change meanwhile.
+"""Load test of GET /v2/quote over loopback: 20 makers of 20 levels, routes of three hops, books that change.
 
     closed   64 connections: maximum quotes per second
     open     60 % of that, at a fixed rate: latency from each request's due time, the venue's CPU per quote
@@ -38,7 +38,7 @@ _READY_FROM = 1 << 40  # number of the first request, which no load uses
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A round on one graph.
+    """Results of a round on one graph of tokens.
 
     Attributes:
         graph: LINE or WIDE.
@@ -61,20 +61,20 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def is_noisy(self) -> bool:
-        """Whether other processes ran meanwhile, or kept the venue or the load off its core."""
+        """Whether other processes ran meanwhile, or kept the venue or the load off its CPU core."""
         measured = self.measured
         return (measured.foreign_core or 0.0) > FOREIGN_MAX or (measured.waited_core or 0.0) > WAITED_MAX
 
 
 class _Load:
-    """Runs the measurements, and numbers requests so that none comes twice in a run."""
+    """Runner of the measurements of GET /v2/quote; gives each request a number that no other has."""
 
     def __init__(self) -> None:
         self._next = 0
         self._server_core, self._load_core = cores()
 
     def measure(self, graph: str, number: int) -> Row:
-        """Measure up to TRIES times; return the first result with little foreign CPU use, or the last."""
+        """Measure one graph of tokens, up to TRIES times until other processes use little CPU."""
         for _ in range(TRIES - 1):
             await_quiet(FOREIGN_MAX, QUIET_PATIENCE_S)
             row = self._once(graph, number)
@@ -110,7 +110,7 @@ class _Load:
 
 
 def run(rounds: int) -> list[Row]:
-    """Measure both graphs, `rounds` times.
+    """Measure both graphs of tokens in turn, `rounds` times.
 
     Raises:
         LoadError: a measurement failed, or an answer was wrong.
@@ -120,7 +120,7 @@ def run(rounds: int) -> list[Row]:
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
-    """Metric of budgets.toml -> its rounds."""
+    """Return the test's results by name of the metric in budgets.toml, with a value for each round."""
     return {
         "quote_cpu_walks": _rounds(rows, lambda row: row.cpu_us / row.walk_us),
         "quote_p99_ms": _rounds(rows, lambda row: row.measured.at(0.99)),
@@ -128,14 +128,14 @@ def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
 
 
 def _rounds(rows: Sequence[Row], of: Callable[[Row], float]) -> Rounds:
-    """A figure of each quiet round on the line graph; of all its rounds if none was quiet."""
+    """Return a figure of each quiet round on the graph LINE; of all its rounds if none was quiet."""
     line = [row for row in rows if row.graph == LINE]
     undisturbed = [row for row in line if not row.is_noisy]
     return Rounds(tuple(of(row) for row in undisturbed or line), not undisturbed)
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Table of the medians over all rounds."""
+    """Make a table of the medians over all rounds: quotes per second, latency and CPU of each graph."""
     shown = Table(
         "graph", "quotes a second at most", "CPU us each", "in walks", "in signatures", "open loop at",
         "p50 ms", "p99 ms", "p99.9 ms", "foreign", "waited", box=None,
@@ -163,7 +163,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Run the load test of GET /v2/quote, and print its results as a table."""
     Console().print(table(run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)))
 
 

@@ -1,4 +1,4 @@
-"""The report of `make bench`: bench/results/report.md, with tables, a latency plot and the verdicts.
+"""Report of `make bench`: bench/results/report.md with tables, a latency plot and verdicts on budgets.
 
 The plot is written by hand: percentiles to the right, each further nine (90 %, 99 %, 99.9 %) equally wide,
 milliseconds upwards on a logarithmic scale.
@@ -29,12 +29,12 @@ _TICKS = {"50": 0.5, "90": 0.9, "99": 0.99, "99.9": 0.999, "99.99": 0.9999, "max
 
 
 def rows_of(rows: Sequence[Row], phase: str, server: str = OURS) -> list[Row]:
-    """The measurements of one phase and server that count."""
+    """Return the results of one phase and server of the load test of POST /firm that count."""
     return quiet(all_rows_of(rows, phase, server))
 
 
 class Line(Struct, frozen=True):
-    """A server in the plot: milliseconds at PERCENTILES."""
+    """A line of the latency plot: a server's latencies, milliseconds, at PERCENTILES."""
 
     title: str
     latency_ms: Sequence[float]
@@ -43,7 +43,7 @@ class Line(Struct, frozen=True):
 def write_report(
     folder: Path, rows: Sequence[Row], loads: Sequence[LoadVerdict], operations: Sequence[Verdict]
 ) -> Path:
-    """Write the report and its plot; return the report's path."""
+    """Write the report of the benchmarks and its plot to a folder; return the report's path."""
     folder.mkdir(exist_ok=True)
     lines = latency_lines(rows)
     if lines:
@@ -54,7 +54,7 @@ def write_report(
 
 
 def report(rows: Sequence[Row], loads: Sequence[LoadVerdict], operations: Sequence[Verdict]) -> str:
-    """The report as Markdown."""
+    """Make the text of the report of the benchmarks, in Markdown."""
     about = (
         f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores. Ratios are of "
         "one run; absolute figures move from machine to machine. Figures are medians of quiet rounds.\n"
@@ -76,7 +76,7 @@ def report(rows: Sequence[Row], loads: Sequence[LoadVerdict], operations: Sequen
 
 
 def markdown(header: Sequence[str], body: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Format a header and rows of texts as a Markdown table."""
     rows = ["| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *body)]
     return "\n".join(rows) + "\n"
 
@@ -110,7 +110,7 @@ def _word(verdict: LoadVerdict) -> str:
 
 
 def load_verdicts_table(verdicts: Iterable[LoadVerdict]) -> Table:
-    """Table of the verdicts on load budgets, for a terminal."""
+    """Make a terminal table of the verdicts on the budgets of load tests."""
     table = Table("whole path", "measured", "rounds", "must", "stretch", box=None)
     for verdict in verdicts:
         what, measured, *others = _verdict_cells(verdict)
@@ -131,7 +131,10 @@ def _verdict_cells(verdict: LoadVerdict) -> tuple[str, str, str, str, str]:
 
 
 def throughput(rows: Sequence[Row]) -> str:
-    """Section on requests per second and CPU per request, with our rate as a ratio to each peer's."""
+    """Make the report's section on requests per second and CPU per request of each server.
+
+    Cambist's rate is shown as a ratio to each other server's.
+    """
     body = []
     ours = [row.measured.rate for row in rows_of(rows, "throughput")]
     for phase, server, title in [
@@ -158,7 +161,7 @@ def throughput(rows: Sequence[Row]) -> str:
 
 
 def latency(rows: Sequence[Row]) -> str:
-    """Section on latencies of the open loop, from each request's due time."""
+    """Make the report's section on latencies at a fixed rate, from each request's due time."""
     body = [
         (shape.title, f"{found[0].rate:,.0f}", *_percentile_cells(found))
         for server, shape in SHAPES.items()
@@ -168,7 +171,10 @@ def latency(rows: Sequence[Row]) -> str:
 
 
 def disturbed(rows: Sequence[Row]) -> str:
-    """Section on our server with 500 pairs, quiet and with snapshots, and on tasks' waits in a flood."""
+    """Make the report's section on cambist's server with 500 pairs, and on waits of tasks in a flood.
+
+    The server is shown both quiet and with all prices replaced every half second.
+    """
     titles = {
         "quiet": "500 pairs, prices at rest",
         "snapshots": "500 pairs, all applied anew every 0.5 s",
@@ -196,7 +202,7 @@ def disturbed(rows: Sequence[Row]) -> str:
 
 
 def noise(rows: Sequence[Row]) -> str:
-    """Section on foreign CPU use during the measurements."""
+    """Make the report's section on CPU use by other processes during the measurements."""
     known = [row.measured.foreign_core for row in rows if row.measured.foreign_core is not None]
     if not known:
         return "This platform does not tell what else ran.\n"
@@ -240,7 +246,7 @@ def _witness() -> str:
 
 
 def latency_lines(rows: Sequence[Row]) -> list[Line]:
-    """Per server the median over rounds of each percentile of the open loop."""
+    """Return the line of each server in the latency plot: medians over rounds of each percentile."""
     lines = []
     for server, shape in SHAPES.items():
         found = rows_of(rows, "latency", server)
@@ -252,7 +258,7 @@ def latency_lines(rows: Sequence[Row]) -> list[Line]:
 
 
 def latency_plot(lines: Sequence[Line]) -> str:
-    """An SVG of milliseconds by percentile."""
+    """Draw the latency plot as SVG: milliseconds by percentile, a line for each server."""
     lowest = min(min(line.latency_ms) for line in lines)
     highest = max(max(line.latency_ms) for line in lines)
     bottom, top = math.floor(math.log10(max(lowest, 1e-3))), math.ceil(math.log10(max(highest, 1e-2)))

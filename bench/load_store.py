@@ -1,4 +1,4 @@
-"""The durable store beside the bare driver: the same rows, on the same disk, in interleaved rounds.
+"""Load test of the durable store beside the database driver alone: the same rows on the same disk, in turn.
 
     raw sqlite3        the three statements of a submission, 64 submissions per transaction, nothing else
     store, SQLite      64 tasks, each submits again after its answer, through the store process
@@ -53,7 +53,7 @@ OF_POSTGRES = frozenset({"store_postgres_raw", "store_postgres_pgbench", "store_
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A measurement.
+    """Results of one way to store submissions of orders.
 
     Attributes:
         rate: submissions per second.
@@ -70,7 +70,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class Found(Struct, frozen=True):
-    """Raw result of one load.
+    """Times and numbers of one run that stores submissions of orders.
 
     Attributes:
         seconds_each: each single wait.
@@ -86,7 +86,7 @@ class Found(Struct, frozen=True):
 
 
 def run(rounds: int) -> list[Row]:
-    """Measure everything `rounds` times, in turn."""
+    """Measure each way to store submissions of orders in turn, `rounds` times."""
     found: list[Row] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cambist-bench-")))
@@ -185,7 +185,7 @@ async def _load(url: str, folder: Path, submitters: int, busy: bool) -> Found:
 
 
 async def _event_lag(url: str, folder: Path) -> Found:
-    """Measure single submissions in turn, each until a follower has its event."""
+    """Measure the time from the submission of an order until a follower in another task has its event."""
     lags: list[float] = []
     settings = Settings(state_dir=str(folder), store=StoreSettings(url=url))
     async with open_store(settings, os.environ, folder, WallClock().now_ms) as store:
@@ -252,14 +252,14 @@ _CASTS = {BoolArray: "boolean[]", BytesArray: "bytea[]", IntArray: "bigint[]", T
 
 
 def _over_arrays(name: str) -> bytes:
-    """SQL that inserts rows from arrays, written for plain psycopg."""
+    """Return the SQL that inserts rows of a table from arrays of values, as psycopg takes it."""
     kinds = form(name).kinds
     arrays = ", ".join(f"%s::{_CASTS[kind]}" for kind in kinds.values())
     return f"INSERT INTO {name} ({', '.join(kinds)}) SELECT * FROM unnest({arrays})".encode()
 
 
 def _batches(size: int) -> list[list[list[tuple[object, ...]]]]:
-    """Batches of rows by table, in plain values."""
+    """Return batches of submissions as rows of plain values, by table."""
     return [[some for _, some in rows(submissions(size))] for _ in range(max(40, _RAW_MADE // size))]
 
 
@@ -320,7 +320,10 @@ def _pgbench(url: str, clients: int, folder: Path) -> Found:
 
 
 def metrics(found: list[Row]) -> dict[str, Rounds]:
-    """Metric of budgets.toml -> its rounds; PostgreSQL's only if it was measured."""
+    """Return the test's results by name of the metric in budgets.toml, with a value for each round.
+
+    Metrics of PostgreSQL are absent if it was not measured.
+    """
     by_round: dict[int, dict[str, Row]] = {}
     for row in found:
         by_round.setdefault(row.round, {})[row.what] = row
@@ -340,7 +343,7 @@ def metrics(found: list[Row]) -> dict[str, Rounds]:
 
 
 def table(found: list[Row]) -> Table:
-    """Table of the medians over all rounds, and of the disk's own speed."""
+    """Make a table of the medians over all rounds, and of the disk's own speed."""
     shown = Table(
         "durable orders",
         "a second",

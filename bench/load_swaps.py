@@ -1,4 +1,4 @@
-"""Whole swaps on the embedded chain, from POST /v2/delta/orders to COMPLETED, with a profile of the CPU.
+"""Load test of whole swaps on the embedded chain, from submission to COMPLETED, with a CPU profile.
 
 COUNT orders are submitted over loopback as fast as the venue accepts them, auctioned to one agent over
 loopback, settled by the relayer and read back by the indexer. Venue, agent, chain and submitter share one
@@ -6,7 +6,7 @@ process and one trio loop; the store has its own process. An order is done when 
 its COMPLETED event. After the last order, the owners' balances and one record in CHECK_ONE_IN are compared
 with the expected ones.
 
-A second run samples the CPU: sampling costs CPU, so that the rates leave this run out.
+A second run samples the CPU: sampling costs CPU, so that this run does not count for the rates.
 `python -m bench.load_swaps [rounds]` prints the tables.
 """
 
@@ -96,7 +96,7 @@ _STEPS = (
 
 
 class Swaps(msgspec.Struct, frozen=True, kw_only=True):
-    """A run.
+    """Results of a run of whole swaps, from submitted order to COMPLETED.
 
     Attributes:
         seconds: from the first submission to the last order's COMPLETED event.
@@ -122,7 +122,7 @@ class Agent:
         self._contract = contract
 
     def solve(self, call: HttpCall) -> Reply:
-        """Answer POST /solve."""
+        """Answer POST /solve with a bid of the expected amount for every order of the auction round."""
         world = self._world
         deliver = _DELIVER + address_word(world.usdc) + address_word(world.at.delta) + uint_word(_GIVEN)
         receiver = to_hex(self._contract)
@@ -135,7 +135,10 @@ class Agent:
 
 
 async def swaps(count: int, samples: CpuSamples | None = None) -> Swaps:
-    """A run on a chain and store of its own.
+    """Run `count` swaps on a chain and a store of their own, and return the results.
+
+    Args:
+        samples: profile that samples the CPU during the run; None for no profile.
 
     Raises:
         AssertionError: an order did not reach its expected state.
@@ -170,7 +173,7 @@ async def swaps(count: int, samples: CpuSamples | None = None) -> Swaps:
 
 @asynccontextmanager
 async def opened(folder: Path, count: int) -> AsyncIterator[tuple[VenueApp, Deployed, int]]:
-    """Open a venue and its agent, both listening: (application, deployed contracts, port).
+    """Open a venue and its agent, both listening: (application, deployed contracts, the venue's port).
 
     Args:
         count: number of orders to come; their owners receive funds for them.
@@ -211,7 +214,12 @@ def _refused(error: CambistError, request_id: str) -> bytes:
 
 
 async def submit_all(port: int, waiting: list[tuple[bytes, bytes]], sent: dict[bytes, float]) -> None:
-    """Submit orders (hash, body) in order, CLIENTS at a time; record the times in `sent`, empty `waiting`."""
+    """Submit orders to the venue, CLIENTS at a time.
+
+    Args:
+        waiting: (hash, body) of the orders; empty at the end.
+        sent: receives the time of each submission, by order hash.
+    """
     waiting.reverse()
     async with (
         HttpClient(_HOST, port, connections_max=CLIENTS, limits=Http1Limits()) as client,
@@ -238,7 +246,7 @@ async def _follow(app: VenueApp, done: dict[bytes, float], count: int) -> None:
 
 
 async def _check(app: VenueApp, world: Deployed, hashes: list[bytes]) -> None:
-    """Check that every owner has received its orders' amounts."""
+    """Check that each owner has received exactly the amounts of its orders."""
     bought = Counter(number % OWNERS for number in range(len(hashes)))
     calls = [EthCall(world.usdc, calldata.balance_of(owner_key(number).address)) for number in bought]
     for (number, orders), answer in zip(
@@ -249,7 +257,7 @@ async def _check(app: VenueApp, world: Deployed, hashes: list[bytes]) -> None:
 
 
 async def _check_records(port: int, hashes: list[bytes]) -> None:
-    """Check the venue's records of orders."""
+    """Check that the venue's records of some orders show the expected states and amounts."""
     async with HttpClient(_HOST, port, connections_max=1, limits=Http1Limits()) as client:
         for order_hash in hashes:
             path = f"/v2/delta/orders/hash/{to_hex(order_hash)}"
@@ -276,7 +284,7 @@ def _counts(app: VenueApp, before: dict[str, int]) -> dict[str, int]:
 
 
 def step_of(stack: Stack) -> str:
-    """Name of the step that a sample belongs to: the first of _STEPS that is anywhere on the stack."""
+    """Return the step of a swap that a CPU sample belongs to: the first of _STEPS that is on its stack."""
     for part, name in _STEPS:
         if any(part in frame for frame in stack):
             return name
@@ -284,7 +292,7 @@ def step_of(stack: Stack) -> str:
 
 
 def is_evm(stack: Stack) -> bool:
-    """Whether a sample belongs to the EVM or to the ledger of its blocks."""
+    """Whether a CPU sample belongs to the embedded chain's EVM or to the ledger of its blocks."""
     return any(
         frame.startswith(("dev/embedded/evm.py", "dev/embedded/ledger.py", "dev/embedded/journal.py"))
         for frame in stack
@@ -292,7 +300,7 @@ def is_evm(stack: Stack) -> bool:
 
 
 def table(found: list[Swaps]) -> Table:
-    """Table of the runs."""
+    """Make a table of the runs of whole swaps: rates, times and CPU per order."""
     shown = Table("swaps", "a second", "taken a second", "p50 s", "p99 s", "CPU ms each", box=None)
     for one in found:
         each = one.each_s
@@ -308,7 +316,7 @@ def table(found: list[Swaps]) -> Table:
 
 
 def shares_table(samples: CpuSamples, one: Swaps) -> Table:
-    """Table of the CPU's shares by step."""
+    """Make a table of the share of the CPU that each step of a swap uses."""
     shown = Table("step", "share", "of it the EVM", "ms a swap", box=None)
     total = samples.stacks.total()
     for step, share in samples.shares(step_of).items():
@@ -320,7 +328,7 @@ def shares_table(samples: CpuSamples, one: Swaps) -> Table:
 
 
 def show(console: Console, rounds: int) -> None:
-    """Measure, and print the table."""
+    """Run the load test of whole swaps, and print its results and its CPU profile as tables."""
     found = [trio.run(swaps, COUNT) for _ in range(rounds)]
     console.print(table(found))
     console.print(f"median {median(one.count / one.seconds for one in found):.0f} swaps a second")

@@ -1,11 +1,11 @@
-"""Memory and CPU of 100,000 waiting orders: the engine's timers compared with a trio task for each order.
+"""Load test of 100,000 waiting orders: memory and CPU of the engine's timers, beside a trio task per order.
 
     task     a task each, asleep with a time-out
     timer    the engine's way: a timer each, in the single scheduler task
     whole    all that the engine keeps for a resting limit order besides its data, the timer included
 
 The indexes of an order (by hash, nonce, price, owner's funds) exist either way, so that a timer is judged
-against a task; a budget of its own bounds the growth of the whole. Every measurement in
+against a task; a budget of its own bounds the growth of the whole. Every measurement runs in
 a fresh process (`bench.waiting_orders`), the three in turn; memory is counted in the first round.
 `python -m bench.load_waiting [rounds]` prints the table.
 """
@@ -27,7 +27,7 @@ _PATIENCE_S = 600.0
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A measurement."""
+    """A measurement of one way in which 100,000 orders wait."""
 
     what: str
     round: int
@@ -35,12 +35,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def both_us(self) -> float:
-        """CPU per order to start and to end waiting, microseconds."""
+        """CPU to start and to end the waiting of an order, microseconds."""
         return self.waited.start_us + self.waited.end_us
 
 
 def run(rounds: int, count: int = COUNT) -> list[Row]:
-    """Measure all three, `rounds` times.
+    """Measure the three ways in which orders wait in turn, `rounds` times.
 
     Raises:
         LoadError: a measurement failed.
@@ -63,7 +63,7 @@ def _once(what: str, count: int, *, counts_memory: bool) -> Waited:
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
-    """Metric of budgets.toml -> its rounds."""
+    """Return the test's results by name of the metric in budgets.toml, with a value for each round."""
     return {
         "waiting_timer_bytes": _ratios(rows, TIMER, _bytes),
         "waiting_timer_time": _ratios(rows, TIMER, lambda row: row.both_us),
@@ -77,14 +77,14 @@ def _bytes(row: Row) -> float:
 
 
 def _ratios(rows: Sequence[Row], what: str, of: Callable[[Row], float]) -> Rounds:
-    """A figure divided by the task's figure of the same round."""
+    """Divide a figure of one way in which orders wait by that of the trio tasks, for each round."""
     found = {(row.what, row.round): of(row) for row in rows}
     values = [found[what, at] / task for (kind, at), task in found.items() if kind == TASK and task]
     return Rounds(tuple(values))
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Table of the medians over all rounds."""
+    """Make a table of the medians over all rounds: memory and CPU of each way in which orders wait."""
     shown = Table("orders that wait", "bytes each", "with its data", "start us", "end us", box=None)
     for what in KINDS:
         mine = [row.waited for row in rows if row.what == what]
@@ -100,7 +100,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Run the load test of waiting orders, and print its results as a table."""
     rows = run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
     console = Console()
     console.print(table(rows))

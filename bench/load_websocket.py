@@ -1,4 +1,4 @@
-"""Market data over a WebSocket: our driver and picows on uvloop take the same messages, round by round.
+"""Load test of WebSocket clients: cambist's and picows on uvloop take the same market data, in turn.
 
     receive    receive messages of 1 KB as text, without decoding: CPU per message
     book       decode messages and build books: messages per second
@@ -31,16 +31,16 @@ _COUNTS = {RECEIVE: 200_000, BOOK: MESSAGES - _WARM_UP}  # no book comes twice
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A measurement of one client.
+    """A measurement of one WebSocket client.
 
     Attributes:
         work: RECEIVE or BOOK.
         client: OURS or PICOWS.
         round: from 0.
-        rate: messages a second.
-        cpu_us: CPU of the client's process for a message.
-        digest: of all books; equal for both clients, or the comparison is void.
-        foreign_core: cores that ran something else meanwhile; None where the platform does not tell.
+        rate: messages per second.
+        cpu_us: CPU of the client's process per message, microseconds.
+        digest: digest of all books; must be equal for both clients.
+        foreign_core: cores that other processes used meanwhile; None if the platform does not report it.
     """
 
     work: str
@@ -53,7 +53,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 def run(rounds: int) -> list[Row]:
-    """Measure both clients, `rounds` times.
+    """Measure both WebSocket clients in turn, `rounds` times.
 
     Raises:
         RuntimeError: the clients did not build the same books.
@@ -80,7 +80,7 @@ def run(rounds: int) -> list[Row]:
 
 
 def _measure(work: str, client: str, number: int, peer: Peer, port: int, pids: Sequence[int]) -> Row:
-    """Measure up to TRIES times; return the first result with little foreign CPU use, or the last."""
+    """Measure one WebSocket client, up to TRIES times until other processes use little CPU."""
     for _ in range(TRIES - 1):
         row = _measure_once(work, client, number, peer, port, pids)
         if row.foreign_core is None or row.foreign_core <= FOREIGN_MAX:
@@ -106,7 +106,10 @@ def _measure_once(work: str, client: str, number: int, peer: Peer, port: int, pi
 
 
 def ratios(rows: Sequence[Row], work: str) -> Rounds:
-    """Our rate to that of picows, of each round in which both were quiet; of all rounds if none was."""
+    """Return the rate of cambist's client divided by that of picows, for each quiet round.
+
+    If no round was quiet, all rounds count.
+    """
     rounds: dict[int, dict[str, Row]] = {}
     for row in rows:
         if row.work == work:
@@ -123,7 +126,7 @@ def ratios(rows: Sequence[Row], work: str) -> Rounds:
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
-    """Metric of budgets.toml -> its rounds."""
+    """Return the test's results by name of the metric in budgets.toml, with a value for each round."""
     return {
         "websocket_book": ratios(rows, BOOK),
         "websocket_receive": ratios(rows, RECEIVE),
@@ -131,7 +134,7 @@ def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Table of the medians over all rounds."""
+    """Make a table of the medians over all rounds: rate and CPU of each WebSocket client."""
     shown = Table(
         "work", "client", "messages a second", "CPU us a message", "to picows", "by CPU", "foreign", box=None
     )
@@ -156,7 +159,7 @@ def _of(rows: Sequence[Row], work: str, client: str) -> list[Row]:
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Run the load test of WebSocket clients, and print its results as a table."""
     Console().print(table(run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)))
 
 

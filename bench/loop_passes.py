@@ -1,4 +1,4 @@
-"""Duration of each pass of a trio loop, during which all other tasks wait.
+"""Duration of each pass of a trio event loop, during which all other tasks wait.
 
 Wall time includes other processes on the core; CPU time does not. The embedded chain's EVM is counted
 separately: in production it is a node's work.
@@ -28,12 +28,12 @@ class Spread:
         self.count = 0
 
     def add(self, seconds: float) -> None:
-        """Count a duration."""
+        """Count a duration, in seconds, in the histogram."""
         self._counts[min(int(seconds / _STEP_S), _STEPS)] += 1
         self.count += 1
 
     def at_ms(self, share: float) -> float:
-        """Percentile in milliseconds: the duration that a `share` of all durations stays below."""
+        """Return the percentile of the durations at `share`, from 0 to 1, in milliseconds."""
         left = share * self.count
         for step, count in enumerate(self._counts):
             left -= count
@@ -43,12 +43,14 @@ class Spread:
 
 
 class LoopPasses(trio.abc.Instrument):
-    """The passes of this thread's loop, while `counted`.
+    """Measurement of the passes of this thread's trio event loop, while `counted` is active.
 
     Attributes:
-        wall, cpu: wall and CPU time of each pass; own: CPU without the EVM; lately: as `own`, but since the
-            reader of the figures last replaced it.
-        evm_s: total CPU of the EVM; cpu_s: total CPU of all passes.
+        wall, cpu: histograms of the wall time and the CPU time of the passes.
+        own: histogram of the CPU time without the embedded chain's EVM.
+        lately: as `own`, but since a reader of the figures last replaced it.
+        evm_s: total CPU of the EVM.
+        cpu_s: total CPU of all passes.
     """
 
     def __init__(self) -> None:
@@ -57,12 +59,12 @@ class LoopPasses(trio.abc.Instrument):
         self._evm_of_pass = self._began = self._began_cpu = 0.0
 
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002
-        """Note the begin of a pass."""
+        """Record the beginning of a pass of the event loop."""
         self._evm_of_pass = 0.0
         self._began, self._began_cpu = perf_counter(), thread_time()
 
     def before_io_wait(self, timeout: float) -> None:  # noqa: ARG002
-        """Count the pass that has ended."""
+        """Count the pass of the event loop that has ended."""
         if not self._began:
             return
         cpu = thread_time() - self._began_cpu
@@ -75,7 +77,7 @@ class LoopPasses(trio.abc.Instrument):
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Context manager that counts passes until it is left."""
+        """Context manager that measures the passes of the event loop until its block ends."""
         patches = [patch.object(owner, name, self._timed(getattr(owner, name))) for owner, name in _EVM]
         for each in patches:
             each.start()

@@ -1,6 +1,6 @@
-"""The maker that does the fair work: one chain with 200 pairs, built from settings text.
+"""Market maker of the load test of POST /firm: one chain with 200 pairs, built from settings text.
 
-    settings text -> chain -> ChainSurface.firm     ours, and every peer with the same handler
+    settings text -> chain -> ChainSurface.firm     cambist's server, and every peer with the same handler
 
 All features of a real maker are on: HMAC, 10,000 blacklisted users, reservations, bounds of one quote, of all
 open ones of a pair and of the unused ones of a user, counters.
@@ -45,7 +45,7 @@ from cambist.engine.server.gate import Gate
 
 
 def settings_text(pairs: int = PAIRS) -> str:
-    """The settings of such a maker, as an operator writes them."""
+    """Return the text of the settings of a market maker with a number of token pairs."""
     chain = f"maker.chains.{CHAIN_ID}"
     blacklist = ",".join(f'"0x{1 + user:040x}"' for user in range(BLACKLISTED))
     tokens: dict[str, tuple[str, int]] = {}
@@ -87,10 +87,10 @@ blacklist = [{blacklist}]
 
 
 class Maker(Struct, frozen=True):
-    """A maker with its prices in force.
+    """A market maker of the load test, with its settings and present prices.
 
     Attributes:
-        role: its one chain.
+        role: the state and services of its one chain.
         surface: mounted routes; `surface.firm` is the whole handler of POST /firm.
     """
 
@@ -100,10 +100,11 @@ class Maker(Struct, frozen=True):
 
 
 def build_maker(pairs: int = PAIRS, now_ms: int | None = None) -> Maker:
-    """The maker that ours and every peer with the same handler serve.
+    """Build a market maker with present prices, for cambist's server and for other servers.
 
     Args:
-        now_ms: since when its prices hold, Unix milliseconds; the clock's if None.
+        pairs: number of token pairs.
+        now_ms: time since which the prices hold, Unix milliseconds; None for the present time.
     """
     environ = {"MAKER_KEY": KEY_HEX, "VENUE_SECRET": SECRET}
     settings = parse_settings(settings_text(pairs), environ, Path())
@@ -124,7 +125,7 @@ def build_maker(pairs: int = PAIRS, now_ms: int | None = None) -> Maker:
 
 
 def prepared_calls(numbers: range, now_ms: int) -> Iterator[HttpCall]:
-    """Verified work without HTTP: what the server hands to the handler, signed at `now_ms`."""
+    """Yield requests for firm quotes, signed at `now_ms`, as the server hands them to its handler."""
     target = TARGET.encode()
     for number in numbers:
         raw = body(work(number))
@@ -145,7 +146,11 @@ Answering = Callable[[bytes, list[tuple[bytes, bytes]], bytes], Reply]
 
 
 def answering(maker: Maker) -> Answering:
-    """The same handler for a server that is not ours: (target, headers in lower case, body) -> reply."""
+    """Return a maker's handler of POST /firm in a form that other servers than cambist's can call.
+
+    Returns:
+        Function of (target, headers in lower case, body) that returns the reply.
+    """
     firm, refusal, known = maker.surface.firm, maker.surface.surface.refusal, TARGET.encode()
 
     def answer(target: bytes, headers: list[tuple[bytes, bytes]], raw: bytes) -> Reply:

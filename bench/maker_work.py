@@ -1,10 +1,10 @@
-"""The fair work of a market maker as data: what is asked, signed requests that never repeat, the prices.
+"""Load of POST /firm as data: parameters of requests, signed requests that never repeat, and prices.
 
-    number -> Work -> body -> signed request         the load; number says what must come back
+    number -> Work -> body -> signed request         the load; the number determines the right answer
 
 Body number n names its pair, its direction and which amount it gives, so 10,000 bodies in a row are all
-different. Books have 2 x 20 levels. This module does not need the maker itself: the load and every peer read
-it.
+different. Books have 2 x 20 levels. This module does not import the maker: the load generator and every
+server read it.
 """
 
 import time
@@ -45,14 +45,14 @@ _HEAD = b"\r\n".join(
 
 
 class Work(Struct, frozen=True):
-    """Question of request number n.
+    """Parameters of a request for a firm quote.
 
     Attributes:
-        pair: which pair.
-        gives_base: the maker sells base.
-        names_maker_amount: the request gives makerAmount, else takerAmount.
-        amount: raw units of the amount that is given.
-        user: as text.
+        pair: number of the token pair.
+        gives_base: whether the maker sells the pair's base token.
+        names_maker_amount: whether the request fixes makerAmount, and not takerAmount.
+        amount: raw units of the fixed amount.
+        user: address as text.
     """
 
     pair: int
@@ -63,12 +63,12 @@ class Work(Struct, frozen=True):
 
     @property
     def amount_is_base(self) -> bool:
-        """Whether the given amount is one of base tokens."""
+        """Whether the fixed amount is one of the pair's base token."""
         return self.gives_base is self.names_maker_amount
 
 
 def work(number: int, pairs: int = PAIRS) -> Work:
-    """Question of request `number` to a maker with so many pairs."""
+    """Return the parameters of request `number` to a maker with `pairs` token pairs."""
     pair, turn = number % pairs, number // pairs
     gives_base, names_maker_amount = bool(turn & 1), bool(turn & 2)
     scatter = number * 2_654_435_761 % _WORDS
@@ -80,7 +80,7 @@ def work(number: int, pairs: int = PAIRS) -> Work:
 
 
 def body(asked: Work) -> bytes:
-    """The body of POST /firm that asks for it, as clients write it."""
+    """Encode the body of POST /firm for a request's parameters, as clients write it."""
     base, quote = base_address(asked.pair), quote_address(asked.pair)
     maker_asset, taker_asset = (base, quote) if asked.gives_base else (quote, base)
     kind = "makerAmount" if asked.names_maker_amount else "takerAmount"
@@ -91,12 +91,12 @@ def body(asked: Work) -> bytes:
 
 
 def signed_headers(raw: bytes, now_ms: int) -> dict[str, str]:
-    """The four headers for a body."""
+    """Return the four headers that sign the body of a request, by name."""
     return _SIGNER.headers(now_ms, "POST", TARGET, raw)
 
 
 def signed_request(number: int, now_ms: int, pairs: int = PAIRS) -> bytes:
-    """Request `number` as it goes over the wire, ten headers and a body of some 290 bytes."""
+    """Return the bytes of HTTP request `number` for a firm quote: ten headers, and some 290 bytes of body."""
     raw = body(work(number, pairs))
     signed = "".join(f"{name}: {value}\r\n" for name, value in signed_headers(raw, now_ms).items())
     return b"%b%bContent-Length: %d\r\n\r\n%b" % (_HEAD, signed.encode(), len(raw), raw)
@@ -106,7 +106,7 @@ _SIGNER = RequestSigner(DOMAIN, ACCESS_KEY, SECRET.encode())
 
 
 def wall_ms() -> int:
-    """Unix milliseconds."""
+    """Return the present time in Unix milliseconds."""
     return time.time_ns() // 1_000_000
 
 
@@ -114,27 +114,27 @@ def wall_ms() -> int:
 
 
 def base_address(pair: int) -> str:
-    """The base token of a pair: pairs in fives share one."""
+    """Return the address of the base token of a pair; five pairs in a row share a base token."""
     return f"0x{0xBA5E << 64 | pair // QUOTE_TOKENS:040x}"
 
 
 def quote_address(pair: int) -> str:
-    """The quote token of a pair."""
+    """Return the address of the quote token of a pair."""
     return f"0x{0xC0DE << 64 | pair % QUOTE_TOKENS:040x}"
 
 
 def quote_decimals(pair: int) -> int:
-    """6 or 18, by quote token."""
+    """Return the decimals of the quote token of a pair: 6 or 18."""
     return 18 if pair % QUOTE_TOKENS % 2 else 6
 
 
 def pair_id(pair: int) -> str:
-    """As in the settings."""
+    """Return the name of a pair in the maker's settings, such as `B0/Q1`."""
     return f"B{pair // QUOTE_TOKENS}/Q{pair % QUOTE_TOKENS}"
 
 
 def grid(pair: int, version: int = 0) -> PriceGrid:
-    """A pair's grid. From one version to the next every other level changes, price and amount."""
+    """Return a version of a pair's prices; every second level differs between successive versions."""
     return PriceGrid(
         tuple(_level(pair, at, version, -1) for at in range(LEVELS)),
         tuple(_level(pair, at, version, 1) for at in range(LEVELS)),
@@ -142,7 +142,7 @@ def grid(pair: int, version: int = 0) -> PriceGrid:
 
 
 def snapshot(version: int, pairs: int) -> dict[str, PriceGrid]:
-    """All grids of one version, by pair id."""
+    """Return one version of the prices of all pairs, by name of the pair."""
     return {pair_id(pair): grid(pair, version) for pair in range(pairs)}
 
 

@@ -1,4 +1,4 @@
-"""Results of one measurement, which a load generator prints and the bench reads."""
+"""Result of one measurement of a server, which a load generator prints as JSON and a load test reads."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ PERCENTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 1.0)
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """A measurement of one server.
+    """Result of a load generator's measurement of one server.
 
     Attributes:
         rate: answers per second within the measured time.
@@ -30,12 +30,12 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[str]
 
     def at(self, share: float) -> float:
-        """Latency in milliseconds at one of PERCENTILES."""
+        """Return the latency, in milliseconds, at one of PERCENTILES."""
         return self.latency_ms[PERCENTILES.index(share)]
 
 
 class Wrk(msgspec.Struct, frozen=True, kw_only=True):
-    """Results of wrk, the second witness of throughput.
+    """Result of a measurement by the load generator wrk, which checks the throughput of another generator.
 
     Attributes:
         rate: answers per second.

@@ -1,11 +1,11 @@
-"""100,000 stored OTC orders, and the listings of their makers and takers, as the endpoints answer them.
+"""Store of 100,000 OTC orders, and the time of listings of their makers and takers, as the endpoints answer.
 
     heavy maker    90,000 orders, a thousand of them live; half name one taker, half are open and have it in
                    nonceAndMeta alone
     light makers   the others, 100 each
 
-`python -m bench.otc_listings` asks for LOOKS pages of each kind and prints what half and 99 % of them took of
-one core, count and encoding included: CPU time, since something else may run beside it.
+`python -m bench.otc_listings` asks for LOOKS pages of each kind and prints the median and the 99th percentile
+of their CPU time, count and encoding included; other processes may run at the same time.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ _AMOUNT, _NONE = amount32(10**9), amount32(0)
 
 
 class Asked(Struct, frozen=True):
-    """A kind of page to request, with the expected total."""
+    """A kind of page of OTC orders to request, with the total number of orders to expect."""
 
     what: str
     wanted: OtcFilter
@@ -58,7 +58,7 @@ class Asked(Struct, frozen=True):
 
 
 def light_maker(number: int) -> bytes:
-    """Maker of order `number`, if it is a light maker's."""
+    """Return the address of the maker of order `number`, which must be an order of a light maker."""
     return hashlib.sha256(b"maker %d" % (number // LIGHT_ORDERS)).digest()[:20]
 
 
@@ -79,7 +79,7 @@ PAGES = (
 
 
 def an_order(number: int) -> OtcOrderRow:
-    """Orders are dealt out so that those of the heavy maker lie among the others."""
+    """Make a stored OTC order: of the heavy maker for the first 90,000 numbers, else of a light maker."""
     order_hash = hashlib.sha256(b"order %d" % number).digest()
     is_heavy = number < HEAVY
     is_live = number >= HEAVY - LIVE
@@ -99,7 +99,7 @@ def an_order(number: int) -> OtcOrderRow:
 
 
 def fill_store(path: Path) -> None:
-    """Write all orders to a store, in random order."""
+    """Write all 100,000 OTC orders to a SQLite store, in random sequence."""
     document = encode_document(OtcDocument(bytes(32), 0, bytes(65), None, _NONE))
     numbers = list(range(COUNT))
     random.Random(7).shuffle(numbers)
@@ -113,7 +113,7 @@ def fill_store(path: Path) -> None:
 
 @asynccontextmanager
 async def listings() -> AsyncIterator[StoredOtcOrders]:
-    """Context manager: a store in a temporary folder, filled with the orders."""
+    """Context manager that opens a store with all 100,000 OTC orders in a temporary folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         settings = parse_settings('[store]\nurl = "sqlite:orders.sqlite3"\n', {}, folder)
@@ -123,7 +123,7 @@ async def listings() -> AsyncIterator[StoredOtcOrders]:
 
 
 async def answer(stored: StoredOtcOrders, asked: Asked) -> bytes:
-    """Body of one page; a page after the first is requested as of the first page's time."""
+    """Read and encode one page of OTC orders; a page after the first is as of the first page's time."""
     as_of = AS_OF if asked.offset else None
     page = await stored.page(asked.wanted, LIMIT, asked.offset, as_of)
     check(page, asked)
@@ -132,12 +132,12 @@ async def answer(stored: StoredOtcOrders, asked: Asked) -> bytes:
 
 
 def check(page: StoredOtcPage, asked: Asked) -> None:
-    """Check a page. AssertionError: it is not the requested page."""
+    """Check the size and the total of a page of OTC orders; raise AssertionError if it is not as expected."""
     assert (page.total, len(page.orders)) == (asked.total, LIMIT), asked.what
 
 
 async def measured() -> dict[str, list[float]]:
-    """CPU seconds of each requested page, by kind of page."""
+    """Measure the CPU seconds of each requested page of OTC orders, by kind of page."""
     found: dict[str, list[float]] = {asked.what: [] for asked in PAGES}
     async with listings() as stored:
         for _ in range(LOOKS):

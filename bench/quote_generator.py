@@ -1,6 +1,6 @@
-"""The load of GET /v2/quote: a process of its own on uvloop, on another core than the venue.
+"""Load of GET /v2/quote: a process of its own on uvloop, on another core than the venue.
 
-    closed   every connection asks again as soon as it is answered: maximum quotes per second
+    closed   every connection sends the next request after an answer: maximum quotes per second
     open     request k is due at start + k / rate: latency; see `bench.load_generator`
 
 No request comes twice. Every answer's status is checked as it arrives, and after the measurement one answer
@@ -24,7 +24,7 @@ CHECK_ONE_IN = 20
 
 
 class Corpus:
-    """Requests, used in order; see `Requests` of the load generator."""
+    """Source of requests for GET /v2/quote, each used once, in sequence."""
 
     def __init__(self, first: int, count: int) -> None:
         self._first = first
@@ -32,7 +32,7 @@ class Corpus:
         self._requests = [request(number) for number in range(first, first + count)]
 
     def take(self) -> tuple[int, bytes]:
-        """See `Requests.take`."""
+        """Take the next request: (its number, its bytes)."""
         at = self.used
         if at == len(self._requests):
             raise CorpusSpent(f"all {at} requests are used: make more")
@@ -41,7 +41,7 @@ class Corpus:
 
 
 def fault(asked: Asked, answer: bytes) -> str:
-    """The fault of an answer; empty if the answer is right."""
+    """Return what is wrong with an answer to GET /v2/quote; empty if the answer is right."""
     try:
         block = json.loads(answer)["delta"]
         ends = block["route"]["origin"]["input"], block["route"]["destination"]["output"]

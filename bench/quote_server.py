@@ -1,10 +1,10 @@
-"""A venue as a process of the load benches: 20 makers' books are put into its index, and kept fresh.
+"""Venue as a process of the load tests; the books of 20 makers are put into its index, and kept fresh.
 
     python -m bench.quote_server --fd 5 --graph wide
 
-Every maker's books are built anew, of other prices, once in `REFRESH_S`, one maker after another: what is
-remembered of the books lives no longer than in a venue that is fed. The chain is the embedded one, the store
-a process of its own. SIGTERM ends it.
+Every maker's books are built again with other prices once in `REFRESH_S`, one maker after another, so that
+caches of the books live no longer than in a venue with feeds. The chain is the embedded one, the store
+a process of its own. SIGTERM ends the server.
 """
 
 import secrets
@@ -65,7 +65,7 @@ stable_usd = {stable}
 
 
 class Books:
-    """The makers' books in the venue's price index."""
+    """The makers' books in the venue's price index, which a task replaces again and again."""
 
     def __init__(self, index: PairIndex, graph: str) -> None:
         self._index = index
@@ -77,7 +77,7 @@ class Books:
             self.show(maker, 0)
 
     def show(self, maker: int, version: int) -> None:
-        """Build the books of one maker, as its feed does with a message."""
+        """Build a version of the books of one maker and put it into the index, as a maker's feed does."""
         for pair, grid in self._grids[maker][version % VERSIONS].items():
             base, quote = pair
             field = f"prices.{base.symbol}/{quote.symbol}"
@@ -88,7 +88,7 @@ class Books:
             self._index.put(LiveBook(f"maker-{maker}", ends[0], ends[1], book, LIQUIDITY_USD))
 
     async def keep_fresh(self) -> None:
-        """Rebuild the books of one maker after another, for ever."""
+        """Replace the books of one maker after another, without end."""
         due = trio.current_time()
         for number in count(MAKERS):
             self.show(number % MAKERS, number // MAKERS)
@@ -97,7 +97,7 @@ class Books:
 
 
 def settings_text() -> str:
-    """Settings text of the venue: its chain and the tokens."""
+    """Return the text of the venue's settings: its chain and the tokens."""
     return _SETTINGS + "".join(
         _TOKEN.format(
             chain_id=CHAIN_ID,

@@ -1,11 +1,11 @@
-"""The fair work of GET /v2/quote as data: the market, the requests, and about what must come back.
+"""Load of GET /v2/quote as data: the makers' prices, the requests, and the approximate right answers.
 
     line    A0..A3 -- WETH -- USDC -- B0..B3                each line is quoted by 20 makers, 20 levels a side
     wide    A0..A3 -- WETH, WBTC -- USDC, DAI -- B0..B3     all with all on either side of a line
 
 From any A to any B it is three hops: by one path, or by four, of which two can share an amount. A request
 sells or buys, in either direction, an amount that never repeats. Makers differ in price by a few basis
-points, so that a larger amount is split. From one version of a maker's grids to the next half of the levels
+points, so that a larger amount is split. From one version of a maker's prices to the next half of the levels
 change.
 """
 
@@ -22,7 +22,7 @@ TOLERANCE = Fraction(1, 50)  # of the mid price: spreads and depth of three hops
 
 
 class Token(Struct, frozen=True):
-    """A token and its approximate value."""
+    """A token of the load of GET /v2/quote, and its approximate value in US dollars."""
 
     symbol: str
     address: str
@@ -54,11 +54,16 @@ PAIRS = {
         *((base, quote) for base in _OUTER_B for quote in _NEAR_B),
     ],
 }
-"""Graph -> (base, quote) of every pair that each maker quotes."""
+"""Graph of tokens -> (base, quote) of every pair that each maker quotes."""
 
 
 class Asked(Struct, frozen=True):
-    """Parameters of request number n. `amount` is of `src` if it sells, else of `dest`."""
+    """Parameters of a request for GET /v2/quote.
+
+    Attributes:
+        sells: whether `amount` is of `src` (SELL), and not of `dest` (BUY).
+        amount: raw units.
+    """
 
     src: Token
     dest: Token
@@ -67,7 +72,7 @@ class Asked(Struct, frozen=True):
 
 
 def asked_for(number: int) -> Asked:
-    """Request `number`, for about 10 to 20,000 dollars."""
+    """Return the parameters of request `number`, for amounts worth about 10 to 20,000 US dollars."""
     turn = number // 4
     one, other = _OUTER_A[turn % 4], _OUTER_B[turn // 4 % 4]
     src, dest = (one, other) if number & 1 else (other, one)
@@ -79,7 +84,7 @@ def asked_for(number: int) -> Asked:
 
 
 def request(number: int) -> bytes:
-    """Request `number` as it goes over the wire."""
+    """Return the bytes of HTTP request `number` for a quote."""
     asked = asked_for(number)
     query = urlencode(
         {
@@ -99,13 +104,13 @@ def request(number: int) -> bytes:
 
 
 def expected(asked: Asked) -> Fraction:
-    """The other amount at mid prices, in raw units."""
+    """Compute the amount that a quote leaves open at mid prices, in raw units."""
     fixed, other = (asked.src, asked.dest) if asked.sells else (asked.dest, asked.src)
     return Fraction(asked.amount * fixed.usd * 10**other.decimals, other.usd * 10**fixed.decimals)
 
 
 def grids(graph: str, maker: int, version: int) -> dict[tuple[Token, Token], PriceGrid]:
-    """Price grids of a maker at a version, by pair."""
+    """Return a version of a maker's prices of all pairs of a graph, by pair of tokens."""
     return {
         pair: PriceGrid(
             tuple(_level(number, pair, maker, at, version, -1) for at in range(LEVELS)),
@@ -116,7 +121,11 @@ def grids(graph: str, maker: int, version: int) -> dict[tuple[Token, Token], Pri
 
 
 def _level(number: int, pair: tuple[Token, Token], maker: int, at: int, version: int, side: int) -> Level:
-    """2 basis points a level, the maker's own 1 to 4 from the mid; 200 to 4,000 dollars each."""
+    """Make a (price, amount) level of a maker's book.
+
+    Levels lie 2 basis points apart, the first 1 to 4 from the mid by maker, and are worth 200 to 4,000
+    dollars.
+    """
     base, quote = pair
     changed = version if at % 2 == version % 2 else version - 1
     jitter = (number * 7_919 + maker * 104_729 + at * 31 + changed * 15_485_863) % 10_000  # of 1e-8

@@ -1,7 +1,9 @@
-"""`python -m bench.run [--quick]`: measure, then judge against budgets.toml. Exit status 1 over budget.
+"""`python -m bench.run [--quick]`: run the benchmarks and judge them against budgets.toml.
+
+The exit status is 1 if a result is over its budget.
 
 --quick    the operations that CI holds, under a minute
-else       all operations, then the whole paths; tables and a plot go to bench/results/report.md
+else       all operations, then the load tests; tables and a plot go to bench/results/report.md
 """
 
 import argparse
@@ -51,10 +53,11 @@ LONG = (
     "--benchmark-warmup=on",
     "--benchmark-warmup-iterations=200",
 )
-"""Options of pytest-benchmark for full runs: half a second for each bench in a lap."""
+"""Options of pytest-benchmark for full runs: half a second for each benchmark in a lap."""
 SHORT = ("--benchmark-max-time=0.004", "--benchmark-min-rounds=4", "--benchmark-min-time=0.001")
-"""Options of pytest-benchmark for --quick: four slices of 1 ms for each bench in a lap, shorter than another
-process's time slice.
+"""Options of pytest-benchmark for --quick: four slices of 1 ms for each benchmark in a lap.
+
+A slice is shorter than another process's time slice.
 """
 
 
@@ -91,7 +94,7 @@ def main() -> int:
 
 
 def run_operations(console: Console, *, quick: bool, laps: int) -> list[Verdict]:
-    """Measure operations and judge them."""
+    """Measure the operations that have budgets, and judge their times."""
     budgets = [budget for budget in read_budgets() if budget.quick or not quick]
     seconds = measure(budgets, QUICK_LAPS, SHORT) if quick else measure([], laps, LONG)
     verdicts = judge(budgets, seconds)
@@ -101,10 +104,10 @@ def run_operations(console: Console, *, quick: bool, laps: int) -> list[Verdict]
 
 
 def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict]]:
-    """Measure whole paths and judge them.
+    """Run the load tests, and judge their results by the budgets.
 
     Raises:
-        LoadError: one cannot be measured.
+        LoadError: a load test cannot be measured.
     """
     rows = FirmLoad(plan, lambda text: console.print(text, highlight=False)).run()
     found = metrics(rows)
@@ -130,7 +133,7 @@ def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict
 
 
 def measure(budgets: list[Budget], laps: int, slices: Sequence[str]) -> dict[str, dict[int, float]]:
-    """Run the suite, or the benches of `budgets` alone, `laps` times over; see `seconds_by_lap`."""
+    """Run the benchmarks of `budgets` `laps` times; return their times as `seconds_by_lap` does."""
     RESULTS.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "bench", "-o", "python_files=bench_*.py"]
     command += ["-o", "python_functions=bench_*", "--benchmark-enable", "--benchmark-disable-gc"]

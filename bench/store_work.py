@@ -1,4 +1,4 @@
-"""Orders to store, as load: new orders that never repeat, and their rows for writers without the store."""
+"""Orders to store as load: new orders that never repeat, and their rows for writers that bypass the store."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from cambist.engine.store.units import Change, New, Put, Unit, values_of
 
 DOCUMENT_BYTES = 300
 TABLES = ("delta_order", "delta_document", "order_event")
-"""Tables to which a submission writes, one row each."""
+"""Tables to which the submission of an order writes one row each."""
 
 Rows = list[tuple[object, ...]]
 
@@ -20,7 +20,7 @@ _ZERO = amount32(0)
 
 
 def order() -> DeltaOrderRow:
-    """A new order of a new owner."""
+    """Make the row of a new Delta order of a new owner."""
     order_hash = os.urandom(32)
     return DeltaOrderRow(
         order_hash,
@@ -44,17 +44,17 @@ def order() -> DeltaOrderRow:
 
 
 def submission(new: DeltaOrderRow | None = None) -> Unit:
-    """Unit that stores a new order, its document and its event."""
+    """Make the unit of changes that stores a new order, its document and its event."""
     return DELTA.submitted(new or order(), os.urandom(DOCUMENT_BYTES))
 
 
 def submissions(count: int) -> list[Unit]:
-    """`count` submissions of new orders."""
+    """Make the units of changes that store `count` new orders."""
     return [submission() for _ in range(count)]
 
 
 def rows(units: list[Unit]) -> Iterator[tuple[str, Rows]]:
-    """(table, rows) of submissions, in plain values as they come out of a message."""
+    """Yield (table, rows) of submissions, as plain values that come out of a message."""
     for number, table in enumerate(TABLES):
         yield table, [_plain(unit.changes[number]) for unit in units]
 

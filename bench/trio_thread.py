@@ -1,4 +1,4 @@
-"""A trio loop in a thread of its own, for benches whose work is asynchronous: a lap is one visit to it."""
+"""Trio loop in a thread of its own, for benchmarks of asynchronous work; each call visits the loop once."""
 
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -14,7 +14,7 @@ OPEN_S = 60.0
 
 
 class Visited(Generic[T]):
-    """An object that lives in another thread's trio loop. `visit(work)` runs `work(object)` in that loop."""
+    """An object that lives in another thread's trio loop; `visit(work)` runs `work(object)` in that loop."""
 
     def __init__(self, inside: T, token: trio.lowlevel.TrioToken) -> None:
         self._inside = inside
@@ -26,7 +26,11 @@ class Visited(Generic[T]):
 
 @contextmanager
 def living_in_trio(opened: Callable[[], AbstractAsyncContextManager[T]]) -> Iterator[Visited[T]]:
-    """Open something in a loop of its own, for as long as the context lasts."""
+    """Open an object in a trio loop of another thread, until the context ends.
+
+    Args:
+        opened: returns the async context manager of the object.
+    """
     ready = threading.Event()
     here: list[Visited[T]] = []
     failed: list[BaseException] = []

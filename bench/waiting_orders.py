@@ -1,4 +1,4 @@
-"""100,000 orders that wait, in a process of their own: what that costs, by who waits.
+"""Cost of 100,000 waiting orders in a process of its own, by the way in which the orders wait.
 
     task     a trio task for each, asleep with a time-out
     timer    a timer of the engine's scheduler for each, as the engine adds it for the order's end
@@ -53,7 +53,7 @@ _SECONDS = 100_000.0
 
 
 class Waited(msgspec.Struct, frozen=True):
-    """Cost of waiting, per order.
+    """CPU and memory that the waiting of orders costs, per order.
 
     Attributes:
         start_us, end_us: CPU to start and to end the waiting of all orders, microseconds per order.
@@ -68,28 +68,28 @@ class Waited(msgspec.Struct, frozen=True):
 
 
 class _Fences:
-    """Stand-in for leases: this engine holds all shards."""
+    """Stand-in for the leases of shards: this engine holds all shards."""
 
     def fence(self, shard: int) -> Fence:
         return Fence(shard, 1)
 
 
 class _Auctions:
-    """Stand-in for an auctioneer: no order is in a round."""
+    """Stand-in for an auctioneer that auctions no order."""
 
     def withdraw(self, order_hash: bytes) -> None:
-        """Do nothing: no order is in a round."""
+        """Do nothing, since no order is in an auction round."""
 
 
 class _Settlements:
-    """Stand-in for settlements: no order is being settled."""
+    """Stand-in for the runner of settlements, which settles no order."""
 
     def tend(self, live: LiveOrder) -> None:
-        """Do nothing."""
+        """Do nothing, since no order is being settled."""
 
 
 class Engine:
-    """A DeltaEngine of one chain that nothing happens on."""
+    """Engine of Delta orders on one chain, without auctions and settlements."""
 
     def __init__(self) -> None:
         nobody, leases = cast("Any", None), cast("Any", _Fences())
@@ -110,7 +110,7 @@ class Engine:
         )
 
     def waiting(self) -> dict[str, int]:
-        """Number of entries by the table that holds them."""
+        """Return the number of entries of each table that holds waiting orders."""
         return {
             "orders": len(self.orders),
             "timers": self.scheduler.statistics().waiting,
@@ -120,7 +120,7 @@ class Engine:
 
 
 def an_order(number: int) -> LiveOrder:
-    """An order as after a start of the engine: all parts are new objects, as read from the store."""
+    """Make a live order as after a start of the engine, with all parts as new objects."""
     order_hash = hashlib.sha256(b"waiting %d" % number).digest()
     src, dest = ENDS[number % len(ENDS)]
     made = DeltaOrder(
@@ -146,7 +146,7 @@ def _owner(number: int) -> bytes:
 
 @asynccontextmanager
 async def tasks(orders: list[LiveOrder], _engine: Engine, times: list[float]) -> AsyncIterator[None]:
-    """Let each order wait in a trio task."""
+    """Context manager in which each order waits in a trio task of its own."""
 
     async def wait(live: LiveOrder) -> bytes:
         with trio.move_on_after(_SECONDS):
@@ -167,7 +167,7 @@ async def tasks(orders: list[LiveOrder], _engine: Engine, times: list[float]) ->
 
 @asynccontextmanager
 async def timers(orders: list[LiveOrder], engine: Engine, times: list[float]) -> AsyncIterator[None]:
-    """Let each order wait by a timer of the scheduler."""
+    """Context manager in which each order waits by a timer of the engine's scheduler."""
     times.append(time.process_time())
     for live in orders:
         engine.delta._expire_at(live.row, 1_000 * live.row.expires_s)
@@ -184,7 +184,7 @@ async def timers(orders: list[LiveOrder], engine: Engine, times: list[float]) ->
 
 @asynccontextmanager
 async def whole(orders: list[LiveOrder], engine: Engine, times: list[float]) -> AsyncIterator[None]:
-    """Let each order wait as in the engine, with all that the engine keeps for it."""
+    """Context manager in which the engine holds each order as it holds a waiting limit order."""
     before = [live.row for live in orders]
     ended = [replace(row, version=3, status=OrderStatus.EXPIRED, is_final=True) for row in before]
     times.append(time.process_time())
@@ -207,7 +207,11 @@ KINDS: dict[str, Kind] = {TASK: tasks, TIMER: timers, WHOLE: whole}
 
 
 async def waited(what: str, count: int, *, counts_memory: bool) -> Waited:
-    """Start and end the waiting of `count` orders, and measure both."""
+    """Start and end the waiting of `count` orders, and measure CPU and memory.
+
+    Args:
+        what: way in which the orders wait: task, timer or whole.
+    """
     data_bytes = bytes_each = 0.0
     if counts_memory:
         tracemalloc.start()
@@ -235,7 +239,7 @@ async def waited(what: str, count: int, *, counts_memory: bool) -> Waited:
 
 
 def main() -> None:
-    """Measure, and print JSON."""
+    """Measure one way in which orders wait, and print the result as JSON."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("what", choices=KINDS)
     arguments.add_argument("--count", type=int, default=COUNT)

@@ -1,4 +1,8 @@
-"""Our WebSocket driver as a process: reads "port kind warm-up count", answers "seconds cpu digest"."""
+"""Process that receives market data by cambist's WebSocket driver.
+
+The process reads "port kind warm-up count" and answers "seconds cpu digest": port of the sender, kind of the
+work, numbers of messages; duration, CPU seconds, digest of the books.
+"""
 
 import gc
 import sys
@@ -11,7 +15,11 @@ from cambist.feeds.net.websocket import connect_websocket
 
 
 async def measure(port: int, kind: str, warm_up: int, count: int) -> str:
-    """Receive over one connection: `warm_up` messages, then `count` measured messages."""
+    """Receive messages over one connection: `warm_up` messages, then `count` that are measured.
+
+    Returns:
+        Duration, CPU seconds, and digest of the books, as text.
+    """
     work = Work(kind)
     async with connect_websocket(
         "127.0.0.1", port, "/ws", tls=None, headers={}, message_bytes_max=1 << 20, send_bytes_max=1 << 20

@@ -1,4 +1,4 @@
-"""The market data that both WebSocket clients take, and the process that sends it.
+"""Market data that two WebSocket clients receive, and the process that sends it.
 
 A message is one pair with two sides of 20 levels, about 1 KB. From one message of a pair to its next, half of
 the levels of each side have changed, and no string that changed was there before. Frames are written by hand
@@ -17,7 +17,7 @@ MESSAGES = 30_000
 
 
 def message(number: int) -> bytes:
-    """The number-th message, a pure function of its number."""
+    """Return market data message `number`, the same for the same number in every process."""
     pair, turn = number % PAIRS, number // PAIRS
     bids, asks = [], []
     for level in range(LEVELS):
@@ -30,7 +30,7 @@ def message(number: int) -> bytes:
 
 
 def frame(data: bytes) -> bytes:
-    """An unmasked text frame."""
+    """Encode data as a WebSocket text frame without a mask."""
     size = (
         struct.pack("!BB", 0x81, len(data)) if len(data) < 126 else struct.pack("!BBH", 0x81, 126, len(data))
     )
@@ -38,7 +38,10 @@ def frame(data: bytes) -> bytes:
 
 
 class Sender(asyncio.Protocol):
-    """Server side: answers the handshake, then each masked text frame `count` with `count` messages."""
+    """Connection of a client to the sender of market data.
+
+    The sender answers the handshake, then each masked text frame with a number by so many messages.
+    """
 
     def __init__(self, frames: list[bytes]) -> None:
         self._frames = frames
@@ -87,7 +90,7 @@ class Sender(asyncio.Protocol):
 
 
 def handshake_answer(head: bytes) -> bytes:
-    """The HTTP 101 answer to a WebSocket handshake."""
+    """Return the HTTP 101 answer to the handshake of a WebSocket client."""
     fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
     key = next(value for name, value in fields.items() if name.lower() == b"sec-websocket-key")
     proof = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
@@ -98,7 +101,7 @@ def handshake_answer(head: bytes) -> bytes:
 
 
 async def serve() -> None:
-    """Print the port, then send until the standard input ends."""
+    """Run the sender of market data: print its port, then send until the standard input ends."""
     frames = [frame(message(number)) for number in range(MESSAGES)]
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Sender(frames), "127.0.0.1", 0)

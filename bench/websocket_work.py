@@ -1,4 +1,4 @@
-"""Work of both WebSocket clients with a message: nothing but count it, or decode it and build the book."""
+"""Work of a WebSocket client with each message: only count it, or decode it and build the book."""
 
 from msgspec import UNSET
 
@@ -9,11 +9,11 @@ _MASK = (1 << 61) - 1
 
 
 class Work:
-    """Handler of received messages.
+    """Handler of a WebSocket client's messages: counts them, or builds books from them.
 
     Attributes:
         taken: number of messages.
-        digest: digest of all books so far, so that the results of two clients can be compared.
+        digest: digest of all books so far, or total length of the messages, to compare two clients.
     """
 
     def __init__(self, kind: str) -> None:

@@ -1,1 +1,1 @@
-"""Alternatives that a user would pick, doing the same work, each in a process of its own environment."""
+"""Other libraries and servers that do the same work as cambist, each in a process of its own environment."""

@@ -1,4 +1,8 @@
-"""aiohttp on uvloop as a firm client: reads "port first seconds", answers "answers seconds cpu"."""
+"""Process that runs aiohttp on uvloop as a client for firm quotes.
+
+The process reads lines "port first seconds" and answers "answers seconds cpu": port of the server, number of
+the first request, duration; number of answers, duration, CPU seconds.
+"""
 
 # pyright: reportMissingImports=false
 import asyncio
@@ -17,7 +21,12 @@ WARM_S = 0.5
 
 
 async def measure(port: int, first: int, seconds: float) -> str:
-    """All callers of one client, for a while to warm up, then for what counts."""
+    """Run all callers of the client for a warm-up, then for `seconds`; return the result as text.
+
+    Args:
+        port: port of the server of firm quotes.
+        first: number of the first request.
+    """
     asking = Asking(first)
     url = URL(f"http://127.0.0.1:{port}{TARGET}")
     async with aiohttp.ClientSession(

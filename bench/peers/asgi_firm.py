@@ -1,4 +1,4 @@
-"""The same handler as a raw ASGI application: no framework between the server and the work."""
+"""ASGI application with cambist's handler of POST /firm and no web framework."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -11,7 +11,7 @@ App = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
 def firm_application() -> App:
-    """A maker of its own behind ASGI; the types are those of the servers, which differ in names alone."""
+    """Build a market maker, and return its handler of POST /firm as an ASGI application."""
     answer = answering(build_maker())
 
     async def application(scope: dict[str, Any], receive: Receive, send: Send) -> None:

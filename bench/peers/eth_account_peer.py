@@ -1,7 +1,8 @@
-"""eth-account and eth-abi doing what our codecs do: hash and sign RFQ orders, recover their signers, sign
-transactions, encode calls, decode events.
+"""Process that does the work of cambist's codecs by eth-account and eth-abi.
 
-Reads "operation count" lines, answers each with the last result in hexadecimal. Runs in .venv-peers.
+The work is to hash and sign RFQ orders, recover their signers, sign transactions, encode calls and decode
+events. The process reads lines "operation count" and answers the last result in hexadecimal. Runs in
+.venv-peers.
 """
 
 # pyright: reportMissingImports=false
@@ -34,7 +35,7 @@ TYPES = {
 
 
 def order(number: int) -> dict[str, Any]:
-    """The same orders as bench/fixtures.py makes."""
+    """Return the same RFQ order as `rfq_order` of bench/fixtures.py, as EIP-712 members by name."""
     return {
         "nonceAndMeta": (number << 160) | 0xF39FD6E51AAD88F6F4CE6AB8827279CFFFB92266,
         "expiry": 1_900_000_000,
@@ -61,7 +62,7 @@ def recover(_: int) -> bytes:
 
 
 def transaction(number: int) -> bytes:
-    """As bench/bench_chain_codecs.py signs it."""
+    """Sign the same transaction as bench/bench_chain_codecs.py does."""
     signed = Account.sign_transaction(
         {
             "chainId": 31337,
@@ -88,13 +89,13 @@ def fill_order(number: int) -> bytes:
 
 
 def order_filled(number: int) -> bytes:
-    """The text of the members of OrderFilled, indexed ones first, which eth-abi reads in one call."""
+    """Decode an OrderFilled event, and return its members as text, separated by spaces."""
     members = decode(EVENT_TYPES, EVENTS[number % len(EVENTS)])
     return " ".join(map(str, members)).encode()
 
 
 def event(number: int) -> bytes:
-    """The words of a log after the hash of its order."""
+    """Encode the members of an OrderFilled event, all but the order hash, as ABI words."""
     filled = order(number)
     names = ["maker", "taker", "makerAsset", "makerAmount", "takerAsset", "takerAmount"]
     return bytes(encode(EVENT_TYPES, [filled[name] for name in names]))

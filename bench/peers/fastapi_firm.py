@@ -1,7 +1,7 @@
-"""A maker as one would write it today: FastAPI, pydantic, `hmac.new`, a walk in Decimals, eth-account.
+"""Market maker of common packages: FastAPI, pydantic, `hmac.new`, a walk in Decimals, eth-account.
 
-The same requests, prices, blacklist and reservations, and the same answers, from other tools throughout.
-Runs in .venv-peers, for eth-account holds pycryptodome below what the product runs with.
+Requests, prices, blacklist, reservations and answers are the same as those of cambist's maker.
+Runs in .venv-peers, for eth-account holds pycryptodome below the version that cambist uses.
 """
 
 # pyright: reportMissingImports=false
@@ -61,7 +61,7 @@ getcontext().prec = 100
 
 
 class FirmRequest(BaseModel):  # type: ignore[misc]  # pydantic is not in this environment
-    """The body, in its own spelling."""
+    """Body of POST /firm, with its members as the API spells them."""
 
     makerAsset: str  # noqa: N815
     takerAsset: str  # noqa: N815
@@ -72,11 +72,11 @@ class FirmRequest(BaseModel):  # type: ignore[misc]  # pydantic is not in this e
 
 
 class Refused(Exception):
-    """Why there is no quote."""
+    """Error: reason why the maker gives no firm quote."""
 
 
 class Maker:
-    """Prices, blacklist and what is reserved."""
+    """Market maker that signs firm quotes: its prices, blacklist and reserved amounts."""
 
     def __init__(self) -> None:
         self.blacklist = {f"0x{1 + user:040x}" for user in range(BLACKLISTED)}
@@ -92,7 +92,7 @@ class Maker:
             self.markets[quote, base] = (False, bids, quote_decimals(pair))
 
     def quote(self, asked: FirmRequest) -> dict[str, Any]:
-        """The signed order."""
+        """Sign the order of a firm quote and reserve its amount; raise Refused if the maker cannot quote."""
         market = self.markets.get((asked.makerAsset.lower(), asked.takerAsset.lower()))
         if market is None or asked.takerAddress.lower() != TAKER:
             raise Refused("Pair not quoted")
@@ -122,7 +122,7 @@ def _side(levels: tuple[tuple[str, str], ...]) -> Side:
 
 
 def _amounts(asked: FirmRequest, gives_base: bool, side: Side, decimals: int) -> tuple[int, int]:
-    """(maker amount, taker amount), walked level by level."""
+    """Compute (maker amount, taker amount) of a firm quote, raw units, level by level of a book's side."""
     text = asked.makerAmount if asked.takerAmount is None else asked.takerAmount
     amount = int(text or "0")
     is_base = gives_base is (asked.takerAmount is None)

@@ -1,7 +1,7 @@
-"""The server of the outbound bench: answers POST /firm from a template, so that it is never the limit.
+"""Server that answers POST /firm from a template, so that it never limits the measured client.
 
-The answer names the amount that was asked for, so that the client sees whether it is the one to its question.
-Of the signatures one in `VERIFY_ONE_IN` is verified; a wrong one is refused, which ends the measurement.
+The answer names the requested amount, so that the client can check that the answer belongs to its request.
+The server verifies one signature in `VERIFY_ONE_IN` and refuses a wrong one, which ends the measurement.
 Prints its port, then serves until the standard input ends. Runs in .venv-peers.
 """
 
@@ -41,7 +41,7 @@ _verifier = RequestVerifier({DOMAIN: [(ACCESS_KEY, SECRET.encode())]})
 
 
 class FirmAnswers(asyncio.Protocol):
-    """A connection."""
+    """A connection of a client to the server that answers from a template."""
 
     def __init__(self) -> None:
         self._data = b""
@@ -74,7 +74,7 @@ class FirmAnswers(asyncio.Protocol):
 
 
 def _fault(head: bytes, body: bytes) -> bytes:
-    """Fault of a request's signature, or an empty text."""
+    """Return what is wrong with a request's signature; empty if the signature is right."""
     first, *lines = head.split(b"\r\n")
     fields = {name.lower(): value for name, _, value in (line.partition(b": ") for line in lines)}
     domain, access_key, timestamp, signature = (fields.get(b"x-auth-" + name) for name in _SIGNED_BY)

@@ -1,4 +1,8 @@
-"""httpx on trio as a firm client: reads "port first seconds", answers "answers seconds cpu"."""
+"""Process that runs httpx on trio as a client for firm quotes.
+
+The process reads lines "port first seconds" and answers "answers seconds cpu": port of the server, number of
+the first request, duration; number of answers, duration, CPU seconds.
+"""
 
 import sys
 
@@ -14,7 +18,12 @@ WARM_S = 0.5
 
 
 async def measure(port: int, first: int, seconds: float) -> str:
-    """All callers of one client, for a while to warm up, then for what counts."""
+    """Run all callers of the client for a warm-up, then for `seconds`; return the result as text.
+
+    Args:
+        port: port of the server of firm quotes.
+        first: number of the first request.
+    """
     asking = Asking(first)
     limits = httpx.Limits(max_connections=CALLERS, max_keepalive_connections=CALLERS)
     url = httpx.URL(f"http://127.0.0.1:{port}{TARGET}")

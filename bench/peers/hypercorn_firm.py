@@ -1,6 +1,6 @@
-"""hypercorn's trio worker with the same handler as raw ASGI: the usual choice of trio users.
+"""Server with cambist's handler of POST /firm on hypercorn's trio worker, the usual choice with trio.
 
-Runs in .venv-load, with the product's own versions.
+The handler is an ASGI application. Runs in .venv-load, with cambist's own versions of packages.
 """
 
 # pyright: reportMissingImports=false

@@ -1,11 +1,11 @@
-"""NautilusTrader's order book as a process: reads "kind first count", answers "cpu digest".
+"""Process that builds order books by NautilusTrader: reads "kind first count", answers "cpu digest".
 
-    book     `nautilus_trader.model.book.OrderBook`, the one it documents: clear, then a level at a time,
-             which is quicker than to make deltas of them
-    pyo3     the Rust book below it without its Python types, as its own core holds it
+    book     `nautilus_trader.model.book.OrderBook`, the documented book: cleared, then filled level by level,
+             which is faster than deltas
+    pyo3     the Rust book below it without its Python types, as NautilusTrader's own core holds it
 
-Runs in .venv-nautilus, which has none of our packages. A level's strings become the price and the size of
-its types, as whoever feeds it has to do.
+Runs in .venv-nautilus, which has no package of cambist. The texts of a level become prices and sizes of
+NautilusTrader's types, as any user of its books has to convert them.
 """
 
 # pyright: reportMissingImports=false
@@ -25,14 +25,14 @@ INSTRUMENT = "WETHUSDC.SIM"
 
 
 class DocumentedBook:
-    """The order book of its model."""
+    """NautilusTrader's documented order book, `nautilus_trader.model.book.OrderBook`."""
 
     def __init__(self) -> None:
         instrument = identifiers.InstrumentId.from_str(INSTRUMENT)
         self._book = model_book.OrderBook(instrument, enums.BookType.L2_MBP)
 
     def apply(self, grid: Any) -> None:
-        """Replace all levels."""
+        """Replace all levels of the book by those of a price grid."""
         book, order = self._book, data.BookOrder
         price_of, size_of = objects.Price.from_str, objects.Quantity.from_str
         book.clear(0, 0)
@@ -41,7 +41,7 @@ class DocumentedBook:
                 book.add(order(side, price_of(price), size_of(size), 0), 0)
 
     def levels(self) -> list[list[tuple[int, int]]]:
-        """Of both sides, best first, in units of 10^-SCALE."""
+        """Return the (price, amount) levels of both sides, best first, in units of 10^-SCALE."""
         return [
             [(level.price.raw, sum(order.size.raw for order in level.orders())) for level in side]
             for side in (self._book.bids(), self._book.asks())
@@ -49,14 +49,14 @@ class DocumentedBook:
 
 
 class RustBook:
-    """The book of its Rust core."""
+    """NautilusTrader's order book in Rust, without the Python types around it."""
 
     def __init__(self) -> None:
         instrument = nautilus_pyo3.InstrumentId.from_str(INSTRUMENT)
         self._book = nautilus_pyo3.OrderBook(instrument, nautilus_pyo3.BookType.L2_MBP)
 
     def apply(self, grid: Any) -> None:
-        """Replace all levels."""
+        """Replace all levels of the book by those of a price grid."""
         book, order, sides = self._book, nautilus_pyo3.BookOrder, nautilus_pyo3.OrderSide
         price_of, size_of = nautilus_pyo3.Price.from_str, nautilus_pyo3.Quantity.from_str
         book.clear(0, 0)
@@ -65,7 +65,7 @@ class RustBook:
                 book.add(order(side, price_of(price), size_of(size), 0), 0, 0, 0)
 
     def levels(self) -> list[list[tuple[int, int]]]:
-        """Of both sides, best first, in units of 10^-SCALE."""
+        """Return the (price, amount) levels of both sides, best first, in units of 10^-SCALE."""
         return [
             [(level.price.raw, sum(order.size.raw for order in level.get_orders())) for level in side]
             for side in (self._book.bids(), self._book.asks())
@@ -76,7 +76,12 @@ BOOKS: dict[str, type[DocumentedBook | RustBook]] = {"book": DocumentedBook, "py
 
 
 def measure(book: DocumentedBook | RustBook, kind: str, first: int, count: int) -> str:
-    """Apply `count` grids; the CPU of that alone counts."""
+    """Apply `count` price grids to a book; return CPU seconds and digest of all books as text.
+
+    Args:
+        kind: kind of the grids; see `bench.book_corpus`.
+        first: number of the first grid.
+    """
     cpu, digest = 0.0, 0
     for applied in grids(kind, first, count):
         began = time.thread_time()

@@ -1,4 +1,8 @@
-"""picows on uvloop as a process: reads "port kind warm-up count", answers "seconds cpu digest"."""
+"""Process that receives market data by picows on uvloop.
+
+The process reads "port kind warm-up count" and answers "seconds cpu digest": port of the sender, kind of the
+work, numbers of messages; duration, CPU seconds, digest of the books.
+"""
 
 # pyright: reportMissingImports=false
 import asyncio
@@ -20,7 +24,7 @@ from bench.websocket_work import Work
 
 
 class Listener(WSListener):  # type: ignore[misc]  # picows has no types where we check
-    """Takes messages as they come; sets `done` with the last of a batch."""
+    """WebSocket connection that handles messages as they arrive; sets `done` after the last of a batch."""
 
     def __init__(self, kind: str) -> None:
         self.work = Work(kind)
@@ -36,7 +40,11 @@ class Listener(WSListener):  # type: ignore[misc]  # picows has no types where w
 
 
 async def measure(port: int, kind: str, warm_up: int, count: int) -> str:
-    """A connection: `warm_up` messages, then `count` that are measured."""
+    """Receive messages over one connection: `warm_up` messages, then `count` that are measured.
+
+    Returns:
+        Duration, CPU seconds, and digest of the books, as text.
+    """
     transport: Any
     listener: Any
     transport, listener = await ws_connect(lambda: Listener(kind), f"ws://127.0.0.1:{port}/ws")

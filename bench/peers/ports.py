@@ -1,16 +1,17 @@
-"""A port that a server can have at each of its starts.
+"""Loopback port that is reserved for a server over its restarts.
 
-A port that was free a moment ago may be another socket's by the time it is wanted; a held port is not.
+Another process may take a port that was free a moment ago; a port with a bound socket stays reserved.
 """
 
 import socket
 
 
 def held_port() -> socket.socket:
-    """A bound loopback socket on which nobody listens.
+    """Reserve a loopback port by a socket that is bound to it and does not listen.
 
-    While it is open, the system gives its port to none who asks for any, and a server that sets SO_REUSEADDR
-    listens there by its number, again and again. A connection is refused until one does.
+    While the socket is open, the system gives the port to no other process that asks for a free port. A
+    server that sets SO_REUSEADDR can listen on the port, again after each restart; without such a server,
+    connections are refused.
     """
     held = socket.socket()
     try:
@@ -23,6 +24,6 @@ def held_port() -> socket.socket:
 
 
 def port_of(held: socket.socket) -> int:
-    """The number of a bound socket's port."""
+    """Return the port number of a bound socket."""
     port: int = held.getsockname()[1]
     return port

@@ -1,6 +1,6 @@
-"""A PostgreSQL server of one's own: a temporary folder, a free loopback port, as many databases as wanted.
+"""Private PostgreSQL server in a temporary folder, on a free loopback port, for tests and benchmarks.
 
-The server refuses to run as root, so that root runs it as the user `postgres`.
+PostgreSQL refuses to run as root, so that root runs it as the user `postgres`.
 """
 
 import os
@@ -28,10 +28,11 @@ _SETTINGS = {
 
 
 class PostgresServer:
-    """A server in a folder; the server can be stopped, killed and started again on the same port.
+    """PostgreSQL server in a folder; it can be stopped, killed and started again on the same port.
 
     Args:
-        folder: an empty one, which the server's user can reach.
+        folder: an empty folder, which the server's user can reach.
+        settings: further settings of PostgreSQL by name.
     """
 
     def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
@@ -54,37 +55,41 @@ class PostgresServer:
             file.writelines(f"{name} = '{value}'\n" for name, value in written.items())
 
     def start(self) -> None:
-        """Start it; returns once it takes connections, recovery included."""
+        """Start the server; return once it accepts connections, after a recovery if one is needed."""
         self._run("pg_ctl", "start", "-w", "-t", "60", "-s", "-D", self._data, "-l", self._log)
 
     def close(self) -> None:
-        """End it for good: as a crash, and its port is free for others."""
+        """Stop the server for good, without a clean shutdown, and free its port."""
         try:
             self.stop("immediate")
         finally:
             self._held.close()
 
     def stop(self, mode: str = "fast") -> None:
-        """Stop it: `fast` ends sessions, `immediate` is a crash."""
+        """Stop the server.
+
+        Args:
+            mode: `fast` ends sessions and shuts down cleanly; `immediate` has the effect of a crash.
+        """
         self._run("pg_ctl", "stop", "-w", "-t", "60", "-s", "-m", mode, "-D", self._data)
 
     def url(self, database: str = _USER) -> str:
-        """Address of a database."""
+        """Return the URL of a database of the server."""
         return f"postgresql://{_USER}@127.0.0.1:{self.port}/{database}"
 
     def empty_database(self) -> str:
-        """Make a database without tables; returns its URL."""
+        """Create a database without tables; return its URL."""
         return self._made("")
 
     def migrated_database(self) -> str:
-        """Make a database with this program's tables; returns its URL."""
+        """Create a database with the tables of cambist's store; return its URL."""
         if self._template is None:
             self._template = self.empty_database()
             PostgresBackend(self._template, lambda: 0).close()
         return self._made(f" TEMPLATE {_name(self._template)}")
 
     def drop(self, url: str) -> None:
-        """Delete a database with whoever is connected."""
+        """Delete the database with a URL, and end all sessions in it."""
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(f"DROP DATABASE {_name(url)} WITH (FORCE)".encode())
 
@@ -111,8 +116,12 @@ class PostgresServer:
 
 @contextmanager
 def running_postgres(settings: dict[str, str] | None = None) -> Iterator[PostgresServer]:
-    """A running server, whose folder ends with it. A server is available if `postgres_programs` finds its
-    programs.
+    """Context manager that runs a PostgreSQL server in a temporary folder until its block ends.
+
+    `postgres_programs` must find PostgreSQL's programs.
+
+    Args:
+        settings: further settings of PostgreSQL by name.
     """
     with tempfile.TemporaryDirectory(prefix="cambist-postgres-") as folder:
         server = PostgresServer(Path(folder), settings)
@@ -124,7 +133,7 @@ def running_postgres(settings: dict[str, str] | None = None) -> Iterator[Postgre
 
 
 def postgres_programs() -> Path | None:
-    """The folder of `initdb` and `pg_ctl`, which Debian keeps out of the path; the newest of several."""
+    """Return the folder of the newest `initdb` and `pg_ctl` of PostgreSQL; None if not installed."""
     folders = []
     if shutil.which("pg_config"):
         told = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Another implementation as a process: a line asks, a line answers."""
+"""Child process of another implementation that answers one line for each line that it reads."""
 
 import subprocess
 from pathlib import Path
@@ -9,7 +9,7 @@ PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
 
 class Peer:
-    """A process that answers lines until it is closed."""
+    """A child process that answers lines until it is closed."""
 
     def __init__(self, *command: str | Path, folder: Path = ROOT) -> None:
         self._process = subprocess.Popen(
@@ -26,7 +26,7 @@ class Peer:
         return self._process.pid
 
     def ask(self, line: str) -> str:
-        """Send one line and wait for its answer."""
+        """Send one line to the child process and wait for its answer, one line."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(line + "\n")
@@ -47,7 +47,10 @@ class Peer:
 
 
 def eth_account_peer() -> Peer:
-    """eth-account signing and recovering: `sign 50` and `recover 50` repeat the operation so many times."""
+    """Start a child process that signs and recovers signatures by eth-account.
+
+    A line such as `sign 50` or `recover 50` names the operation and the number of its repetitions.
+    """
     if not PEERS_PYTHON.exists():
         raise FileNotFoundError(f"{PEERS_PYTHON} is missing: make setup-peers")
     return Peer(PEERS_PYTHON, ROOT / "bench" / "peers" / "eth_account_peer.py")

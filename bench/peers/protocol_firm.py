@@ -1,7 +1,8 @@
-"""A bare uvloop Protocol on httptools with the same handler: the fastest shape of asyncio.
+"""Server with cambist's handler of POST /firm on a bare uvloop Protocol: the fastest form of asyncio.
 
-The peer has none of our limits: no bound on a head or a body, no time-outs, no back-pressure, no routing, no
-request ids and no Date. Runs in .venv-load, with the product's own versions.
+The server parses by httptools and has none of cambist's limits: no bound on a head or a body, no time-outs,
+no back-pressure, no routing, no request ids and no Date. Runs in .venv-load, with cambist's own versions of
+packages.
 """
 
 # pyright: reportMissingImports=false
@@ -18,7 +19,7 @@ from bench.peers.served import freeze, inherited, options
 
 
 class FirmProtocol(asyncio.Protocol):
-    """A connection."""
+    """HTTP connection of a client, whose requests cambist's handler of POST /firm answers."""
 
     def __init__(self, answer: Answering) -> None:
         self._answer = answer

@@ -1,4 +1,4 @@
-"""Common beginning of the load benches' server scripts: its socket, a frozen heap.
+"""Parts that all server scripts of the load tests share: their options, listening socket and frozen heap.
 
 The socket is made and listening before the script starts, so the port is the system's choice and a client
 that connects early waits in the queue.
@@ -10,20 +10,20 @@ import socket
 
 
 def options(description: str | None) -> argparse.ArgumentParser:
-    """A parser of the options that all have in common."""
+    """Make a parser of the command-line options that all server scripts have."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--fd", type=int, required=True, help="an inherited listening socket")
     return parser
 
 
 def freeze() -> None:
-    """As our own server after its start: the collector no longer walks objects that live for ever."""
+    """Freeze the heap, so that garbage collection skips objects that exist at the server's start."""
     gc.collect()
     gc.freeze()
 
 
 def inherited(descriptor: int) -> socket.socket:
-    """The listening socket, not blocking."""
+    """Return the listening socket with an inherited file descriptor, set to non-blocking."""
     listener = socket.socket(fileno=descriptor)
     listener.setblocking(False)
     return listener

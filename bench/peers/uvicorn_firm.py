@@ -1,6 +1,6 @@
-"""uvicorn on uvloop and httptools with the same handler as raw ASGI: the fastest common choice.
+"""Server with cambist's handler of POST /firm on uvicorn, uvloop and httptools, the fastest common choice.
 
-Runs in .venv-load, with the product's own versions.
+The handler is an ASGI application. Runs in .venv-load, with cambist's own versions of packages.
 """
 
 # pyright: reportMissingImports=false
