@@ -44,7 +44,7 @@ CHANGING = 8  # makers, each with two books in turn
 
 
 class Nobody:
-    """Stand-in for `AuctionQueue`: counts the offered orders and runs no round."""
+    """Stand-in for `AuctionQueue` that counts the offered orders and runs no auction round."""
 
     def __init__(self) -> None:
         self.offers = 0

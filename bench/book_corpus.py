@@ -45,7 +45,10 @@ class Applied(NamedTuple):
 
 
 def grids(kind: str, first: int, count: int) -> Iterator[Applied]:
-    """Yield the price grids of a kind from message `first` on, of which `count` are measured."""
+    """Yield price grids of a kind for `count` messages, the first of which is number `first`.
+
+    Each grid says whether its application is measured.
+    """
     for number in range(first, first + count):
         raw = message(number)
         if kind == TRIMMED:

@@ -78,7 +78,7 @@ class CpuUse:
 
     @property
     def waited(self) -> float | None:
-        """Fraction of the time for which processes of the measurement were ready to run but had no core."""
+        """Fraction of the time for which measured processes were ready to run but had no CPU core."""
         if self._before is None or self._after is None:
             return None
         seconds = self._after.at - self._before.at

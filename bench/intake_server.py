@@ -1,4 +1,4 @@
-"""Order intake as a process of the load benches: the venue's own, or a minimal server to compare with.
+"""Server that takes Delta orders in, for the load tests: a venue, or a minimal server to compare with.
 
     python -m bench.intake_server --fd 5 --what venue --chain known --folder FOLDER
 
@@ -8,7 +8,7 @@
     floor    the same server and store, minimal work: recover an address, write an order's rows, answer `{}`
 
 The server writes the contracts' addresses to `ground.json` of the folder before it listens. No auction opens:
-the first rounds wait for longer than a measurement takes. SIGTERM ends it.
+the first rounds wait for longer than a measurement takes. SIGTERM ends the server.
 """
 
 import os

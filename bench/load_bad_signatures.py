@@ -87,7 +87,13 @@ class _Load:
                     raise RuntimeError(f"a good order was answered {status}: {body[:200]!r}")
 
     async def run(self, good_clients: int, bad_clients: int, use: CpuUse) -> None:
-        """Run all clients until the time is over; `use` covers the time after the warm-up."""
+        """Run all clients until the time is over.
+
+        Args:
+            good_clients: number of clients with valid signatures.
+            bad_clients: number of clients with wrong signatures.
+            use: measures the CPU use after the warm-up.
+        """
         self.begins = time.perf_counter() + WARM_S
         self.ends = self.begins + SECONDS
         async with trio.open_nursery() as nursery:

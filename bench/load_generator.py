@@ -1,6 +1,6 @@
 """Load generator for POST /firm: a process of its own on uvloop, on another core than the measured server.
 
-    closed   every connection asks again as soon as it is answered: throughput
+    closed   every connection sends the next request after an answer: throughput
     open     request k is due at start + k / rate, even if earlier requests are unanswered, and its latency
              counts from then: a server that stalls is charged for all requests due meanwhile (no coordinated
              omission)
@@ -197,7 +197,7 @@ async def open_clients(
 
 
 async def closed_loop(load: Load, clients: list[Client], depth: int, until: float) -> None:
-    """Keep `depth` unanswered requests on every connection until the time is over."""
+    """Keep `depth` unanswered requests on every connection until the time `until`."""
     for client in clients:
         client.write(b"".join([client.prepare(time.perf_counter()) for _ in range(depth)]))
     await _until(load, until)

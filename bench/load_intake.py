@@ -51,7 +51,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def cpu_us(self) -> float:
-        """CPU of the server's process per order, in microseconds, without its store process."""
+        """CPU time per order of the server's process, in microseconds, without its store process."""
         return 1e6 * (self.measured.server_core or 0.0) / self.measured.rate
 
     @property

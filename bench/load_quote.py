@@ -56,7 +56,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def cpu_us(self) -> float:
-        """CPU of the venue's process per quote, microseconds."""
+        """CPU time per quote of the venue's process, in microseconds."""
         return 1e6 * (self.measured.server_core or 0.0) / self.measured.rate
 
     @property

@@ -21,7 +21,7 @@ _EVM = ((EmbeddedChain, "_called"), (BlockLedger, "execute"))
 
 
 class Spread:
-    """Histogram of durations in steps of a tenth of a millisecond; its memory does not grow."""
+    """Histogram of durations in steps of a tenth of a millisecond, with memory that does not grow."""
 
     def __init__(self) -> None:
         self._counts = [0] * (_STEPS + 1)

@@ -78,7 +78,7 @@ class EventHub:
         self._woken = self._pages = 0
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Follow the log of order events from its current end, until cancelled."""
+        """Read new order events from the store's log and publish them to subscriptions, until cancelled."""
         start = await self._now()
         self.ring = EventRing(place_of(start), self._ring_max)
         self.told = self.ring.newest
@@ -95,7 +95,7 @@ class EventHub:
     async def subscribe(
         self, wanted: EventFilter, after: str | None = None, *, field: str = "after"
     ) -> Subscription:
-        """Create a subscription to the events that a filter wants, from a place in the log on.
+        """Create a subscription to the order events that a filter wants, from a place in the log on.
 
         Args:
             after: token of the place; the subscription starts with the event after it. None: it starts
@@ -129,7 +129,7 @@ class EventHub:
                 self._of_key.pop(key, None)
 
     async def read(self, query: Query) -> list[tuple[Any, ...]]:
-        """Read a page of events for a lagging subscription.
+        """Read a page of order events from the store, for a subscription that lags behind.
 
         After each read, the next one waits for as long as that read took, so that pages for lagging
         subscriptions use at most half of the time.

@@ -65,7 +65,7 @@ def takers_of(event: OrderEvent) -> tuple[bytes, ...]:
 
 
 def encode_event(token: str, event: OrderEvent) -> bytes:
-    """Encode an event of the log as the JSON message that streams and (signed) webhooks carry.
+    """Encode an order event as the JSON message that event streams and webhooks carry.
 
     Args:
         token: token of the event's place in the log.

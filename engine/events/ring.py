@@ -35,7 +35,7 @@ class RingEntry:
 
     @property
     def message(self) -> bytes:
-        """Message of the event for clients, as JSON."""
+        """JSON message of the event, as clients receive it."""
         if not self._message:
             self._message = encode_event(self.token, self.event)
         return self._message

@@ -156,7 +156,7 @@ class Webhooks:
         self._told = {name: _WebhookState() for name in hooks}
 
     def statistics(self) -> dict[str, HookStatistics]:
-        """Return the delivery counters: name of the webhook -> statistics."""
+        """Return the delivery counters of each webhook by its name."""
         return {name: told.statistics() for name, told in self._told.items()}
 
     def rouse(self, name: str) -> None:

@@ -66,9 +66,12 @@ class MakersOpening(Struct, frozen=True):
 
 
 class OpenMakers(Struct, frozen=True):
-    """The makers of one chain, with the pathfinder and the firm-quote desk over them.
+    """The makers of one chain, with the pathfinder and the firm-quote desk that use them.
 
     Attributes:
+        index: index of the makers' live books.
+        usd: prices of tokens in US dollars, from the books.
+        gas: watch of the chain's latest block and gas price.
         feeds: maker -> the feed of its books on this chain.
     """
 

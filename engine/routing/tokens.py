@@ -1,4 +1,6 @@
-"""The listed tokens of one chain, found by address or by symbol; only listed tokens are traded. Pure.
+"""The tokens of one chain that the operator lists, found by address or by symbol. Pure.
+
+Only listed tokens and the native token are traded.
 
 Source: spec 1.13.2 and 1.13.3, 1.25.6.
 Choice: A token is supported if the operator lists it; a token that only a maker names is not routed.

@@ -1,4 +1,4 @@
-"""Address of the contract that runs an agent's calls, and the request that names it to the agent. Pure.
+"""Address of the contract that runs an agent's calls, and the request for bids that contains it. Pure.
 
 An agent's id on chain is the keccak-256 of its name at the venue; venues that share a Delta contract name
 agents differently.
@@ -15,7 +15,7 @@ from ....crypto.addresses import to_checksum
 from ...chain.artifacts import artifact
 
 AGENT_CALLERS_MAX = 1_024
-"""Most caller addresses in the cache, enough for the agents of all chains of a venue."""
+"""Most addresses of agents' caller contracts in a cache, enough for all chains of a venue."""
 
 
 @lru_cache(maxsize=AGENT_CALLERS_MAX)
@@ -25,8 +25,11 @@ def caller_of(delta: bytes, name: str) -> bytes:
 
 
 def with_caller(body: bytes, caller: bytes) -> bytes:
-    """Return an encoded SolveRequest with the address of the agent's caller contract as its first member.
+    """Return a request for bids (SolveRequest) with the address of the agent's caller contract added.
 
-    The orders of a round are encoded once for all agents; only this member differs.
+    The orders of a round are encoded once for all agents; only this first member differs.
+
+    Args:
+        body: the request as JSON, without the address.
     """
     return b'{"caller":"%b",%b' % (to_checksum(caller).encode(), body[1:])

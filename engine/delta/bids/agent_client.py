@@ -51,7 +51,9 @@ _OK, _NO_BIDS = 200, 204
 
 
 class AgentFailure(MakerError):
-    """Error: an agent gave no readable answer to a request for bids. The text names no host, key or header.
+    """Error: an agent gave no readable answer to a request for bids.
+
+    The error's text names no host, key or header.
 
     Attributes:
         fault: kind of the agent's fault; None if the agent was not asked because no connection was free.
@@ -64,15 +66,16 @@ class AgentFailure(MakerError):
 
 
 class AgentClientStatistics(Struct, frozen=True):
-    """Counters of an agent's client since its start, and the size of its queue of notices now.
+    """Counters of the requests and notices to an agent since the start of its client.
 
     Attributes:
         asked: rounds for which the agent was to be asked.
         failed: rounds for which no readable answer came in time, whether the agent was asked or not.
         unasked: rounds among `failed` for which the agent was not asked, as no connection was free.
         waiting: notices not yet sent.
-        notified: notices that the agent accepted; lost: notices sent without success; dropped: notices that a
-            full queue dropped.
+        notified: notices that the agent accepted.
+        lost: notices sent without success.
+        dropped: notices that a full queue dropped.
     """
 
     asked: int
@@ -85,8 +88,9 @@ class AgentClientStatistics(Struct, frozen=True):
 
 
 class AgentClient:
-    """HTTP client that asks one agent for bids and notifies it. An async context manager; `run` must run as a
-    task within it.
+    """HTTP client that asks one agent for bids and sends it notices of its bids' fates.
+
+    The client is an async context manager; `run` must run as a task within it.
 
     Args:
         agent: name of the agent.
@@ -138,7 +142,7 @@ class AgentClient:
         return await self._open.__aexit__(kind, error, trace)
 
     def statistics(self) -> AgentClientStatistics:
-        """Counters of requests and notices since the start, and the number of notices in the queue now."""
+        """Return the counters of requests and notices to the agent, and the number of queued notices."""
         return AgentClientStatistics(
             self._asked,
             self._failed,
@@ -150,7 +154,7 @@ class AgentClient:
         )
 
     async def solve(self, request: bytes, *, deadline_s: float) -> bytes | None:
-        """Ask the agent for bids.
+        """Ask the agent for bids on the orders of an auction round.
 
         Args:
             request: an encoded SolveRequest.
@@ -200,8 +204,11 @@ class AgentClient:
                     self._lost += count * (not is_taken)
 
     def _next(self) -> tuple[NotifyRequest, int]:
-        """Take the next notice from the queue, merged with those that follow it about the same round; return
-        it with the number of notices that it merges."""
+        """Take the next notice from the queue, merged with following notices about the same round.
+
+        Returns:
+            (merged notice, number of notices in it).
+        """
         first = self._waiting.popleft()
         notices, count = [*first.notices], 1
         while (

@@ -43,8 +43,9 @@ class AgentQuestion(Struct, frozen=True):
 
 
 class AgentPace:
-    """Limit of the orders that one agent on one chain is asked about at a time. Times are seconds of a clock
-    that never goes back.
+    """Limit of the number of orders that one agent on one chain is asked about at a time.
+
+    Times are seconds of a clock that never goes back.
 
     Args:
         round_s: length of a round, seconds.
@@ -75,12 +76,17 @@ class AgentPace:
         return 1 if not self._open and now >= self.asks_again_at else 0
 
     def asked(self, orders: int, now: float) -> AgentQuestion:
-        """Record a request for bids on a number of orders as open."""
+        """Record a request for bids as open.
+
+        Args:
+            orders: number of orders in the request.
+            now: time of the request, seconds of the clock.
+        """
         self._open += orders
         return AgentQuestion(orders, now, self._open >= self.orders_max)
 
     def answered(self, question: AgentQuestion, now: float, not_reached: int = 0) -> None:
-        """Record an answer that came in time, and raise or lower the limit of orders by it.
+        """Record an answer in time; raise or lower the number of orders that the agent is asked about.
 
         Args:
             not_reached: number of the request's orders for which the agent reports that it had no time.
@@ -94,8 +100,10 @@ class AgentPace:
             self.orders_max = min(self.orders_max + max(1, more), AGENT_ORDERS_MAX)
 
     def failed(self, question: AgentQuestion, now: float, *, is_late: bool) -> None:
-        """Record that a request got no readable answer in time: pause the requests, and lower the limit of
-        orders if the answer was late."""
+        """Record that a request for bids got no readable answer in time, and pause the requests.
+
+        If the answer was late, the limit of orders that the agent is asked about falls.
+        """
         self._open -= question.orders
         if is_late and not self._failures:
             self._cut(question, now, question.orders // 2)
@@ -104,12 +112,14 @@ class AgentPace:
         self.asks_again_at = max(now, question.asked_at + min(pause_s, AGENT_PROBE_S))
 
     def dropped(self, question: AgentQuestion) -> None:
-        """Take back the record of a request that was not sent after all."""
+        """Undo the record of a request for bids that was not sent after all."""
         self._open -= question.orders
 
     def _cut(self, question: AgentQuestion, now: float, managed: int) -> None:
-        """Reduce the limit in proportion: by the share of a request's orders for which the agent had no time.
-        A request sent before the last reduction changes nothing."""
+        """Reduce the limit of orders by the share of a request's orders for which the agent had no time.
+
+        A request sent before the last reduction changes nothing.
+        """
         if question.asked_at >= self._cut_at:
             self.orders_max = max(1, self.orders_max * managed // question.orders)
             self._cut_at = now

@@ -1,17 +1,17 @@
-"""Cool-downs (rests) of agents that fail to settle won bids, promise falsely or do not answer. Pure.
+"""Cool-downs (rests) of agents that fail to settle won bids, break promises or do not answer. Pure.
 
     a settlement fails, or brings less than its simulation                               --> a strike
     a simulation breaks the bid's promise                                                --> a strike
     settlements that ran owners' code fail, soft_faults_max orders without a delivery    --> a strike
-    malformed or refused answers, soft_faults_max without a good answer                  --> a strike
+    malformed or refused answers, soft_faults_max without a readable answer              --> a strike
     over AGENT_REVERTS_MAX of the last AGENT_REVERTS_JUDGED bids, on orders of several
     owners, fail in a simulation that another agent's bid passes, without a delivery     --> a strike
     a strike     a cool-down of rest_ms * 2^(strikes - 1), at most rest_ms_max
     a delivery   takes a strike back, as does a time of rest_ms_max without a strike
 
-An agent that is late, or cannot be reached, has a cool-down without a strike, because orders wait for it:
-until its next good answer, at most slow_ms_max. Meanwhile it is asked only about orders for which no other
-agent can be asked.
+A delivery is a settlement of the agent's bid that succeeds. An agent that is late, or cannot be reached, has
+a cool-down without a strike, because orders wait for it: until its next readable answer, at most slow_ms_max.
+In this time it is asked only about orders for which no other agent can be asked.
 
 A fault during a cool-down, from an earlier question, is counted and does not lengthen the cool-down; in a
 cool-down for lateness this holds for lateness alone.
@@ -34,7 +34,7 @@ from ....config import limits, timeouts
 
 
 class AgentFault(StrEnum):
-    """Kinds of faults for which an agent may get a strike or a cool-down."""
+    """Kind of an agent's fault, for which the agent may get a strike or a cool-down."""
 
     REVERTED = "reverted"
     IN_DOUBT = "inDoubt"
@@ -50,11 +50,13 @@ class AgentFault(StrEnum):
 STRIKES = frozenset(
     {AgentFault.REVERTED, AgentFault.SETTLED_BELOW, AgentFault.SIMULATION_MISMATCH, AgentFault.WASTE}
 )
-"""Faults that count as a strike, which starts a cool-down, at the first occurrence."""
+"""Faults of an agent that count as a strike, and so start a cool-down, at the first occurrence."""
 
 SLOW = frozenset({AgentFault.LATE, AgentFault.UNAVAILABLE})
-"""Faults of lateness: however many occur, they cause a cool-down but never a strike, which lengthens later
-cool-downs."""
+"""Faults of lateness, which cause a cool-down of the agent but never a strike.
+
+A strike lengthens later cool-downs.
+"""
 
 _DOUBLINGS_MAX = 16
 
@@ -115,7 +117,7 @@ class AgentRest:
         self._is_slow = False
 
     def answered(self) -> None:
-        """Record a readable answer in time, with or without bids, and end a cool-down for lateness."""
+        """Record the agent's readable answer in time, with or without bids; end a cool-down for lateness."""
         self._answers += 1
         self._soft_in_row = self._slow_rests = 0
         if self._is_slow:
@@ -123,7 +125,7 @@ class AgentRest:
             self._until_ms = 0
 
     def delivered(self, now_ms: int) -> None:
-        """Record that a settlement of the agent's bid succeeded, which takes one strike back."""
+        """Record that a settlement of the agent's bid succeeded, and remove one strike."""
         self._decay(now_ms)
         self._delivered += 1
         self._doubted.clear()
@@ -199,7 +201,7 @@ class AgentRest:
         return self._is_slow and self.is_resting(now_ms)
 
     def report(self, now_ms: int) -> AgentReport:
-        """Return a report of the agent's conduct so far."""
+        """Return a report of the agent's answers, settlements, faults and cool-down so far."""
         self._decay(now_ms)
         return AgentReport(
             self._answers,
@@ -211,8 +213,7 @@ class AgentRest:
         )
 
     def _decay(self, now_ms: int) -> None:
-        """Remove the strikes that have expired: one for each `rest_ms_max` without a strike since the last
-        cool-down."""
+        """Remove the strikes that have expired: one per `rest_ms_max` since the last cool-down's end."""
         while self._strikes and now_ms >= self._decays_at_ms:
             self._strikes -= 1
             self._decays_at_ms += self._rest_ms_max

@@ -26,8 +26,10 @@ _SHARE_ONE = 10**18
 
 
 def best_of(bids: Iterable[Candidate]) -> Iterator[Candidate | Rejection]:
-    """Yield the bids of an agent that are simulated, in the order of simulation: the best bid on each order,
-    then the second best on each. Yield a rejection of each bid beyond the limit per order."""
+    """Yield the bids of an agent that are simulated: the best bid on each order, then the second best.
+
+    For each bid beyond the limit per order, a rejection is yielded.
+    """
     counts: Counter[tuple[bytes, bool]] = Counter()
     ranked: list[tuple[int, Candidate]] = []
     for bid in sorted(bids, key=_merit, reverse=True):
@@ -70,8 +72,7 @@ def _merit(bid: Candidate) -> int:
 
 
 def _advantage(part: CandidatePart) -> int:
-    """Return the raw units by which a bid's promise for an order is better, for the user, than the order's
-    limit."""
+    """Return the raw units by which a bid's promise is better for the user than the order's limit."""
     return abs(part.promised - part.limit)
 
 

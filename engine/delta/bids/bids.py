@@ -8,7 +8,7 @@ type; a bid on several orders by `settleCrossed`. This module makes the checks t
 for orders of the round that the agent may bid for, keeps the signed limits, and fits into a transaction. The
 simulation measures the bid's worth.
 
-A bid for a part of an order is held to the pro rata limit, computed unit for unit as the contract does.
+The limit of a bid for a part of an order is pro rata, computed to the unit as the contract does.
 
 In a bid, `given` of a sale, and `paid` and `traded` of a single order, have no effect: the contract does not
 use them.
@@ -63,10 +63,10 @@ _Found = TypeVar("_Found")
 
 
 class RoundOrder(Struct, frozen=True):
-    """An order as auctioned in a round: its signed terms, and the part that was open when the round opened.
+    """An order in an auction round: its signed terms, and the amount that the round may settle.
 
     Attributes:
-        part: largest part of the order that the round may settle.
+        part: amounts of the largest part of the order that the round may settle.
     """
 
     order_hash: bytes
@@ -77,19 +77,21 @@ class RoundOrder(Struct, frozen=True):
 
     @property
     def part_min(self) -> int:
-        """Smallest amount, raw units of the fixed side, that a bid may settle of this order; 0 if a bid must
-        settle the whole part that the round asks for."""
+        """Smallest amount of this order that a bid may settle; 0 if a bid must settle all that is auctioned.
+
+        The amount is in raw units of the source token (SELL) or the destination token (BUY).
+        """
         if not self.document.partially_fillable or not isinstance(self.order, DeltaOrder):
             return 0
         least = part_min(self.part.amount)
         return least if least < self.part.amount else 0
 
     def part_of(self, amount: int) -> DeltaPart:
-        """Compute the part of the order that a bid settles.
+        """Compute the amounts of the part of the order that a bid settles.
 
         Args:
-            amount: raw units of the fixed side; less than the round asks for only if the order may be filled
-                partially.
+            amount: raw units of the source token (SELL) or the destination token (BUY); less than the
+                auctioned amount only if the order may be filled partially.
         """
         if amount == self.part.amount or not isinstance(self.order, DeltaOrder):
             return self.part
@@ -97,22 +99,21 @@ class RoundOrder(Struct, frozen=True):
 
     @property
     def limit(self) -> int:
-        """Least raw units that the user must receive (SELL), or most to spend (BUY), if the round settles its
-        whole part."""
+        """Limit of all that is auctioned: least raw units to receive (SELL), or most raw units to pay
+        (BUY)."""
         return self.limit_of(self.part)
 
     def limit_of(self, part: DeltaPart) -> int:
-        """Return the least raw units that the user must receive for a part (SELL), or the most to spend
-        (BUY)."""
+        """Return the least raw units that the user receives for a part (SELL), or the most to spend (BUY)."""
         return part.dest_amount if self.terms.side is Side.SELL else part.src_amount
 
     def is_worse(self, amount: int, than: int) -> bool:
-        """Whether the user is worse off receiving (SELL) or spending (BUY) `amount` than `than`."""
+        """Whether `amount` is worse than `than` for the user: less to receive (SELL), more to spend (BUY)."""
         return amount < than if self.terms.side is Side.SELL else amount > than
 
 
 class Answer(Struct, frozen=True):
-    """Answer of an agent to a round's request for bids, with its bids still encoded.
+    """Answer of an agent to a request for bids in an auction round, with its bids still encoded.
 
     Attributes:
         arrival: number of the answer by arrival in the round, from 0.
@@ -132,8 +133,8 @@ class CandidatePart(Struct, frozen=True):
     """A bid's terms for settling one order.
 
     Attributes:
-        asked: the order, as auctioned in the round.
-        part: part of the order that the bid settles: all that the round asks for, or less.
+        asked: the order in the auction round.
+        part: amounts of the order that the bid settles: all that is auctioned, or less.
         promised: raw units: least that the user receives (SELL) or most that the user spends (BUY); otherwise
             the settlement reverts.
         given: raw units of a purchase's source token that go to `receiver`.
@@ -154,19 +155,20 @@ class CandidatePart(Struct, frozen=True):
 
     @property
     def limit(self) -> int:
-        """Least raw units that the user has to receive (SELL), or most that the user may spend (BUY), for the
-        settled part."""
+        """Limit of the settled part: least raw units to receive (SELL), or most raw units to pay (BUY)."""
         return self.asked.limit_of(self.part)
 
     @property
     def part_amount(self) -> int | None:
-        """Settled raw units of the fixed side, for a bid on less than the round asks for; None for a bid on
-        all of it."""
+        """Settled amount of a bid on less than is auctioned; None for a bid on all of it.
+
+        The amount is in raw units of the source token (SELL) or the destination token (BUY).
+        """
         return None if self.part.amount == self.asked.part.amount else self.part.amount
 
 
 class Candidate(Struct, frozen=True):
-    """A decoded bid of an agent that passed the checks which need no chain, and can be simulated.
+    """A decoded bid of an agent that passed the checks which need no chain, ready for simulation.
 
     Attributes:
         place: index among the bids of its answer.
@@ -183,8 +185,7 @@ class Candidate(Struct, frozen=True):
 
     @property
     def owners_calldata(self) -> bytes:
-        """Calldata of the bid's settlement without the agent's part in it: no steps, no leftovers, no
-        receiver.
+        """Calldata of the bid's settlement without the agent's calls, leftover tokens and receiver.
 
         An error of this call is caused by an owner, an order or the contract, and not by the agent.
         """
@@ -198,7 +199,7 @@ class Candidate(Struct, frozen=True):
 
 
 class Rejection(Struct, frozen=True):
-    """Rejection of a bid, or of an agent's whole answer.
+    """Rejection of a bid, or of an agent's whole answer, with its reason.
 
     Attributes:
         arrived_ms: time of the answer's arrival or failure, milliseconds since the round opened.
@@ -206,8 +207,8 @@ class Rejection(Struct, frozen=True):
         detail: text of the reason, cut to VENUE_AUCTION_DETAIL_CHARS_MAX.
         orders: promised amounts by order hash, None if unreadable; empty if the rejection names no order.
         simulated: simulated amounts by order hash, as far as known.
-        parts: settled amounts, raw units of the fixed side, by order hash, if the bid is for less than the
-            round asks for.
+        parts: settled amounts by order hash, if the bid is for less than is auctioned: raw units of the
+            source token (SELL) or the destination token (BUY).
     """
 
     agent: str
@@ -223,8 +224,7 @@ class Rejection(Struct, frozen=True):
 
 
 class _BidRefused(Exception):
-    """Error that refuses a decoded bid, with the kind of the rejection and the reason that the agent
-    receives."""
+    """Error: a decoded bid is refused, with the kind and the reason that its agent receives."""
 
     def __init__(self, notice: Notice, detail: str) -> None:
         super().__init__(detail)
@@ -233,8 +233,7 @@ class _BidRefused(Exception):
 
 
 def asked_of(live: "LiveOrder") -> RoundOrder | None:
-    """Make the order as a new round auctions it, with its next part; None if nothing of the order is left to
-    settle."""
+    """Make the entry of an order for a new auction round; None if nothing is left to settle."""
     part = next_part(live.order, live.filled)
     if part is None:
         return None
@@ -242,7 +241,7 @@ def asked_of(live: "LiveOrder") -> RoundOrder | None:
 
 
 def shown(asked: RoundOrder) -> AuctionOrder:
-    """Make the message that describes a round's order to agents."""
+    """Make the message that describes an order of an auction round to agents."""
     terms, part = asked.terms, asked.part
     return AuctionOrder(
         order_hash=to_hex(asked.order_hash),
@@ -268,7 +267,7 @@ def _whole(order: SettledOrder) -> WholeOrder | None:
 
 
 def answer_of(agent: str, arrival: int, arrived_ms: int, raw: bytes) -> Answer:
-    """Decode the body of an agent's answer, but not yet the bids in it.
+    """Decode the body of an agent's answer to a request for bids, but not yet the bids in it.
 
     Raises:
         InvalidInput: the body is not an answer to a SolveRequest.
@@ -293,8 +292,7 @@ def read_answer(answer: Answer, orders: Mapping[bytes, RoundOrder]) -> Iterator[
 def _read(
     answer: Answer, place: int, raw: bytes, orders: Mapping[bytes, RoundOrder]
 ) -> Candidate | Rejection:
-    """Decode and check a bid of an answer: return a candidate that can be simulated, or a rejection with the
-    reason."""
+    """Decode and check a bid of an answer; return a candidate to simulate, or a rejection with the reason."""
     agent, arrived_ms = answer.agent, answer.arrived_ms
     try:
         bid = decode_solver_bid(raw)
@@ -357,7 +355,7 @@ def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes
 
 
 def _asked(agent: str, at: int, part: BidPart, orders: Mapping[bytes, RoundOrder]) -> RoundOrder:
-    """Look up the round's order that a part of a bid names.
+    """Look up the order of the auction round that a part of a bid names.
 
     Args:
         at: index of the part in the bid, for errors.
@@ -415,9 +413,9 @@ def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> Ca
 
 
 def _amount(part: BidPart, field: str, asked: RoundOrder, *, is_crossing: bool) -> int:
-    """Parse how much of an order a bid settles, in raw units of the fixed side.
+    """Parse how much of an order a bid settles: raw units of the source (SELL) or destination (BUY) token.
 
-    A bid without an amount settles the whole part that the round asks for.
+    A bid without an amount settles all that is auctioned.
     """
     left = asked.part.amount
     if not part.amount:
@@ -480,8 +478,11 @@ def _execution(part: CandidatePart, agent: bytes) -> Execution:
 def _named(
     bid: SolverBid, orders: Mapping[bytes, RoundOrder], agent: str
 ) -> tuple[dict[bytes, int | None], dict[bytes, int]]:
-    """Read (promised amounts, part amounts), both by order hash, from a refused bid, as far as it is
-    readable."""
+    """Read from a refused bid, as far as it is readable, the amounts that it names.
+
+    Returns:
+        (promised amounts, settled amounts), both by order hash.
+    """
     named: dict[bytes, int | None] = {}
     parts: dict[bytes, int] = {}
     for part in bid.parts:

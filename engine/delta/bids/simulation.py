@@ -45,20 +45,23 @@ class SettlementOutcome(Struct, frozen=True):
 
 
 class Proven(Struct, frozen=True):
-    """A bid that kept its promise in the simulation, with the simulated outcome of each of its parts."""
+    """A bid that kept its promise in the simulation, with the simulated outcome for each of its orders."""
 
     candidate: Candidate
     outcomes: tuple[SettlementOutcome, ...]
 
     def amount(self, at: int) -> int:
-        """Return the raw units that the user receives (SELL) or spends (BUY) in the simulation, for the bid's
-        part at index `at`."""
+        """Return the raw units that the user receives (SELL) or spends (BUY) in the simulation.
+
+        Args:
+            at: index of the order among the bid's orders.
+        """
         sells = self.candidate.parts[at].asked.terms.side is Side.SELL
         return self.outcomes[at].received if sells else self.outcomes[at].spent
 
 
 class Simulated(Struct):
-    """Results of simulating the bids of a round.
+    """Results of simulating the settlements of all bids of an auction round.
 
     Attributes:
         proven: bids that kept their promises.
@@ -84,7 +87,7 @@ def simulation_of(candidate: Candidate, delta: bytes, relayer: bytes, gas_max: i
 
 
 def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejection:
-    """Judge a bid by the result of its simulation.
+    """Classify a bid by the result of the call that simulates its settlement.
 
     Args:
         answer: result of the call in the form of `Chain.call_many`.
@@ -110,8 +113,10 @@ def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejectio
 
 
 def broken_promise(error: Reverted) -> tuple[bytes, int, int] | None:
-    """Decode (order hash, simulated amount, promised amount) from the revert of a settlement that breaks the
-    bid's promise; None for any other revert."""
+    """Decode order hash, simulated and promised amount from the revert of a bid that breaks its promise.
+
+    The result is None for any other revert.
+    """
     if error.data[:SELECTOR_BYTES] != _PROMISE_BROKEN:
         return None
     words = error.data[SELECTOR_BYTES:]
@@ -124,8 +129,10 @@ def not_proven(candidate: Candidate, why: str) -> Rejection:
 
 
 def transaction_gas(calldata: bytes) -> int:
-    """Compute the units of gas that a transaction costs besides its execution: 21,000 and a charge per byte
-    of its calldata."""
+    """Compute the units of gas that a transaction costs besides its execution.
+
+    The gas is 21,000 and a charge per byte of the calldata.
+    """
     zeros = calldata.count(0)
     return _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(calldata) - zeros)
 

@@ -61,10 +61,12 @@ from .submission import IdentifiedDelta, Rules, Submission, accepted, checked, i
 
 
 class OrderDesk:
-    """Checks and stores submitted Delta orders and cancellations.
+    """Order desk: checks and stores submitted Delta orders, and checks and stores cancellations of orders.
 
     Args:
         places: served chains by chain id.
+        orders: the live orders in memory.
+        stored: reader of the orders in the store.
         partners: registered partners.
         strict_partner: whether every order must name a partner (choices.md#fees-and-partners).
     """

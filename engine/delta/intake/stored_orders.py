@@ -128,8 +128,8 @@ class StoredOrders:
             kind: type of the orders to read; None for all types.
 
         Returns:
-            Pairs of (order, settled amount): raw units of the order's fixed side, or the number of slices of
-            a TWAP.
+            Pairs of (order, settled amount): raw units of the source token for a sale, of the destination
+            token for a purchase; the number of slices for a TWAP.
         """
         wanted = DeltaFilter(owner=owner, chain_ids=(chain_id,), type=kind, statuses=tuple(sorted(statuses)))
         hashes: dict[bytes, None] = {}

@@ -371,7 +371,7 @@ class PriceWatch:
             self._schedule(order.ends)
 
     def _partner(self, order: Resting, now_ms: int, *, is_paused: bool = False) -> tuple[Resting | None, int]:
-        """Find the opposite order to auction together with this order now.
+        """Find the opposite order that can be auctioned together with this order now.
 
         Args:
             is_paused: whether the order's pause has not ended; then only a new opposite order counts.

@@ -137,7 +137,7 @@ class RestingOrders:
         return self._orders.values()
 
     def get(self, order_hash: bytes) -> Resting | None:
-        """Return the order with a hash; None if the order is unknown."""
+        """Return the entry of the order with a hash; None if the order is unknown."""
         return self._orders.get(order_hash)
 
     # --- Coming and going -------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class RestingOrders:
         return order
 
     def forget(self, order_hash: bytes) -> None:
-        """Forget an order; no effect if the order is unknown."""
+        """Remove the order with a hash from the resting orders; no effect if the order is unknown."""
         order = self._orders.get(order_hash)
         if order is None:
             return

@@ -42,7 +42,7 @@ class RestingFacts(Struct, frozen=True):
     """Limit of a waiting limit order and present price of the books, both for the order's unfilled amount.
 
     Attributes:
-        amount: unfilled raw units of the fixed side: source (SELL) or destination (BUY).
+        amount: unfilled raw units of the source token (SELL) or the destination token (BUY).
         limit: least raw units of the destination (SELL), or most of the source (BUY).
         given: raw units that the user would get (SELL) or spend (BUY) now, after gas and fee; None if the
             books cannot fill the amount.
@@ -162,7 +162,7 @@ class RestingPrices:
 
 
 def _amounts(live: "LiveOrder") -> Iterator[int]:
-    """Yield the amounts of an order to price, raw units of the fixed side, the largest first.
+    """Yield the amounts of an order to price, the largest first: raw units that it sells, or that it buys.
 
     The first is the whole unfilled amount; halves of it, down to the smallest part, follow for a partially
     fillable order.

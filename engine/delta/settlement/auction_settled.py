@@ -29,8 +29,7 @@ _UNDER_WAY, _NOT_SENT = "settling", "notSent"
 async def with_settlements(
     store: Store, asked: Sequence[tuple[int, AuctionedOrder]]
 ) -> tuple[AuctionedOrder, ...]:
-    """Return orders of closed auction rounds, each with the outcomes of the settlements that resulted from
-    its round.
+    """Return orders of closed auction rounds with the outcomes of the settlements that each round started.
 
     Args:
         asked: pairs of (auction id, order as the round's record names it), at most IDS_MAX.

@@ -19,14 +19,17 @@ from ..orders.life import ENDED
 from ..orders.live_orders import LiveOrder
 
 _TokenOwner = tuple[bytes, bytes]
-"""Account of an order's owner as (token, owner); with the native token, it means the owner's deposit at the
-Delta contract."""
+"""Account of an order's owner as (token, owner), 20 bytes each.
+
+With the native token, the account is the owner's deposit at the Delta contract.
+"""
 
 
 class _Claim(Struct):
-    """Raw units of an account's funds that are reserved for the settlement of one order.
+    """Reserved funds of an owner's account for the settlement of one order.
 
     Attributes:
+        amount: raw units of the balance that are reserved.
         allowed: raw units of the allowance that are reserved; 0 if the order needs no allowance.
         is_under_way: whether the settlement's effect is stored; False while it is about to be stored.
     """
@@ -50,8 +53,7 @@ class Claims:
         self._of_account: dict[_TokenOwner, set[bytes]] = {}
 
     def tend(self, live: LiveOrder) -> None:
-        """Reserve the funds for a settlement of the order that is under way; free the reservation if the
-        settlement has ended."""
+        """Reserve the owner's funds for a settlement of the order under way; free them once it has ended."""
         known = self._of_order.get(live.order_hash)
         if live.settling is not None and live.row.status not in ENDED:
             self._add(live)
@@ -60,8 +62,7 @@ class Claims:
             self._drop(live.order_hash)
 
     def claim(self, orders: Sequence[LiveOrder]) -> bool:
-        """Reserve the owners' funds for the next parts of orders about to be settled: for all of these orders
-        or for none.
+        """Reserve owners' funds for the next settlements of orders, for all of these orders or for none.
 
         Returns:
             Whether the accounts' funds, as read last, suffice for all reservations.
@@ -73,25 +74,23 @@ class Claims:
         return False
 
     def release(self, hashes: Iterable[bytes]) -> None:
-        """Free the funds that were reserved for settlements of these orders, unless a settlement is under
-        way."""
+        """Free the owners' funds that are reserved for these orders, unless a settlement is under way."""
         for key in hashes:
             known = self._of_order.get(key)
             if known is not None and not known.is_under_way:
                 self._drop(key)
 
     def leave(self, held: Container[int]) -> None:
-        """Free the reservations for orders of shards that another engine runs now.
+        """Free the owners' funds that are reserved for orders which another engine runs now.
 
         Args:
-            held: shards that this engine still runs.
+            held: shards of orders that this engine still runs.
         """
         for key in [key for key in self._of_order if key[0] not in held]:
             self._drop(key)
 
     def _add(self, live: LiveOrder) -> bool:
-        """Reserve funds for the next part of an order; return False if the order already has a
-        reservation."""
+        """Reserve funds for the next settlement of an order; return False if some are reserved already."""
         account = live.terms.src_token, live.terms.owner
         if live.order_hash in self._of_order:
             return False
@@ -107,8 +106,10 @@ class Claims:
             known.is_under_way = True
 
     def _is_borne(self, order_hash: bytes) -> bool:
-        """Whether the account that pays an order covers all reservations on it, by the funds as read last;
-        True if the order's reservation is the only one."""
+        """Whether an order's account covers all reservations on it, by the funds as read last.
+
+        The result is True if the order's reservation is the only one.
+        """
         account = self._of_order[order_hash].account
         claims = [self._of_order[key] for key in self._of_account[account]]
         if len(claims) == 1:

@@ -23,8 +23,11 @@ from ..bids.agent_rest import AgentFault
 
 
 class SettlementFailure(StrEnum):
-    """Kind of a failed settlement, by its cause. Members are sorted: the first kind excuses the bidding agent
-    most."""
+    """Kind of a failed settlement, by its cause.
+
+    Members are sorted by the fault of the bidding agent: none for the first kinds, the most for the last
+    kind.
+    """
 
     ORDER_DONE = "orderDone"
     TOO_EARLY = "tooEarly"
@@ -49,8 +52,10 @@ BY_ERROR: Mapping[bytes, SettlementFailure] = {
     selector("CapExceeded(address,uint256,uint256)"): _F.NOT_THE_AGENTS,
     selector("NativeTransferFailed(address)"): _F.DOUBTFUL,
 }
-"""Kinds of failed settlements by the selector of the Delta contract's error. Errors of an agent's calls are
-not among them: the contract wraps them in another error."""
+"""Kinds of failed settlements by the selector of the Delta contract's error.
+
+Errors of an agent's calls have no entry: the contract wraps them in another error.
+"""
 
 OF_TIME = frozenset({selector("TooEarly(uint256)"), selector("CapExceeded(address,uint256,uint256)")})
 """Selectors of contract errors that depend on the block's time.
@@ -69,8 +74,7 @@ BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
     _C.REVERTED: _F.AGENTS,
     _C.UNKNOWN: _F.DOUBTFUL,
 }
-"""Kinds of failed settlements by the cause that the relayer reports, for failures without a known contract
-error."""
+"""Kinds of failed settlements by the relayer's cause, for failures without a known contract error."""
 
 UNEXPLAINED = frozenset({_C.UNEXPLAINED, _C.UNKNOWN})
 """Causes that the relayer reports for a reverted transaction whose error is not known."""
@@ -79,7 +83,7 @@ UNEXPLAINED = frozenset({_C.UNEXPLAINED, _C.UNKNOWN})
 def failure_of(
     cause: IntentCause | None, error4: bytes | None, owners: Collection[bytes] | None = None
 ) -> SettlementFailure:
-    """Classify a failed settlement by its cause.
+    """Classify a failed settlement by the relayer's cause and the contract's errors.
 
     Args:
         error4: selector of the contract's error; None without one.

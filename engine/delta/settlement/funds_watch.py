@@ -57,12 +57,16 @@ _MUTE = "the Delta contract does not answer"
 _log = structlog.get_logger("cambist.venue")
 
 DeltaAccount = tuple[bytes, bytes]
-"""Account of an order's owner as (token, owner); with the native token, it means the owner's deposit at the
-Delta contract."""
+"""Account of an order's owner as (token, owner), 20 bytes each.
+
+With the native token, the account is the owner's deposit at the Delta contract.
+"""
 
 AreLacking = Callable[[LiveOrder, int], Awaitable[bool]]
-"""Function of (order, height) that returns whether the owner's funds for the order are missing, read at the
-block of that height or at a later one."""
+"""Function of (order, block height) that returns whether the owner lacks funds for the order.
+
+The funds are read at the block of that height or at a later one.
+"""
 
 
 class _FollowedDelta(Followed[DeltaAccount]):
@@ -83,7 +87,11 @@ class _FollowedDelta(Followed[DeltaAccount]):
 
 
 class _FundsAtBlock(Struct, frozen=True):
-    """Funds of order owners' accounts as read at one block."""
+    """Funds of the accounts of orders' owners, all read at one block.
+
+    Attributes:
+        found: account -> its funds; None if the token's contract returns no readable number.
+    """
 
     block_hash: bytes
     found: dict[DeltaAccount, Holding | None]
@@ -122,8 +130,10 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     # --- Followed accounts ------------------------------------------------------------------------------
 
     def tend(self, live: LiveOrder) -> None:
-        """Follow the funds of an order's owner as long as missing funds can suspend the order. Call this
-        after every change of the order."""
+        """Follow the funds of an order's owner as long as missing funds can suspend the order.
+
+        Call this after every change of the order.
+        """
         self.claims.tend(live)
         row = live.row
         if row.is_final or row.status not in CANCELLABLE:
@@ -146,8 +156,10 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         known.may_change = may_change
 
     def lacks(self, order_hash: bytes) -> tuple[MissingFund, ...]:
-        """Return which funds the order's owner lacked when they were last read; empty if the order's funds
-        are not followed."""
+        """Return the funds that an order's owner lacked when they were last read.
+
+        The result is empty if the owner's funds are not followed for this order.
+        """
         known = self._followed.get(order_hash)
         return () if known is None else known.lacks
 
@@ -173,8 +185,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     # --- Reading ----------------------------------------------------------------------------------------
 
     async def _look(self, accounts: Sequence[DeltaAccount], top: Mark) -> None:
-        """Read the funds of accounts, then suspend orders whose funds are missing and restore those whose
-        funds are back."""
+        """Read the funds of accounts; suspend orders without funds, and restore orders with funds again."""
         read = await self._read(accounts, top.number)
         self._reads += len(accounts)
         doubtful: list[LiveOrder] = []
@@ -194,8 +205,11 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             await self._settle_doubts(doubtful[at : at + VENUE_FUNDS_ORDERS_MAX], read)
 
     def _should_change(self, order_hash: bytes, read: _FundsAtBlock) -> bool:
-        """Record which funds an order's owner lacks, by the order's fills in memory; return whether the order
-        should be suspended or restored."""
+        """Record the funds that an order's owner lacks, by the order's settled amount in memory.
+
+        Returns:
+            Whether the order should be suspended or restored.
+        """
         live, known = self._orders.get(order_hash), self._followed.get(order_hash)
         if live is None:  # another engine runs the order now
             self._forget(order_hash)
@@ -205,9 +219,11 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return _is_due(live, is_lacking=bool(known.lacks))
 
     async def _settle_doubts(self, doubtful: Sequence[LiveOrder], read: _FundsAtBlock) -> None:
-        """Suspend orders whose funds are missing and restore those whose funds are back. The needs are
-        computed from the orders' fills at the block at which the funds were read, as the fills in memory may
-        be older."""
+        """Suspend orders whose funds are missing and restore those whose funds are sufficient again.
+
+        The needed funds are computed from the orders' settled amounts at the block at which the funds were
+        read, as the amounts in memory may be older.
+        """
         fills = await self._fills(doubtful, read.block_hash)
         problems: list[StoreUnavailable] = []
         async with trio.open_nursery() as nursery:
@@ -242,9 +258,13 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
                 self._restored += not is_lacking
 
     async def are_lacking(self, live: LiveOrder, height: int) -> bool:
-        """Whether the owner's funds for an order are missing at the latest block, which must be `height` or
-        later. False if only this account cannot be read, so that no settlement waits without end. A token's
-        unreadable answer counts as a balance of 0.
+        """Whether an order's owner lacks funds for the order at the latest block.
+
+        The result is False if only this account cannot be read, so that no settlement waits without end. A
+        token's unreadable answer counts as a balance of 0.
+
+        Args:
+            height: least height of the latest block.
 
         Raises:
             ChainError: no account of the chain can be read.
@@ -285,8 +305,10 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return _FundsAtBlock(told.block_hash, found)
 
     async def _fills(self, orders: Sequence[LiveOrder], block_hash: bytes) -> list[int]:
-        """Read how much of each order is settled from the Delta contract: raw units of the fixed side, or for
-        a TWAP the number of slices; the order's whole size if no more of it can be settled.
+        """Read from the Delta contract how much of each order is settled, at one block.
+
+        The amounts are raw units of the source token (SELL) or the destination token (BUY), or the number of
+        slices of a TWAP; the order's whole size if no more of it can be settled.
         """
         questions = [order_state(live.terms.owner, live.terms.nonce, live.order_hash) for live in orders]
         answers = await self._answers(questions, block_hash)
@@ -321,7 +343,7 @@ def _filled(live: LiveOrder, answer: bytes) -> int:
 
 
 def _is_due(live: LiveOrder, *, is_lacking: bool) -> bool:
-    """Whether an order has to be suspended (funds missing) or restored (funds back) now."""
+    """Whether an order has to be suspended, or with sufficient funds again be restored, now."""
     if live.settling is not None:
         return False
     status = live.row.status

@@ -3,10 +3,10 @@
     Advance -> orders concerned -> their rows, fills, nonces, pre-signatures, effects as of the step
             -> `life.told_by_chain` -> changes
 
-A step concerns an order if it adds or undoes a fill or a pre-signature of the order, if the order's nonce was
-used or is free again, or if the order's end may have become final. Orders are found by nonce and by finality
-among the orders in memory; their state is read from the store, since the step is written only if that state
-is unchanged.
+An indexer's step adds or undoes blocks. The step concerns an order if it adds or undoes a fill or a
+pre-signature of the order, if the order's nonce was used or is free again, or if the order's end may have
+become final. Orders are found by nonce and by finality among the orders in memory; their state is read from
+the store, since the step is written only if that state is unchanged.
 
 Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md#delta-orders.
 """
@@ -33,8 +33,7 @@ from ..orders.life import DeltaFacts, told_by_chain
 from ..orders.live_orders import LiveOrders
 
 _SLICE = 64
-"""Number of orders per read of the store; other tasks run between two reads, however many orders a step
-concerns."""
+"""Number of orders per read of the store; other tasks run between two reads."""
 
 
 class DeltaProjection:
@@ -90,10 +89,10 @@ class DeltaProjection:
         return changes
 
     def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
-        """Collect the hashes of the orders that an indexer step may change.
+        """Collect the hashes of the orders that an indexer's step (blocks added or undone) may change.
 
         Args:
-            settled_below: the step makes logs final up to this height.
+            settled_below: height up to which the step makes logs final.
         """
         hashes: set[bytes] = set()
         for _, row in (*advance.rows, *advance.undone):
@@ -104,8 +103,10 @@ class DeltaProjection:
         return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, settled_below))
 
     async def _read(self, hashes: Sequence[bytes], advance: Advance) -> list["_Found"]:
-        """Read the state of orders after an indexer step: the stored rows, plus the rows that the step adds,
-        minus those it undoes."""
+        """Read the state of orders as it is after an indexer's step (blocks added or undone).
+
+        The state consists of the stored rows, plus the rows that the step adds, minus those that it undoes.
+        """
         (rows,) = await self._store.read(among(DELTA_ORDER, "order_hash", hashes))
         orders = [order for values in rows if (order := DELTA.found(values)).chain_id == advance.chain_id]
         fills, signed, effects, *used = await self._store.read(
@@ -138,7 +139,7 @@ class DeltaProjection:
 
 
 class _Found(Struct, frozen=True):
-    """State of one order after an indexer step: its row, fills, used nonce, pre-signature and effects."""
+    """State of one order after an indexer's step: row, fills, used nonce, pre-signature and effects."""
 
     row: DeltaOrderRow
     fills: tuple[DeltaFill, ...]
@@ -148,8 +149,10 @@ class _Found(Struct, frozen=True):
 
 
 def _about(row: Any) -> object:
-    """Return the subject of an indexed row, by which rows are grouped: an order's hash, or (chain id, owner,
-    nonce) for a used nonce."""
+    """Return the key by which an indexed row belongs to an order.
+
+    The key is the order's hash, or (chain id, owner, nonce) for a used nonce.
+    """
     return _nonce(row) if isinstance(row, UsedNonce) else getattr(row, "order_hash", None)
 
 

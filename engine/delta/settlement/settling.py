@@ -66,19 +66,21 @@ _MINED = (IntentState.MINED, IntentState.FINAL)
 FUNDS_GONE = "the owner's funds are not there"
 """Beginning of the reason that agents receive for a settlement that failed for lack of the owner's funds."""
 OTHERS_FUNDS_GONE = "the funds of an order that is crossed with it are not there"
-"""Reason that agents receive if the funds of another order, settled in the same transaction, were missing."""
+"""Reason that agents receive if the funds of another order in the same settlement were missing."""
 OWNERS_CODE = "code of an owner's ran in it"
-"""Beginning of the reason that agents receive for a settlement that an owner's contract may have made
-fail."""
+"""Beginning of the reason that agents receive if an owner's contract may have made a settlement fail."""
 OWNER_ACTED = "an owner acted in its block"
-"""Beginning of the reason that agents receive for a settlement that an owner's transaction in its block may
-have made fail."""
+"""Beginning of the reason that agents receive if an owner's transaction may have made a settlement fail.
+
+The transaction is in the settlement's block.
+"""
 _NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
-"""Failures that a runner-up, the next best bid on the order, cannot avoid, and which do not count among the
-order's failed settlements."""
+"""Failures that the next best bid on the order cannot avoid, and that do not count against the order."""
 _SEEN = (None, OrderStatus.COMPLETED)
-"""Statuses that show an order's mined settlement to be indexed already; None means that the order is no
-longer in memory."""
+"""Statuses of an order that show its mined settlement to be indexed already.
+
+None means that the order is no longer in memory.
+"""
 
 
 class Settlement(Struct, frozen=True):
@@ -97,8 +99,9 @@ class Settlement(Struct, frozen=True):
             stored by an earlier version.
         is_purchase: whether the amounts are spent (BUY) and not received (SELL).
         promised: raw units that the bid promises, as decimal digits.
-        part_amount: settled raw units of the fixed side, as decimal digits.
-        others: hashes of the orders that are crossed with this order.
+        part_amount: settled raw units of the source token (SELL) or the destination token (BUY), as decimal
+            digits.
+        others: hashes of the orders that are crossed with this order, i.e. settled against it.
     """
 
     key: str
@@ -120,16 +123,20 @@ class Settlement(Struct, frozen=True):
         return amount_of(fill.spent if self.is_purchase else fill.received)
 
     def is_kept(self, amount: int) -> bool:
-        """Whether a settled amount is as good for the user as the simulated one, or worse by at most
-        AGENT_DRIFT_BPS basis points."""
+        """Whether a settled amount is no worse for the user than the simulated one, within a tolerance.
+
+        The tolerance is AGENT_DRIFT_BPS basis points.
+        """
         simulated = int(self.amount)
         drift = mul_div_down(simulated, limits.AGENT_DRIFT_BPS, limits.BPS_ONE)
         return amount <= simulated + drift if self.is_purchase else amount >= simulated - drift
 
     @property
     def gas_kept(self) -> int:
-        """Most units of gas that the mined settlement may use without a fault of its agent: the bid was
-        ranked by its simulated gas."""
+        """Most units of gas that the mined settlement may use without a fault of its agent.
+
+        The bid was ranked by its simulated gas; the limit adds a tolerance to this gas.
+        """
         drift = mul_div_down(self.simulated_gas, limits.AGENT_GAS_DRIFT_BPS, limits.BPS_ONE)
         return self.simulated_gas + drift + limits.AGENT_GAS_DRIFT
 
@@ -148,6 +155,7 @@ def settlement_of(
 
     Args:
         at: index of the order's part among the parts of the bid.
+        key: key under which the relayer sends the transaction; empty for the key of the effect.
         deadline_s: latest time of the settlement, Unix seconds; an earlier deadline of an order of the bid
             takes precedence.
         gas_max: most units of gas of a settlement.
@@ -177,7 +185,7 @@ def settlement_in(effect: Effect) -> Settlement:
 
 
 def settlement_payload(settlement: Settlement, row: DeltaOrderRow) -> bytes:
-    """Encode a settlement as the payload of the `settle` effect that the order's next version will store."""
+    """Encode a settlement as the payload of the `settle` effect of the order's next version."""
     key = settlement.key or effect_key(row.order_hash, row.version + 1, SETTLE)
     return _encode(msgspec.structs.replace(settlement, key=key))
 
@@ -237,7 +245,7 @@ class Settling:
         self._settled = self._failed = 0
 
     def statistics(self) -> SettlingStatistics:
-        """Number of settlements under way, and counters since the process started."""
+        """Return the number of settlements under way, and counters since the process started."""
         return SettlingStatistics(len(self._under_way), self._settled, self._failed)
 
     def start(self, nursery: trio.Nursery) -> None:
@@ -245,19 +253,20 @@ class Settling:
         self._nursery = nursery
 
     def line_up(self, order_hash: bytes, runners_up: Sequence[Settlement]) -> None:
-        """Keep the next best bids on an order, which are settled one after the other if its settlement
-        fails."""
+        """Keep the next best bids on an order, to be settled one after the other if its settlement fails."""
         self._runners_up[order_hash] = list(runners_up)
 
     def leave(self, held: Container[int]) -> None:
-        """Forget the runners-up of orders whose shards are not in `held`: another engine runs these orders
-        now."""
+        """Forget the next best bids on orders that another engine runs now.
+
+        Args:
+            held: shards of orders that this engine still runs.
+        """
         for order_hash in [key for key in self._runners_up if key[0] not in held]:
             del self._runners_up[order_hash]
 
     def tend(self, live: LiveOrder) -> None:
-        """Start a task for the order's settlement, unless the order has none under way or a task runs it
-        already."""
+        """Start a task for the order's settlement under way, if any, unless a task runs it already."""
         if live.row.status in ENDED:
             self._runners_up.pop(live.order_hash, None)
         if live.row.status is OrderStatus.COMPLETED or live.row.is_final:
@@ -269,8 +278,10 @@ class Settling:
         self._nursery.start_soon(self._run, live.order_hash, key)
 
     async def _run(self, order_hash: bytes, key: str) -> None:
-        """Run an order's settlement to its outcome, with retries while the chain or the store is unavailable;
-        only the first such failure is logged."""
+        """Run an order's settlement to its outcome, with retries while chain or store is unavailable.
+
+        Only the first such failure is logged.
+        """
         pause_s, is_told = SETTLING_PAUSE_S, False
         try:
             while self._orders.get(order_hash) is not None:
@@ -334,9 +345,10 @@ class Settling:
         await self._failed_for(order_hash, effect, outcome, failure, is_starved=is_starved)
 
     async def _owners_errors(self, settlement: Settlement, outcome: IntentOutcome) -> frozenset[bytes] | None:
-        """Call a reverted settlement again without the agent's calls, at the settlement's block and at the
-        block before; return the selectors of the errors. None if the settlement cannot be repeated that way
-        or no node answers.
+        """Call a reverted settlement again without the agent's calls; return the selectors of the errors.
+
+        The calls are at the settlement's block and at the block before. The result is None if the settlement
+        cannot be repeated that way or no node answers.
 
         The relayer learns the contract's error by a call, which an agent's contract can distinguish from a
         transaction: the agent could make the call fail as if the owner's tokens were missing. A settlement
@@ -368,8 +380,10 @@ class Settling:
         return frozenset()
 
     async def _lacking(self, order_hash: bytes, settlement: Settlement) -> frozenset[bytes]:
-        """Return the hashes of a settlement's orders whose owners' funds are missing now. Empty if the
-        relayer has the settlement already, so that it cannot be held back any more.
+        """Return the hashes of a settlement's orders whose owners lack funds now.
+
+        The result is empty if the relayer has the settlement already, so that it cannot be held back any
+        more.
         """
         if await self._relayer.outcome(settlement.key) is not None:
             return frozenset()
@@ -388,8 +402,6 @@ class Settling:
         *,
         is_starved: bool,
     ) -> None:
-        """Write the order's next status after a failed settlement, or settle a runner-up, and notify the
-        agent."""
         settlement = _decode(effect.payload)
         is_others = bool(settlement.others) and failure is SettlementFailure.FUNDS
         is_counted = not (is_others or failure in _NO_RUNNER_UP)
@@ -407,8 +419,10 @@ class Settling:
         self._told(settlement, order_hash, Notice.REVERTED, outcome, fault=fault)
 
     async def _until_read(self, order_hash: bytes, height: int) -> None:
-        """Wait until the chain is indexed up to a height or the order is no longer open, at most SETTLEMENT_S
-        seconds."""
+        """Wait until the chain is indexed up to a height or the order is no longer open.
+
+        The wait lasts at most SETTLEMENT_S seconds.
+        """
         with trio.move_on_after(SETTLEMENT_S):
             while (  # noqa: ASYNC110  the indexer sets no event for a height
                 self._read_to() < height and self._status(order_hash) in OPEN
@@ -433,13 +447,14 @@ class Settling:
             return False
 
     async def _run_code(self, orders: Sequence[LiveOrder]) -> bool:
-        """Whether a settlement of orders calls a contract of an owner, which may act differently in a
-        simulation and when mined.
+        """Whether the settlement of any of these orders calls a contract of an owner.
+
+        The contract may act differently in a simulation and when the settlement is mined.
         """
         return any([await self._runs_code(live) for live in orders])
 
     def _orders_of(self, order_hash: bytes, settlement: Settlement) -> list[LiveOrder]:
-        """Live orders that a settlement settles: the order of this hash, then the orders crossed with it."""
+        """Return the live orders of a settlement: the order of this hash, then the orders crossed with it."""
         found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
         return [live for live in found if live is not None]
 
@@ -502,21 +517,22 @@ class Settling:
             await trio.sleep(SETTLING_LOOK_S)
 
     async def _fill(self, order_hash: bytes, outcome: IntentOutcome) -> DeltaFill | None:
-        """Read from the store what a mined settlement filled of an order; None while the fill is not
-        indexed."""
+        """Read from the store the amounts that a mined settlement filled of an order.
+
+        The result is None while the chain's log of the fill is not indexed.
+        """
         (rows,) = await self._store.read(among(DELTA_FILL, "order_hash", [order_hash]))
         fills: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in rows]
         return next((fill for fill in fills if fill.tx_hash == outcome.tx_hash), None)
 
     def _begin_anew(self, order_hash: bytes) -> None:
-        """Reset an order's count of failed settlements after a fill, so that its next part has no pause."""
+        """Reset an order's count of failed settlements after a fill, so that no pause delays the next one."""
         live = self._orders.get(order_hash)
         if live is not None:
             self._orders.begin_anew(live)
 
     def _more_to_come(self, row: DeltaOrderRow, effect: Effect) -> DeltaStep | None:
-        """Make the change of an order that a mined settlement filled only in part; None if the order is
-        completed."""
+        """Make the change of an order that a settlement filled in part; None if the order is completed."""
         is_closed = row.status is OrderStatus.COMPLETED
         return None if is_closed else part_settled(row, effect, self._wall_ms())
 
@@ -551,7 +567,7 @@ class Settling:
             self._runners_up[order_hash] = [] if is_starved else waiting[1:]
 
     def _status(self, order_hash: bytes) -> OrderStatus | None:
-        """Status of an order; None if the order is no longer in memory."""
+        """Return the status of an order; None if the order is no longer in memory."""
         live = self._orders.get(order_hash)
         return None if live is None else live.row.status
 
@@ -560,8 +576,10 @@ class Settling:
         return row_of(EFFECT, rows[0]) if rows else None
 
     async def _tell_settled(self, settlement: Settlement, order_hash: bytes, outcome: IntentOutcome) -> None:
-        """Notify the agent of a mined settlement, with a fault if the user got less (or spent more), or the
-        gas was more, than the simulation showed and the tolerance allows.
+        """Notify the agent of a mined settlement, with a fault if its outcome is worse than simulated.
+
+        The fault is recorded if the user got less (or spent more), or the gas was more, than the simulation
+        showed and the tolerance allows.
         """
         fill = await self._fill(order_hash, outcome)
         if fill is None:  # its block was undone, or is long final

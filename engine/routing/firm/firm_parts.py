@@ -66,7 +66,7 @@ class Ask(Struct, eq=False):
 
     @property
     def is_pending(self) -> bool:
-        """Whether the maker has not answered the request yet."""
+        """Whether the maker has not answered the request for a firm quote yet."""
         return self.quote is None and self.failure is None
 
     @property
@@ -74,7 +74,7 @@ class Ask(Struct, eq=False):
         """Signed order of the quote that answers the request.
 
         Raises:
-            ValueError: the ask holds no quote.
+            ValueError: the request has no quote.
         """
         if self.quote is None:
             raise ValueError(f"{self.maker} has signed no quote")
@@ -106,7 +106,7 @@ class HeldQuote(Struct, frozen=True):
 
 
 class FirmPart(Struct, eq=False):
-    """Share of a hop that one maker fills, with the tries to obtain signed quotes for it.
+    """A maker's share of a hop, and the attempts (tries) to obtain signed quotes for it.
 
     Attributes:
         path, hop: position of the hop in the plan.
@@ -189,7 +189,7 @@ class Way(Struct, eq=False):
 
     @property
     def is_filled(self) -> bool:
-        """Whether each part of the plan has complete quotes."""
+        """Whether makers have signed quotes for every part of the plan."""
         return all(part.filled() for part in self.parts)
 
 
@@ -259,10 +259,10 @@ def indicative_within(plan: RoutePlan, limit: int) -> bool:
 
 
 def has_room(plan: RoutePlan, limit: int) -> bool:
-    """Whether a plan keeps the user's limit even if asking makers for more than needed makes its hops dearer.
+    """Whether a plan keeps the user's limit even if requests for more than needed raise its hops' prices.
 
-    The check uses the books: each hop that is asked for more than needed gets dearer by OVER_ASK_COST_BPS,
-    and each fill of the hops whose amounts the limit bounds by one raw unit.
+    The check uses the books: each hop whose makers are asked for more than needed costs OVER_ASK_COST_BPS
+    more, and each fill of the hops whose amounts the limit bounds one raw unit more.
     """
     hops = max(len(path.hops) for path in plan.paths) - 1
     ends = [path.hops[-1 if plan.side is Side.SELL else 0] for path in plan.paths]
@@ -276,8 +276,9 @@ def has_room(plan: RoutePlan, limit: int) -> bool:
 
 
 def is_as_cheap(asked: FirmAsked, shown: int, wider: FirmAsked, shown_wider: int) -> bool:
-    """Whether a request for a larger amount is filled at nearly the rate of the original request, within
-    OVER_ASK_COST_BPS.
+    """Whether a request for a larger amount has nearly the rate of the original request.
+
+    The rate may be worse by OVER_ASK_COST_BPS.
 
     Args:
         shown, shown_wider: amount of the token left open that the maker's book gives for `asked` and for

@@ -143,7 +143,7 @@ class FirmScores:
                     nursery.start_soon(self._probe, key[0], rest.asked)
 
     def _due(self) -> list[tuple[tuple[str, bytes, bytes], _Rest]]:
-        """Return the cool-downs in which a test request is to be sent now, at most MAKER_PROBES_MAX.
+        """Return the makers' cool-downs in which a test request is due now, at most MAKER_PROBES_MAX.
 
         Cool-downs that are over, and those of makers that the operator excludes, are removed.
         """

@@ -52,7 +52,8 @@ class DirectedLadder:
         sums: prefix sums over the levels, of the amounts given and of the amounts received.
         walks: functions for SELL and for BUY: a fixed amount -> exact amount of the other token, raw units;
             None beyond the book's depth. A received amount is rounded down, a paid amount up.
-        first_parts: for SELL and for BUY, the cached first part (best average rate) that `envelope` computed.
+        first_parts: for SELL and for BUY, the cached first part of the book, i.e. its top levels with the
+            best average rate after gas; None before `envelope` computes it.
     """
 
     def __init__(self, live: LiveBook, give: bytes, units: Units) -> None:

@@ -1,4 +1,4 @@
-"""Estimate of the gas that a swap of the Router needs, before a transaction exists to simulate. Pure.
+"""Estimate of the gas of a swap through the Router contract, before a transaction exists to simulate. Pure.
 
     the transaction with its fee, and one path     TRANSACTION
     each fill                                      FILL

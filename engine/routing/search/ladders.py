@@ -164,7 +164,8 @@ class MergedLadder:
 
     Attributes:
         makers: names of the makers, sorted; shares refer to a maker by its index here.
-        fixed_unit, other_unit: number of sum units in a raw unit of the fixed and of the other token.
+        fixed_unit, other_unit: number of sum units in a raw unit of the token whose amount is fixed, and of
+            the other token.
         depth: fixed amount of all price levels together, in 1 / fixed_unit raw units.
         fixed_before, other_before: prefix sums, of the fixed and of the other token, over the levels sorted
             so far, at least the first.

@@ -49,7 +49,7 @@ DIVISION_BITS = 10  # two paths are divided to the 2^-10 part of the amount
 
 
 class NoPlanReason(Enum):
-    """Reason why the pathfinder finds no plan for a swap."""
+    """Reason why the pathfinder finds no plan for a swap over the makers' books."""
 
     LEFT_OUT = "left out"  # makers or paths that the request excludes have one
     BOOKS = "books"  # no books lead from one token to the other
