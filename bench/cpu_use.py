@@ -3,12 +3,12 @@
 Foreign use is CPU time of processes other than the server, the load and their children (such as a store
 process): a measurement with foreign use is discarded.
 Foreign use is read from two sources, and the greater counts. First, the visible processes: the CPU time of
-each and of its ended children, so that the parent accounts for a process that ends meanwhile. Second, the
+each and of its ended children, so that the parent accounts for a process that has ended. Second, the
 system's totals, which include invisible processes and time taken by the hypervisor, but not interrupts, since
 interrupts of loopback are the measured traffic itself.
 
-The harm is read from the scheduler: how long a process of the measurement was ready to run but had no core. A
-burst of 50 ms is little in ten seconds, but half of the 99th percentile.
+The effect of foreign use is read from the scheduler: how long a process of the measurement was ready to run
+but had no core. A burst of 50 ms is little in ten seconds, but half of the 99th percentile.
 """
 
 import os

@@ -90,7 +90,7 @@ class Orders:
         ).encode()
 
     def request(self, number: int) -> bytes:
-        """Return the bytes of an HTTP request that submits order `number`, which a header repeats."""
+        """Return the bytes of an HTTP request that submits order `number`, with the number in a header."""
         body = self.body(self.signed(number))
         return (
             b"POST /v2/delta/orders HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: dapp/1.0\r\n"

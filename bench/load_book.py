@@ -106,9 +106,9 @@ def _measure_once(kind: str, book: str, number: int, books: dict[str, Peer]) -> 
 
 
 def ratios(rows: Sequence[Row], kind: str, book: str = NAUTILUS) -> Rounds:
-    """Return CPU of another implementation of order books divided by cambist's, for each quiet round.
+    """Return CPU of another implementation of order books divided by cambist's, for each undisturbed round.
 
-    If no round was quiet, all rounds count.
+    A round is disturbed if other processes use the CPU cores; if all rounds are disturbed, all count.
     """
     rounds: dict[int, dict[str, Row]] = {}
     for row in rows:

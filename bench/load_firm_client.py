@@ -117,9 +117,9 @@ def run(rounds: int) -> list[Row]:
 
 
 def ratios(rows: Sequence[Row], other: str) -> Rounds:
-    """Return the rate of cambist's client divided by another client's, for each quiet round.
+    """Return the rate of cambist's client divided by another client's, for each undisturbed round.
 
-    If no round was quiet, all rounds count.
+    A round is disturbed if other processes use the CPU cores; if all rounds are disturbed, all count.
     """
     rounds: dict[int, dict[str, Row]] = {}
     for row in rows:

@@ -209,7 +209,7 @@ def again(client: Client) -> None:
 
 
 def rest(client: Client) -> None:
-    """Make a connection of an open loop idle until the next request is due."""
+    """Put a connection of an open loop among the idle ones, which send the next due request."""
     client.load.idle.append(client)
 
 

@@ -113,9 +113,9 @@ def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
 
 
 def _ratios(rows: Sequence[Row], what: str) -> Rounds:
-    """Return a server's CPU divided by the minimal server's of the same round, for each quiet round.
+    """Return a server's CPU divided by the minimal server's of the same round, for each undisturbed round.
 
-    If no round was quiet, all rounds count.
+    A round is disturbed if other processes use the CPU cores; if all rounds are disturbed, all count.
     """
     by_round: dict[int, dict[str, Row]] = {}
     for row in rows:

@@ -128,7 +128,7 @@ def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
 
 
 def _rounds(rows: Sequence[Row], of: Callable[[Row], float]) -> Rounds:
-    """Return a figure of each quiet round on the graph LINE; of all its rounds if none was quiet."""
+    """Return a figure of each undisturbed round on the graph LINE; of all its rounds if each is disturbed."""
     line = [row for row in rows if row.graph == LINE]
     undisturbed = [row for row in line if not row.is_noisy]
     return Rounds(tuple(of(row) for row in undisturbed or line), not undisturbed)

@@ -106,9 +106,9 @@ def _measure_once(work: str, client: str, number: int, peer: Peer, port: int, pi
 
 
 def ratios(rows: Sequence[Row], work: str) -> Rounds:
-    """Return the rate of cambist's client divided by that of picows, for each quiet round.
+    """Return the rate of cambist's client divided by that of picows, for each undisturbed round.
 
-    If no round was quiet, all rounds count.
+    A round is disturbed if other processes use the CPU cores; if all rounds are disturbed, all count.
     """
     rounds: dict[int, dict[str, Row]] = {}
     for row in rows:

@@ -1,5 +1,7 @@
 """Adapts the number of orders for which an agent is asked to bid at a time to the agent's speed. Pure.
 
+The limit is the most orders in the agent's open questions, i.e. requests for bids. An answer changes it:
+
     in time, with as many open orders as the limit allows
         within half of the round          --> the limit grows by the number of orders in the question
         later                             --> by an eighth of it

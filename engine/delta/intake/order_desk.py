@@ -1,8 +1,9 @@
 """Order desk: checks submitted Delta orders and cancellations against rules and chain, then stores them.
 
-    body -> struct, hash --in memory--> its record
-                         --else--> rules, signature -> chain, at one block -> LiveOrders.submit -> its record
-                                     |--refused, but stored already--> its record
+    submitted body -> order struct, hash
+        the order is in memory              -> its stored record
+        else rules, signature, then chain   -> LiveOrders.submit -> its new record
+            refused, but stored already     -> its stored record
 
 Stored orders are hardly ever submitted again, so the desk searches the store for the order only after a
 refusal. Every order is checked before it is stored: if the chain does not answer, the response is 503 and the

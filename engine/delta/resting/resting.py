@@ -48,7 +48,7 @@ _LEFT_AT_ONCE = 256  # orders, or rows of a list, that `leave` handles in a piec
 class State(Enum):
     """State of a limit order that waits for its price, or of an auctioned market order (OTHER).
 
-    WAITING: below its rate; TRIED: paused; AWAY: being checked or auctioned; GONE: removed.
+    WAITING: the books do not reach its rate; TRIED: paused; AWAY: being checked or auctioned; GONE: removed.
     """
 
     WAITING = auto()
@@ -262,8 +262,8 @@ class RestingOrders:
             count_max: most orders to take.
 
         Returns:
-            Waiting orders, then tried orders whose pause is over, then tried orders whose best rate is
-            exceeded.
+            Waiting orders in reach of the rate, then paused orders whose pause is over, then paused orders
+            whose awaited rate is exceeded.
         """
         pair = self._pairs.get(ends)
         if pair is None:

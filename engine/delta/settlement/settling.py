@@ -6,6 +6,7 @@
                                      -> failed: `life.failed`, then a runner-up; without the owner's funds
                                         `life.starved`
 
+A `settle` effect is a row of the store: the intended settlement of an order by the bid that won its auction.
 Each order whose settlement has not ended has a task. After a crash the stored effect is handled again, and
 the relayer's intent with the same key gives its outcome; only the runners-up (next best bids) of the last
 round are lost, since they are in memory alone. Crossed orders share one transaction, and the key of the first

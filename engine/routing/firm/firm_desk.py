@@ -9,8 +9,9 @@
                  |-- a third of soft_s is over: two more makers are asked as well
                  '-- two thirds are over: all other makers of the pair are asked as well
 
-If the pair has no other maker, or two thirds of soft_s are over, a further plan of the whole swap, without
-failed and slow makers, starts beside the first. A maker asked in place of another is a stand-in.
+A part is one maker's share of a hop. A maker asked in place of another is a stand-in. If the pair has no
+other maker, or two thirds of soft_s are over, a further plan of the whole swap, without failed and slow
+makers, starts beside the first.
 
 Other makers may be asked until soft_s; answers are awaited until hard_s; the checks on the chain follow, with
 a time-out of their own. Hanging makers, however many, do not keep a willing maker from being asked in time. A

@@ -1,14 +1,14 @@
-"""Selects, for an amount, the makers whose fills are worth their gas. Pure.
+"""Selects, for an amount, the makers whose fills are worth the gas that they cost. Pure.
 
-A fill costs the same gas at any size. A maker's first part is the top of its book down to the level at which
-the average rate after that gas is best: less of the book would pay too much gas per unit, and each level
-beyond it counts by itself. First parts and further levels of all makers, sorted by rate, are an upper bound:
-no choice of makers gives more, because the bound charges a partly used first part only its share of the gas.
+A fill costs the same gas at any size. Each maker's book is cut into parts: the first part is the top levels
+whose average rate after the gas of a fill is best, and each further level is a part of its own. The parts of
+all makers, sorted by rate after gas, are an upper bound: no choice of makers gives more, because the bound
+charges a first part that is used partly only with its share of the gas.
 
-In that order, each maker whose first part lies wholly within the amount is worth its gas. If the amount's
-last unit belongs to such a maker, these makers are the best choice; else the last unit falls into another
-maker's first part, and the choice with that maker is off by less than a fill's gas and the error of
-`weighed`.
+An amount uses the parts in this order. Each maker whose first part is used completely is worth its gas. If
+the amount's last unit belongs to a further part of such a maker, these makers are the best choice. Otherwise
+the last unit belongs to another maker's first part, and the choice with that maker is worse than the best by
+less than a fill's gas and the rounding of `weighed`.
 
 Source: the fixed-charge problem's Lagrangian relaxation.
 """

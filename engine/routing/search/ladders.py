@@ -1,18 +1,18 @@
-"""Merges all makers' books between two tokens, in one direction, into one ladder of price levels. Pure.
+"""Merges the books of all makers between two tokens, in one direction, into one sorted ladder. Pure.
 
-A level of a book is a segment: an amount of a token against an amount of the other. Sorted by price over all
-makers, with prefix sums, the segments are the best that all makers give together; the other amount of a fixed
-amount is a bisect and a division, and the same position gives each maker's share.
+A ladder is a list of price levels (segments), each an amount of one token against an amount of the other,
+sorted by price over all makers, with prefix sums. For a fixed amount, a binary search and a division give the
+best amount of the other token, and each maker's share.
 
     SELL   `fixed` is the token given, `other` the token received; a fill rounds the received amount down
     BUY    `fixed` is the token received, `other` the token given; a fill rounds the paid amount up
 
-Sums are integers: of the fixed token in 1 / fixed_unit raw units, of the other in 1 / other_unit, fine enough
-that no level is rounded. A share is in whole raw units, and equals the fill of that maker's book alone
-(`feeds.fill`); a split is therefore never better than the sums, and worse by less than a unit of each of the
-two tokens per maker. Moving parts of units to another maker loses at most that unit at the two makers'
-prices. A share that would bring zero goes to other makers, or, if these are full, grows until it brings a
-unit, at the expense of the shares at the worst prices.
+The sums are integers: of the fixed token in 1 / fixed_unit raw units, of the other in 1 / other_unit, fine
+enough that no level is rounded. A maker's share is in whole raw units, and equals a fill of that maker's book
+alone (`feeds.fill`); a split is therefore never better than the sums, and worse by less than a unit of each
+of the two tokens per maker. Parts of units that move to another maker lose at most that unit at the two
+makers' prices. A share that would bring zero goes to other makers, or, if these are full, grows until it
+brings a unit, at the expense of the shares at the worst prices.
 
 A maker with books of the pair in both directions takes part with the book of the greater `liquidityUSD`.
 """
@@ -341,7 +341,11 @@ class MergedLadder:
         return dict(zip(islice(self.order.owners, segment), self.order.levels, strict=False))
 
     def _share(self, taken: tuple[int, int]) -> LadderShare:
-        """Return the amounts of a maker's best levels as a share; `taken` is (maker, number of levels)."""
+        """Return a maker's share that consists of the maker's best levels, as amounts in whole raw units.
+
+        Args:
+            taken: (maker, number of levels).
+        """
         share = self._filled.get(taken)
         if share is None:
             maker, level = taken

@@ -1,6 +1,6 @@
 """Finds the best way to swap one token for another over the live books of a chain. Pure.
 
-    1. Paths: those of `paths`, or the forced path. Each hop has its merged ladder.
+    1. Paths: those that `paths` finds, or the path of the request. The makers' books of each hop are merged.
     2. Bounds: the outcome of each path if shares were not rounded and each hop had a single fill; no plan on
        that path beats it. Paths are filled by falling bound until no bound is above the best plan.
     3. A path is filled in two ways, hop after hop, and the better is kept: the best split among makers that
@@ -8,8 +8,9 @@
     4. Two paths, if the next unit is cheaper on the other: bounded again, the amount is divided so that both
        sell their last unit at the same price, and both are filled.
 
-SELL is worked out from the source on, BUY from the destination back; "other" is the amount that is not fixed.
-Gas is valued by the mid price of the wrapped native token against the other token, see `feeds.mid_prices`.
+A SELL is computed from the source on, a BUY from the destination back; "other" is the amount that is not
+fixed. Gas is valued by the mid price of the wrapped native token against the other token, see
+`feeds.mid_prices`.
 
 Guarantees: on a single hop without gas the plan is the best possible but for a unit of each token per maker
     (see `ladders`). Net of gas, the plan is never worse than the best path with the best single maker on each
