@@ -119,8 +119,8 @@ def read_load_budgets(path: Path = BUDGETS) -> list[LoadBudget]:
 def seconds_by_lap(results: Mapping[str, Any]) -> dict[str, dict[int, float]]:
     """Read benchmark times from pytest-benchmark's JSON: bench name -> lap -> least seconds of one operation.
 
-    A lap is skipped if each of its slices has less than half of the usual number of calls: something
-    disturbed the choice of this number, and so few calls may all be cheap ones.
+    A lap whose slices have less than half of the usual number of calls is skipped: another process disturbed
+    the choice of this number, and so few calls may all be fast ones.
     """
     laps: dict[str, dict[int, tuple[int, float]]] = {}
     for bench in results["benchmarks"]:

@@ -1,7 +1,7 @@
 """Processes of a load test: a server on a port that the system chooses, and a load, each pinned to a core.
 
-A server is ready when it has answered a request; nothing sleeps. Each process is ended by its own id. The
-error of a failed process shows its standard error.
+A server is ready when it has answered a request, without a fixed waiting time. Each process is ended by its
+own id. The error of a failed process shows its standard error.
 """
 
 import os

@@ -67,10 +67,10 @@ class Row(Struct, kw_only=True):
     """Results of a measurement of one server of firm quotes.
 
     Attributes:
-        phase: a phase of the module docstring, or the name of the varied quantity.
+        phase: part of the load test, such as throughput or latency, or the name of the varied quantity.
         server: key of SHAPES.
         rate: requested requests per second of an open loop.
-        tries: number of measurements until one was quiet, or TRIES.
+        tries: number of measurements until no other process disturbed one, or TRIES.
         late_ms, snapshot_ms: sorted figures of `firm_server.Watch`, if cambist's server ran with --watch.
     """
 

@@ -125,10 +125,13 @@ class OrderDesk:
         return cancellation_to_sign(body.order_ids, self._domain_of(rows))
 
     async def cancel(self, body: CancelBody, now_ms: int, signatures: SignatureBudget) -> CancelResponse:
-        """Set signed orders to CANCELLING, all of them or none; return once the store has the change.
+        """Set the orders of a signed cancellation to CANCELLING, all of them or none, in the store.
 
         Args:
             signatures: the caller's budget of wrong signatures, entered as a context manager.
+
+        Returns:
+            The ids of the orders, once the store has the change.
 
         Raises:
             RequestError: the orders cannot be cancelled together, or the signature is wrong.

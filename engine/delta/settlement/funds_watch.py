@@ -3,7 +3,7 @@
     an order is added -> its account is followed: (token, owner); for the native token, the owner's deposit
     logs about the account, a fill, a failed settlement, a slow cycle through all accounts -> to be read
         -> balance and allowance of some accounts, at one block -> compared with their orders' needs
-        -> orders that should change -> their fills, at the same block -> the step
+        -> orders that should change -> their fills, at the same block -> suspended or restored
 
 `accounts_watch` schedules the reads. The fills in memory may be older than the block at which an account was
 read; whether an order changes is therefore decided by the order's fills at that block.
@@ -343,7 +343,7 @@ def _filled(live: LiveOrder, answer: bytes) -> int:
 
 
 def _is_due(live: LiveOrder, *, is_lacking: bool) -> bool:
-    """Whether an order has to be suspended, or with sufficient funds again be restored, now."""
+    """Whether an order must change its status now: be suspended without funds, or restored with funds."""
     if live.settling is not None:
         return False
     status = live.row.status
