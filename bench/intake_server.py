@@ -83,7 +83,7 @@ class KnownChain(EmbeddedChain):
 
 
 class Floor:
-    """Server with the least work that taking an order in requires, to compare the venue with.
+    """Minimal server of order intake, to compare the venue with: verifies a signature and stores an order.
 
     Args:
         count: number of orders, whose rows are made beforehand.

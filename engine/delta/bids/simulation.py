@@ -1,11 +1,11 @@
 """Builds the call that simulates the settlement of a bid, and judges the bid by the call's result. Pure.
 
     Candidate -> call from the relayer's account -> words that the contract returned -> Proven
-                                                 -> Reverted, a broken promise too -> Rejection
+                                                 -> Reverted, also by a broken promise -> Rejection
 
 All bids of a round are simulated at the same block.
 
-The orders of a crossing bear equal shares of its gas, each rounded up.
+The orders of a crossing (orders settled against each other) bear equal shares of its gas, each rounded up.
 
 Source: contracts/Delta.sol, `settle`; ARCHITECTURE.md, "Auction".
 Choice: A bid's gas is the settlement's use plus 21,000 and the calldata's 4 or 16 a byte. Refunds and rollup

@@ -392,7 +392,7 @@ class _Filling:
     def _stand_in(self, way: Way, part: FirmPart, now: float) -> bool:
         """Request quotes for a maker's share (part) from other makers of the same token pair.
 
-        The number of such attempts is the number that the part lacks now.
+        The part's waiting time and its failed requests determine how many makers are asked.
 
         Returns:
             False if makers or time do not suffice: the swap needs another plan.
