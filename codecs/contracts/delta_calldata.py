@@ -13,12 +13,21 @@ Choice: A token's cap on Delta bounds all settlements within an hour of the cloc
     relayer key spend no more than one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
 from ...crypto.keccak import keccak256
-from ..eip712_orders.delta import DeltaBridge, DeltaOrder, TwapBuyOrder, TwapOrder
+from ..eip712_orders.delta import (
+    AnyDeltaOrder,
+    DeltaBridge,
+    DeltaOrder,
+    ExternalOrder,
+    ProductiveOrder,
+    TwapBuyOrder,
+    TwapOrder,
+)
 from .abi import Dynamic, address_word, bytes_tail, encode, selector, tuples_tail, uint_word, words_tail
 from .calldata import OrderInfo, order_infos_tail
 
@@ -31,15 +40,26 @@ _TWAP_ORDER = (
     "(address,address,address,address,uint256,uint256,uint64,uint64,uint32,uint256,uint256,bytes,bytes,"
     f"{_BRIDGE})"
 )
+_PRODUCTIVE_ORDER = (
+    "(address,address,address,address,uint256,uint256,uint256,uint256,uint256,uint256,bytes,bytes,"
+    f"address,uint256,bool,{_BRIDGE})"
+)
+_EXTERNAL_ORDER = (
+    "(address,address,address,address,uint256,uint256,uint256,uint256,uint8,uint256,uint256,bytes,bytes,"
+    "bytes)"
+)
 _EXECUTION = "(uint256,uint256,(address,uint256,bytes)[],address[],bytes32,address)"
 
 SETTLE = selector(f"settle({_ORDER},bytes,uint256,{_EXECUTION})")
 SETTLE_CROSSED = selector(f"settleCrossed(({_ORDER},bytes,uint256,{_EXECUTION},uint256,uint256)[])")
 SETTLE_TWAP = selector(f"settleTwap({_TWAP_ORDER},bytes,{_EXECUTION})")
 SETTLE_TWAP_BUY = selector(f"settleTwapBuy({_TWAP_ORDER},bytes,{_EXECUTION})")
+SETTLE_PRODUCTIVE = selector(f"settleProductive({_PRODUCTIVE_ORDER},bytes,uint256,{_EXECUTION})")
+SETTLE_EXTERNAL = selector(f"settleExternal({_EXTERNAL_ORDER},bytes,uint256,{_EXECUTION})")
 INVALIDATE_NONCES = selector("invalidateNonces(uint256[])")
 SHOW_CANCELLATION = selector(
-    f"showCancellation(address,string[],bytes,{_ORDER}[],{_TWAP_ORDER}[],{_TWAP_ORDER}[])"
+    f"showCancellation(address,string[],bytes,({_ORDER}[],{_TWAP_ORDER}[],{_TWAP_ORDER}[],"
+    f"{_PRODUCTIVE_ORDER}[],{_EXTERNAL_ORDER}[]))"
 )
 CANCEL_AND_WITHDRAW = selector(f"cancelAndWithdraw({_ORDER},bool)")
 CANCEL_TWAP_AND_WITHDRAW = selector(f"cancelTWAPAndWithdraw({_TWAP_ORDER})")
@@ -183,6 +203,29 @@ def settle_twap_buy(order: TwapBuyOrder, signature: bytes, execution: Execution)
     return SETTLE_TWAP_BUY + encode(_schedule(order), bytes_tail(signature), _execution(execution))
 
 
+def settle_productive(order: ProductiveOrder, signature: bytes, amount: int, execution: Execution) -> bytes:
+    """Encode a settlement of `amount` raw units of a sale from a vault.
+
+    Args:
+        amount: raw units of the vault's shares if `use_shares`, else of the source token.
+    """
+    return SETTLE_PRODUCTIVE + encode(
+        _productive(order), bytes_tail(signature), uint_word(amount), _execution(execution)
+    )
+
+
+def settle_external(order: ExternalOrder, signature: bytes, amount: int, execution: Execution) -> bytes:
+    """Encode a settlement of an order by its handler.
+
+    Args:
+        amount: raw units of the source token for a sale, else of the destination token.
+        execution: without steps, which the contract refuses.
+    """
+    return SETTLE_EXTERNAL + encode(
+        _external(order), bytes_tail(signature), uint_word(amount), _execution(execution)
+    )
+
+
 def create_agent_caller(agent: bytes) -> bytes:
     """Encode the creation of an agent's caller contract, which its first settlement creates otherwise."""
     return CREATE_AGENT_CALLER + agent
@@ -207,7 +250,7 @@ def show_cancellation(
     owner: bytes,
     order_ids: Sequence[str],
     signature: bytes,
-    orders: Sequence[DeltaOrder | TwapOrder | TwapBuyOrder],
+    orders: Sequence[AnyDeltaOrder],
 ) -> bytes:
     """Encode an owner's signed cancellation: once it is mined, no relayer can settle these orders.
 
@@ -216,11 +259,11 @@ def show_cancellation(
         orders: some of the orders with these ids.
     """
     ids = tuples_tail([bytes_tail(order_id.encode()).tail for order_id in order_ids])
-    swaps = [_order(order) for order in orders if isinstance(order, DeltaOrder)]
-    sales = [_schedule(order) for order in orders if isinstance(order, TwapOrder)]
-    purchases = [_schedule(order) for order in orders if isinstance(order, TwapBuyOrder)]
-    lists = [tuples_tail([order.tail for order in some]) for some in (swaps, sales, purchases)]
-    return SHOW_CANCELLATION + encode(address_word(owner), ids, bytes_tail(signature), *lists)
+    by_kind: dict[type, list[bytes]] = {kind: [] for kind in _ENCODED}
+    for order in orders:
+        by_kind[type(order)].append(_ENCODED[type(order)](order).tail)
+    cancelled = Dynamic(encode(*map(tuples_tail, by_kind.values())))
+    return SHOW_CANCELLATION + encode(address_word(owner), ids, bytes_tail(signature), cancelled)
 
 
 def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
@@ -263,6 +306,29 @@ def deposits(owner: bytes) -> bytes:
 
 
 def _order(order: DeltaOrder) -> Dynamic:
+    return Dynamic(encode(_parties(order), *_amounts_and_kind(order), _bridge(order.bridge)))
+
+
+def _external(order: ExternalOrder) -> Dynamic:
+    parties = map(address_word, (order.owner, order.handler, order.src_token, order.dest_token))
+    return Dynamic(encode(*parties, *_amounts_and_kind(order), bytes_tail(order.data)))
+
+
+def _amounts_and_kind(order: DeltaOrder | ExternalOrder) -> tuple[bytes | Dynamic, ...]:
+    return (
+        uint_word(order.src_amount),
+        uint_word(order.dest_amount),
+        uint_word(order.expected_amount),
+        uint_word(order.deadline),
+        uint_word(order.kind),
+        uint_word(order.nonce),
+        uint_word(order.partner_and_fee),
+        bytes_tail(order.permit),
+        bytes_tail(order.metadata),
+    )
+
+
+def _productive(order: ProductiveOrder) -> Dynamic:
     return Dynamic(
         encode(
             _parties(order),
@@ -270,17 +336,19 @@ def _order(order: DeltaOrder) -> Dynamic:
             uint_word(order.dest_amount),
             uint_word(order.expected_amount),
             uint_word(order.deadline),
-            uint_word(order.kind),
             uint_word(order.nonce),
             uint_word(order.partner_and_fee),
             bytes_tail(order.permit),
             bytes_tail(order.metadata),
+            address_word(order.strategy),
+            uint_word(order.shares),
+            uint_word(order.use_shares),
             _bridge(order.bridge),
         )
     )
 
 
-def _parties(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
+def _parties(order: DeltaOrder | ProductiveOrder | TwapOrder | TwapBuyOrder) -> bytes:
     return b"".join(map(address_word, (order.owner, order.beneficiary, order.src_token, order.dest_token)))
 
 
@@ -326,3 +394,13 @@ def _execution(execution: Execution) -> Dynamic:
     amounts = uint_word(execution.promised) + uint_word(execution.src_given)
     to = execution.agent + address_word(execution.receiver)
     return Dynamic(encode(amounts, tuples_tail(steps), leftovers, to))
+
+
+_ENCODED: dict[type, Callable[[Any], Dynamic]] = {
+    DeltaOrder: _order,
+    TwapOrder: _schedule,
+    TwapBuyOrder: _schedule,
+    ProductiveOrder: _productive,
+    ExternalOrder: _external,
+}
+"""Encoding of each kind of order, in the sequence of the members of the contract's `Cancelled`."""

@@ -17,9 +17,10 @@ from cambist.config.errors import ChainError, NodeUnavailable
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import EthCall
+from cambist.engine.delta.orders.terms import SettledOrder
 from cambist.engine.served import asking
 from support.chain.world import NATIVE, ONE, USDC
-from support.contracts.settling import AnyOrder, Market, a_market
+from support.contracts.settling import Market, a_market
 from support.delta.order_front import OrderFront, an_order_front
 
 ALLOWANCE = 400, "InsufficientAllowance"
@@ -153,7 +154,7 @@ async def test_of_a_twap_all_is_approved_and_a_slice_is_there(front: OrderFront,
     slice_amount = 2_500 * USDC // 3
     part = ONE // 3 if kind == "sale" else whole * slice_amount // (2_500 * USDC)
 
-    async def a_twap() -> AnyOrder:
+    async def a_twap() -> SettledOrder:
         return await (market.a_twap() if kind == "sale" else market.a_twap_purchase())
 
     await world.approve(world.user, world.weth, world.at.delta, whole - 1)

@@ -10,8 +10,8 @@ import pytest
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.delta_calldata import invalidate_nonces
 from cambist.config.limits import VENUE_METADATA_BYTES_MAX, VENUE_SIGNATURE_BYTES_MAX
+from cambist.engine.delta.orders.terms import SettledOrder
 from support.chain.world import ONE
-from support.contracts.settling import AnyOrder
 from support.delta.order_front import ORDERS, OrderFront, an_order_front, told, wire_of
 
 NONCE = 77
@@ -142,7 +142,7 @@ async def refused(front: OrderFront, *faults: Fault) -> tuple[int, str, str]:
         fault.make(case)
     for before in case.before:
         await before(front)
-    order: AnyOrder = await front.a_sale(nonce=NONCE, **case.order)
+    order: SettledOrder = await front.a_sale(nonce=NONCE, **case.order)
     wire = wire_of(order)
     for name, value in case.wire.items():
         wire[name] = wire[name] | value if isinstance(value, dict) else value

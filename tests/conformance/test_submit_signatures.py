@@ -10,14 +10,19 @@ import pytest
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word
 from cambist.codecs.contracts.delta_calldata import set_pre_signature
-from cambist.codecs.eip712_orders.delta import ORDER_TYPES, delta_domain, delta_domain_separator
+from cambist.codecs.eip712_orders.delta import (
+    ORDER_TYPES,
+    delta_domain,
+    delta_domain_separator,
+)
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.deploy.deploy import create
+from cambist.engine.delta.orders.terms import SettledOrder
 from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, MOST, ONE, person
 from support.contracts.rfq_stories import execute
-from support.contracts.settling import AnyOrder, Market
+from support.contracts.settling import Market
 from support.delta.order_front import OrderFront, an_order_front, told, wire_of
 from support.oracles import Oracle
 
@@ -40,7 +45,7 @@ async def a_wallet(front: OrderFront) -> bytes:
     return wallet
 
 
-def kept_signature(front: OrderFront, order: AnyOrder) -> bytes:
+def kept_signature(front: OrderFront, order: SettledOrder) -> bytes:
     live = front.live.get(front.world.delta_hash(order))
     assert live is not None
     return live.document.signature

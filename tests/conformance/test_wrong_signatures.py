@@ -16,10 +16,10 @@ from cambist.config.limits import VENUE_SIGNATURE_GAS_MAX
 from cambist.config.sections.venue import Rate, RateTier
 from cambist.engine.chain.deploy.create2_factory import FACTORY
 from cambist.engine.chain.transact import transact
+from cambist.engine.delta.orders.terms import SettledOrder
 from cambist.engine.process.clock import WallClock
 from support.chain.evm_programs import assembled, deploys
 from support.chain.world import ONE, USDC, person
-from support.contracts.settling import AnyOrder
 from support.counted_signatures import CountedChain, counted_recoveries
 from support.delta.order_front import API_KEY, BUILD_CANCEL, CANCEL, ORDERS, OrderFront, an_order_front
 from support.server.server_harness import field
@@ -49,10 +49,10 @@ class Venue:
         }
         return await self.front.ask("POST", path, msgspec.json.encode(body), sent)
 
-    async def a_sale(self, **changed: Any) -> AnyOrder:
+    async def a_sale(self, **changed: Any) -> SettledOrder:
         """Another one each time."""
         self._sold += 1
-        order: AnyOrder = await self.front.a_sale(
+        order: SettledOrder = await self.front.a_sale(
             src_amount=ONE // 100,
             dest_amount=20 * USDC,
             expected_amount=25 * USDC,

@@ -16,8 +16,9 @@ from cambist.codecs.contracts.delta_calldata import (
 from cambist.codecs.contracts.router_calldata import swap_exact_in
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.engine.chain.deploy.deploy import create
+from cambist.engine.delta.orders.terms import SettledOrder
 from support.chain.world import NOBODY, ONE, USDC, World
-from support.contracts.settling import AnyOrder, Market
+from support.contracts.settling import Market
 from support.contracts.swapping import a_venue
 
 FAIR = 2_500 * USDC
@@ -58,7 +59,7 @@ async def test_an_order_cut_into_units_brings_and_costs_no_less(world: World, ma
 
 async def test_one_nonce_is_for_one_order_of_whatever_kind(world: World, market: Market) -> None:
     nonce = 77
-    orders: list[tuple[AnyOrder, dict[str, Any]]] = [
+    orders: list[tuple[SettledOrder, dict[str, Any]]] = [
         (await world.a_delta_order(nonce=nonce), {"amount": ONE // 2}),
         (await market.a_purchase(nonce=nonce), {"amount": FAIR // 2}),
         (await market.a_twap(nonce=nonce), {}),
@@ -183,7 +184,7 @@ async def test_an_order_that_its_owner_gives_up_within_a_settlement_is_given_up(
     await world.send(world.user, world.weth, calldata.transfer(owner, ONE))
     await world.send(world.stranger, owner, forwarded(world.weth, calldata.approve(world.at.delta, ONE)))
     own = {"owner": owner, "beneficiary": owner}
-    orders: list[tuple[AnyOrder, dict[str, Any]]] = [
+    orders: list[tuple[SettledOrder, dict[str, Any]]] = [
         (await world.a_delta_order(**own), {"amount": ONE // 3}),
         (await market.a_twap(**own, interval=0), {}),
     ]

@@ -16,16 +16,16 @@ from cambist.engine.delta.bids.agent_caller import caller_of
 from cambist.engine.delta.bids.bids import Candidate, Rejection, RoundOrder, answer_of, read_answer
 from cambist.engine.delta.bids.simulation import Proven, proven, simulation_of
 from cambist.engine.delta.orders.document import DeltaDocument, order_json
-from cambist.engine.delta.orders.terms import next_part, terms_of
+from cambist.engine.delta.orders.terms import SettledOrder, next_part, terms_of
 from support.chain.world import ONE, USDC, World
-from support.contracts.settling import SETTLEMENT_GAS, AnyOrder, Market, events
+from support.contracts.settling import SETTLEMENT_GAS, Market, events
 
 FAIR = 2_500 * USDC
 GAS_MAX = 3_000_000
 _TYPES: dict[type, str] = {order_type.cls: order_type.name for order_type in ORDER_TYPES}
 
 
-def asked(world: World, order: AnyOrder, *, filled: int = 0, key: Any = None) -> RoundOrder:
+def asked(world: World, order: SettledOrder, *, filled: int = 0, key: Any = None) -> RoundOrder:
     """The order as a round has it, signed by its owner."""
     kind = _TYPES[type(order)]
     document = DeltaDocument(kind, order_json(kind, order), world.delta_signed(order, key))

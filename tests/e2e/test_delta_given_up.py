@@ -7,23 +7,28 @@ import msgspec
 from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.contracts.contract_events import NATIVE_WITHDRAWN, NonceInvalidated
 from cambist.codecs.contracts.delta_calldata import cancel_and_withdraw, show_cancellation
-from cambist.codecs.eip712_orders.delta import DeltaBridge
+from cambist.codecs.eip712_orders.delta import AnyDeltaOrder, DeltaBridge, ExternalOrder
+from cambist.engine.delta.orders.terms import SettledOrder
 from cambist.engine.orders.order_units import order_id
 from support.chain.world import NATIVE, ONE, USDC, World
-from support.contracts.settling import AnyOrder, Market, events
+from support.contracts.settling import Market, events
 
 FAIR = 2_500 * USDC
 
 
 async def test_a_cancellation_that_anybody_shows_binds_relayers(world: World, market: Market) -> None:
     """Of each kind of order, some of those that are signed; the others can be settled still."""
-    orders: list[AnyOrder] = [
+    orders: list[AnyDeltaOrder] = [
         await world.a_delta_order(),
         await world.a_delta_order(),
         await market.a_twap(),
         await market.a_twap(),
         await market.a_twap_purchase(),
         await market.a_twap_purchase(),
+        await market.a_productive_order(),
+        await market.a_productive_order(),
+        await market.an_external_order(),
+        await market.an_external_order(),
     ]
     other = await world.a_delta_order()
     ids = ids_of(world, *orders, other)
@@ -32,7 +37,8 @@ async def test_a_cancellation_that_anybody_shows_binds_relayers(world: World, ma
     gone = [NonceInvalidated(world.user.address, order.nonce) for order in orders]
     assert events(receipt, NonceInvalidated) == gone
     for order in orders:
-        refused = await market.refused_settlement(order, *market.agent_steps(FAIR), src_given=ONE // 3)
+        steps = () if isinstance(order, ExternalOrder) else market.agent_steps(FAIR)
+        refused = await market.refused_settlement(order, *steps, src_given=ONE // 3)
         assert refused == f"NonceUsed(nonce {order.nonce})"
     again = await world.send(world.stranger, world.at.delta, data)
     assert again.logs == ()
@@ -60,7 +66,7 @@ async def test_a_cancellation_is_of_its_signers_orders_and_of_those_that_it_name
     user, ids = world.user.address, ids_of(world, order, theirs)
     by_user = market.cancellation(ids)
 
-    async def refused(owner: bytes, names: Sequence[str], signature: bytes, *some: AnyOrder) -> str:
+    async def refused(owner: bytes, names: Sequence[str], signature: bytes, *some: AnyDeltaOrder) -> str:
         data = show_cancellation(owner, names, signature, some)
         return await world.refused(world.stranger, world.at.delta, data)
 
@@ -88,7 +94,7 @@ async def test_a_cancellation_is_of_every_member_that_an_order_has(world: World,
         "permit": b"\11",
         "metadata": b"\12\13",
     }
-    orders: list[AnyOrder] = [
+    orders: list[AnyDeltaOrder] = [
         await world.a_delta_order(**parts),
         await market.a_twap(**parts),
         await market.a_twap_purchase(**parts),
@@ -171,7 +177,7 @@ async def test_no_more_comes_back_than_is_there(world: World, market: Market) ->
 
 async def test_an_order_of_nothing_is_given_up_and_takes_nothing_back(world: World, market: Market) -> None:
     native = {"src_token": NATIVE}
-    orders: list[AnyOrder] = [
+    orders: list[SettledOrder] = [
         await world.a_delta_order(**native, src_amount=0),
         await market.a_purchase(**native, dest_amount=0),
         await market.a_twap(**native, num_slices=0),
@@ -185,7 +191,7 @@ async def test_an_order_of_nothing_is_given_up_and_takes_nothing_back(world: Wor
 
 
 async def test_nobody_gives_up_anothers_order(world: World, market: Market) -> None:
-    orders: list[AnyOrder] = [
+    orders: list[SettledOrder] = [
         await world.a_delta_order(),
         await market.a_twap(),
         await market.a_twap_purchase(),
@@ -206,6 +212,6 @@ async def test_a_settled_order_is_not_given_up(world: World, market: Market) -> 
     assert await market.deposited(order) == ONE
 
 
-def ids_of(world: World, *orders: AnyOrder) -> list[str]:
+def ids_of(world: World, *orders: AnyDeltaOrder) -> list[str]:
     """As a venue calls them."""
     return [str(order_id(world.delta_hash(order))) for order in orders]

@@ -12,6 +12,7 @@ from support.chain.world import DELTA_NAME, DELTA_VERSION, ONE, USDC, World
 from support.contracts.settling import Market
 
 FAIR = 2_500 * USDC
+SETTLERS = ("swap_settler", "twap_settler", "productive_settler", "external_settler")
 
 PUBLIC = {
     "setPreSignature(bytes32,bool)": "eb8fb268",
@@ -30,11 +31,12 @@ def test_public_clients_find_what_they_call() -> None:
     assert delta_calldata.CANCEL_AND_WITHDRAW.hex() == PUBLIC["cancelAndWithdraw(Order,bool)"]
 
 
-@pytest.mark.parametrize("settler", ["swap_settler", "twap_settler"])
+@pytest.mark.parametrize("settler", SETTLERS)
 async def test_a_settler_does_nothing_alone(world: World, market: Market, settler: str) -> None:
     """A settler has no relayer and no owner to name one, and cannot spend allowances to Delta."""
     at = getattr(world.at, settler)
     order, twap = await world.a_delta_order(), await market.a_twap()
+    productive, handled = await market.a_productive_order(), await market.an_external_order()
     await world.approve(world.user, world.weth, at)
     calls = {
         "swap_settler": [
@@ -42,6 +44,8 @@ async def test_a_settler_does_nothing_alone(world: World, market: Market, settle
             delta_calldata.settle_crossed([market.crossing(order, 0), market.crossing(order, 0)]),
         ],
         "twap_settler": [market.settlement(twap, *market.agent_steps(FAIR))],
+        "productive_settler": [market.settlement(productive, *market.agent_steps(FAIR))],
+        "external_settler": [market.settlement(handled)],
     }[settler]
     for data in calls:
         for key in (world.relayer, world.owner, world.stranger):
@@ -62,7 +66,7 @@ async def test_delta_takes_settlers_of_its_own_terms_alone(world: World) -> None
         return b"".join(map(address_word, (executor, world.at.fee_vault, world.weth, world.permit2)))
 
     names = bytes_tail(DELTA_NAME.encode()), bytes_tail(DELTA_VERSION.encode())
-    good = [address_word(world.at.swap_settler), address_word(world.at.twap_settler)]
+    good = [address_word(getattr(world.at, name)) for name in SETTLERS]
     by = [address_word(world.protocol), address_word(world.owner.address)]
     renamed = bytes_tail(b"Another"), names[1]
     executor = await create(
@@ -70,7 +74,8 @@ async def test_delta_takes_settlers_of_its_own_terms_alone(world: World) -> None
     )
     for arguments in (encode(*renamed, places(world.at.executor)), encode(*names, places(executor))):
         other = await create(world.chain, world.owner, "SwapSettler", arguments)
-        for settlers in ([address_word(other), good[1]], [good[0], address_word(other)]):
+        for at in range(len(good)):
+            settlers = [*good[:at], address_word(other), *good[at + 1 :]]
             data = encode(*names, places(world.at.executor), *by, *settlers)
             with pytest.raises(Reverted, match=f"InvalidSettler\\(settler 0x{other.hex()}\\)"):
                 await world.chain.call(EthCall(b"", artifact("Delta").init_code(data), world.owner.address))
@@ -81,6 +86,7 @@ async def test_delta_tells_of_its_places(world: World) -> None:
     places = {
         "executor()": at.executor, "feeVault()": at.fee_vault, "weth()": world.weth,
         "permit2()": world.permit2, "swapSettler()": at.swap_settler, "twapSettler()": at.twap_settler,
+        "productiveSettler()": at.productive_settler, "externalSettler()": at.external_settler,
     }  # fmt: skip
     told = {name: await world.ask(at.delta, selector(name)) for name in places}
     assert told == {name: int.from_bytes(place) for name, place in places.items()}
@@ -134,5 +140,5 @@ async def test_one_approval_of_delta_is_enough_for_every_kind_of_order(world: Wo
 
     assert await world.balance(world.weth, owner) == held - 4 * ONE - tenth
     assert await world.chain.nonce(owner.address) == nonce
-    for spender in (world.at.delta, world.at.swap_settler, world.at.twap_settler):
+    for spender in (world.at.delta, *(getattr(world.at, name) for name in SETTLERS)):
         assert await world.ask(world.weth, calldata.allowance(owner.address, spender)) == 0

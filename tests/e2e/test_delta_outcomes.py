@@ -10,8 +10,9 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.delta_calldata import SettlementStep, settle_crossed
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.port import Receipt
+from cambist.engine.delta.orders.terms import SettledOrder
 from support.chain.world import NATIVE, ONE, USDC, World
-from support.contracts.settling import AnyOrder, Market
+from support.contracts.settling import Market
 
 GAS_AROUND = 6_000
 """To call the settler and check the relayer costs 4,700; a balance that ends as it began refunds 2,800."""
@@ -20,7 +21,7 @@ GAS_AROUND = 6_000
 class Case(msgspec.Struct, frozen=True):
     """An order, how it is settled, and what that is to come to."""
 
-    order: AnyOrder
+    order: SettledOrder
     steps: tuple[SettlementStep, ...]
     spent: int
     received: int

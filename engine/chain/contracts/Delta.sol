@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.30;
 
+import {ExternalSettler} from "./ExternalSettler.sol";
 import {FeeVault} from "./FeeVault.sol";
+import {ProductiveSettler} from "./ProductiveSettler.sol";
 import {RfqExecutor} from "./RfqExecutor.sol";
 import {SwapSettler} from "./SwapSettler.sol";
 import {TwapSettler} from "./TwapSettler.sol";
@@ -36,6 +38,23 @@ contract Delta is DeltaState, Guardrails {
     error NotCancelled(bytes32 orderHash);
     error InvalidSettler(address settler);
 
+    /// The code that settles each kind of order.
+    struct Settlers {
+        SwapSettler swap;
+        TwapSettler twap;
+        ProductiveSettler productive;
+        ExternalSettler handled;
+    }
+
+    /// Orders to cancel: the ones among them that an owner's cancellation names.
+    struct Cancelled {
+        DeltaOrders.Order[] orders;
+        DeltaOrders.TWAPOrder[] sales;
+        DeltaOrders.TWAPBuyOrder[] purchases;
+        DeltaOrders.ProductiveOrder[] productive;
+        DeltaOrders.ExternalOrder[] handled;
+    }
+
     event RelayerChanged(address indexed relayer, bool isRelayer);
     event OrderPreSigned(bytes32 indexed orderHash, address indexed owner, bool isSigned);
 
@@ -51,6 +70,10 @@ contract Delta is DeltaState, Guardrails {
     SwapSettler public immutable swapSettler;
     /// The code that settles slices of scheduled orders.
     TwapSettler public immutable twapSettler;
+    /// The code that settles sales of what rests in vaults.
+    ProductiveSettler public immutable productiveSettler;
+    /// The code that settles orders that handlers trade.
+    ExternalSettler public immutable externalSettler;
 
     /// Reverts with InvalidSettler where a settler was made with another name, version or places.
     /// @param name the name of the signing domain.
@@ -58,26 +81,28 @@ contract Delta is DeltaState, Guardrails {
     /// @param places the contracts that this one has in common with its settlers.
     /// @param protocol_ the first receiver of the protocol's fees.
     /// @param owner_ the first owner.
-    /// @param swapSettler_ the code that settles swap and limit orders.
-    /// @param twapSettler_ the code that settles slices of scheduled orders.
+    /// @param settlers the code that settles each kind of order.
     constructor(
         string memory name,
         string memory version,
         Settling.Places memory places,
         address protocol_,
         address owner_,
-        SwapSettler swapSettler_,
-        TwapSettler twapSettler_
+        Settlers memory settlers
     ) Owned(owner_) Eip712(name, version) {
         executor = places.executor;
         feeVault = places.feeVault;
         weth = places.weth;
         permit2 = places.permit2;
         bytes32 terms = keccak256(abi.encode(name, version, places));
-        if (swapSettler_.terms() != terms) revert InvalidSettler(address(swapSettler_));
-        if (twapSettler_.terms() != terms) revert InvalidSettler(address(twapSettler_));
-        swapSettler = swapSettler_;
-        twapSettler = twapSettler_;
+        check(settlers.swap, terms);
+        check(settlers.twap, terms);
+        check(settlers.productive, terms);
+        check(settlers.handled, terms);
+        swapSettler = settlers.swap;
+        twapSettler = settlers.twap;
+        productiveSettler = settlers.productive;
+        externalSettler = settlers.handled;
         changeProtocol(protocol_);
     }
 
@@ -176,6 +201,44 @@ contract Delta is DeltaState, Guardrails {
         run(address(twapSettler));
     }
 
+    /// Settle `amount` of a sale of what rests in a vault: of its shares where the order sells shares, else of its
+    /// source. The vault gives the source for the owner's shares, which this contract takes. Reverts as `settle`, and
+    /// with RedemptionFailed, or AboveMaximum where a part takes more shares than it may.
+    /// @param order as its owner signed it.
+    /// @param signature of the owner; empty where the owner has pre-signed the order.
+    /// @param amount raw units: of the shares where the order sells shares, else of the source.
+    /// @param execution how it is traded, as the winning bid says.
+    /// @return spent raw units of the source that was sold, fees and shares included.
+    /// @return received raw units of the destination that the beneficiary got.
+    /// @return gasUsed units of gas between the settlement's first line and its last.
+    function settleProductive(
+        DeltaOrders.ProductiveOrder calldata order,
+        bytes calldata signature,
+        uint256 amount,
+        Settling.Execution calldata execution
+    ) external returns (uint256 spent, uint256 received, uint256 gasUsed) {
+        run(address(productiveSettler));
+    }
+
+    /// Settle `amount` of an order that its handler trades: of its source where it sells, of its destination where it
+    /// buys. The source goes to the handler, which is called and delivers here. Reverts as `settle`, with InvalidSteps,
+    /// or with StepFailed of step 0 where the handler fails.
+    /// @param order as its owner signed it.
+    /// @param signature of the owner; empty where the owner has pre-signed the order.
+    /// @param amount raw units: of the source of a sale, of the destination of a purchase.
+    /// @param execution the promise, and of a purchase what is given; without steps.
+    /// @return spent raw units of the source that the owner gave, fees and shares included.
+    /// @return received raw units of the destination that the owner got.
+    /// @return gasUsed units of gas between the settlement's first line and its last.
+    function settleExternal(
+        DeltaOrders.ExternalOrder calldata order,
+        bytes calldata signature,
+        uint256 amount,
+        Settling.Execution calldata execution
+    ) external returns (uint256 spent, uint256 received, uint256 gasUsed) {
+        run(address(externalSettler));
+    }
+
     // --- For owners of orders ---
 
     /// Sign an order of the caller's by this call, or take that back: an empty signature will do then.
@@ -241,28 +304,34 @@ contract Delta is DeltaState, Guardrails {
     /// @param account the owner.
     /// @param orderIds the ids that are signed, as they are signed.
     /// @param signature of the owner, of all `orderIds`.
-    /// @param orders swap and limit orders that have some of these ids.
-    /// @param sales scheduled sales that have some of these ids.
-    /// @param purchases scheduled purchases that have some of these ids.
+    /// @param cancelled the orders that have some of these ids, by kind.
     function showCancellation(
         address account,
         string[] calldata orderIds,
         bytes calldata signature,
-        DeltaOrders.Order[] calldata orders,
-        DeltaOrders.TWAPOrder[] calldata sales,
-        DeltaOrders.TWAPBuyOrder[] calldata purchases
+        Cancelled calldata cancelled
     ) external {
         bytes32 digest = digestOf(DeltaOrders.cancellationsHash(orderIds));
         if (!Signatures.isBy(account, digest, signature)) revert InvalidSignature();
-        for (uint256 i = 0; i < orders.length; i++) {
-            cancel(account, orderIds, orders[i].owner, orders[i].nonce, orders[i].structHash());
+        for (uint256 i = 0; i < cancelled.orders.length; i++) {
+            DeltaOrders.Order calldata order = cancelled.orders[i];
+            cancel(account, orderIds, order.owner, order.nonce, order.structHash());
         }
-        for (uint256 i = 0; i < sales.length; i++) {
-            cancel(account, orderIds, sales[i].owner, sales[i].nonce, sales[i].structHash(false));
+        for (uint256 i = 0; i < cancelled.sales.length; i++) {
+            DeltaOrders.TWAPOrder calldata order = cancelled.sales[i];
+            cancel(account, orderIds, order.owner, order.nonce, order.structHash(false));
         }
-        for (uint256 i = 0; i < purchases.length; i++) {
-            DeltaOrders.TWAPOrder calldata order = purchases[i].asSale();
+        for (uint256 i = 0; i < cancelled.purchases.length; i++) {
+            DeltaOrders.TWAPOrder calldata order = cancelled.purchases[i].asSale();
             cancel(account, orderIds, order.owner, order.nonce, order.structHash(true));
+        }
+        for (uint256 i = 0; i < cancelled.productive.length; i++) {
+            DeltaOrders.ProductiveOrder calldata order = cancelled.productive[i];
+            cancel(account, orderIds, order.owner, order.nonce, order.structHash());
+        }
+        for (uint256 i = 0; i < cancelled.handled.length; i++) {
+            DeltaOrders.ExternalOrder calldata order = cancelled.handled[i];
+            cancel(account, orderIds, order.owner, order.nonce, order.structHash());
         }
     }
 
@@ -273,6 +342,10 @@ contract Delta is DeltaState, Guardrails {
     /// @return caller the address of the agent's AgentCaller.
     function createAgentCaller(bytes32 agent) external returns (address caller) {
         run(address(swapSettler));
+    }
+
+    function check(Settling settler, bytes32 terms) private view {
+        if (settler.terms() != terms) revert InvalidSettler(address(settler));
     }
 
     /// Run a settler's code for this call, as this contract's own.

@@ -2,7 +2,6 @@
 pragma solidity 0.8.30;
 
 import {DeltaOrders} from "./lib/DeltaOrders.sol";
-import {Math} from "./lib/Math.sol";
 import {Pools} from "./lib/Pools.sol";
 import {Settling} from "./lib/Settling.sol";
 import {Signatures} from "./lib/Signatures.sol";
@@ -29,8 +28,6 @@ contract SwapSettler is Settling {
         uint256 traded;
     }
 
-    uint8 private constant SELL = 0;
-    uint8 private constant BUY = 1;
     uint256 private constant CROSSINGS_MAX = 8;
 
     constructor(string memory name, string memory version, Places memory places) Settling(name, version, places) {}
@@ -84,39 +81,8 @@ contract SwapSettler is Settling {
 
     /// Counts `amount` of a swap or limit order as settled.
     function partOf(DeltaOrders.Order calldata order, uint256 amount) private returns (Part memory) {
-        bool isPurchase = order.kind == BUY;
-        if (!isPurchase && order.kind != SELL) revert InvalidKind(order.kind);
         if (!order.bridge.isSameChain()) revert BridgeNotEnabled();
-        uint256 whole = isPurchase ? order.destAmount : order.srcAmount;
-        bytes32 orderHash = digestOf(order.structHash());
-        uint256 before = progressOf(order.owner, order.nonce, orderHash);
-        if (amount == 0) revert InvalidAmount();
-        if (amount > whole - before) revert Overfilled(whole - before);
-        bool isClosed = before + amount == whole;
-        advance(order.owner, order.nonce, orderHash, before, before + amount, isClosed);
-        return Part({
-            orderHash: orderHash,
-            owner: order.owner,
-            beneficiary: order.beneficiary,
-            srcToken: order.srcToken,
-            destToken: order.destToken,
-            srcAmount: isPurchase ? order.srcAmount * amount / whole : amount,
-            destAmount: isPurchase ? amount : Math.ceilDiv(order.destAmount * amount, whole),
-            expected: isPurchase
-                ? order.expectedAmount * amount / whole
-                : Math.ceilDiv(order.expectedAmount * amount, whole),
-            promised: 0,
-            taken: 0,
-            srcPermitted: order.srcAmount,
-            deadline: order.deadline,
-            nonce: order.nonce,
-            partnerAndFee: order.partnerAndFee,
-            filled: before + amount,
-            deposited: 0,
-            isPurchase: isPurchase,
-            isClosed: isClosed,
-            isWhole: amount == whole
-        });
+        return partOf(order, digestOf(order.structHash()), amount, order.beneficiary);
     }
 
     // --- Orders against each other ---

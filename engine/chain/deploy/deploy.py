@@ -55,6 +55,10 @@ class DeploymentPlan(Struct, frozen=True, kw_only=True):
     salt32: bytes = bytes(32)
 
 
+SETTLERS = ("SwapSettler", "TwapSettler", "ProductiveSettler", "ExternalSettler")
+"""Contracts with the code of each kind of order, in the sequence of Delta's constructor."""
+
+
 class DeployedContracts(Struct, frozen=True):
     """Addresses of one chain's contracts, 20 bytes each."""
 
@@ -63,6 +67,8 @@ class DeployedContracts(Struct, frozen=True):
     executor: bytes
     swap_settler: bytes
     twap_settler: bytes
+    productive_settler: bytes
+    external_settler: bytes
     delta: bytes
     router: bytes
 
@@ -116,7 +122,7 @@ def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -
     executor = create("RfqExecutor", rfq + owner_word)
     places = executor + vault + weth + permit2
     names = bytes_tail(plan.delta_name.encode()), bytes_tail(plan.delta_version.encode())
-    settlers = [create(name, encode(*names, places)) for name in ("SwapSettler", "TwapSettler")]
+    settlers = [create(name, encode(*names, places)) for name in SETTLERS]
     create("Delta", encode(*names, places, protocol, owner_word, *settlers))
     create("Router", places + protocol + owner_word)
     return made

@@ -19,13 +19,10 @@ from cambist.codecs.contracts.calldata import OrderInfo
 from cambist.codecs.contracts.delta_calldata import DELTA, SettlementStep, rfq_step
 from cambist.codecs.eip712_orders.delta import (
     KIND_SELL,
-    ORDER,
+    ORDER_TYPES,
     SAME_CHAIN,
-    TWAP_BUY_ORDER,
-    TWAP_ORDER,
+    AnyDeltaOrder,
     DeltaOrder,
-    TwapBuyOrder,
-    TwapOrder,
     delta_domain_separator,
 )
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
@@ -50,7 +47,7 @@ MOST = (1 << 256) - 1
 HOUR_S = 3_600
 URGENT_TIP_WEI = 50 * 10**9
 RFQ_NAME, DELTA_NAME, DELTA_VERSION = "AUGUSTUS RFQ", "Portikus", "2.0.0"
-DELTA_TYPES: dict[type, Any] = {DeltaOrder: ORDER, TwapOrder: TWAP_ORDER, TwapBuyOrder: TWAP_BUY_ORDER}
+DELTA_TYPES: dict[type, Any] = {kind.cls: kind for kind in ORDER_TYPES}
 
 
 def person(number: int) -> SigningKey:
@@ -261,15 +258,13 @@ class World(msgspec.Struct):
         )
         return msgspec.structs.replace(order, **changed)
 
-    def delta_hash(self, order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
+    def delta_hash(self, order: AnyDeltaOrder) -> bytes:
         """The digest that the owner signs, 32 bytes."""
         separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, self.chain.chain_id, self.at.delta)
         digest: bytes = DELTA_TYPES[type(order)].compiled.digest_for(separator)(order)
         return digest
 
-    def delta_signed(
-        self, order: DeltaOrder | TwapOrder | TwapBuyOrder, key: SigningKey | None = None
-    ) -> bytes:
+    def delta_signed(self, order: AnyDeltaOrder, key: SigningKey | None = None) -> bytes:
         """Signature of a Delta order, by default the user's; 64 bytes."""
         return to_compact64(*(key or self.user).sign(self.delta_hash(order)))
 

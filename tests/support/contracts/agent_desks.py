@@ -12,8 +12,9 @@ from cambist.codecs.contracts.delta_calldata import SettlementStep, agent_caller
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.deploy.deploy import create
+from cambist.engine.delta.orders.terms import SettledOrder
 from support.chain.world import ONE, USDC, World, person
-from support.contracts.settling import STEP_GAS, AnyOrder
+from support.contracts.settling import STEP_GAS
 
 FAIR = 2_500 * USDC
 STOCK = 50_000 * USDC
@@ -27,7 +28,7 @@ class Desk:
     world: World
     address: bytes
 
-    def terms(self, order: AnyOrder, **changed: Any) -> DeskTerms:
+    def terms(self, order: SettledOrder, **changed: Any) -> DeskTerms:
         """Terms of a trade in the settlement of an order: a WETH for 2,500 USDC."""
         world = self.world
         terms = DeskTerms(

@@ -45,10 +45,11 @@ from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.delta.orders.terms import SettledOrder
 from cambist.engine.orders.order_units import order_id
 from support.chain.world import MOST, NATIVE, NOBODY, ONE, World
 from support.contracts.agent_desks import Desk
-from support.contracts.settling import STEP_GAS, AnyOrder, Market, claim
+from support.contracts.settling import STEP_GAS, Market, claim
 
 AGENTS = ("ann", "bob")
 GAS = 8_000_000
@@ -285,7 +286,7 @@ class Fuzz:
         self.giving_up = (owner.address, order.nonce) if signed == owner or sender == owner else None
         return sender, at.delta, data, "", value_wei
 
-    async def _funded(self, order: AnyOrder) -> None:
+    async def _funded(self, order: SettledOrder) -> None:
         """In most cases, deposit native tokens for an order that gives them."""
         if order.src_token == NATIVE and self.rng.random() < 0.8:
             owner = next(key for key in self.owners if key.address == order.owner)
@@ -376,7 +377,9 @@ class Fuzz:
 
     # --- Parts of steps ---------------------------------------------------------------------------------
 
-    def _execution(self, order: AnyOrder, agent: str, given: int, wanted: int) -> delta_calldata.Execution:
+    def _execution(
+        self, order: SettledOrder, agent: str, given: int, wanted: int
+    ) -> delta_calldata.Execution:
         """Fair, or short, or with mischief among its steps, or delivered to the wrong place."""
         rng, at, market = self.rng, self.world.at, self.market
         src, dest = (self.world.weth if one == NATIVE else one for one in (order.src_token, order.dest_token))
@@ -414,7 +417,7 @@ class Fuzz:
         step = SettlementStep(self.many, 3_000_000, AGGREGATE + encode(tuples_tail(calls)))
         return msgspec.structs.replace(execution, steps=(step, *execution.steps))
 
-    def _stolen(self, order: AnyOrder, to: bytes) -> SettlementStep:
+    def _stolen(self, order: SettledOrder, to: bytes) -> SettlementStep:
         """A trade of Ann's desk, on terms that her key has signed for the order, and others have seen."""
         nonce = self.rng.getrandbits(64)
         return self.desk.steps(self.desk.terms(order, taken=0, given=1, receiver=to, nonce=nonce))[1]

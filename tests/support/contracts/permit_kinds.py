@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable
 
 from cambist.codecs.eip712_orders.delta import DeltaOrder
+from cambist.engine.delta.orders.terms import SettledOrder
 from support.chain.world import ONE, USDC, World
 from support.contracts import permit2
 from support.contracts.permits import dai_permit, eip2612_permit, token_domain
-from support.contracts.settling import AnyOrder
 
 SRC = 1_000 * USDC
 
@@ -26,7 +26,7 @@ async def allowed_at_permit2(world: World, order: DeltaOrder) -> bytes:
     return permit2.ALLOWED
 
 
-async def permit2_transfer(world: World, order: AnyOrder) -> bytes:
+async def permit2_transfer(world: World, order: SettledOrder) -> bytes:
     await world.approve(world.user, world.usdc, world.permit2)
     domain = permit2.permit2_domain(world.chain.chain_id, world.permit2)
     return permit2.transfer_permit(

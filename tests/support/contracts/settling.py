@@ -42,8 +42,11 @@ from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     ORDER_CANCELLATIONS,
     SAME_CHAIN,
+    AnyDeltaOrder,
     DeltaOrder,
+    ExternalOrder,
     OrderCancellations,
+    ProductiveOrder,
     TwapBuyOrder,
     TwapOrder,
     delta_domain_separator,
@@ -56,10 +59,8 @@ from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.delta.bids.agent_caller import caller_of
-from cambist.engine.delta.orders.terms import whole_of
 from support.chain.world import DELTA_NAME, DELTA_VERSION, HOUR_S, NATIVE, NOBODY, ONE, USDC, World
 
-AnyOrder = DeltaOrder | TwapOrder | TwapBuyOrder
 DELIVER = selector("deliver(address,address,uint256)")
 REFUSE = selector("refuse()")
 WASTE = selector("waste()")
@@ -105,7 +106,7 @@ class Market(msgspec.Struct, frozen=True):
 
     def execution(
         self,
-        order: AnyOrder,
+        order: AnyDeltaOrder,
         *steps: SettlementStep,
         src_given: int = 0,
         leftovers: Sequence[bytes] = (),
@@ -124,7 +125,7 @@ class Market(msgspec.Struct, frozen=True):
 
     def settlement(
         self,
-        order: AnyOrder,
+        order: AnyDeltaOrder,
         *steps: SettlementStep,
         amount: int | None = None,
         signature: bytes | None = None,
@@ -135,7 +136,7 @@ class Market(msgspec.Struct, frozen=True):
         return self.calldata_of(order, self.execution(order, *steps, **how), signed, amount)
 
     def calldata_of(
-        self, order: AnyOrder, execution: Execution, signature: bytes, amount: int | None = None
+        self, order: AnyDeltaOrder, execution: Execution, signature: bytes, amount: int | None = None
     ) -> bytes:
         """Calldata of a settlement with this execution."""
         if isinstance(order, TwapOrder):
@@ -143,11 +144,15 @@ class Market(msgspec.Struct, frozen=True):
         if isinstance(order, TwapBuyOrder):
             return delta_calldata.settle_twap_buy(order, signature, execution)
         if amount is None:
-            amount = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+            amount = _whole(order)
+        if isinstance(order, ProductiveOrder):
+            return delta_calldata.settle_productive(order, signature, amount, execution)
+        if isinstance(order, ExternalOrder):
+            return delta_calldata.settle_external(order, signature, amount, execution)
         return delta_calldata.settle(order, signature, amount, execution)
 
     async def settle(
-        self, order: AnyOrder, *steps: SettlementStep, at_s: int | None = None, **how: Any
+        self, order: AnyDeltaOrder, *steps: SettlementStep, at_s: int | None = None, **how: Any
     ) -> Settled:
         """Settle by the relayer, in a block of time `at_s`. Reverted, with the reason, if refused."""
         data = self.settlement(order, *steps, **how)
@@ -160,14 +165,14 @@ class Market(msgspec.Struct, frozen=True):
         assert all(moved.owner != moved.receiver for moved in events(receipt, Transfer))
         return Settled(receipt, settled, tuple(events(receipt, FeeAccrued)))
 
-    async def outcome(self, order: AnyOrder, *steps: SettlementStep, **how: Any) -> Outcome:
+    async def outcome(self, order: AnyDeltaOrder, *steps: SettlementStep, **how: Any) -> Outcome:
         """Outcome that a settlement by the relayer would return now."""
         data = self.settlement(order, *steps, **how)
         world = self.world
         return decode_settled(await world.chain.call(EthCall(world.at.delta, data, world.relayer.address)))
 
     async def refused_settlement(
-        self, order: AnyOrder, *steps: SettlementStep, key: SigningKey | None = None, **how: Any
+        self, order: AnyDeltaOrder, *steps: SettlementStep, key: SigningKey | None = None, **how: Any
     ) -> str:
         """Reason of a refused settlement: simulated, then mined; no account's state changes."""
         sender = key or self.world.relayer
@@ -177,7 +182,7 @@ class Market(msgspec.Struct, frozen=True):
         assert await self.state(order, sender) == before
         return reason
 
-    async def refused_at(self, at_s: int, order: AnyOrder, *steps: SettlementStep, **how: Any) -> str:
+    async def refused_at(self, at_s: int, order: AnyDeltaOrder, *steps: SettlementStep, **how: Any) -> str:
         """Reason of a settlement refused in a block of time `at_s`; no account's state changes."""
         world = self.world
         before = await self.state(order, world.relayer)
@@ -206,7 +211,7 @@ class Market(msgspec.Struct, frozen=True):
         """Crossing of a whole order, by default signed by its owner."""
         world = self.world
         if amount is None:
-            amount = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+            amount = _whole(order)
         if signature is None:
             (key,) = (key for key in (world.user, world.taker, world.stranger) if key.address == order.owner)
             signature = world.delta_signed(order, key)
@@ -252,14 +257,14 @@ class Market(msgspec.Struct, frozen=True):
         assert [await self.state(crossing.order, sender) for crossing in crossings] == before
         return reason
 
-    async def state(self, order: AnyOrder, sender: SigningKey) -> dict[str, bytes | int]:
+    async def state(self, order: AnyDeltaOrder, sender: SigningKey) -> dict[str, bytes | int]:
         """State that a settlement of an order may change, without the sender's cost of gas."""
         world, at = self.world, self.world.at
         order_hash = world.delta_hash(order)
         people = (world.user, world.taker, world.maker, world.partner, world.stranger, world.relayer)
         holders = {
             *(person.address for person in people),
-            *(order.owner, order.beneficiary, self.agent, world.protocol),
+            *(order.owner, receiver_of(order), self.agent, world.protocol),
             *(at.delta, at.executor, at.fee_vault, at.rfq),
         }
         tokens = {world.weth, world.usdc, world.dai, order.src_token, order.dest_token} - {NATIVE}
@@ -344,6 +349,20 @@ class Market(msgspec.Struct, frozen=True):
         )
         return msgspec.structs.replace(order, **changed)
 
+    async def a_productive_order(self, **changed: Any) -> ProductiveOrder:
+        """The user sells one WETH that rests in `strategy`, for 2,400 USDC at least, 2,500 expected."""
+        order = await self.world.a_delta_order()
+        members = {name: getattr(order, name) for name in DeltaOrder.__struct_fields__ if name != "kind"}
+        terms = {"strategy": self.world.dai, "shares": ONE, "use_shares": False}
+        return ProductiveOrder(**members | terms | changed)
+
+    async def an_external_order(self, **changed: Any) -> ExternalOrder:
+        """The user sells one WETH by way of `handler`, for 2,400 USDC at least, 2,500 expected."""
+        order = await self.world.a_delta_order()
+        members = {name: getattr(order, name) for name in DeltaOrder.__struct_fields__}
+        del members["beneficiary"], members["bridge"]
+        return ExternalOrder(**members | {"handler": self.agent, "data": b""} | changed)
+
     # --- Steps ----------------------------------------------------------------------------------------
 
     def fill_step(self, *quotes: RfqOrder, **how: Any) -> SettlementStep:
@@ -365,23 +384,23 @@ class Market(msgspec.Struct, frozen=True):
 
     # --- State ----------------------------------------------------------------------------------------
 
-    async def order_state(self, order: AnyOrder) -> OrderState:
+    async def order_state(self, order: AnyDeltaOrder) -> OrderState:
         """State of an order by the contract."""
         return await order_state(self.world, order)
 
-    async def filled(self, order: AnyOrder) -> int:
+    async def filled(self, order: AnyDeltaOrder) -> int:
         """Settled amount of an order, raw units of the fixed side; of a TWAP, number of settled slices."""
         return await filled(self.world, order)
 
-    async def is_nonce_used(self, order: AnyOrder) -> bool:
+    async def is_nonce_used(self, order: AnyDeltaOrder) -> bool:
         """Whether an order's nonce is used up or invalidated."""
         return (await self.order_state(order)).is_used
 
-    async def deposited(self, order: AnyOrder) -> int:
+    async def deposited(self, order: AnyDeltaOrder) -> int:
         """Deposit of the order's owner, in wei."""
         return await self.world.ask(self.world.at.delta, delta_calldata.deposits(order.owner))
 
-    async def deposit(self, order: AnyOrder, amount: int, key: SigningKey | None = None) -> None:
+    async def deposit(self, order: AnyDeltaOrder, amount: int, key: SigningKey | None = None) -> None:
         """Deposit native tokens for an order, by default from its owner."""
         world = self.world
         data = delta_calldata.deposit_native_and_pre_sign(world.delta_hash(order))
@@ -424,12 +443,30 @@ async def a_market(world: World) -> Market:
     return Market(world, agent)
 
 
-def _promise(order: AnyOrder, promised: int | None) -> int:
+def _promise(order: AnyDeltaOrder, promised: int | None) -> int:
     """The given promise, or a promise that binds no agent."""
     if promised is not None:
         return promised
-    buys = isinstance(order, TwapBuyOrder) or (isinstance(order, DeltaOrder) and order.kind == KIND_BUY)
-    return UINT256_MAX if buys else 0
+    return UINT256_MAX if is_purchase(order) else 0
+
+
+def is_purchase(order: AnyDeltaOrder) -> bool:
+    """Whether an order fixes what it buys."""
+    if isinstance(order, DeltaOrder | ExternalOrder):
+        return order.kind == KIND_BUY
+    return isinstance(order, TwapBuyOrder)
+
+
+def receiver_of(order: AnyDeltaOrder) -> bytes:
+    """Account that gets what an order buys, 20 bytes."""
+    return order.owner if isinstance(order, ExternalOrder) else order.beneficiary
+
+
+def _whole(order: DeltaOrder | ProductiveOrder | ExternalOrder) -> int:
+    """Size of an order, raw units of its fixed side."""
+    if isinstance(order, ProductiveOrder):
+        return order.shares if order.use_shares else order.src_amount
+    return order.dest_amount if is_purchase(order) else order.src_amount
 
 
 def _told_of(event: OrderSettled) -> tuple[object, ...]:
@@ -437,23 +474,26 @@ def _told_of(event: OrderSettled) -> tuple[object, ...]:
     return event.order_hash, event.owner, event.nonce, event.src_token, event.dest_token
 
 
-def _settled_as(world: World, order: AnyOrder) -> tuple[object, ...]:
+def _settled_as(world: World, order: AnyDeltaOrder) -> tuple[object, ...]:
     """Hash, owner, nonce and tokens of an order, to compare with `_told_of`."""
     return world.delta_hash(order), order.owner, order.nonce, order.src_token, order.dest_token
 
 
-async def order_state(world: World, order: AnyOrder) -> OrderState:
+async def order_state(world: World, order: AnyDeltaOrder) -> OrderState:
     """The state of an order, as the contract tells it."""
     order_hash = world.delta_hash(order)
     question = delta_calldata.order_state(order.owner, order.nonce, order_hash)
     answer = await world.chain.call(EthCall(world.at.delta, question))
-    return decode_order_state(answer, order_hash, is_scheduled=not isinstance(order, DeltaOrder))
+    is_scheduled = isinstance(order, TwapOrder | TwapBuyOrder)
+    return decode_order_state(answer, order_hash, is_scheduled=is_scheduled)
 
 
-async def filled(world: World, order: AnyOrder) -> int:
+async def filled(world: World, order: AnyDeltaOrder) -> int:
     """Settled amount of an order, in units of the fixed side; of a schedule, slices."""
     state = await order_state(world, order)
-    return whole_of(order) if state.is_closed else state.done
+    if not state.is_closed:
+        return state.done
+    return order.num_slices if isinstance(order, TwapOrder | TwapBuyOrder) else _whole(order)
 
 
 def is_nonce_used(owner: bytes, nonce: int) -> bytes:

@@ -46,6 +46,7 @@ from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.delta.api.order_reads import OrderReads
 from cambist.engine.delta.api.order_submit import OrderSubmission
 from cambist.engine.delta.orders.live_orders import LiveOrders
+from cambist.engine.delta.orders.terms import SettledOrder
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.process.clock import WallClock
 from cambist.engine.routing.tokens import TokenTable
@@ -56,7 +57,6 @@ from cambist.engine.store.store import Store
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.chain.world import DELTA_NAME, DELTA_VERSION, ONE, USDC, World, a_world
-from support.contracts.settling import AnyOrder
 from support.server.asked_front import AskedFront
 from support.venue.market_place import a_shop
 
@@ -126,7 +126,12 @@ class OrderFront(AskedFront):
         return await self.world.a_delta_order(**wanted | {"expected_amount": ONE} | changed)
 
     def body(
-        self, order: AnyOrder, key: SigningKey | None = None, *, signature: bytes | None = None, **more: Any
+        self,
+        order: SettledOrder,
+        key: SigningKey | None = None,
+        *,
+        signature: bytes | None = None,
+        **more: Any,
     ) -> dict[str, Any]:
         """Body of a submission, by default signed by the user; a member that is None is left out."""
         signed = self.world.delta_signed(order, key) if signature is None else signature
@@ -140,13 +145,23 @@ class OrderFront(AskedFront):
         return {name: value for name, value in given.items() if value is not None}
 
     async def submit(
-        self, order: AnyOrder, key: SigningKey | None = None, *, signature: bytes | None = None, **more: Any
+        self,
+        order: SettledOrder,
+        key: SigningKey | None = None,
+        *,
+        signature: bytes | None = None,
+        **more: Any,
     ) -> tuple[int, Any]:
         """Status and JSON."""
         return await self.post(ORDERS, self.body(order, key, signature=signature, **more))
 
     async def submitted(
-        self, order: AnyOrder, key: SigningKey | None = None, *, signature: bytes | None = None, **more: Any
+        self,
+        order: SettledOrder,
+        key: SigningKey | None = None,
+        *,
+        signature: bytes | None = None,
+        **more: Any,
     ) -> dict[str, Any]:
         """The record of an order that is taken."""
         status, record = await self.submit(order, key, signature=signature, **more)
@@ -155,7 +170,12 @@ class OrderFront(AskedFront):
         return record
 
     async def fault(
-        self, order: AnyOrder, key: SigningKey | None = None, *, signature: bytes | None = None, **more: Any
+        self,
+        order: SettledOrder,
+        key: SigningKey | None = None,
+        *,
+        signature: bytes | None = None,
+        **more: Any,
     ) -> tuple[int, str, str]:
         """(status, errorType, details) of an order that is refused: nothing is kept of it."""
         refusal = told(await self.submit(order, key, signature=signature, **more))

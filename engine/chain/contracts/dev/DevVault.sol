@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.30;
 
+import {Math} from "../lib/Math.sol";
 import {Tokens} from "../lib/Tokens.sol";
 import {DevToken} from "./DevToken.sol";
 
@@ -31,6 +32,15 @@ contract DevVault is DevToken {
         return totalSupply == 0 ? shares : shares * totalAssets() / totalSupply;
     }
 
+    function previewRedeem(uint256 shares) public view virtual returns (uint256) {
+        return convertToAssets(shares);
+    }
+
+    /// Rounded up, as the standard says.
+    function previewWithdraw(uint256 assets) public view virtual returns (uint256) {
+        return totalSupply == 0 ? assets : Math.ceilDiv(assets * totalSupply, totalAssets());
+    }
+
     function deposit(uint256 assets, address receiver) external returns (uint256 shares) {
         shares = convertToShares(assets);
         if (!Tokens.pull(asset, msg.sender, address(this), assets)) revert TransferFailed();
@@ -41,8 +51,17 @@ contract DevVault is DevToken {
     }
 
     function redeem(uint256 shares, address receiver, address owner) external returns (uint256 assets) {
+        assets = previewRedeem(shares);
+        give(assets, shares, receiver, owner);
+    }
+
+    function withdraw(uint256 assets, address receiver, address owner) external returns (uint256 shares) {
+        shares = previewWithdraw(assets);
+        give(assets, shares, receiver, owner);
+    }
+
+    function give(uint256 assets, uint256 shares, address receiver, address owner) internal virtual {
         if (msg.sender != owner) useAllowance(owner, shares);
-        assets = convertToAssets(shares);
         uint256 balance = balanceOf[owner];
         if (balance < shares) revert InsufficientBalance(owner, balance);
         balanceOf[owner] = balance - shares;

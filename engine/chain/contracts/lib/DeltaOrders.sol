@@ -63,6 +63,45 @@ library DeltaOrders {
         Bridge bridge;
     }
 
+    /// A sale whose source rests in a vault (ERC-4626) until it is settled. `useShares`: all `shares` are sold, whatever
+    /// they are worth by then, and srcAmount says nothing. Else srcAmount is sold, for at most `shares`.
+    struct ProductiveOrder {
+        address owner;
+        address beneficiary;
+        address srcToken;
+        address destToken;
+        uint256 srcAmount;
+        uint256 destAmount;
+        uint256 expectedAmount;
+        uint256 deadline;
+        uint256 nonce;
+        uint256 partnerAndFee;
+        bytes permit;
+        bytes metadata;
+        address strategy;
+        uint256 shares;
+        bool useShares;
+        Bridge bridge;
+    }
+
+    /// An order that a contract of the owner's choice trades, as `data` tells that contract.
+    struct ExternalOrder {
+        address owner;
+        address handler;
+        address srcToken;
+        address destToken;
+        uint256 srcAmount;
+        uint256 destAmount;
+        uint256 expectedAmount;
+        uint256 deadline;
+        uint8 kind;
+        uint256 nonce;
+        uint256 partnerAndFee;
+        bytes permit;
+        bytes metadata;
+        bytes data;
+    }
+
     string private constant BRIDGE =
         "Bridge(bytes4 protocolSelector,uint256 destinationChainId,address outputToken,int8 scalingFactor,bytes protocolData)";
     bytes32 private constant BRIDGE_TYPE = keccak256(bytes(BRIDGE));
@@ -85,6 +124,15 @@ library DeltaOrders {
         )
     );
 
+    bytes32 private constant PRODUCTIVE_TYPE = keccak256(
+        abi.encodePacked(
+            "ProductiveOrder(address owner,address beneficiary,address srcToken,address destToken,uint256 srcAmount,uint256 destAmount,uint256 expectedAmount,uint256 deadline,uint256 nonce,uint256 partnerAndFee,bytes permit,bytes metadata,address strategy,uint256 shares,bool useShares,Bridge bridge)",
+            BRIDGE
+        )
+    );
+    bytes32 private constant EXTERNAL_TYPE = keccak256(
+        "ExternalOrder(address owner,address handler,address srcToken,address destToken,uint256 srcAmount,uint256 destAmount,uint256 expectedAmount,uint256 deadline,uint8 kind,uint256 nonce,uint256 partnerAndFee,bytes permit,bytes metadata,bytes data)"
+    );
     bytes32 private constant CANCELLATIONS_TYPE = keccak256("OrderCancellations(string[] orderIds)");
 
     function isSameChain(Bridge calldata bridge) internal pure returns (bool) {
@@ -93,10 +141,27 @@ library DeltaOrders {
     }
 
     function structHash(Order calldata order) internal pure returns (bytes32) {
+        return structHash(order, ORDER_TYPE, bridgeHash(order.bridge));
+    }
+
+    function structHash(ExternalOrder calldata order) internal pure returns (bytes32) {
+        return structHash(asOrder(order), EXTERNAL_TYPE, keccak256(order.data));
+    }
+
+    /// The members of an external order as those of an order, but for the last one. Its handler is where an order has the
+    /// beneficiary.
+    function asOrder(ExternalOrder calldata external_) internal pure returns (Order calldata order) {
+        assembly ("memory-safe") {
+            order := external_
+        }
+    }
+
+    /// Of both kinds; `last` is the hash of the last member.
+    function structHash(Order calldata order, bytes32 orderType, bytes32 last) private pure returns (bytes32) {
         return keccak256(
             bytes.concat(
                 abi.encode(
-                    ORDER_TYPE,
+                    orderType,
                     order.owner,
                     order.beneficiary,
                     order.srcToken,
@@ -112,6 +177,34 @@ library DeltaOrders {
                     order.partnerAndFee,
                     keccak256(order.permit),
                     keccak256(order.metadata),
+                    last
+                )
+            )
+        );
+    }
+
+    function structHash(ProductiveOrder calldata order) internal pure returns (bytes32) {
+        return keccak256(
+            bytes.concat(
+                abi.encode(
+                    PRODUCTIVE_TYPE,
+                    order.owner,
+                    order.beneficiary,
+                    order.srcToken,
+                    order.destToken,
+                    order.srcAmount,
+                    order.destAmount,
+                    order.expectedAmount
+                ),
+                abi.encode(
+                    order.deadline,
+                    order.nonce,
+                    order.partnerAndFee,
+                    keccak256(order.permit),
+                    keccak256(order.metadata),
+                    order.strategy,
+                    order.shares,
+                    order.useShares,
                     bridgeHash(order.bridge)
                 )
             )

@@ -27,6 +27,9 @@ abstract contract DeltaState is Rails, Eip712, NonReentrant, Nonces, Deposits, P
     error InvalidCrossings(uint256 count);
     error InvalidSlices();
     error TooEarly(uint256 notBefore);
+    error InvalidAgent();
+    error InvalidSteps();
+    error RedemptionFailed(address vault);
 
     event OrderSettled(
         bytes32 indexed orderHash,
@@ -43,6 +46,9 @@ abstract contract DeltaState is Rails, Eip712, NonReentrant, Nonces, Deposits, P
         bytes32 indexed orderHash, address indexed receiver, address token, uint256 amount, bool isSurplus
     );
     event AgentCallerCreated(bytes32 indexed agent, address caller);
+
+    /// The id of the caller that calls the handlers of external orders: no agent's.
+    bytes32 internal constant HANDLERS = 0;
 
     /// Whether an account may settle orders.
     mapping(address relayer => bool) public isRelayer;

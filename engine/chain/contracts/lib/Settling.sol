@@ -4,6 +4,7 @@ pragma solidity 0.8.30;
 import {AgentCaller} from "../AgentCaller.sol";
 import {FeeVault} from "../FeeVault.sol";
 import {RfqExecutor} from "../RfqExecutor.sol";
+import {DeltaOrders} from "./DeltaOrders.sol";
 import {DeltaState} from "./DeltaState.sol";
 import {Eip712} from "./Eip712.sol";
 import {Math} from "./Math.sol";
@@ -71,6 +72,9 @@ abstract contract Settling is DeltaState {
         bool isWhole; // the order's only part
     }
 
+    uint8 private constant SELL = 0;
+    uint8 private constant BUY = 1;
+
     RfqExecutor internal immutable executor;
     FeeVault internal immutable feeVault;
     IWETH internal immutable weth;
@@ -101,13 +105,18 @@ abstract contract Settling is DeltaState {
     ) internal returns (uint256 spent, uint256 received) {
         begin(part, signature, execution);
         address src = wrapped(part.srcToken);
-        address dest = wrapped(part.destToken);
-        address receiver = receiverOf(execution);
         sweep(part, execution);
         uint256 srcBefore = Tokens.balance(src, address(this));
-        uint256 destBefore = Tokens.balance(dest, address(this));
-        take(part, src, part.isPurchase ? address(this) : receiver, permit);
+        uint256 destBefore = Tokens.balance(wrapped(part.destToken), address(this));
+        take(part, src, part.isPurchase ? address(this) : receiverOf(execution), permit);
+        tradeTaken(part, src, execution);
+        return finishTraded(part, src, srcBefore, destBefore);
+    }
+
+    /// Trade what is taken: of a sale it is with the receiver by now, of a purchase here.
+    function tradeTaken(Part memory part, address src, Execution calldata execution) internal {
         if (part.isPurchase) {
+            address receiver = receiverOf(execution);
             send(src, receiver, execution.srcGiven);
             trade(part, execution);
             if (receiver == address(executor)) collectAny(src, address(this));
@@ -119,9 +128,15 @@ abstract contract Settling is DeltaState {
             address token = execution.leftovers[i];
             collectAny(token, token == src ? address(this) : part.owner);
         }
-        received = Tokens.balance(dest, address(this)) - destBefore;
-        uint256 unspent = Tokens.balance(src, address(this)) - srcBefore;
-        return finish(part, received, unspent);
+    }
+
+    /// Pays by what is here, of the source and of the destination, beyond what was here before.
+    function finishTraded(Part memory part, address src, uint256 srcBefore, uint256 destBefore)
+        internal
+        returns (uint256 spent, uint256 received)
+    {
+        received = Tokens.balance(wrapped(part.destToken), address(this)) - destBefore;
+        return finish(part, received, Tokens.balance(src, address(this)) - srcBefore);
     }
 
     function receiverOf(Execution calldata execution) internal view returns (address) {
@@ -137,7 +152,10 @@ abstract contract Settling is DeltaState {
                 executor.fill(part.owner, i, step.data);
                 continue;
             }
-            if (address(caller) == address(0)) caller = callerOf(execution.agent);
+            if (address(caller) == address(0)) {
+                if (execution.agent == HANDLERS) revert InvalidAgent();
+                caller = callerOf(execution.agent);
+            }
             caller.call(part.orderHash, i, step.target, step.gas, step.data);
         }
     }
@@ -150,6 +168,52 @@ abstract contract Settling is DeltaState {
     }
 
     // --- One part: what is checked, taken, paid ---
+
+    /// Counts `amount` of an order as settled, of its source where it sells, of its destination where it buys.
+    function partOf(DeltaOrders.Order calldata order, bytes32 orderHash, uint256 amount, address beneficiary)
+        internal
+        returns (Part memory)
+    {
+        bool isPurchase = order.kind == BUY;
+        if (!isPurchase && order.kind != SELL) revert InvalidKind(order.kind);
+        uint256 whole = isPurchase ? order.destAmount : order.srcAmount;
+        uint256 filled = count(order.owner, order.nonce, orderHash, amount, whole);
+        return Part({
+            orderHash: orderHash,
+            owner: order.owner,
+            beneficiary: beneficiary,
+            srcToken: order.srcToken,
+            destToken: order.destToken,
+            srcAmount: isPurchase ? order.srcAmount * amount / whole : amount,
+            destAmount: isPurchase ? amount : Math.ceilDiv(order.destAmount * amount, whole),
+            expected: isPurchase
+                ? order.expectedAmount * amount / whole
+                : Math.ceilDiv(order.expectedAmount * amount, whole),
+            promised: 0,
+            taken: 0,
+            srcPermitted: order.srcAmount,
+            deadline: order.deadline,
+            nonce: order.nonce,
+            partnerAndFee: order.partnerAndFee,
+            filled: filled,
+            deposited: 0,
+            isPurchase: isPurchase,
+            isClosed: filled == whole,
+            isWhole: amount == whole
+        });
+    }
+
+    /// Counts `amount` of `whole` as settled. Returns how much is settled then.
+    function count(address owner, uint256 nonce, bytes32 orderHash, uint256 amount, uint256 whole)
+        internal
+        returns (uint256 filled)
+    {
+        uint256 before = progressOf(owner, nonce, orderHash);
+        if (amount == 0) revert InvalidAmount();
+        if (amount > whole - before) revert Overfilled(whole - before);
+        filled = before + amount;
+        advance(owner, nonce, orderHash, before, filled, filled == whole);
+    }
 
     /// Checks what does not depend on the trade.
     function begin(Part memory part, bytes calldata signature, Execution calldata execution) internal {

@@ -69,7 +69,7 @@ library Tokens {
         }
     }
 
-    function approve(address token, address spender, uint256 amount) private returns (bool done) {
+    function approve(address token, address spender, uint256 amount) internal returns (bool done) {
         (done,) = token.call(abi.encodeCall(IERC20.approve, (spender, amount)));
         if (!done) return false;
         assembly ("memory-safe") {

@@ -1,0 +1,278 @@
+"""Sales of what rests in a vault: it earns meanwhile, and a vault harms nobody but its order's owner."""
+
+from collections.abc import Awaitable, Callable
+from enum import IntEnum
+
+import msgspec
+import pytest
+
+from cambist.codecs.contracts import calldata, owner_calldata
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts.calldata import approve
+from cambist.codecs.contracts.delta_calldata import SettlementStep
+from cambist.crypto.hexadecimal import to_hex
+from cambist.engine.chain.deploy.deploy import create
+from support.chain.world import ONE, USDC, World
+from support.contracts import permit2
+from support.contracts.permits import eip2612_permit, token_domain
+from support.contracts.settling import STEP_GAS, Market
+
+FAIR = 2_500 * USDC
+SET_HOOK = selector("setHook(address,bytes)")
+
+
+class Mode(IntEnum):
+    """Behaviours of contracts/dev/DevFickleVault.sol, in its sequence."""
+
+    HONEST = 0
+    PAUSED = 1
+    CAPPED = 2
+    FEE = 3
+    SHORT = 4
+    GREEDY = 5
+    WASTE = 6
+    BOMB = 7
+
+
+class Vault:
+    """A vault of WETH in which the user has one share a WETH: 3 WETH of the user's, 1 of the stranger's."""
+
+    def __init__(self, world: World, address: bytes) -> None:
+        self.world = world
+        self.address = address
+
+    async def acts(self, mode: Mode, by: int = 0) -> None:
+        """Have the vault act so from now on."""
+        data = selector("setMode(uint8,uint256)") + uint_word(mode) + uint_word(by)
+        await self.world.send(self.world.stranger, self.address, data)
+
+    async def earns(self, amount: int) -> None:
+        """Give the vault WETH, so that its shares are worth more."""
+        await self.world.mint(self.world.weth, self.world.stranger, amount)
+        await self.world.send(self.world.stranger, self.world.weth, calldata.transfer(self.address, amount))
+
+    async def loses(self, amount: int) -> None:
+        """Have the vault lose WETH."""
+        await self.world.send(
+            self.world.stranger, self.address, selector("lose(uint256)") + uint_word(amount)
+        )
+
+    async def shares(self, who: bytes | None = None) -> int:
+        """Shares of an account, by default the user's."""
+        return await self.world.ask(self.address, calldata.balance_of(who or self.world.user.address))
+
+
+@pytest.fixture
+async def vault(world: World, market: Market) -> Vault:
+    address = await create(world.chain, world.owner, "DevFickleVault", address_word(world.weth))
+    for key, amount in ((world.user, 3 * ONE), (world.stranger, ONE)):
+        if key is world.stranger:
+            await world.mint(world.weth, key, amount)
+        await world.send(key, world.weth, approve(address, amount))
+        data = selector("deposit(uint256,address)") + uint_word(amount) + address_word(key.address)
+        await world.send(key, address, data)
+    await world.approve(world.user, address, world.at.delta)
+    return Vault(world, address)
+
+
+async def test_an_amount_is_sold_and_the_vault_takes_the_shares_that_it_is_worth(
+    world: World, market: Market, vault: Vault
+) -> None:
+    order = await market.a_productive_order(strategy=vault.address)
+    await vault.earns(ONE)  # 5 WETH for 4 shares
+    settled = await market.settle(order, *market.agent_steps(FAIR))
+    assert (settled.event.spent, settled.event.received) == (ONE, FAIR)
+    assert settled.event.is_closed
+    assert await vault.shares() == 3 * ONE - 4 * ONE // 5
+    assert await vault.shares(world.at.delta) == await world.balance(world.weth, world.at.delta) == 0
+    assert await world.balance(world.usdc, world.user) == FAIR
+
+
+async def test_shares_are_sold_for_what_they_are_worth_by_then(
+    world: World, market: Market, vault: Vault
+) -> None:
+    order = await market.a_productive_order(strategy=vault.address, use_shares=True)
+    await vault.earns(ONE)
+    steps = market.agent_steps(FAIR, given=ONE + ONE // 4)
+    settled = await market.settle(order, *steps)
+    assert (settled.event.spent, settled.event.received) == (ONE + ONE // 4, FAIR)
+    assert await vault.shares() == 2 * ONE
+
+
+async def test_parts_give_their_share_and_the_minimum_is_pro_rata(
+    world: World, market: Market, vault: Vault
+) -> None:
+    for use_shares in (False, True):
+        order = await market.a_productive_order(strategy=vault.address, use_shares=use_shares)
+        third = ONE // 3
+        least = -(-2_400 * USDC * third // ONE)
+        refused = await market.refused_settlement(
+            order, *market.agent_steps(least - 1, given=third), amount=third
+        )
+        assert refused == f"BelowMinimum(received {least - 1}, minimum {least})"
+        await market.settle(order, *market.agent_steps(least, given=third), amount=third)
+        assert await market.filled(order) == third
+        left = ONE - third
+        refused = await market.refused_settlement(order, *market.agent_steps(FAIR, given=ONE))
+        assert refused == f"Overfilled(left {left})"
+        await market.settle(order, *market.agent_steps(FAIR, given=left), amount=left)
+        assert await market.is_nonce_used(order)
+
+
+async def test_what_is_not_sold_comes_back_as_it_left_the_vault(
+    world: World, market: Market, vault: Vault
+) -> None:
+    order = await market.a_productive_order(strategy=vault.address, use_shares=True)
+    before = await world.balance(world.weth, world.user)
+    back = SettlementStep(world.weth, STEP_GAS, calldata.transfer(world.at.delta, 5))
+    steps = (market.to_agent(ONE - 5), back, market.from_agent(FAIR))
+    settled = await market.settle(order, *steps)
+    assert settled.event.spent == ONE - 5
+    assert await world.balance(world.weth, world.user) == before + 5
+
+
+async def test_fees_and_shares_of_surplus_are_those_of_every_sale(
+    world: World, market: Market, vault: Vault
+) -> None:
+    partner = int.from_bytes(world.partner.address, "big")
+    order = await market.a_productive_order(strategy=vault.address, partner_and_fee=partner << 96 | 100)
+    settled = await market.settle(order, *market.agent_steps(FAIR))
+    assert settled.event.received == FAIR * 99 // 100
+    assert await market.owed(world.partner.address, world.usdc) == FAIR // 100
+
+
+async def test_a_wrong_signature_an_old_order_and_a_bridge_are_refused(
+    world: World, market: Market, vault: Vault
+) -> None:
+    order = await market.a_productive_order(strategy=vault.address)
+    steps = market.agent_steps(FAIR)
+    other = await market.a_productive_order(strategy=world.dai)
+    wrong = world.delta_signed(other)
+    assert await market.refused_settlement(order, *steps, signature=wrong) == "InvalidSignature()"
+    old = await market.a_productive_order(strategy=vault.address, deadline=1)
+    assert await market.refused_settlement(old, *steps) == "OrderExpired()"
+    assert await market.refused_settlement(order, *steps, amount=0) == "InvalidAmount()"
+    for same in (world.weth, world.usdc):
+        own = await market.a_productive_order(strategy=same)
+        assert await market.refused_settlement(own, *steps) == "SameToken()"
+
+
+async def _pauses(vault: Vault) -> None:
+    await vault.acts(Mode.PAUSED)
+
+
+async def _caps(vault: Vault) -> None:
+    await vault.acts(Mode.CAPPED, ONE - 1)
+
+
+async def _wastes(vault: Vault) -> None:
+    await vault.acts(Mode.WASTE)
+
+
+async def _bombs(vault: Vault) -> None:
+    await vault.acts(Mode.BOMB, 1_000_000)
+
+
+async def _keeps(vault: Vault) -> None:
+    await vault.acts(Mode.SHORT, 1)
+
+
+@pytest.mark.parametrize("acts", [_pauses, _caps, _wastes, _bombs, _keeps])
+async def test_a_vault_that_does_not_give_what_is_sold_costs_nobody_anything(
+    market: Market, vault: Vault, acts: Callable[[Vault], Awaitable[None]]
+) -> None:
+    order = await market.a_productive_order(strategy=vault.address)
+    shares = await vault.shares()
+    await acts(vault)
+    refused = await market.refused_settlement(order, *market.agent_steps(FAIR))
+    assert refused == f"RedemptionFailed(vault {to_hex(vault.address)})"
+    assert await vault.shares() == shares
+    await vault.acts(Mode.HONEST)
+    await market.settle(order, *market.agent_steps(FAIR))
+
+
+async def test_a_vault_that_lost_takes_no_more_shares_than_the_order_says(
+    market: Market, vault: Vault
+) -> None:
+    order = await market.a_productive_order(strategy=vault.address, shares=11 * ONE // 10)
+    await vault.loses(2 * ONE)  # 2 WETH for 4 shares
+    refused = await market.refused_settlement(order, *market.agent_steps(FAIR))
+    assert refused == f"AboveMaximum(spent {2 * ONE}, maximum {11 * ONE // 10})"
+    await vault.earns(2 * ONE - ONE // 10)
+    await market.settle(order, *market.agent_steps(FAIR))
+    assert await vault.shares() == 3 * ONE - (4 * ONE * ONE + 39 * ONE // 10 - 1) // (39 * ONE // 10)
+
+
+async def test_a_vault_with_a_fee_gives_all_that_is_sold_for_more_shares(
+    market: Market, vault: Vault
+) -> None:
+    order = await market.a_productive_order(strategy=vault.address, shares=11 * ONE // 10)
+    await vault.acts(Mode.FEE, 100)
+    await market.settle(order, *market.agent_steps(FAIR))
+    assert await vault.shares() == 3 * ONE - -(-ONE * 100 // 99)
+    order = await market.a_productive_order(strategy=vault.address, use_shares=True)
+    gives = await market.world.ask(vault.address, selector("previewRedeem(uint256)") + uint_word(ONE))
+    assert 99 * ONE // 100 < gives < ONE  # the fees of others stay in the vault
+    settled = await market.settle(order, *market.agent_steps(FAIR, given=gives))
+    assert settled.event.spent == gives
+
+
+async def test_shares_that_a_vault_does_not_take_go_back(market: Market, vault: Vault) -> None:
+    order = await market.a_productive_order(strategy=vault.address, shares=2 * ONE)
+    await vault.acts(Mode.GREEDY, ONE // 2)
+    await market.settle(order, *market.agent_steps(FAIR))
+    assert await vault.shares() == 2 * ONE
+    assert await vault.shares(market.world.at.delta) == 0
+
+
+async def test_a_vault_that_comes_back_into_the_settlement_gets_nothing(
+    world: World, market: Market, vault: Vault
+) -> None:
+    """The shares' transfer has Delta settle another order, as a relayer that the vault is."""
+    order = await market.a_productive_order(strategy=vault.address)
+    other = await world.a_delta_order()
+    inner = market.settlement(other, *market.agent_steps(FAIR))
+    hook = SET_HOOK + encode(address_word(world.at.delta), bytes_tail(inner))
+    await world.send(world.stranger, vault.address, hook)
+    await world.send(world.owner, world.at.delta, owner_calldata.set_relayer(vault.address, allowed=True))
+    refused = await market.refused_settlement(order, *market.agent_steps(FAIR))
+    assert refused == f"PullFailed(token {to_hex(vault.address)})"
+    assert await market.filled(other) == 0
+    await world.send(world.stranger, vault.address, SET_HOOK + encode(bytes(32), bytes_tail(b"")))
+    await market.settle(order, *market.agent_steps(FAIR))
+
+
+async def test_the_cap_of_the_hour_counts_what_shares_gave(
+    world: World, market: Market, vault: Vault
+) -> None:
+    order = await market.a_productive_order(strategy=vault.address, use_shares=True)
+    await vault.earns(ONE)
+    await world.send(world.owner, world.at.delta, owner_calldata.set_cap(world.weth, ONE))
+    steps = market.agent_steps(FAIR, given=ONE + ONE // 4)
+    refused = await market.refused_settlement(order, *steps)
+    assert refused.startswith("CapExceeded(")
+
+
+@pytest.mark.parametrize("use_shares", [False, True])
+async def test_the_shares_come_by_permit(
+    world: World, market: Market, vault: Vault, use_shares: bool
+) -> None:
+    await world.send(world.user, vault.address, approve(world.at.delta, 0))
+    order = await market.a_productive_order(strategy=vault.address, use_shares=use_shares)
+    refused = await market.refused_settlement(order, *market.agent_steps(FAIR))
+    assert refused == f"PullFailed(token {to_hex(vault.address)})"
+    domain = token_domain("Fickle vault", world.chain.chain_id, vault.address)
+    permit = eip2612_permit(domain, world.user, world.at.delta, ONE, nonce=0, deadline=order.deadline)
+    await market.settle(msgspec.structs.replace(order, permit=permit), *market.agent_steps(FAIR))
+    assert await vault.shares() == 2 * ONE
+
+
+async def test_shares_come_by_one_transfer_of_permit2(world: World, market: Market, vault: Vault) -> None:
+    await world.send(world.user, vault.address, approve(world.permit2, ONE))
+    order = await market.a_productive_order(strategy=vault.address, use_shares=True)
+    domain = permit2.permit2_domain(world.chain.chain_id, world.permit2)
+    permit = permit2.transfer_permit(
+        domain, world.user, world.at.delta, vault.address, ONE, nonce=7, deadline=order.deadline
+    )
+    await market.settle(msgspec.structs.replace(order, permit=permit), *market.agent_steps(FAIR))
+    assert await vault.shares() == 2 * ONE
