@@ -43,10 +43,10 @@ _DECIMAL_EXPECTED = (
 
 
 def parse_amount(text: object, field: str = "amount") -> int:
-    """Parse a raw amount: the integer that a string of digits stands for.
+    """Parse a raw amount, an integer number of a token's smallest units, from its decimal digits.
 
     Args:
-        text: digits.
+        text: 1 to 78 digits.
         field: named in the error.
 
     Raises:

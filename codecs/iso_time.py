@@ -26,13 +26,15 @@ def iso_ms(time_ms: int) -> str:
 
 
 def check_unix_seconds(field: str, value: int, instead: str = "") -> None:
-    """Refuse a time in Unix seconds after the year 9999; the error guesses the unit sent by mistake.
+    """Refuse a time after the year 9999, in which the client has probably used milliseconds or a finer unit.
 
     Args:
+        field: named in the error.
+        value: the time, Unix seconds.
         instead: another valid value of the field, for the error: "0 for never, or ".
 
     Raises:
-        InvalidInput: the time is after the year 9999.
+        InvalidInput: the time is after the year 9999; the error names the unit that the number fits.
     """
     if value <= UNIX_SECONDS_MAX:
         return

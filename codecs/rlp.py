@@ -78,10 +78,14 @@ def as_uint(item: Item, field: str, bits: int = 256) -> int:
 
 
 def as_bytes(item: Item, field: str, lengths: Sequence[int] = ()) -> bytes:
-    """Return a decoded item that is bytes, of one of `lengths` unless that is empty.
+    """Return a decoded RLP item that has to be bytes.
+
+    Args:
+        field: named in the error.
+        lengths: allowed numbers of bytes; empty allows any.
 
     Raises:
-        InvalidInput: a list, or another length.
+        InvalidInput: the item is a list, or has another length.
     """
     if isinstance(item, bytes) and (not lengths or len(item) in lengths):
         return item
@@ -90,10 +94,14 @@ def as_bytes(item: Item, field: str, lengths: Sequence[int] = ()) -> bytes:
 
 
 def as_list(item: Item, field: str, length: int | None = None) -> list[Item]:
-    """Return a decoded item that is a list, of `length` items unless that is None.
+    """Return a decoded RLP item that has to be a list.
+
+    Args:
+        field: named in the error.
+        length: required number of items; None allows any.
 
     Raises:
-        InvalidInput: bytes, or another length.
+        InvalidInput: the item is bytes, or has another length.
     """
     if isinstance(item, list) and length in (None, len(item)):
         return item
@@ -109,7 +117,14 @@ def _prefix(length: int, kind: int) -> bytes:
 
 
 def _item(raw: bytes, at: int, end: int, depth: int) -> tuple[Item, int]:
-    """Decode the item at `at`, which must end by `end`; returns the item and the offset after it."""
+    """Decode the item at offset `at`, which must end by offset `end`.
+
+    Args:
+        depth: number of lists around the item.
+
+    Returns:
+        The item, and the offset after it.
+    """
     if at >= end:
         raise InvalidInput(field=_FIELD, expected="an item", got="the end")
     first = raw[at]
@@ -133,7 +148,12 @@ def _item(raw: bytes, at: int, end: int, depth: int) -> tuple[Item, int]:
 
 
 def _span(raw: bytes, at: int, end: int, code: int) -> tuple[int, int]:
-    """Find start and end of the payload of the item at `at`; `code` is its first byte without the kind."""
+    """Find the offsets of start and end of the payload of the item at offset `at`.
+
+    Args:
+        end: offset by which the payload must end.
+        code: first byte of the item, less 0x80 for bytes or 0xC0 for a list.
+    """
     if code <= _SHORT_MAX:
         start, length = at + 1, code
     else:

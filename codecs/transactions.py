@@ -44,7 +44,8 @@ class Transaction(msgspec.Struct, frozen=True):
     Attributes:
         nonce: number of the sender's earlier transactions.
         tip_wei: most wei per unit of gas for the block producer, on top of the base fee.
-        fee_max_wei: most wei per unit of gas, tip included. Kinds 0 and 1 have one price, used for both.
+        fee_max_wei: most wei per unit of gas, tip included. In a transaction of kind 0 or 1 (before EIP-1559),
+            tip_wei and fee_max_wei are both its gas price.
         gas: most units of gas that the transaction may use.
         to: 20 bytes, or empty to create a contract whose init code is `data`.
     """
@@ -85,7 +86,10 @@ class ReceivedTransaction(msgspec.Struct, frozen=True):
 
     @property
     def v(self) -> int:
-        """`v` of the signature as in JSON-RPC: for kind 0 chain id and parity (EIP-155), else the parity."""
+        """Value `v` of the signature, as JSON-RPC shows it.
+
+        For kind 0 the value encodes chain id and parity (EIP-155); for other kinds it is the parity.
+        """
         if self.kind == LEGACY:
             return _EIP155_V + 2 * self.transaction.chain_id + self.y_parity
         return self.y_parity

@@ -18,9 +18,10 @@ WORD_BYTES, SELECTOR_BYTES = 32, 4
 
 
 class Dynamic(msgspec.Struct, frozen=True):
-    """Marks an argument of `encode` as dynamic.
+    """Value of a dynamic ABI type, as an argument of `encode`.
 
-    `tail` is the argument's encoding, with the length word if its type has one.
+    Attributes:
+        tail: encoding of the value, 32-byte words, from the length word on if the type has one.
     """
 
     tail: bytes

@@ -18,11 +18,13 @@ TRADE = selector("trade((bytes32,address,uint256,address,uint256,address,uint256
 
 
 class DeskTerms(msgspec.Struct, frozen=True):
-    """Terms of one trade between a desk and the caller contract of its agent.
+    """Signed terms of one trade of a desk: a contract that holds an agent's own stock of tokens.
+
+    The desk trades only with its agent's caller contract, which makes the agent's calls in settlements.
 
     Attributes:
         order_hash: hash of the order that the same transaction settles, 32 bytes.
-        takes, taken: token (20 bytes) that the desk gets from the agent's caller contract, and its raw units.
+        takes, taken: token (20 bytes) that the desk receives from the caller contract, and its raw units.
         gives, given: token (20 bytes) that the desk sends to `receiver`, and its raw units.
         receiver: account that the desk sends its token to, 20 bytes: the Delta contract.
         deadline: Unix seconds.
@@ -43,7 +45,11 @@ DESK_TERMS = TypedStruct("Terms", _MEMBERS, DeskTerms)
 
 
 def terms_digest(terms: DeskTerms, chain_id: int, desk: bytes) -> bytes:
-    """Compute the 32-byte digest of trade terms, which the signer of an agent's desk contract signs."""
+    """Compute the 32-byte digest of trade terms, which the signer of an agent's desk contract signs.
+
+    Args:
+        desk: address of the desk contract, 20 bytes.
+    """
     domain = {
         "name": "Agent desk",
         "version": "1",
@@ -55,7 +61,10 @@ def terms_digest(terms: DeskTerms, chain_id: int, desk: bytes) -> bytes:
 
 
 def trade(terms: DeskTerms, signature: bytes) -> bytes:
-    """Encode a call of a desk's `trade` by the agent's caller contract, which must have approved `taken`."""
+    """Encode the call `trade` of a desk, which executes signed terms.
+
+    The agent's caller contract makes the call; its approval of `terms.taken` to the desk comes first.
+    """
     words = (
         terms.order_hash,
         address_word(terms.takes),

@@ -45,7 +45,12 @@ TOTAL_SUPPLY = selector("totalSupply()")
 
 
 class OrderInfo(msgspec.Struct, frozen=True):
-    """An RFQ order with the arguments of its fill: signature, amount, and permits (empty for none)."""
+    """An RFQ order with the arguments of its fill.
+
+    Attributes:
+        taker_fill_amount: raw units of the taker's asset to fill.
+        permit_taker_asset, permit_maker_asset: permits for the two tokens; empty for none.
+    """
 
     order: RfqOrder
     signature: bytes
@@ -83,7 +88,11 @@ def fill_order_with_target(order: RfqOrder, signature: bytes, target: bytes) -> 
 
 
 def partial_fill_order(order: RfqOrder, signature: bytes, taker_fill_amount: int) -> bytes:
-    """Encode a fill that pays `taker_fill_amount` (raw units); the caller receives the maker's tokens."""
+    """Encode a fill of a part of an order; the calling account receives the maker's tokens.
+
+    Args:
+        taker_fill_amount: raw units of the taker's asset that the fill pays.
+    """
     return PARTIAL_FILL_ORDER + encode(
         rfq_order_words(order), bytes_tail(signature), uint_word(taker_fill_amount)
     )
@@ -92,7 +101,11 @@ def partial_fill_order(order: RfqOrder, signature: bytes, taker_fill_amount: int
 def partial_fill_order_with_target(
     order: RfqOrder, signature: bytes, taker_fill_amount: int, target: bytes
 ) -> bytes:
-    """Encode a fill that pays `taker_fill_amount` (raw units); `target` receives the maker's tokens."""
+    """Encode a fill of a part of an order; `target` receives the maker's tokens.
+
+    Args:
+        taker_fill_amount: raw units of the taker's asset that the fill pays.
+    """
     return PARTIAL_FILL_ORDER_WITH_TARGET + encode(
         rfq_order_words(order), bytes_tail(signature), uint_word(taker_fill_amount), address_word(target)
     )
@@ -111,19 +124,33 @@ def partial_fill_order_with_target_permit(info: OrderInfo, target: bytes) -> byt
 
 
 def batch_fill_order_with_target(infos: Sequence[OrderInfo], target: bytes) -> bytes:
-    """Encode a fill of every listed RFQ order to receiver `target`; the call reverts if one fill fails."""
+    """Encode fills of all listed RFQ orders; the call reverts if one fill fails.
+
+    Args:
+        target: account that receives the makers' tokens, 20 bytes.
+    """
     return BATCH_FILL_ORDER_WITH_TARGET + encode(order_infos_tail(infos), address_word(target))
 
 
 def try_batch_fill_taker_amount(infos: Sequence[OrderInfo], taker_amount: int, target: bytes) -> bytes:
-    """Encode fills of RFQ orders in turn until `taker_amount` raw units are paid; `target` receives."""
+    """Encode fills of RFQ orders, one after another until the makers have been paid a given amount.
+
+    Args:
+        taker_amount: raw units of the taker's asset to pay in all.
+        target: account that receives the makers' tokens, 20 bytes.
+    """
     return TRY_BATCH_FILL_TAKER_AMOUNT + encode(
         order_infos_tail(infos), uint_word(taker_amount), address_word(target)
     )
 
 
 def try_batch_fill_maker_amount(infos: Sequence[OrderInfo], maker_amount: int, target: bytes) -> bytes:
-    """Encode fills of RFQ orders in turn until `target` has received `maker_amount` raw units."""
+    """Encode fills of RFQ orders, one after another until `target` has received a given amount.
+
+    Args:
+        maker_amount: raw units of the maker's asset to receive in all.
+        target: account that receives the makers' tokens, 20 bytes.
+    """
     return TRY_BATCH_FILL_MAKER_AMOUNT + encode(
         order_infos_tail(infos), uint_word(maker_amount), address_word(target)
     )
@@ -156,7 +183,7 @@ def cancel_orders(order_hashes: Sequence[bytes]) -> bytes:
 
 
 def cancel_orders_until(expiry: int) -> bytes:
-    """Encode the cancellation of all the caller's orders with an expiry up to `expiry`, or with none (0).
+    """Encode a cancellation of all the caller's orders that expire at or before `expiry` or never expire.
 
     Args:
         expiry: Unix seconds.
@@ -165,17 +192,24 @@ def cancel_orders_until(expiry: int) -> bytes:
 
 
 def cancelled_until(maker: bytes) -> bytes:
-    """Encode a read of the expiry (Unix seconds) up to which a maker's orders are cancelled; 0 for none."""
+    """Encode a read of a maker's latest cancellation by expiry (`cancel_orders_until`).
+
+    The call returns the cancellation's `expiry` in Unix seconds, or 0 if the maker has made none.
+    """
     return CANCELLED_UNTIL + address_word(maker)
 
 
 def remaining(maker: bytes, order_hash: bytes) -> bytes:
-    """Encode a read of an order's state: 0 never seen, 1 filled or cancelled, else open makerAmount + 1."""
+    """Encode a read of the state of one order at the RFQ contract.
+
+    The call returns 0 for an order without fill or cancellation, 1 for an order that is wholly filled or
+    cancelled, and otherwise the unfilled raw units of the maker's asset plus 1.
+    """
     return REMAINING + address_word(maker) + order_hash
 
 
 def remaining_balances(maker: bytes, order_hashes: Sequence[bytes]) -> bytes:
-    """Encode a read of orders' states: 0 never seen, 1 filled or cancelled, else open makerAmount + 1."""
+    """Encode a read of the states of several orders of a maker, each as `remaining` returns it."""
     return REMAINING_BALANCES + encode(address_word(maker), words_tail(order_hashes))
 
 

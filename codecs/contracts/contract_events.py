@@ -39,7 +39,11 @@ class OrderCancelled(msgspec.Struct, frozen=True, gc=False):
 
 
 class OrdersCancelledUntil(msgspec.Struct, frozen=True, gc=False):
-    """Event of Rfq: the maker cancelled its orders with an expiry up to `expiry` (Unix s), or with none."""
+    """Event of Rfq: the maker cancelled all its orders that expire at or before `expiry` or never expire.
+
+    Attributes:
+        expiry: Unix seconds.
+    """
 
     maker: bytes
     expiry: int
@@ -50,8 +54,9 @@ class OrderSettled(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         spent: raw units of `src_token` that this settlement spent.
-        received: raw units of `dest_token` that the receiver got by this settlement.
-        filled: settled so far, in raw units of the amount that the order fixes; for a TWAP, number of slices.
+        received: raw units of `dest_token` that the order's beneficiary got by this settlement.
+        filled: settled so far by all settlements: raw units of `src_token` for a sale, of `dest_token` for a
+            purchase, and the number of slices for a TWAP.
         is_closed: no further part of the order can be settled.
     """
 
@@ -67,7 +72,7 @@ class OrderSettled(msgspec.Struct, frozen=True, gc=False):
 
 
 class FeeAccrued(msgspec.Struct, frozen=True, gc=False):
-    """Event of Delta: `receiver` earned a fee or a share of surplus."""
+    """Event of Delta: `receiver` earned a fee or a share of surplus, which `is_surplus` tells apart."""
 
     order_hash: bytes
     receiver: bytes
@@ -84,7 +89,11 @@ class NonceInvalidated(msgspec.Struct, frozen=True, gc=False):
 
 
 class OrderPreSigned(msgspec.Struct, frozen=True, gc=False):
-    """Event of Delta: an owner signed an order on chain, or withdrew that signature."""
+    """Event of Delta: an owner signed an order by a transaction, or withdrew that signature.
+
+    Attributes:
+        is_signed: False for a withdrawal.
+    """
 
     order_hash: bytes
     owner: bytes
@@ -112,9 +121,10 @@ class Swapped(msgspec.Struct, frozen=True, gc=False):
     """Event of Router: a swap was made.
 
     Attributes:
-        spent: raw units of `src_token`, fee and share included if they are paid in it.
+        spent: raw units of `src_token`: the amount sold, or the cost of a purchase with fee and surplus
+            shares.
         received: raw units of `dest_token` that `receiver` got.
-        fee: raw units of the token whose amount is not fixed: destination of a sale, source of a purchase.
+        fee: raw units of `dest_token` for a sale (exact input), of `src_token` for a purchase (exact output).
         share: the partner's share of the surplus, in the token of `fee`; the protocol gets the same amount.
     """
 

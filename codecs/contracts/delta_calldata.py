@@ -86,12 +86,15 @@ CROSSINGS_MIN, CROSSINGS_MAX = 2, 8
 
 
 class SettlementStep(msgspec.Struct, frozen=True):
-    """A step of a settlement: RFQ fills by the executor (`rfq_step`), or a call by an agent's caller.
+    """A step of a settlement: fills of RFQ orders, or a call that an agent contributes.
+
+    The executor, a contract that trades for Delta, makes the fills (`rfq_step`). The agent's caller contract
+    makes the call.
 
     Attributes:
         target: the called contract.
         gas: most units of gas that an agent's call may use; unused for RFQ fills.
-        data: calldata of an agent's call.
+        data: calldata of an agent's call, or encoded arguments of the RFQ fills.
     """
 
     target: bytes
@@ -104,11 +107,12 @@ class Execution(msgspec.Struct, frozen=True):
 
     Attributes:
         promised: least proceeds of a sale, or greatest cost of a purchase, in raw units after fees.
-        src_given: for a purchase, raw units of the source token that `receiver` gets; a sale sends it all.
+        src_given: for a purchase, raw units of the source token that `receiver` gets before the steps. A sale
+            sends the whole settled amount to `receiver`, so the member is unused.
         steps: run in order; a failing step reverts the settlement.
-        leftovers: tokens whose balance at the executor goes to the owner, before the steps and after them.
-            Name each token that a step spends in full: a unit that a stranger left there would make the step
-            fail.
+        leftovers: tokens whose balance at the executor contract goes to the order's owner, once before the
+            steps and once after the steps. List each token that a step spends in full: otherwise tokens that
+            a stranger has sent to the executor would make the step fail.
         agent: id (`agent_id`) of the agent whose caller contract makes the calls, 32 bytes.
         receiver: account that gets the source tokens before the steps, 20 bytes.
     """
@@ -122,18 +126,19 @@ class Execution(msgspec.Struct, frozen=True):
 
 
 class CrossedOrder(msgspec.Struct, frozen=True):
-    """An order of a crossing; a crossing settles several orders against each other.
+    """An order of a crossing: one settlement of several orders that trade with each other.
 
     Attributes:
         amount: settled raw units of the source token (sale) or the destination token (purchase).
-        execution: steps of this order, with its owner as their user. The orders' source tokens are pooled per
-            token, and the steps spend from the pools. A purchase adds `src_given` to its pool, and costs that
-            amount plus fees. The executor's balance of each of the `leftovers` goes to the token's pool if an
-            order gives or wants the token, else to this order's owner.
-        paid: raw units of the destination token paid to this order, before fees: the proceeds of a sale, or
-            at least the bought amount of a purchase.
-        traded: raw units of this order's source token that the execution's receiver gets from the pool
-            before the steps.
+        execution: this order's instructions; firm quotes in its steps are made for this order's owner. The
+            source tokens of all orders form one pool per token, and the steps spend from the pools. A
+            purchase adds `src_given` to its pool, and costs that amount plus fees. The executor's balance of
+            each of the `leftovers` goes to the token's pool if an order of the crossing gives or wants the
+            token, else to this order's owner.
+        paid: raw units of the destination token that the crossing pays to this order, before fees: the
+            proceeds of a sale, or at least the bought amount of a purchase.
+        traded: raw units of this order's source token that `execution.receiver` gets from the pool before the
+            steps.
     """
 
     order: DeltaOrder
@@ -156,12 +161,13 @@ def rfq_step(
     maker_amount: int = 0,
     receiver: bytes = DELTA,
 ) -> SettlementStep:
-    """Make the step in which the executor fills RFQ orders of one pair in turn.
+    """Make the step in which the executor contract fills RFQ orders of one pair, one after another.
 
     Args:
-        rfq: the Rfq contract.
-        taker_amount: amount to spend; maker_amount: amount to buy. At most one of them is set; with neither
-            the executor spends its whole balance of the taker's token.
+        rfq: address of the RFQ contract, 20 bytes.
+        taker_amount: raw units of the taker's asset to spend in all; maker_amount: raw units of the maker's
+            asset to buy in all. At most one of the two is above 0; with both 0 the executor spends its whole
+            balance of the taker's asset.
         receiver: account that receives the bought tokens; the executor, if a later step spends them.
     """
     amounts = uint_word(taker_amount) + uint_word(maker_amount)
@@ -170,15 +176,19 @@ def rfq_step(
 
 
 def settle(order: DeltaOrder, signature: bytes, amount: int, execution: Execution) -> bytes:
-    """Encode a settlement of `amount` raw units (of the source token for a sale, else the destination)."""
+    """Encode a settlement of a part of an order, or of the whole order.
+
+    Args:
+        amount: raw units to settle, of the source token for a sale, of the destination token for a purchase.
+    """
     return SETTLE + encode(_order(order), bytes_tail(signature), uint_word(amount), _execution(execution))
 
 
 def settle_crossed(crossings: Sequence[CrossedOrder]) -> bytes:
-    """Encode a settlement of orders against each other: the contract settles all of them or none.
+    """Encode one settlement of several orders that trade with each other; all of them settle or none.
 
     Args:
-        crossings: CROSSINGS_MIN to CROSSINGS_MAX; the contract refuses other numbers.
+        crossings: the orders, CROSSINGS_MIN to CROSSINGS_MAX; the contract refuses any other number.
     """
     elements = [
         encode(
@@ -227,17 +237,27 @@ def settle_external(order: ExternalOrder, signature: bytes, amount: int, executi
 
 
 def create_agent_caller(agent: bytes) -> bytes:
-    """Encode the creation of an agent's caller contract, which its first settlement creates otherwise."""
+    """Encode a call that deploys the caller contract of an agent, which makes the agent's calls.
+
+    Without this call, the agent's first settlement deploys the contract.
+
+    Args:
+        agent: the agent's id (`agent_id`), 32 bytes.
+    """
     return CREATE_AGENT_CALLER + agent
 
 
 def agent_caller(agent: bytes) -> bytes:
-    """Encode a read of the address of an agent's caller contract, created or not."""
+    """Encode a read of the address of an agent's caller contract, even before the contract is deployed.
+
+    Args:
+        agent: the agent's id (`agent_id`), 32 bytes.
+    """
     return AGENT_CALLER + agent
 
 
 def invalidate_nonces(nonces: Sequence[int]) -> bytes:
-    """Encode the invalidation of nonces of the calling owner."""
+    """Encode the call by which an owner invalidates nonces: none of its orders with them can settle any more."""
     return INVALIDATE_NONCES + encode(words_tail([uint_word(nonce) for nonce in nonces]))
 
 
@@ -252,11 +272,14 @@ def show_cancellation(
     signature: bytes,
     orders: Sequence[AnyDeltaOrder],
 ) -> bytes:
-    """Encode an owner's signed cancellation: once it is mined, no relayer can settle these orders.
+    """Encode the call that submits an owner's signed cancellation to the Delta contract.
+
+    Anybody may send the call; once it is mined, none of the given orders can be settled.
 
     Args:
         order_ids: the cancelled ids, in the sequence and spelling that the owner signed.
-        orders: some of the orders with these ids.
+        signature: the owner's signature over all of `order_ids`.
+        orders: the orders to cancel now; each must have one of the ids.
     """
     ids = tuples_tail([bytes_tail(order_id.encode()).tail for order_id in order_ids])
     by_kind: dict[type, list[bytes]] = {kind: [] for kind in _ENCODED}
@@ -267,7 +290,7 @@ def show_cancellation(
 
 
 def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
-    """Encode a cancellation of the caller's order and a withdrawal of the native tokens deposited for it."""
+    """Encode the call by which an owner cancels an order and withdraws the native tokens deposited for it."""
     if isinstance(order, DeltaOrder):
         return CANCEL_AND_WITHDRAW + encode(_order(order), uint_word(0))
     is_sale = isinstance(order, TwapOrder)
@@ -276,27 +299,45 @@ def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
 
 
 def set_pre_signature(order_hash: bytes, *, is_signed: bool) -> bytes:
-    """Encode the on-chain signature of an order of the caller, or the withdrawal of that signature."""
+    """Encode the call `setPreSignature`, by which an owner signs its order without a key, or withdraws that.
+
+    Args:
+        order_hash: EIP-712 digest of the order, 32 bytes.
+        is_signed: True signs the order, False withdraws the signature.
+    """
     return SET_PRE_SIGNATURE + order_hash + uint_word(is_signed)
 
 
 def is_pre_signed(owner: bytes, order_hash: bytes) -> bytes:
-    """Encode a read of whether an owner has signed an order on chain."""
+    """Encode a read of whether an owner has signed an order by `set_pre_signature`."""
     return IS_PRE_SIGNED + address_word(owner) + order_hash
 
 
 def deposit_native_and_pre_sign(order_hash: bytes) -> bytes:
-    """Encode a deposit of the call's native tokens for the caller's orders, and sign one order on chain."""
+    """Encode the call that deposits its own value (wei) for the caller's orders and signs one of the orders.
+
+    Args:
+        order_hash: EIP-712 digest of the order to sign, 32 bytes.
+    """
     return DEPOSIT_NATIVE_AND_PRE_SIGN + order_hash
 
 
 def withdraw_native(amount: int) -> bytes:
-    """Encode a withdrawal of wei from the caller's deposit."""
+    """Encode a withdrawal of native tokens from the caller's deposit on Delta to the caller.
+
+    Args:
+        amount: wei.
+    """
     return WITHDRAW_NATIVE + uint_word(amount)
 
 
 def withdraw_to(amount: int, receiver: bytes) -> bytes:
-    """Encode a withdrawal of wei from the caller's deposit to another account."""
+    """Encode a withdrawal of native tokens from the caller's deposit on Delta to another account.
+
+    Args:
+        amount: wei.
+        receiver: account that gets the native tokens, 20 bytes.
+    """
     return WITHDRAW_TO + uint_word(amount) + address_word(receiver)
 
 

@@ -22,11 +22,11 @@ class OrderState(msgspec.Struct, frozen=True):
     """State of an order and its nonce on the Delta contract.
 
     Attributes:
-        is_others: whether the nonce already belongs to another order, settled in part or whole.
-        is_used: the nonce is used up or invalidated: no further part of the order can be settled.
+        is_others: whether the nonce belongs to another order, of which a part or all has been settled.
+        is_used: whether the nonce is used up or invalidated, so that no further part can be settled.
         is_closed: whether all of this order is settled.
-        done: settled so far of an order that is not closed: raw units of the side that the order fixes; for
-            a TWAP, number of slices.
+        done: settled so far, 0 once the order is closed: raw units of the source token for a sale, of the
+            destination token for a purchase, and the number of slices for a TWAP.
     """
 
     is_others: bool
@@ -36,11 +36,12 @@ class OrderState(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """Amounts that `settle`, `settle_twap` or `settle_twap_buy` returns.
+    """Amounts that the Delta call `settle`, `settle_twap` or `settle_twap_buy` returns.
 
     Attributes:
         spent: raw units of the source token, fees of a purchase included.
-        received: raw units of the destination token that arrived, less fees of a sale.
+        received: raw units of the destination token that the beneficiary got, fees of a sale deducted.
+        gas_used: units of gas.
     """
 
     spent: int
@@ -49,7 +50,12 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 class Crossed(msgspec.Struct, frozen=True):
-    """Settled amounts of orders settled against each other, in their sequence, and the gas of them all."""
+    """Amounts that one settlement of several crossed orders returns.
+
+    Attributes:
+        spent, received: raw units for each order, as in `Settled`, in the sequence of the call.
+        gas_used: units of gas of the whole settlement.
+    """
 
     spent: tuple[int, ...]
     received: tuple[int, ...]
@@ -60,7 +66,9 @@ def decode_order_state(returned: bytes, order_hash: bytes, *, is_scheduled: bool
     """Decode the return data of `orderState`.
 
     Args:
-        is_scheduled: True for a TWAP, whose state counts slices and also holds the time of the last slice.
+        order_hash: hash of the order whose state was read, 32 bytes.
+        is_scheduled: whether the order is a TWAP: its progress word holds the number of settled slices and
+            the time of the last slice, not an amount.
 
     Raises:
         InvalidInput: the data is not exactly three words.

@@ -34,7 +34,10 @@ PROTOCOL = selector("protocol()")
 
 
 def set_paused(*, paused: bool) -> bytes:
-    """Encode the start or the end of a pause of all settlements or swaps of a contract."""
+    """Encode the call by which the owner of Delta or of the Router pauses or resumes the contract.
+
+    A paused Delta contract settles no orders; a paused Router makes no swaps.
+    """
     return SET_PAUSED + uint_word(paused)
 
 
@@ -48,39 +51,42 @@ def set_cap(token: bytes, cap: int) -> bytes:
 
 
 def set_relayer(relayer: bytes, *, allowed: bool) -> bytes:
-    """Encode the permission, or its withdrawal, for an account (relayer) to settle orders on Delta."""
+    """Encode the call that allows or forbids an account (relayer) to settle orders on Delta."""
     return SET_RELAYER + address_word(relayer) + uint_word(allowed)
 
 
 def set_caller(caller: bytes, *, allowed: bool) -> bytes:
-    """Encode the permission, or its withdrawal, for a contract to have the executor fill firm quotes."""
+    """Encode the call that allows or forbids a contract to fill firm quotes through the executor contract."""
     return SET_CALLER + address_word(caller) + uint_word(allowed)
 
 
 def set_collector(collector: bytes, *, allowed: bool) -> bytes:
-    """Encode the permission, or its withdrawal, for a contract to credit fees to the fee vault."""
+    """Encode the call that allows or forbids a contract to credit fees to accounts in the fee vault."""
     return SET_COLLECTOR + address_word(collector) + uint_word(allowed)
 
 
 def propose_owner(proposed: bytes) -> bytes:
-    """Encode the proposal of a new owner, the first of the two steps of a change of owner."""
+    """Encode the call that proposes a new owner of a contract; the proposed owner then has to accept."""
     return PROPOSE_OWNER + address_word(proposed)
 
 
 def set_pauser(pauser: bytes) -> bytes:
-    """Encode the choice of the pauser: an account that may pause, as the owner may, without other rights."""
+    """Encode the call that names the pauser: an account that may pause the contract, and do nothing else."""
     return SET_PAUSER + address_word(pauser)
 
 
 def set_protocol(protocol: bytes) -> bytes:
-    """Encode the account that gets, from now on, the protocol's surplus share and fees without a partner."""
+    """Encode the call that names the account of the protocol.
+
+    From then on, the account receives the protocol's share of surplus, and fees of trades without a partner.
+    """
     return SET_PROTOCOL + address_word(protocol)
 
 
 def given_of(token: bytes) -> bytes:
-    """Encode a read of the raw units of a token that Delta has spent since the last full hour.
+    """Encode a read of the raw units of a token that Delta has spent in the current clock hour.
 
-    Tokens without a cap are not counted.
+    The contract counts no token without a cap.
     """
     return GIVEN_OF + address_word(token)
 
@@ -96,10 +102,10 @@ def is_relayer(account: bytes) -> bytes:
 
 
 def is_caller(account: bytes) -> bytes:
-    """Encode a read of whether a contract may have the executor fill firm quotes."""
+    """Encode a read of whether a contract may fill firm quotes through the executor contract."""
     return IS_CALLER + address_word(account)
 
 
 def is_collector(account: bytes) -> bytes:
-    """Encode a read of whether a contract may credit fees to the vault."""
+    """Encode a read of whether a contract may credit fees to accounts in the fee vault."""
     return IS_COLLECTOR + address_word(account)

@@ -16,7 +16,7 @@ from .abi import WORD_BYTES
 
 
 class PermitForm(Enum):
-    """Form of a token permit; the value is the length of its bytes, which alone identifies the form."""
+    """Form of a token permit; each member's value is the length in bytes that identifies the form."""
 
     NONE = 0
     PERMIT2_EXISTING = 1  # an allowance that Permit2 already holds
@@ -60,7 +60,7 @@ def permit_form(raw: bytes, field: str = "permit") -> PermitForm:
 
 
 def permit_spender(raw: bytes) -> bytes | None:
-    """Spender that a permit names, or None for a form of permit without a readable spender.
+    """Read the spender that a permit names; None if the permit's form states no spender.
 
     EIP-2612 and DAI-style payloads start with two ABI words: owner (holder) and spender.
     """

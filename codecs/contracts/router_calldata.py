@@ -39,17 +39,19 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RouterSwap(msgspec.Struct, frozen=True):
-    """Arguments of a swap by the calling account.
+    """Arguments of a Router swap, exact-in (a sale) or exact-out (a purchase), which the payer itself calls.
 
     Attributes:
-        src_amount: the amount to sell, or the most to spend.
-        dest_amount: the least to receive, or the amount to buy.
-        expected_amount: quoted amount of the side that is not fixed, after fees; 0 for none.
-        receiver: 20 bytes; zero is the caller.
+        src_amount: raw units to sell (sale), or the most to spend (purchase).
+        dest_amount: least raw units to receive (sale), or the amount to buy (purchase).
+        expected_amount: quoted raw units after fees, of the destination token for a sale and of the source
+            token for a purchase; the contract measures surplus against it. 0 for none.
+        receiver: account that gets the destination tokens, 20 bytes; zero is the caller.
         deadline: Unix seconds.
         partner_and_fee: partner, fee and surplus rules in one uint256, as a Delta order packs them
             (codecs/eip712_orders/partner_and_fee.py).
         permit: permit bytes for the source token; empty for no permit.
+        hops: hops of all paths.
     """
 
     src_token: bytes
@@ -75,12 +77,16 @@ def swap_exact_out(swap: RouterSwap) -> bytes:
 
 
 def claim(tokens: Sequence[bytes], receiver: bytes) -> bytes:
-    """Encode a claim: the vault sends the caller's fees of each token to `receiver`."""
+    """Encode a claim of fees: the fee vault sends all fees that it keeps for the caller to `receiver`.
+
+    Args:
+        tokens: tokens in which fees are claimed.
+    """
     return CLAIM + encode(words_tail([address_word(token) for token in tokens]), address_word(receiver))
 
 
 def owed(account: bytes, token: bytes) -> bytes:
-    """Encode a read of the fees, in raw units of a token, that the vault keeps for an account."""
+    """Encode a read of the fees, in raw units of a token, that the fee vault keeps for an account."""
     return OWED + address_word(account) + address_word(token)
 
 

@@ -21,11 +21,14 @@ _ENCODERS = {Side.SELL: swap_exact_in, Side.BUY: swap_exact_out}
 
 
 def decode_swap(data: bytes, field: str = "data") -> tuple[Side, RouterSwap]:
-    """Decode a Router swap and the side whose amount it fixes.
+    """Decode the calldata of a Router swap.
 
     Args:
         data: calldata of the Router, selector included.
         field: named in errors.
+
+    Returns:
+        SELL for `swapExactIn`, BUY for `swapExactOut`; and the swap's arguments.
 
     Raises:
         InvalidInput: another function, or not the encoding of a swap.
@@ -49,11 +52,15 @@ def decode_swap(data: bytes, field: str = "data") -> tuple[Side, RouterSwap]:
 
 
 class _OutsideError(Exception):
-    """Calldata is malformed: an offset or length points outside, or more bytes are read than it has."""
+    """Malformed calldata: an offset points past the end, values overlap, or an address has over 20 bytes."""
 
 
 class _Reader:
-    """Reader of calldata that refuses encodings that use a byte twice, by counting the bytes read."""
+    """Reader of calldata that bounds the work of decoding.
+
+    `read` raises _OutsideError for bytes past the end, and once all reads together exceed the calldata's
+    length, as reads of overlapping values do.
+    """
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -39,8 +39,9 @@ SAME_CHAIN = DeltaBridge(bytes(4), 0, ZERO_ADDRESS, 0, b"")
 class DeltaOrder(msgspec.Struct, frozen=True):
     """A swap or limit order. Amounts in raw units; `deadline` in Unix seconds; kind 0 SELL, 1 BUY.
 
-    SELL gives `src_amount` for at least `dest_amount`; BUY gives at most `src_amount` for `dest_amount`;
-    `expected_amount` is the estimate that surplus is measured from.
+    SELL gives `src_amount` for at least `dest_amount`; BUY gives at most `src_amount` for `dest_amount`.
+    `expected_amount` estimates the amount that the kind does not fix (SELL: destination, BUY: source);
+    surplus is the improvement over the estimate.
     """
 
     owner: bytes

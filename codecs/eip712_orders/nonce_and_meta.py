@@ -43,7 +43,7 @@ def pack_otc(maker: bytes, nonce96: int) -> int:
 
     Args:
         maker: 20 bytes.
-        nonce96: the maker's own count, 0 <= nonce96 < 2^96; otherwise ValueError.
+        nonce96: nonce that the maker chooses, 0 <= nonce96 < 2^96; otherwise ValueError.
     """
     if not 0 <= nonce96 < 1 << limits.OTC_NONCE_BITS:
         raise ValueError("the nonce is not below 2^96")
@@ -56,7 +56,15 @@ def firm_user(nonce_and_meta: int) -> bytes:
 
 
 def taker_from_meta(nonce_and_meta: int, maker: bytes, taker: bytes) -> bytes:
-    """Unpack an order's intended taker: `taker` if the upper 160 bits are the maker, else the lower 160."""
+    """Determine the intended taker of an RFQ order.
+
+    Args:
+        maker, taker: addresses that the order names, 20 bytes each.
+
+    Returns:
+        `taker`, if the upper 160 bits of nonceAndMeta are the maker (the layout of OTC orders); otherwise the
+        lower 160 bits, 20 bytes.
+    """
     if nonce_and_meta >> limits.OTC_NONCE_BITS == int.from_bytes(maker, "big"):
         return taker
     return firm_user(nonce_and_meta)

@@ -18,9 +18,10 @@ class RfqOrder(msgspec.Struct, frozen=True, gc=False):
     """Values of a signed RFQ order.
 
     Attributes:
-        nonce_and_meta: uint256 of a nonce and the user (firm quote) or the maker (OTC order).
+        nonce_and_meta: uint256 that packs a nonce with the user's address (firm quote) or the maker's (OTC
+            order).
         expiry: Unix seconds; 0 means no expiry, on chain and for OTC orders.
-        maker_asset, taker_asset, maker, taker: 20 bytes each; taker zero lets anyone fill.
+        maker_asset, taker_asset, maker, taker: 20 bytes each; a zero taker lets any account fill the order.
         maker_amount, taker_amount: raw units.
     """
 
@@ -66,10 +67,11 @@ def digest_of_words_for(domain_separator32: bytes) -> Callable[[bytes, bytes, by
     """Make a fast digest function for makers, who sign many RFQ orders with the same encoded addresses.
 
     Returns:
-        (nonce_and_meta32, expiry32, addresses128, maker_amount, taker_amount) -> digest32: as
-        `RFQ_ORDER.compiled.digest_for` of the same order.
+        (nonce_and_meta32, expiry32, addresses128, maker_amount, taker_amount) -> digest32, the EIP-712
+        digest. `addresses128` is the result of `address_words`. `RFQ_ORDER.compiled.digest_for` gives the
+        same digest for an RfqOrder of the same values.
 
-    Not guaranteed: the lengths of the words; OverflowError for an amount above 256 bits.
+    Not guaranteed: a check of the words' lengths. An amount above 256 bits raises OverflowError.
     """
     type_hash, join = RFQ_ORDER.compiled.type_hash, b"".join
     digest_of = typed_digest(EIP712_PREFIX + domain_separator32)

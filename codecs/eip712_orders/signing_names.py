@@ -25,7 +25,7 @@ DELTA_NAMES = ((limits.DELTA_DOMAIN_NAME, limits.DELTA_DOMAIN_VERSION), ("Cambis
 
 
 class NamedDomain(Struct, frozen=True):
-    """An EIP-712 signing domain that a wrong signature may be for, with the name to show in the error.
+    """An EIP-712 signing domain that a client may have signed for by mistake; `str` describes it in errors.
 
     Attributes:
         contract: address of the verifying contract, 20 bytes.
@@ -48,7 +48,7 @@ class NamedDomain(Struct, frozen=True):
 
 
 class OrderDigests(Struct, frozen=True):
-    """Digests of one order under the correct signing domain and under domains signed by mistake.
+    """Struct hash of one order, with its correct signing domain and domains that clients mistake for it.
 
     Attributes:
         struct_hash32: EIP-712 struct hash of the order; the same in all domains.
@@ -61,11 +61,11 @@ class OrderDigests(Struct, frozen=True):
     others: tuple[NamedDomain, ...]
 
     def other_of(self, raw: bytes, owner: bytes) -> NamedDomain | None:
-        """Domain in `others` that the owner's key signed for, or None if the signature fits none of them.
+        """Find the domain in `others` that the owner signed the order for; None if the signature fits none.
 
         Args:
             raw: the signature, of 65 or 64 bytes.
-            owner: 20 bytes.
+            owner: address whose key should have signed, 20 bytes.
         """
         for other in islice(self.others, limits.OTHER_DOMAINS_MAX):
             try:
@@ -81,13 +81,19 @@ def rfq_others(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> tuple[N
     """List the domains that clients mistake for the domain of an RFQ contract.
 
     Args:
-        served: domains of the venue's other chains.
+        here: domain of the RFQ contract; the list leaves it out.
+        served: domains of the RFQ contracts on the venue's other chains.
     """
     return _others(here, [(name, limits.RFQ_DOMAIN_VERSION) for name in RFQ_NAMES], served)
 
 
 def delta_others(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> tuple[NamedDomain, ...]:
-    """List the domains that clients mistake for a Delta contract's; `served`: domains of other chains."""
+    """List the domains that clients mistake for the domain of a Delta contract.
+
+    Args:
+        here: domain of the Delta contract; the list leaves it out.
+        served: domains of the Delta contracts on the venue's other chains.
+    """
     return _others(here, DELTA_NAMES, served)
 
 

@@ -48,7 +48,8 @@ class TypedStruct(Generic[S]):
 
     Attributes:
         compiled: hashes instances of `cls`.
-        wire_types: types as in `toSign.types`, without EIP712Domain; only the primary type is unreferenced.
+        wire_types: struct name -> members, as in `toSign.types` without EIP712Domain.
+        member_names: names of the members.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class TypedStruct(Generic[S]):
             return self._faulty(wire, field)
 
     def _faulty(self, wire: Mapping[Any, object], field: str) -> S:
-        """Convert as `from_wire` does, member by member, so that the error names the path at fault."""
+        """Convert as `from_wire` does, but slower, with the full path of each member for the error."""
         values: list[Any] = []
         for member, read in self._readers:
             path = f"{field}.{member}"

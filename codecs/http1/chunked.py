@@ -40,7 +40,8 @@ class ChunkedBody:
     Attributes:
         data: the body decoded so far.
         complete: whether the last chunk and the trailers have been read.
-        is_due: whether `read` stopped early to let other tasks run; call it again with the same bytes.
+        is_due: whether `read` stopped early, after 128 chunks, to let other tasks run; the caller then calls
+            `read` again without new bytes.
 
     Args:
         body_bytes_max: largest size of the data in bytes; None means `limits.body_bytes_max`.
@@ -71,13 +72,13 @@ class ChunkedBody:
     def read(self, buffer: bytes, position: int) -> int:
         """Decode the bytes of `buffer` from `position` on that belong to the body.
 
-        The caller passes unconsumed bytes again, together with later ones.
-
-        A call reads 128 chunks at most; `is_due` then says that more bytes may be ready.
+        The caller passes unconsumed bytes again, together with later ones. A call reads 128 chunks at most,
+        and sets `is_due` if it stops for that reason.
 
         Args:
             buffer: the received bytes.
-            position: at first the offset of the CRLF that ends the header section.
+            position: offset of the first unconsumed byte; in the first call, the offset of the CRLF that ends
+                the header section.
 
         Returns:
             The offset of the first unconsumed byte.

@@ -36,7 +36,8 @@ class Response(Struct, gc=False):
     Attributes:
         status: 200 to 599.
         headers: in order; names in lower case, values without the white space around them.
-        keep_alive: whether the connection can serve another request, by the bytes received so far.
+        keep_alive: whether the connection can serve another request: False if the response ends the
+            connection, or if the server has sent bytes after the response.
         body: decoded; trailers are dropped.
     """
 
@@ -47,12 +48,15 @@ class Response(Struct, gc=False):
 
 
 class ClientConnection:
-    """Writes requests and parses their responses as bytes. No sockets, no clock.
+    """Client's HTTP protocol state of one connection, which works on bytes, without sockets and clock.
+
+    `send_request` renders a request, `receive_data` parses the response.
 
     Attributes:
         head: status and headers of the last answer, kept even if its body fails later.
-        response_started: whether a byte of the awaited answer has come. A request whose connection died while
-            this is False may be sent again elsewhere, if it went out on a reused connection.
+        response_started: whether a byte of the awaited answer has come. If the connection died while this was
+            False, the request may be sent again on another connection, provided that this connection had
+            served an earlier request.
     """
 
     __slots__ = (
@@ -92,13 +96,13 @@ class ClientConnection:
         headers: Sequence[tuple[bytes, bytes]] = (),
         body: bytes = b"",
     ) -> bytes:
-        """Render one request to bytes and await its answer.
+        """Render one request to bytes, which the caller sends; the connection then awaits the answer.
 
         Args:
             method: one of `METHODS`.
             target: path and query, percent-encoded.
             host: the Host header's value.
-            headers: further headers, without Host and the framing headers.
+            headers: further headers, without Host, Content-Length and other headers of the framing.
             body: announced with its length unless it is empty and the method is GET, HEAD or OPTIONS.
 
         Raises:
@@ -128,13 +132,13 @@ class ClientConnection:
         )
 
     def receive_data(self, data: bytes) -> Response | None:
-        """Parse received bytes; returns the answer once it is complete, else None.
+        """Parse received bytes; return the answer once it is complete, else None.
 
-        Bytes after a complete answer leave the answer valid, but set its `keep_alive` to False, and every
-        later call raises; so do bytes that arrive between two requests.
+        If bytes follow a complete answer, the answer is valid, its `keep_alive` is False, and every later
+        call raises MakerError.
 
         Raises:
-            MakerError: the bytes are no acceptable answer.
+            MakerError: the bytes are no acceptable answer, or no request awaits an answer.
         """
         self._check_usable()
         if not data:
@@ -162,7 +166,7 @@ class ClientConnection:
         """Handle the end of input: the server sends no more bytes.
 
         Raises:
-            MakerError: an answer is in flight; `response_started` says whether any of it came.
+            MakerError: a request awaits its answer; `response_started` says whether a part of it has come.
         """
         self._check_usable()
         awaited = self._in_flight is not None
@@ -175,7 +179,7 @@ class ClientConnection:
             raise MakerError(self._failure)
 
     def _fail(self, reason: str, kind: type[MakerError] = MakerError) -> MakerError:
-        """Make the connection unusable and return the error to raise."""
+        """Make the connection unusable and return the error to raise, of class `kind`."""
         self._failure = f"connection: {reason}"
         self._buffer = b""
         self._body = bytearray()
@@ -215,7 +219,11 @@ class ClientConnection:
         return self._read_body(response)
 
     def _skip_interim(self, status: int, end: int) -> None:
-        """Drop an interim (1xx) response; raise HttpFault for status 101 or too many of them."""
+        """Drop an interim (1xx) response, which ends at offset `end` of the buffer.
+
+        Raises:
+            HttpFault: status 101, or too many interim responses to one request.
+        """
         self._interim += 1
         if status == 101 or self._interim > _INTERIM_MAX:
             raise HttpFault("an upgrade or too many interim answers")
@@ -267,6 +275,9 @@ class ClientConnection:
 
 
 def _reason(fault: HttpFault) -> str:
-    """Format the error text of a faulty HTTP answer; the error's own message, about requests, is left out."""
+    """Format the reason for which a server's answer is refused.
+
+    The fault's own message is left out, since the text is about requests.
+    """
     row = "malformed" if type(fault) is HttpFault else fault.error_type
     return f"answer refused, {row}{fault.detail.removeprefix(fault.message)}"

@@ -30,7 +30,7 @@ class Request(Struct, gc=False):
         method: one of GET, HEAD, POST, OPTIONS, PUT, PATCH, DELETE.
         target: as sent, in origin form; `*` only with OPTIONS. Visible ASCII, still percent-encoded.
         path, query: the target split at its first `?`; query is None without one.
-        http_minor: 0 or 1. An HTTP/1.0 client does not know chunks.
+        http_minor: 0 for HTTP/1.0, 1 for HTTP/1.1. An HTTP/1.0 client cannot read a chunked response.
         headers: in order; names in lower case, values without the white space around them.
         fields: the headers by name; the values of a repeated header joined by commas.
         keep_alive: False for the last request read from this connection; the answer announces the close.

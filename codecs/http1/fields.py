@@ -27,7 +27,7 @@ _NOT_FREE = frozenset(
 
 
 class FieldSink:
-    """Callbacks for llhttp that collect the header fields in order and count complete messages."""
+    """Callbacks for the parser llhttp that collect header fields in order and count complete messages."""
 
     __slots__ = ("fields", "messages")
 
@@ -45,7 +45,7 @@ class FieldSink:
 
 
 def section_end(buffer: bytes, start: int, scanned: int, bytes_max: int) -> int:
-    """Offset of the first byte after the header section that starts at `start`, or 0 if it is incomplete.
+    """Find the end of the header section that starts at `start`.
 
     Args:
         buffer: the received bytes.
@@ -106,7 +106,8 @@ def render_fields(fields: Sequence[tuple[bytes, bytes]]) -> bytes:
     """Render header fields as lines, each ended by CRLF.
 
     Raises:
-        ValueError: a name is no token or belongs to the framing, a value holds a control character.
+        ValueError: a name is no token of HTTP or is a header of the framing, which the connection itself
+            writes; or a value holds a control character.
     """
     check_value(b"".join([value for _, value in fields]))
     return b"".join([b"%b%b\r\n" % (_line_start(name), value) for name, value in fields])

@@ -36,14 +36,15 @@ class Http1Limits(Struct, frozen=True, kw_only=True):
 
 
 class Bodies:
-    """Counts and bounds the bytes of request bodies that one server holds, over all its connections.
+    """Counter and limit of the bytes of incomplete request bodies, over all connections of one server.
 
     A body that arrives completely with its head is not counted: it is no larger than one read.
 
     Args:
         bytes_max: most bytes of all bodies together.
         one_bytes_max: request -> most bytes of its body.
-        one_bytes_min: least value that `one_bytes_max` ever returns: smaller bodies are not checked with it.
+        one_bytes_min: least value that `one_bytes_max` ever returns: no body of up to this size is checked
+            with `one_bytes_max`.
 
     Attributes:
         bytes: number of bytes counted now.

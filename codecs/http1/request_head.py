@@ -45,20 +45,21 @@ _is_version = re.compile(rb"HTTP/[0-9]\.[0-9]").fullmatch
 
 
 def request_line_bytes_max(target_bytes_max: int) -> int:
-    """Most bytes of a request line: method, target of `target_bytes_max` and version."""
+    """Largest length, in bytes, of a request line whose target has at most `target_bytes_max` bytes."""
     return target_bytes_max + _AROUND_TARGET_BYTES_MAX
 
 
 def request_line_fault(buffer: bytes, start: int, stop: int) -> HttpFault | None:
-    """Fault of bytes at `start` that cannot be an acceptable request line, or None if they still can.
+    """Find the fault of a request line that is not acceptable, complete or not.
 
     Args:
-        buffer: the received bytes; `match_request_line` does not match them.
+        buffer: the received bytes; the caller has found that `match_request_line` does not match.
         start: offset of the line's first byte.
         stop: offset by which the line must have ended.
 
     Returns:
-        None while more bytes could still complete the line. A returned fault is final for every longer input.
+        None while more bytes could still complete the line to an acceptable one. No further bytes can remedy
+        a returned fault.
     """
     method = _match_method(buffer, start)
     method_end = method.end() if method else start
@@ -75,7 +76,11 @@ def request_line_fault(buffer: bytes, start: int, stop: int) -> HttpFault | None
 
 
 def _line_fault(line: bytes) -> HttpFault:
-    """Name the fault of a complete but unacceptable request line that begins with a token and a space."""
+    """Determine the fault of a complete request line that `match_request_line` refuses.
+
+    Args:
+        line: the line without CRLF; it begins with a token and a space.
+    """
     method, *parts = line.split(b" ")
     if len(parts) == 1 and parts[0].startswith(b"/"):
         return HttpVersionNotSupported(got="HTTP/0.9")
@@ -94,9 +99,13 @@ def _line_fault(line: bytes) -> HttpFault:
 
 
 def parser_fault(reason: str, head: bytes, http_minor: int) -> HttpFault:
-    """Translate llhttp's refusal of a head into the catalogue's error that fits.
+    """Translate the parser's (llhttp's) refusal of a request head into an error of the catalogue.
 
-    A line that ends in LF alone is reported first, as `section_end` does for an incomplete section.
+    A line that ends in LF alone takes precedence, as in `section_end` for an incomplete section.
+
+    Args:
+        reason: error text of the parser.
+        head: request line and header section.
     """
     if bare_line_feed(head):
         return HttpFault("a line ends in LF without CR")
@@ -110,11 +119,14 @@ def parser_fault(reason: str, head: bytes, http_minor: int) -> HttpFault:
 def request_framing(
     method: bytes, http_minor: int, fields: dict[bytes, bytes], body_bytes_max: int
 ) -> tuple[int, bool, bool, bool]:
-    """Determine host, body and persistence of a request from its header fields, as `joined` returns them.
+    """Determine body length and persistence of a request from its header fields, and check its host.
 
     An upgrade is only valid as a WebSocket handshake: GET, HTTP/1.1, no body, `Connection: upgrade` and
-    exactly `Upgrade: websocket`. Every other offer (h2c, a list, a POST) is ignored, as RFC 9110 7.8 allows,
-    and the request goes on with its body.
+    exactly `Upgrade: websocket`. Every other offer (h2c, a list, a POST) is ignored, as RFC 9110 7.8 allows:
+    the request is read as one without an upgrade.
+
+    Args:
+        fields: header fields as `joined` returns them.
 
     Returns:
         The body's length in bytes, or CHUNKED; whether the client lets the connection persist; whether the

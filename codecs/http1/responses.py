@@ -90,9 +90,10 @@ def encode_stream_head(
 
     Args:
         status: 200 to 599, except a status without content.
-        chunked: the client spoke HTTP/1.1: the pieces go through `encode_chunk` and end in `LAST_CHUNK`.
-            False for HTTP/1.0: the pieces are written as they are and the end is the connection's close,
-            so `keep_alive` is ignored. After HEAD no piece is written.
+        chunked: True for a client that spoke HTTP/1.1: the caller sends each piece through `encode_chunk`,
+            and `LAST_CHUNK` at the end. False for HTTP/1.0: the caller sends the pieces as they are and
+            closes the connection at the end, so `keep_alive` is ignored. The answer to HEAD has no pieces.
+        date: an IMF-fixdate; None for a server without a clock.
         lines: headers that the caller has rendered, each with its CRLF; not checked.
 
     Raises:

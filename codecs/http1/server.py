@@ -38,7 +38,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class ServerConnection:
-    """Parses the requests of one connection from its bytes. No sockets, no clock.
+    """Server's HTTP protocol state of one connection: parses requests from bytes, without sockets and clock.
 
     Attributes:
         phase: the input that the connection waits for, valid once `next_event` has returned None.
@@ -128,14 +128,15 @@ class ServerConnection:
             raise TransitionError("an upgraded connection was given HTTP bytes")
 
     def receive_eof(self) -> None:
-        """Note that the client sends no more bytes: `Closed` follows the events of earlier bytes."""
+        """Note that the client sends no more bytes; `next_event` then ends with `Closed`."""
         self._eof = True
 
     def next_event(self) -> Event | None:
-        """Next event: a request, upgrade, fault or the end. None if it needs more bytes, or after the last.
+        """Return the next event: a request, an upgrade, a fault, or `Closed` at the end of input.
 
-        A request with `keep_alive` False is a last event: not even `Closed` follows. Call this only once the
-        last request is answered: its body leaves the count of bodies.
+        The result is None if the next event needs more bytes, and after the last event. A request with
+        `keep_alive` False is a last event: not even `Closed` follows. Call this only once the last request
+        is answered, since the call subtracts that request's body from the server's count (`Bodies`).
         """
         if self._taken and self._request is None:
             self.release()
@@ -159,10 +160,10 @@ class ServerConnection:
         return event
 
     def take_continue(self) -> bytes:
-        """The response `100 Continue`, once, if the client waits for it to send its body; else empty bytes.
+        """Return the bytes `100 Continue` if the client waits for them to send its body; else empty bytes.
 
         Call this, and send the bytes, once `next_event` returned None and every earlier request is answered.
-        `CONTINUE` is no event: it is needed only if no byte of the body has been received by then.
+        Later calls for the same request, and calls after more bytes have arrived, return empty bytes.
         """
         if not self._continue_due:
             return b""

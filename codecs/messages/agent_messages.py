@@ -35,9 +35,10 @@ from .wire import decoder
 
 
 class WholeOrder(Struct, frozen=True, rename="camel"):
-    """Signed amounts of a whole order, of which agents may settle a part.
+    """Signed amounts of a whole order that agents may settle in parts, raw units.
 
-    The limit of a part is pro rata: least proceeds of a sale rounded up, most cost of a purchase down.
+    The price limit of a part is the order's limit in proportion to the part: a sale's least proceeds are
+    rounded up, a purchase's greatest cost is rounded down.
     """
 
     src_amount: str
@@ -55,11 +56,13 @@ class AuctionOrder(Struct, frozen=True, rename="camel", omit_defaults=True):
             their wrapped form.
         src_amount: raw units: the amount to give (SELL), or the most that may be given (BUY).
         dest_amount: raw units: the least that the user has to get (SELL), or the wanted amount (BUY).
-        expected_amount: estimate of the unfixed amount, from which surplus is measured; "0" for none.
+        expected_amount: estimate in raw units of the destination amount (SELL) or the source amount (BUY);
+            surplus is the improvement over it; "0" for none.
         partner_and_fee: as signed (interop.md 2): fee and surplus rules, which `proceeds` applies.
         deadline: Unix seconds.
-        part_min: raw units of the fixed side: least amount that a bid may settle, and least remainder unless
-            the bid leaves none; empty for an order that is settled whole.
+        part_min: least amount that a bid may settle, in raw units of the source (SELL) or destination token
+            (BUY); a bid must also leave at least this amount open, or nothing. Empty for an order that is
+            settled whole.
         whole: signed amounts of an order that may be filled in parts.
     """
 
@@ -82,13 +85,13 @@ class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):
     """Body of POST {agent}/solve: the orders of one auction round, and the chain's contracts.
 
     Attributes:
-        auction_id: rises with every round of the venue.
+        auction_id: id of the round; each round of the venue has a higher id than the one before.
         closes_at_ms: close of the round, Unix milliseconds by the venue's clock: a bid after it is late.
-        delta, executor, rfq, wrapped_native: the chain's contracts.
-        gas_price_wei: expected price in wei of a unit of gas; bids are ranked net of gas.
+        delta, executor, rfq, wrapped_native: addresses of the chain's contracts.
+        gas_price_wei: expected price in wei of a unit of gas; the venue ranks bids net of the gas cost.
         sent_at_ms: sending time of the request by the venue's clock: closes_at_ms - sent_at_ms is the time
             left, whatever the agent's own clock shows.
-        caller: the contract that makes this agent's calls, and no other agent's.
+        caller: address of the contract that makes the calls of this agent alone.
     """
 
     auction_id: Count
@@ -105,7 +108,13 @@ class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class BidStep(Struct, frozen=True):
-    """A step of a settlement, as JSON: fills of firm quotes, or a call by the agent's caller contract."""
+    """A step of a settlement, as JSON: fills of firm quotes, or a call by the agent's caller contract.
+
+    Attributes:
+        target: called contract; for fills, the RFQ contract.
+        data: calldata of the call, or encoded arguments of the fills, hexadecimal.
+        gas: most units of gas that the call may use; unused for fills.
+    """
 
     target: str
     data: str
@@ -113,15 +122,18 @@ class BidStep(Struct, frozen=True):
 
 
 class BidPart(Struct, frozen=True, rename="camel"):
-    """A bid's settlement of one order.
+    """Settlement of one order as a bid proposes it.
 
     Attributes:
         promised_amount: raw units that the user gets (SELL) or spends (BUY), net of fee and surplus shares.
-        given: for a purchase, raw units of the source token that `receiver` gets; a sale sends it all.
+        given: for a purchase, raw units of the source token that `receiver` gets before the steps; unused for
+            a sale, which sends the whole amount to `receiver`.
         paid: for a crossed order, raw units of its destination token paid to it, before its fee; else "0".
-        leftovers: tokens whose balance at the executor goes to the owner, before and after the steps.
-        amount: raw units of the fixed side to settle; empty for the whole requested amount.
-        receiver: address that gets the source tokens before the steps; empty for the executor.
+        leftovers: tokens whose balance at the executor contract goes to the owner, before and after the
+            steps.
+        amount: raw units to settle, of the source token (SELL) or the destination token (BUY); empty for the
+            whole requested amount.
+        receiver: address that gets the source tokens before the steps; empty for the executor contract.
         traded: for a crossed order, raw units of its source token that `receiver` gets from the pooled source
             tokens of all crossed orders.
     """
@@ -138,13 +150,13 @@ class BidPart(Struct, frozen=True, rename="camel"):
 
 
 class SolverBid(Struct, frozen=True):
-    """A bid: the settlement of one order, or of several orders that are settled against each other."""
+    """A bid: the settlement of one order, or of several orders that trade with each other (a crossing)."""
 
     parts: Annotated[tuple[BidPart, ...], Meta(min_length=1, max_length=AGENT_PARTS_MAX)]
 
 
 class SolveResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Answer to POST {agent}/solve; of several bids on an order the best counts.
+    """Answer to POST {agent}/solve; if an agent makes several bids on an order, the best of them counts.
 
     Attributes:
         not_reached: hashes of orders for which the agent had no time: the venue offers them again soon, with
@@ -184,11 +196,12 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
     Attributes:
         order_hash: hash of the order; empty for a notice about the agent itself.
         detail: text of the reason; empty if the notice needs none.
-        simulated_amount: raw units that the user would get or spend, by the venue's simulation.
-        best_amount: promised amount of the winning bid.
-        settled_amount: raw units that the user got or spent in the mined settlement.
-        part_amount: raw units of the fixed side that the bid settles, for a bid on a part of an order.
-        best_part_amount: raw units of the fixed side that the winning bid settles.
+        simulated_amount: raw units that the user would get (SELL) or spend (BUY), by the venue's simulation.
+        best_amount: promised amount of the winning bid, raw units.
+        settled_amount: raw units that the user got (SELL) or spent (BUY) in the mined settlement.
+        part_amount: for a bid on a part of an order, raw units of the source (SELL) or destination token (BUY)
+            that the agent's bid settles.
+        best_part_amount: the same amount of the winning bid.
         tx_hash: transaction hash of the settlement.
         until_ms: end of the agent's ban, Unix milliseconds.
     """

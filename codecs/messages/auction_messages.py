@@ -14,16 +14,19 @@ _RECORD_BYTES_MAX = 1 << 20
 
 
 class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
-    """An agent's bid on one order, or the outcome of a request that brought no bid.
+    """An agent's bid on one order, or the reason for which its answer brought no valid bid.
 
     Attributes:
         notice: outcome of the bid in the round.
         promised_amount: raw units that the user gets at least (SELL) or spends at most (BUY).
-        simulated_amount: raw units got or spent in the venue's simulation.
-        net_amount: the promised amount less gas (SELL) or plus gas (BUY); below zero if gas costs more.
-        surplus_amount: improvement of net_amount over the order's limit, pro rata for a part; ranks the bids.
-        part_amount: raw units of the fixed side that a bid for a part settles.
-        gas: units of gas that this order bears.
+        simulated_amount: raw units that the user gets (SELL) or spends (BUY) in the venue's simulation.
+        net_amount: the promised amount less the cost of gas (SELL) or plus it (BUY), raw units of the same
+            token; below zero if gas costs more than a sale brings.
+        surplus_amount: improvement of net_amount over the order's price limit for the bid's amount; the venue
+            ranks bids by it.
+        part_amount: for a bid on a part of the order, raw units of the source (SELL) or destination token
+            (BUY) that it settles.
+        gas: units of gas of the settlement that are charged to this order.
         arrival_ms: milliseconds from the opening of the round to the arrival of the bid.
         crossed_with: hashes of the orders that the bid settles together with this order.
     """
@@ -47,8 +50,8 @@ class AuctionSettlement(Struct, frozen=True, rename="camel", kw_only=True):
     Attributes:
         state: settling, settled, reverted, or notSent.
         promised_amount: raw units that the user gets at least (SELL) or spends at most (BUY).
-        simulated_amount: raw units got or spent in the venue's simulation.
-        settled_amount: raw units got or spent in the mined settlement.
+        simulated_amount: raw units that the user gets (SELL) or spends (BUY) in the venue's simulation.
+        settled_amount: raw units that the user got (SELL) or spent (BUY) in the mined settlement.
         detail: reason for a revert or for giving up.
     """
 
@@ -67,12 +70,12 @@ class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
     Attributes:
         src_amount: raw units to give (SELL), or the most to give (BUY).
         dest_amount: least raw units that the user has to get (SELL), or the wanted amount (BUY).
-        winner: the agent whose bid is settled first.
-        runners_up: agents whose bids are settled instead, in this order, if that settlement fails.
+        winner: name of the agent whose bid is settled first; None if no bid was valid.
+        runners_up: names of agents whose bids are settled instead, in this order, if that settlement fails.
         bids: bids on the order, the best first, refused ones last.
         bids_left_out: number of bids beyond the listed ones.
-        part_min: least raw units of the fixed side that a bid had to settle, for an order that may be filled
-            in parts.
+        part_min: for an order that may be filled in parts, least amount that a bid had to settle, in raw units
+            of the source (SELL) or destination token (BUY).
         settlements: settlements of the order after this round, in the sequence in which they were tried.
     """
 
@@ -105,13 +108,13 @@ class AgentScore(Struct, frozen=True, rename="camel"):
     """Performance record of an agent on a chain, since the venue's start.
 
     Attributes:
-        caller: the contract that makes the agent's calls.
+        caller: address of the contract that makes the agent's calls.
         answers: number of timely and well-formed answers.
         delivered: number of settlements that delivered their simulated amounts.
         faults: kind of fault -> number of faults.
-        strikes: faults that still count; their number sets the length of the agent's next cool-down.
+        strikes: number of cool-downs that still count against the agent; each doubles the next cool-down.
         rests_until: end of the agent's cool-down, Unix milliseconds; None without a cool-down.
-        orders_max: most orders of one request to the agent.
+        orders_max: most orders that the venue puts into one request to the agent.
     """
 
     agent: str

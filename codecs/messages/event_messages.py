@@ -68,6 +68,7 @@ class OrderEventMessage(
     """Event: an order has changed; the message holds its new state.
 
     Attributes:
+        token: resume token of the event, from which a stream can continue.
         surface: kind of order, `delta` or `otc`.
         id: order id of a Delta order; absent for an OTC order.
         owner: the order's owner or maker.
@@ -103,13 +104,21 @@ class OrderEventMessage(
 
 
 class OpenMessage(Struct, frozen=True, tag_field="event", tag="open"):
-    """First message of a stream: the events that follow are later than `token`."""
+    """First message of an event stream.
+
+    Attributes:
+        token: resume token; all events of the stream come after the event that the token names.
+    """
 
     token: str
 
 
 class BeatMessage(Struct, frozen=True, tag_field="event", tag="beat"):
-    """Heartbeat of a stream without recent events: all events up to `token` have been sent."""
+    """Heartbeat of an event stream that has had no recent events.
+
+    Attributes:
+        token: resume token; all events up to the event that the token names have been sent.
+    """
 
     token: str
 
@@ -120,7 +129,8 @@ class OrderEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
     Attributes:
         order_id, order_hash: ids and hashes of orders; an order is included if either list names it.
         partner: partner name, spelled exactly as in the orders.
-        after: token of the event after which the stream starts; absent: the newest event.
+        after: resume token of the event after which the stream starts; if absent, the stream starts after the
+            newest event.
     """
 
     user_address: str | None = None
@@ -136,7 +146,8 @@ class OtcEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
     Attributes:
         taker: an order's taker, or the taker in its nonceAndMeta.
-        after: token of the event after which the stream starts; absent: the newest event.
+        after: resume token of the event after which the stream starts; if absent, the stream starts after the
+            newest event.
     """
 
     maker: str | None = None

@@ -65,9 +65,9 @@ class Pair(Struct, frozen=True):
 
 
 class PriceGrid(Struct, frozen=True):
-    """Price levels of a pair (spec 3.4).
+    """Price levels of a pair, bids and asks (spec 3.4).
 
-    An absent side has no levels, nor has `[]`; `{}` disables the pair.
+    An absent side, or an empty list, has no levels. An empty object disables the pair.
     """
 
     bids: Levels | UnsetType = UNSET
@@ -219,7 +219,11 @@ class BodyDecoder(Generic[B]):
         self._decode_loose = decoder(_loose(kind), bytes_max=MAKER_JSON_BYTES_MAX)
 
     def __call__(self, raw: bytes) -> Decoded[B]:
-        """Decode a body. Raises InvalidInput only for a body that is bad as a whole."""
+        """Decode a body, and list its bad entries.
+
+        Raises:
+            InvalidInput: the body is not JSON, or is malformed outside its entries, or has too many bad entries.
+        """
         try:
             return Decoded(self._decode_whole(raw), {})
         except InvalidInput:
@@ -232,7 +236,10 @@ class BodyDecoder(Generic[B]):
                 return decoded
 
     def in_steps(self, raw: bytes) -> Generator[None, None, Decoded[B]]:
-        """Decode a body as a generator for `yield from`: a large body takes one step per entry."""
+        """Decode a body as a generator for `yield from`, which lets other tasks run between entries.
+
+        A small body is decoded at once.
+        """
         if len(raw) <= _AT_ONCE_BYTES_MAX:
             return self(raw)
         yield
@@ -251,7 +258,7 @@ class BodyDecoder(Generic[B]):
 
 
 def _loose(kind: Any) -> type[Struct]:
-    """Make a variant of a body's struct type whose entries stay undecoded, to decode each on its own."""
+    """Make a variant of a body's struct type that keeps each entry as undecoded JSON."""
     fields: list[Any] = []
     for member in msgspec.structs.fields(kind):
         loose_type = _LOOSE_TYPES[member.name]
@@ -265,7 +272,12 @@ def _loose(kind: Any) -> type[Struct]:
 def _good_entries(
     key: str, entries: Iterable[tuple[str | int, Raw]], refused: dict[str, str]
 ) -> Generator[None, None, list[tuple[str | int, Any]]]:
-    """Decode entries, one per step, and return the valid ones; the faults of the others go into `refused`.
+    """Decode entries, one per step, and return the valid ones.
+
+    Args:
+        key: member of the body that holds the entries, e.g. `prices`.
+        entries: (name or index, JSON) of each entry.
+        refused: gains path and reason for each bad entry.
 
     Raises:
         InvalidInput: more than REFUSED_ENTRIES_MAX entries are bad.

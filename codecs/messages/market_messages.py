@@ -57,9 +57,12 @@ class QuoteQuery(QuoteParameters, frozen=True, rename="camel", kw_only=True):
 
 
 class SwapExchange(Struct, frozen=True, rename="camel"):
-    """A fill within one hop, `bestRoute[].swaps[].swapExchanges[]` (interop.md 3).
+    """One maker's part of a hop, `bestRoute[].swaps[].swapExchanges[]` (interop.md 3).
 
     The value of `exchange` alone determines the form of `data`.
+
+    Attributes:
+        percent: share of the hop's amount, percent.
     """
 
     exchange: str
@@ -83,7 +86,12 @@ class Swap(Struct, frozen=True, rename="camel"):
 
 
 class RoutePart(Struct, frozen=True):
-    """Path of a route and its share of the amount, `bestRoute[]` (interop.md 3)."""
+    """One path of a route, `bestRoute[]` (interop.md 3).
+
+    Attributes:
+        percent: share of the route's amount that takes this path, percent.
+        swaps: hops of the path, in order.
+    """
 
     percent: Decimal
     swaps: tuple[Swap, ...]
@@ -93,7 +101,7 @@ class RoutePart(Struct, frozen=True):
 
 
 class OtherRoute(Struct, frozen=True, rename="camel"):
-    """Best route that uses one maker alone, a value of the object `others`, which is keyed by maker."""
+    """Best route through one maker alone: a value of the object `others`, whose keys are names of makers."""
 
     src_amount: str
     dest_amount: str
@@ -101,14 +109,17 @@ class OtherRoute(Struct, frozen=True, rename="camel"):
 
 
 class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Price terms of a route that its `hmac` carries, so that a transaction needs only the sealed route.
+    """Terms behind the price of a route, which the route's seal `hmac` carries.
+
+    A request to build the transaction therefore needs the sealed route alone.
 
     Attributes:
         src_amount, dest_amount: raw units that the user gives and gets, before the partner's fee.
         gas_price_wei: price of a unit of gas, in wei.
         include, exclude: names of the makers that the route may use, and may not use.
         route: tokens of the only path that the caller allows.
-        taxes: transfer taxes src, dest, src_dex and dest_dex, in basis points.
+        taxes: basis points that tokens withhold from transfers: source token from the user, destination token
+            to the user, source token into the first hop, destination token out of the last hop.
         others: SHA-256 of the canonical `others`, hex; empty for a route without `others`.
     """
 
@@ -157,7 +168,7 @@ class PriceRoute(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class FallbackReason(Struct, frozen=True, rename="camel"):
-    """The reason why a quote fell back to Market, `fallbackReason` (interop.md 3)."""
+    """The reason why a quote contains a Market route and no Delta price, `fallbackReason` (interop.md 3)."""
 
     error_type: str
     details: str
@@ -323,7 +334,7 @@ class TransactionEnvelope(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class ContractParams(Struct, frozen=True):
-    """Contract call in parts, answer of a POST /transactions with `onlyParams` (choices.md#market-swaps)."""
+    """Answer of POST /transactions with `onlyParams`: a contract call in parts (choices.md#market-swaps)."""
 
     method: str
     params: tuple[Any, ...]

@@ -35,8 +35,9 @@ def numeral_mender(kind: Any) -> Mender:
         kind: a msgspec Struct.
 
     Returns:
-        JSON -> JSON. Use it for documents that the type refuses: only numerals change, so that decoding again
-        reports any other fault. Malformed JSON raises msgspec's DecodeError.
+        Function from JSON to JSON. Use it for documents that a decoder of `kind` has refused: only whole
+        numbers change, so that a second decoding reports any other fault. Malformed JSON raises msgspec's
+        DecodeError.
     """
     mend = _mender(inspect.type_info(kind))
     if mend is None:

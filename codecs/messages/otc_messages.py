@@ -63,7 +63,9 @@ class PostedOrder(StoredOrder, frozen=True, rename="camel", kw_only=True):
 class OtcListing(Struct, frozen=True, rename="camel"):
     """Answer of the maker's and the taker's listing of orders (spec 2.8.6 and 2.9.2).
 
-    `asOf` is explained in docs/otc.md.
+    Attributes:
+        as_of: text that a client sends back with the next `offset`, so that new orders do not shift the pages
+            (docs/otc.md).
     """
 
     orders: tuple[StoredOrder, ...]

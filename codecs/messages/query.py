@@ -82,7 +82,7 @@ def query_decoder(kind: type[S]) -> Callable[[bytes], S]:
 def _parameters(raw_query: bytes) -> Iterable[tuple[str, str | bytes]]:
     """Split a query string into names and values.
 
-    A value stays bytes while it is percent-encoded; a name without `=` has an empty value.
+    A value with percent-encoding stays undecoded bytes; a name without `=` has an empty value.
     """
     if len(raw_query) > QUERY_BYTES_MAX:
         raise InvalidInput(f"the query is longer than {QUERY_BYTES_MAX} bytes")

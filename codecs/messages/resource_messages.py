@@ -130,7 +130,13 @@ ContractTakers = tuple[str, ...]  # GET /adapters/contract-takers
 
 
 class PairScore(Struct, frozen=True, rename="camel"):
-    """Score of a maker's last firm quotes of one pair that has a fault or a cool-down (see MakerScore)."""
+    """Record of a maker's last firm quotes of one pair, part of MakerScore; members as there.
+
+    Only pairs with a fault or a cool-down have one.
+
+    Attributes:
+        tokens: addresses of the pair's tokens.
+    """
 
     tokens: tuple[str, str]
     score: int
@@ -140,11 +146,12 @@ class PairScore(Struct, frozen=True, rename="camel"):
 
 
 class MakerBound(Struct, frozen=True, rename="camel"):
-    """Largest amount for which a maker is still asked, after it refused a larger one.
+    """Largest amount that the venue still requests from a maker after the maker refused a larger one.
 
     Attributes:
+        src_token, dest_token: direction: tokens that the user gives and gets.
         amount: most raw units of the pair's base token in one quote.
-        until: end of the bound, Unix milliseconds.
+        until: time at which the bound ends, Unix milliseconds.
     """
 
     src_token: str
@@ -182,14 +189,15 @@ class MakerScore(Struct, frozen=True, rename="camel", kw_only=True):
 
     Attributes:
         network: chain id.
-        score: share of clean quotes, percent.
+        score: share of quotes without a fault, percent.
         quotes: number of quotes, refusals left out.
         reasons: kind of fault, or `refused` -> number of quotes.
         block_until: end of the maker's cool-down, Unix milliseconds; null without a cool-down.
         block_reason: reason for the cool-down; empty without a cool-down.
-        bounds: largest amounts for which the maker is asked, per direction of a pair.
-        last_faults: latest faults first; only the maker itself and callers on the venue's machine see them,
-            others get null.
+        pairs: records of pairs that have a fault or a cool-down.
+        bounds: largest amounts that the venue still requests, per direction of a pair.
+        last_faults: latest faults; only the maker itself and callers on the venue's machine see them, others
+            get null.
     """
 
     network: int
@@ -248,7 +256,12 @@ class ContractsDocument(Struct, frozen=True):
 
 
 class ErrorRow(Struct, frozen=True):
-    """Kind of error, item of `errors` in errors.json; `match` is the fixed beginning of its text."""
+    """Kind of error, item of `errors` in errors.json.
+
+    Attributes:
+        match: fixed beginning of the error text, by which a client recognizes the kind.
+        docs: link to a description.
+    """
 
     endpoint: str
     status: int
@@ -306,7 +319,7 @@ def maker_error_body(error: CambistError) -> ErrorBody:
 
 
 def _public(error: CambistError) -> tuple[int, str, str]:
-    """Status, errorType and text of `error` that a caller may see."""
+    """HTTP status, errorType and text to show a caller; a fault of this service is shown without details."""
     if isinstance(error, RequestError | AuthError):
         return error.status, error.error_type, error.detail
     if isinstance(error, ChainError | StoreUnavailable | MakerError):

@@ -20,7 +20,7 @@ class WebhookEntry(Struct, frozen=True, rename="camel"):
         url: receiver of the posts, without its query.
         partner: partner whose orders' events are posted; empty for all orders.
         chains, statuses: chain ids and order statuses whose events are posted; empty for all.
-        place: token of the last event for which a delivery was made; empty before the first.
+        place: event token of the last event for which a delivery was made; empty before the first.
         waiting, dead: number of deliveries still to be tried; number of deliveries given up.
         failures: failed tries in a row; reason: cause of the last failure, empty while deliveries succeed.
             With several engines, only the delivering engine knows `failures` and `reason`.
@@ -50,7 +50,7 @@ class DeliveriesQuery(Struct, frozen=True, rename="camel", kw_only=True):
     """Query of GET /v2/webhooks/{name}/deliveries.
 
     Attributes:
-        after: token of the last delivery that the caller knows.
+        after: event token of a delivery; the answer lists only deliveries of later events.
     """
 
     status: DeliveryState = DeliveryState.DEAD
@@ -62,10 +62,10 @@ class DeliveryEntry(Struct, frozen=True, rename="camel"):
     """A webhook delivery that the receiver has not accepted yet.
 
     Attributes:
-        token: the delivery's header `webhook-id`.
+        token: event token of the delivered event, sent in the header `webhook-id`.
         tries: number of tries so far; reason: cause of the last failure.
         due_at: ISO 8601 time of the next try; a dead delivery keeps its last value.
-        body: body of the post.
+        body: JSON body of the post.
     """
 
     token: str
@@ -85,16 +85,24 @@ class DeliveryPage(Struct, frozen=True, rename="camel"):
 
 
 class ReplayBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of POST /v2/webhooks/{name}/replay: the dead deliveries to replay; no names mean the oldest ones.
+    """Body of POST /v2/webhooks/{name}/replay: the dead deliveries to make again.
 
     Unknown members are refused: a mistyped member name would replay everything.
+
+    Attributes:
+        tokens: event tokens of the deliveries; an empty list means the oldest deliveries.
     """
 
     tokens: Annotated[tuple[Name, ...], Meta(max_length=WEBHOOK_PAGE_MAX)] = ()
 
 
 class ReplayResponse(Struct, frozen=True):
-    """Answer of a replay: the deliveries to be made again. Repeat the request while `more` is set."""
+    """Answer of a replay: the deliveries that will be made again.
+
+    Attributes:
+        replayed: event tokens of the deliveries.
+        more: whether further dead deliveries remain; the caller then repeats the request.
+    """
 
     replayed: tuple[str, ...]
     more: bool

@@ -74,13 +74,14 @@ def decoder(
 
     Args:
         kind: a msgspec Struct, or any type msgspec decodes.
-        bytes_max: longest accepted document.
+        bytes_max: longest accepted document, in bytes.
         unique_keys: refuse an object that has a key twice, and more than JSON_VALUES_MAX values.
         takes_numerals: whole numbers may be written as strings of digits too; see `numerals`.
 
     Returns:
-        `decode(raw) -> kind`. `decode` raises InvalidInput for any bad bytes, and no other error; `field` is
-        the dotted path (`order.transactions[2].tx`; `[...]` stands for a key of an open object).
+        `decode(raw) -> kind`. `decode` raises InvalidInput for any bad bytes, and no other error. The error's
+        `field` is the dotted path of the fault (`order.transactions[2].tx`), in which `[...]` stands for a
+        key of an object without fixed member names.
 
     Guarantees: no float, no lone surrogate and no invalid UTF-8 gets through. Not guaranteed without
     `unique_keys`: that the keys of an object are unique.
@@ -116,7 +117,10 @@ def _strict_decoder(kind: type[T]) -> Callable[[bytes], T]:
 
 
 def _numerals_decoder(kind: type[T]) -> Callable[[bytes], T]:
-    """Make a decoder that also takes whole numbers as digit strings, by rewriting refused documents."""
+    """Make a decoder that also takes whole numbers as digit strings.
+
+    The decoder rewrites the numbers of a document that the strict decoder refuses, and decodes it again.
+    """
     decode_strict, mend = _strict_decoder(kind), numeral_mender(kind)
 
     def decode(raw: bytes) -> T:
@@ -148,7 +152,10 @@ _scan = json.JSONDecoder(object_pairs_hook=_unique, parse_int=str, parse_float=s
 
 
 def _check_size(raw: bytes) -> None:
-    """Refuse a JSON document whose keys would take too long to compare; brackets inside strings count too."""
+    """Refuse a JSON document with so many members that a check for repeated keys would take too long.
+
+    The count is an upper bound: commas and opening brackets, inside strings too.
+    """
     count = sum(map(raw.count, _BEGINNINGS))
     if count > JSON_VALUES_MAX:
         raise InvalidInput(
@@ -165,7 +172,8 @@ def check_number(field: str, value: Decimal) -> None:
     """Check that a number of a message is finite and of bounded length; for `__post_init__` of structs.
 
     Raises:
-        ValueError: its text has msgspec's form, so that `decoder` makes it an InvalidInput with its path.
+        ValueError: the number is refused; `decoder` turns the error, written like msgspec's, into an
+            InvalidInput with the number's path.
     """
     whole, fraction = DECIMAL_WHOLE_DIGITS_MAX, DECIMAL_FRACTION_DIGITS_MAX
     exponent = value.as_tuple().exponent if value.adjusted() < whole else "too long"
@@ -230,7 +238,7 @@ def _options(node: Any) -> tuple[Any, ...]:
 
 
 def _inside(node: Any, name: str) -> Any:
-    """Type of member `name` of a struct, or of the elements of a collection; None for other types."""
+    """Type of a struct's member `name`, or of the elements of a collection; None for other types."""
     if isinstance(node, msgspec.inspect.StructType):
         return next((field.type for field in node.fields if field.encode_name == name), None)
     if isinstance(node, msgspec.inspect.DictType):
