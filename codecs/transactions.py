@@ -44,8 +44,8 @@ class Transaction(msgspec.Struct, frozen=True):
     Attributes:
         nonce: number of the sender's earlier transactions.
         tip_wei: most wei per unit of gas for the block producer, on top of the base fee.
-        fee_max_wei: most wei per unit of gas, tip included. In a transaction of kind 0 or 1 (before EIP-1559),
-            tip_wei and fee_max_wei are both its gas price.
+        fee_max_wei: most wei per unit of gas, tip included. For a decoded transaction of kind 0 or 1, which
+            has one gas price, tip_wei and fee_max_wei are both that price.
         gas: most units of gas that the transaction may use.
         to: 20 bytes, or empty to create a contract whose init code is `data`.
     """

@@ -24,7 +24,10 @@ _ERRORS_PAGE = "docs/errors.md"
 
 
 def errors_document() -> dict[str, Any]:
-    """Make errors.json, the error catalogue: a row per error message; `match` is its fixed beginning."""
+    """Make errors.json, the error catalogue, with one row for each error message.
+
+    Member `match` of a row is the fixed beginning of the error text.
+    """
     return {
         "_meta": {"name": "cambist errors", "version": __version__},
         "errors": [
@@ -45,11 +48,13 @@ def errors_document() -> dict[str, Any]:
 def contracts_document(
     chains: Mapping[int, ChainSettings], served: Mapping[int, Mapping[str, bool]] | None = None
 ) -> dict[str, Any]:
-    """Make contracts.json: the contract addresses of each chain, under the keys that clients know.
+    """Make contracts.json: the contract addresses of each chain.
+
+    The keys are the established ones of the API, e.g. `augustusV6_2` for the Router.
 
     Args:
-        served: chain id -> group of endpoints (delta, market, rfq) -> whether it is served; None: no group is
-            served on any chain.
+        served: chain id -> group of endpoints (delta, market, rfq) -> whether the venue serves the group on
+            that chain; None: no group is served on any chain.
     """
     unserved = dict.fromkeys(("delta", "market", "rfq"), False)
     return {

@@ -21,9 +21,9 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         name: the chain's name for people.
         native_symbol: symbol of the native token.
         wrapped_native: address of the native token's ERC-20 form; empty if none is configured.
-        confirmations: blocks after which a settlement is final.
-        delta, market, rfq: whether Delta orders, Market swaps and OTC orders are served; `rfq` of a devnet
-            is on by default.
+        confirmations: number of blocks after which a settlement is final.
+        delta, market, rfq: whether Delta orders, Market swaps and OTC orders are served on the chain; `rfq`
+            is True by default for a local development chain (devnet).
         router, delta_contract, rfq_contract, executor, fee_vault: contract addresses; empty until deployed.
         rfq_domain_name: name of the RFQ contract's signing domain (interop.md section 1).
         delta_domain_name, delta_domain_version: name and version of the Delta contract's signing domain

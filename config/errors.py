@@ -75,7 +75,7 @@ class MakerError(CambistError):
 
 
 class AnswerOverLimit(MakerError):
-    """The body of an answer is larger than the client accepts."""
+    """The body of a remote server's answer is larger than the client accepts."""
 
 
 class VenueError(CambistError):
@@ -159,7 +159,7 @@ class TransactionRefused(ChainError):
 
     Attributes:
         kind: kind of reason, e.g. a fee that is too low.
-        said: text of the reason; may be empty.
+        said: the node's text of the reason; may be empty.
     """
 
     def __init__(self, kind: RefusalKind, detail: str = "") -> None:
@@ -169,7 +169,7 @@ class TransactionRefused(ChainError):
 
 
 class NotMined(ChainError):
-    """A signed transaction was not mined in time; it may still be.
+    """A signed transaction was not mined in time; it may still be mined later.
 
     Attributes:
         said: why the node did not take the transaction at the last attempt; empty if the node took it.

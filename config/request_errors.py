@@ -15,7 +15,7 @@ class InvalidInput(RequestError):
 
 
 class MissingSlippage(RequestError):
-    """A swap or transaction request sets no limit for the unfixed amount (spec 1.25.1 and 1.25.2)."""
+    """A swap or transaction request has neither a slippage nor a limit amount (spec 1.25.1 and 1.25.2)."""
 
     messages = ("missing slippage",)
     endpoint = "POST /transactions/{chainId}, GET /swap"
@@ -262,7 +262,10 @@ class TooManyOrderIds(RequestError):
 
 
 class InvalidPriceRoute(RequestError):
-    """A Market route differs from any issued one (spec 1.25.50, 1.25.51, choices.md#quotes-and-routes)."""
+    """A Market route in a request is not one that the venue issued, or was changed since.
+
+    Source: spec 1.25.50, 1.25.51, choices.md#quotes-and-routes.
+    """
 
     messages = ("Invalid priceRoute",)
     endpoint = "POST /transactions/{chainId}"
@@ -438,7 +441,7 @@ class InternalError(RequestError):
 
 
 class HttpFault(RequestError):
-    """The HTTP request reaches no endpoint: subclasses say whether malformed, too large or misdirected."""
+    """The server refuses a malformed, too large or misdirected HTTP request before any endpoint reads it."""
 
     messages = ("Malformed HTTP request",)
     error_type = "MalformedRequest"

@@ -52,7 +52,7 @@ class PolicySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """Limits on a key's signatures; see crypto.custody.signing_policy.
 
     Attributes:
-        contracts: `chainId:address` of each contract that may verify its signatures.
+        contracts: `chainId:address` of each contract for which the key may sign.
         amounts_max: `chainId:token address` -> most raw units of one signature; other tokens are
             refused. None sets no bound.
         expiry_min_s, expiry_max_s: least and greatest seconds from the signature to an order's expiry.
@@ -222,7 +222,14 @@ def _override(tree: dict[str, Any], name: str, text: str) -> None:
 
 
 def _key_of(table: dict[str, Any], key: str, name: str) -> str:
-    """Find the key of `table`, in any case, that a part of a variable's name denotes, or name a new one."""
+    """Find the key of `table` that a part of an environment variable's name denotes, in any letter case.
+
+    The result is a new key if `table` has no such key yet.
+
+    Args:
+        key: part of the variable's name.
+        name: the whole name, for errors.
+    """
     made = key.lower() if key.isupper() else key
     alike = [known for known in table if known.lower() == key.lower()]
     exact = next((known for known in (key, made) if known in alike), None)
@@ -255,7 +262,13 @@ def _with_shipped(entries: object, shipped: Mapping[Any, msgspec.Struct]) -> obj
 
 
 def _refusal(tree: dict[str, Any], convert: Any, error: msgspec.ValidationError) -> ConfigError:
-    """Make the ConfigError for refused settings; its path has the keys that msgspec writes as `[...]`."""
+    """Make the ConfigError for refused settings, with the full path of the setting at fault.
+
+    msgspec's error writes keys of a table as `[...]`; the function finds the keys that belong there.
+
+    Args:
+        convert: conversion that refused `tree`.
+    """
     text, _, where = str(error).partition(" - at `")
     path: list[str] = []
     trial = tree
@@ -276,7 +289,10 @@ def _dotted(path: list[str]) -> str:
 
 
 def _culprit(tree: dict[str, Any], path: list[str], convert: Any, refused: str) -> str:
-    """Find the key at fault in the table at `path`: alone in the table, it gives the error text `refused`."""
+    """Find the key at fault in the table at `path`.
+
+    The function tries each key alone in the table: the key at fault gives the error text `refused`.
+    """
     table: Any = tree
     for key in path:
         table = table[key] if isinstance(table, dict) else {}

@@ -50,7 +50,11 @@ _HEX_TEXT = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")
 
 
 def split_array(type_name: str) -> tuple[str, int | None] | None:
-    """(element type, fixed length or None) of an array type, or None for any other type."""
+    """Split the last pair of brackets off an EIP-712 array type.
+
+    Returns:
+        (element type, fixed length or None); None for a type that is no array.
+    """
     match = _ARRAY.match(type_name)
     if not match:
         return None
@@ -58,9 +62,10 @@ def split_array(type_name: str) -> tuple[str, int | None] | None:
 
 
 def integer_bits(type_name: str) -> tuple[bool, int] | None:
-    """(is signed, number of bits) of an integer type, or None for any other type.
+    """Parse an EIP-712 integer type such as `uint256`; the width is 8 to 256 bits, in whole bytes.
 
-    Only widths of whole bytes, 8 to 256 bits, are types.
+    Returns:
+        (is signed, number of bits); None for any other type.
     """
     match = _INTEGER.match(type_name)
     if not match or match[2].startswith("0") or int(match[2]) % 8 or int(match[2]) > 256:
@@ -74,7 +79,7 @@ def integer_range(signed: bool, bits: int) -> tuple[int, int]:  # noqa: FBT001
 
 
 def fixed_bytes(type_name: str) -> int | None:
-    """N of the type bytesN, 1 to 32, or None for any other type."""
+    """Parse a type such as `bytes32` to its number of bytes, 1 to 32; None for any other type."""
     match = _FIXED_BYTES.match(type_name)
     if not match or match[1].startswith("0") or int(match[1]) > 32:
         return None
@@ -139,7 +144,7 @@ class Types:
         return tuple(inner)
 
     def members(self, name: str) -> Members:
-        """(name, type) pairs of the members of a struct type.
+        """List the members of a struct type as (name, type) pairs.
 
         Raises:
             InvalidInput: the set has no such type.
@@ -204,7 +209,7 @@ class Types:
 
 
 class _Walk:
-    """Hashing of one value that counts the visited parts, so that a hostile document is refused in time."""
+    """Computation of one value's struct hash, which refuses a value with too many or too deep parts."""
 
     def __init__(self, types: Types) -> None:
         self._types = types

@@ -35,10 +35,10 @@ class CompiledStruct:
     """An EIP-712 struct type with its compiled hash function.
 
     Attributes:
-        name: the primary type.
-        structs: name -> members, the primary type first, then the types that it refers to.
+        name: name of the struct type.
+        structs: name -> members, this type first, then the types that it refers to.
         type_string: type string of EIP-712 (`encodeType`); type_hash: its 32-byte hash.
-        hash_struct: object -> 32 bytes.
+        hash_struct: function from an object with the members as attributes to its 32-byte struct hash.
     """
 
     def __init__(self, name: str, structs: Mapping[str, Members]) -> None:
@@ -62,7 +62,7 @@ class CompiledStruct:
         self.hash_struct: Callable[[Any], bytes] = scope[f"hash_{name}"]
 
     def digest_for(self, domain_separator32: bytes) -> Callable[[Any], bytes]:
-        """Make the function struct object -> EIP-712 digest32 for one domain, hashed only once."""
+        """Make the function that computes a struct object's EIP-712 digest (32 bytes) under one domain."""
         source = (
             f"def digest(value):\n"
             f"{_encoding_source(self.structs[self.name], self.type_hash, self.name)}"
@@ -119,7 +119,11 @@ def _encoding_source(members: Members, type_hash: bytes, struct: str) -> str:
 
 
 def _pieces(type_name: str, value: str) -> list[str | bytes]:
-    """List byte constants and Python expressions whose join is the 32-byte word of one struct member."""
+    """List byte constants and Python expressions that, joined, give the 32-byte word of one struct member.
+
+    Args:
+        value: Python expression of the member's value.
+    """
     integer, width = integer_bits(type_name), fixed_bytes(type_name)
     if integer is not None and not integer[0]:
         octets = integer[1] // 8

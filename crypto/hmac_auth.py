@@ -103,7 +103,7 @@ def request_payload(timestamp_ms: int, method: str, target: str, body: bytes) ->
 
 
 class RequestSigner:
-    """Signs outgoing requests with the key of one domain. The repr holds no key."""
+    """Signer of outgoing requests with the key of one domain. The repr holds no key."""
 
     __slots__ = ("_access_key", "_domain", "_key")
 
@@ -134,13 +134,14 @@ class RequestSigner:
 
 
 class ReplayWindow:
-    """Remembers the signatures that could still be replayed, in two generations.
+    """Memory of the request signatures that could still be replayed.
 
     See choices.md#makers-at-the-venue.
 
-    A signature is valid until its timestamp is `AUTH_TOLERANCE_MS` old, and the timestamp may lie as far
-    ahead. The current and the previous generation, each of twice that length, therefore hold every signature
-    that could be replayed. A full generation refuses new signatures rather than forget old ones.
+    A request is accepted if its timestamp is at most `AUTH_TOLERANCE_MS` behind or ahead of the clock, so a
+    signature stays valid for at most twice that time. The window keeps two sets (generations): the current
+    set takes signatures for that long, then becomes the older set for as long. A full set refuses new
+    signatures rather than forget old ones.
     """
 
     __slots__ = ("_current", "_entries_max", "_previous", "_turns_at_ms")
@@ -170,13 +171,13 @@ class ReplayWindow:
 
 
 class RequestVerifier:
-    """Verifies signed requests of several domains, each with up to two live keys for rotation.
+    """Verifier of signed requests of several domains, each with up to two valid keys for rotation.
 
     Args:
         domains: domain -> (access key, secret bytes) pairs; the access keys may be the same.
-        strip_prefix: removed from the front of the target before verifying, if the target starts with it and
-            the rest starts with `/`: `/1` is no prefix of `/137/prices`.
-        replay_window: refuses a repeated signature on POST; None (the default) admits it.
+        strip_prefix: path such as `/1`, which the verifier removes from the front of a target before
+            verification, if a `/` follows: `/1` is no prefix of `/137/prices`.
+        replay_window: refuses a repeated signature on POST; None admits repeated signatures.
     """
 
     __slots__ = ("_domains", "_replay_window", "_strip_prefix")

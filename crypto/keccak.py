@@ -65,13 +65,13 @@ class _PerTypedDigest(_PerThread):
 
 
 def _library(function: str) -> Any:
-    """pycryptodome's C library, or None if cffi cannot load it or it lacks the function."""
+    """Find pycryptodome's C library; None if cffi cannot load it, or if it lacks `function`."""
     library: Any = getattr(_keccak, "_raw_keccak_lib", None)
     return library if hasattr(_raw_api, "ffi") and hasattr(library, function) else None
 
 
 def one_shot() -> Callable[[bytes], bytes] | None:
-    """Keccak-256 function with one C call, or None if this pycryptodome lacks it or cffi is missing."""
+    """Make a Keccak-256 function of one C call; None if pycryptodome lacks that call or cffi is missing."""
     library = _library("keccak_oneshot")
     if library is None:
         return None
@@ -88,7 +88,7 @@ def one_shot() -> Callable[[bytes], bytes] | None:
 
 
 def reused_state() -> Callable[[bytes], bytes] | None:
-    """Keccak-256 function that reuses one C state per thread, or None if cffi is missing."""
+    """Make a Keccak-256 function that reuses one C state per thread; None if cffi is missing."""
     library = _library("keccak_reset")
     if library is None:
         return None
@@ -141,7 +141,8 @@ keccak256: Callable[[bytes], bytes] = proven(_one_shot, reused_state())
 def typed_digest(prefix34: bytes) -> Callable[[bytes], bytes]:
     """Make the function encoded -> keccak256(prefix34 || keccak256(encoded)), the last two steps of EIP-712.
 
-    The inner digest is written directly after the prefix in one buffer, without a Python object between.
+    Args:
+        prefix34: the bytes 0x19 0x01 and the domain separator.
     """
     if keccak256 is not _one_shot:
         return lambda encoded: keccak256(prefix34 + keccak256(encoded))

@@ -28,7 +28,7 @@ _HEX_DIGITS = frozenset("0123456789abcdef")
 
 
 class RouteSeal:
-    """Seals routes and checks seals.
+    """Seal of Market routes: makes a route's `hmac`, and checks the `hmac` of a returned route.
 
     Args:
         keys: secret bytes; the first key seals, every key is tried in a check.
@@ -43,7 +43,9 @@ class RouteSeal:
         """Make the `hmac` of a route.
 
         Args:
-            carried: bytes that the seal holds and protects; anyone can read them.
+            canonical: canonical JSON of the route without `hmac`.
+            now_ms: time of the seal, Unix milliseconds.
+            carried: further bytes, which the seal contains and protects; anyone can read them.
         """
         time, tail = f"{now_ms:016x}", carried.hex()
         return time + self._keys[0].hex_digest(time.encode() + canonical + tail.encode()) + tail
@@ -51,8 +53,13 @@ class RouteSeal:
     def check(self, canonical: bytes, seal: object, now_ms: int) -> int:
         """Check the seal of a returned route: its authenticity first, then its age.
 
+        Args:
+            canonical: canonical JSON of the returned route without `hmac`.
+            seal: the route's `hmac`.
+            now_ms: wall clock, Unix milliseconds.
+
         Returns:
-            Time at which the seal was made, in ms since the Unix epoch.
+            Time at which the seal was made, Unix milliseconds.
 
         Raises:
             InvalidPriceRoute: the seal is malformed, or was made with another key or for another route.
@@ -72,5 +79,5 @@ class RouteSeal:
 
     @staticmethod
     def carried(seal: str) -> bytes:
-        """Extract the bytes that a seal holds; call it only for seals that `check` has passed."""
+        """Extract the `carried` bytes of a seal; call it only for seals that `check` has passed."""
         return bytes.fromhex(seal[_SEAL_CHARS:])

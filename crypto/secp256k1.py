@@ -33,7 +33,10 @@ _UNCOMPRESSED: int = _lib.SECP256K1_EC_UNCOMPRESSED
 
 
 class _Buffers(threading.local):
-    """Scratch memory of one thread: the C calls release the GIL, so it must never be shared."""
+    """Scratch memory of one thread for C calls.
+
+    Threads must not share it, since other threads run during a C call, which releases Python's lock (GIL).
+    """
 
     def __init__(self) -> None:
         self.signature = _ffi.new("secp256k1_ecdsa_recoverable_signature *")

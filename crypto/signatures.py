@@ -61,7 +61,10 @@ def to_65(rs64: bytes, recovery_id: int) -> bytes:
 
 
 def to_compact64(rs64: bytes, recovery_id: int) -> bytes:
-    """Encode a signature as 64 bytes (ERC-2098): the recovery id is the top bit of s, free by low-s."""
+    """Encode a signature as 64 bytes (ERC-2098): r, then s with the recovery id as its top bit.
+
+    The top bit is free, since s is in the lower half of the curve order.
+    """
     if not recovery_id:
         return rs64
     return rs64[:32] + bytes([rs64[32] | 0x80]) + rs64[33:]

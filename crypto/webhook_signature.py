@@ -40,7 +40,7 @@ def webhook_key(secret: str) -> bytes:
 
 
 class WebhookSigner:
-    """Signs the deliveries of one webhook. The repr holds no part of the key.
+    """Signer of the deliveries of one webhook. The repr holds no part of the key.
 
     Raises:
         ConfigError: `secret` is no webhook secret; the error does not repeat it.
@@ -52,7 +52,13 @@ class WebhookSigner:
         self._key = webhook_key(secret)
 
     def __call__(self, webhook_id: str, timestamp_s: int, body: bytes) -> str:
-        """Compute the header `webhook-signature` of a delivery from id, time of the try and body."""
+        """Compute the header `webhook-signature` of a delivery.
+
+        Args:
+            webhook_id: id of the delivery, without dots.
+            timestamp_s: time of this try to deliver, Unix seconds.
+            body: body of the post.
+        """
         return webhook_signature(self._key, webhook_id, timestamp_s, body)
 
     def __repr__(self) -> str:
@@ -66,8 +72,10 @@ def webhook_signature(key: bytes, webhook_id: str, timestamp_s: int, body: bytes
     """Compute the header `webhook-signature` of a delivery.
 
     Args:
+        key: key bytes of the webhook's secret.
         webhook_id: id of the delivery, without dots.
-        timestamp_s: time of this try, Unix seconds.
+        timestamp_s: time of this try to deliver, Unix seconds.
+        body: body of the post.
     """
     signed = b"%b.%d.%b" % (webhook_id.encode("ascii"), timestamp_s, body)
     return "v1," + base64.b64encode(digest(key, signed, "sha256")).decode("ascii")

@@ -257,7 +257,7 @@ def agent_caller(agent: bytes) -> bytes:
 
 
 def invalidate_nonces(nonces: Sequence[int]) -> bytes:
-    """Encode the call by which an owner invalidates nonces: none of its orders with them can settle any more."""
+    """Encode the call by which an owner invalidates nonces: its orders with them can no longer settle."""
     return INVALIDATE_NONCES + encode(words_tail([uint_word(nonce) for nonce in nonces]))
 
 

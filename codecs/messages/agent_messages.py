@@ -199,8 +199,8 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
         simulated_amount: raw units that the user would get (SELL) or spend (BUY), by the venue's simulation.
         best_amount: promised amount of the winning bid, raw units.
         settled_amount: raw units that the user got (SELL) or spent (BUY) in the mined settlement.
-        part_amount: for a bid on a part of an order, raw units of the source (SELL) or destination token (BUY)
-            that the agent's bid settles.
+        part_amount: for a bid on a part of an order, raw units of the source (SELL) or destination token
+            (BUY) that the agent's bid settles.
         best_part_amount: the same amount of the winning bid.
         tx_hash: transaction hash of the settlement.
         until_ms: end of the agent's ban, Unix milliseconds.

@@ -74,8 +74,8 @@ class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
         runners_up: names of agents whose bids are settled instead, in this order, if that settlement fails.
         bids: bids on the order, the best first, refused ones last.
         bids_left_out: number of bids beyond the listed ones.
-        part_min: for an order that may be filled in parts, least amount that a bid had to settle, in raw units
-            of the source (SELL) or destination token (BUY).
+        part_min: for an order that may be filled in parts, least amount that a bid had to settle, in raw
+            units of the source (SELL) or destination token (BUY).
         settlements: settlements of the order after this round, in the sequence in which they were tried.
     """
 
@@ -112,7 +112,7 @@ class AgentScore(Struct, frozen=True, rename="camel"):
         answers: number of timely and well-formed answers.
         delivered: number of settlements that delivered their simulated amounts.
         faults: kind of fault -> number of faults.
-        strikes: number of cool-downs that still count against the agent; each doubles the next cool-down.
+        strikes: number of faults that still count against the agent; each doubles its next cool-down.
         rests_until: end of the agent's cool-down, Unix milliseconds; None without a cool-down.
         orders_max: most orders that the venue puts into one request to the agent.
     """

@@ -222,7 +222,7 @@ class BodyDecoder(Generic[B]):
         """Decode a body, and list its bad entries.
 
         Raises:
-            InvalidInput: the body is not JSON, or is malformed outside its entries, or has too many bad entries.
+            InvalidInput: the body is no JSON, is malformed outside its entries, or has too many bad entries.
         """
         try:
             return Decoded(self._decode_whole(raw), {})

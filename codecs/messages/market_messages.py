@@ -57,11 +57,12 @@ class QuoteQuery(QuoteParameters, frozen=True, rename="camel", kw_only=True):
 
 
 class SwapExchange(Struct, frozen=True, rename="camel"):
-    """One maker's part of a hop, `bestRoute[].swaps[].swapExchanges[]` (interop.md 3).
+    """Part of a hop that one maker fills, `bestRoute[].swaps[].swapExchanges[]` (interop.md 3).
 
     The value of `exchange` alone determines the form of `data`.
 
     Attributes:
+        src_amount, dest_amount: raw units that the fill takes and gives.
         percent: share of the hop's amount, percent.
     """
 
@@ -86,7 +87,7 @@ class Swap(Struct, frozen=True, rename="camel"):
 
 
 class RoutePart(Struct, frozen=True):
-    """One path of a route, `bestRoute[]` (interop.md 3).
+    """Path of a route, `bestRoute[]` (interop.md 3).
 
     Attributes:
         percent: share of the route's amount that takes this path, percent.

@@ -260,7 +260,7 @@ class ErrorRow(Struct, frozen=True):
 
     Attributes:
         match: fixed beginning of the error text, by which a client recognizes the kind.
-        docs: link to a description.
+        docs: page that describes the errors.
     """
 
     endpoint: str

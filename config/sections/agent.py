@@ -28,13 +28,17 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     Attributes:
         name: the agent's name in its log; the venue names it independently.
         auth: whether requests must be signed by one of `[auth.domains]`.
-        strategies: `crossing`, `firm_quotes`, or `module:factory`; all of them run, their bids are joined.
+        strategies: `crossing`, `firm_quotes`, or `module:factory`; all of them run, and the agent sends the
+            bids of all.
         options: strategy, as written in `strategies` -> its own settings.
         makers: settings of each maker by name.
-        firm: bounds of firm quote requests.
-        blacklist_s: seconds for which an address that a maker blacklisted is not sent to that maker.
-        margin_bps: basis points by which a promised amount is worse than the makers' quotes behind the bid.
-        orders_at_once: orders whose makers are asked at the same time, in all rounds of a chain together.
+        firm: limits of firm quote requests.
+        blacklist_s: seconds for which no firm quote for a user is requested from a maker that has blacklisted
+            the user's address.
+        margin_bps: the agent's margin, basis points: by how much the amount that a bid promises the user is
+            worse than the firm quotes behind the bid.
+        orders_at_once: most orders for which the agent requests firm quotes at the same time, over all
+            auction rounds of a chain.
         reserve_s: seconds before an auction round's close at which the agent sends its bids.
     """
 

@@ -21,11 +21,14 @@ AuthMode = Literal["required", "optional", "off"]
 class MakerToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A maker's entry of /tokens, with the balance and the largest quoted amount of that token.
 
+    Amounts are in whole tokens, e.g. "1.5".
+
     Attributes:
         address, decimals: address and decimals of the token's contract.
         symbol: the token's id if empty.
         name, description: informational; strict consumers refuse an empty description.
-        balance: amount that quotes may promise without a node; with a node, an upper bound if set.
+        balance: amount that firm quotes may promise together if no node is configured; with a node, an upper
+            bound on the balance read from the node, or empty for none.
         quote_max: largest amount of this token that a firm quote gives; empty sets no bound.
     """
 
@@ -47,11 +50,11 @@ class MakerPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     Attributes:
         base, quote: token ids.
-        liquidity_usd: the estimate that route search uses.
+        liquidity_usd: estimated liquidity of the pair in US dollars, for the route search of venues.
         retired: whether the pair is listed but disabled (empty object as price), the step before removal.
-        notional_max: largest notional of one firm quote, in quote tokens; empty sets no bound.
-        open_notional_max: largest notional of all live firm quotes together, in quote tokens; empty sets no
-            bound.
+        notional_max: largest notional of one firm quote, in whole quote tokens; empty sets no bound.
+        open_notional_max: largest notional of all live (neither expired nor filled) firm quotes together, in
+            whole quote tokens; empty sets no bound.
     """
 
     base: str
@@ -70,26 +73,27 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         host: only requests with this Host header are served; empty takes any Host.
         auth: whether requests must be signed: required, optional or off; `[auth.domains]` has the signers.
         key: name of the signing key in `[keys]`.
-        maker: the address that holds the funds, if it is a contract (EIP-1271) and not the key's own.
+        maker: address of the contract (EIP-1271) that holds the funds; empty if the key's own address does.
         price_source: source of prices: `static`, `random_walk`, `replay`, or `module:Class`.
         price_options: own settings of the price source.
-        price_life_ms: a price older than this is neither shown nor signed.
-        refresh_ms: milliseconds after which an unchanged price is sent again over the socket.
+        price_life_ms: milliseconds after which a price is too old to be shown or signed.
+        refresh_ms: milliseconds after which an unchanged price is sent again over the WebSocket.
         expiry_s: seconds from the signature of a firm quote to its expiry.
         takers: addresses that may be the taker of a firm quote.
-        takers_url: the service's /adapters/contract-takers, which lists more such addresses; read every
-            `takers_every_s`.
+        takers_url: URL of a venue's /adapters/contract-takers, which lists more such addresses; read every
+            `takers_every_s` seconds.
         node_url: JSON-RPC node for balances, allowances and fills; may be `env:NAME` or `file:PATH`.
         node_every_ms: milliseconds between two reads of the node.
         node_stale_s: seconds without a node's answer after which no firm quote is signed.
-        node_head_max_s: largest age of the latest block; an older block counts as no answer. 0 turns the
-            check off, for a devnet that mines only on demand.
-        blacklist: users who get no firm quotes.
-        unused_quotes_max: firm quotes that a user may leave unused within `unused_window_s`; one more and
-            the user is blacklisted for `blacklist_s`. 0 sets no bound. Fills are seen through the node:
-            without one, every quote counts as unused.
+        node_head_max_s: largest age of the latest block in seconds; an answer of a node with an older block
+            does not count. 0 turns the check off, for a devnet that mines only on demand.
+        blacklist: addresses of users who get no firm quotes.
+        unused_quotes_max: number of firm quotes that a user may leave unused within `unused_window_s`
+            seconds; one more blacklists the user for `blacklist_s` seconds. 0 sets no bound. Fills are seen
+            through the node: without a node, every quote counts as unused.
         live_quotes_max: most firm quotes at a time that are neither expired nor filled.
-        message: put into every successful answer, for the service's log; strict consumers refuse it.
+        message: text of the member `message` of every successful answer, which the venue logs; strict
+            consumers refuse an answer with that member. Empty sends none.
         tokens, pairs: entries of /tokens and /pairs by id.
     """
 

@@ -22,8 +22,9 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             also polled every `poll_s`, with or without WebSockets.
         call_s: time-out of one request, in seconds.
         poll_s: seconds between two polls for a new head.
-        lag_blocks_max: a head that is more blocks below the last accepted head counts only once no head has
-            been accepted for NODE_BACK_S.
+        lag_blocks_max: blocks by which a node's head may differ from the last accepted head to be accepted
+            at once. A head further below is ignored until no head has been accepted for NODE_BACK_S; a head
+            further above is checked against other nodes.
     """
 
     urls: tuple[str, ...] = ()

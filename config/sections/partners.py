@@ -28,7 +28,7 @@ class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     Attributes:
         fee_bps_max: most basis points of registered and requested fee together, 0 to 200.
         takes_surplus: whether a request may give the partner a share of the surplus.
-        uncapped_surplus: whether that share may be uncapped.
+        uncapped_surplus: whether that share may exceed the usual cap of 1 % of the expected amount.
     """
 
     fee_bps_max: int = limits.PARTNER_FEE_BPS_MAX
@@ -142,7 +142,10 @@ def resolve_fee(
 
 
 def registered_partner(name: str, partners: Mapping[str, RegisteredPartner]) -> RegisteredPartner | None:
-    """Registered partner that sets a name's fee: the named one, else `anon`; None if neither exists."""
+    """Find the registered partner whose terms apply to a partner name.
+
+    The result is the named partner, else the partner `anon`, else None.
+    """
     return partners.get(name) or partners.get(ANON)
 
 

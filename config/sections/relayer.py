@@ -6,13 +6,15 @@ from .. import limits, timeouts
 
 
 class RelayerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Settings of the account that sends a chain's transactions, final after its `confirmations` blocks.
+    """Settings of the account (relayer) that sends the venue's transactions on one chain.
+
+    A transaction is final once it is `confirmations` (`[chains]`) blocks deep.
 
     Attributes:
-        key: name of the key; nothing but the relayer may send transactions with it.
-        fee_cap_wei: most wei for a unit of gas; above it a transaction waits.
+        key: name of the account's signing key; no other program may send transactions with that key.
+        fee_cap_wei: most wei for a unit of gas; a transaction that needs more waits.
         tip_min_wei, tip_max_wei: bounds of a transaction's first tip, in wei per unit of gas.
-        bump_bps: raise of both fees in a replacement, in basis points; nodes ask for 1000.
+        bump_bps: basis points by which a replacement raises both fees; nodes require at least 1000.
         stuck_s: seconds after which the oldest unmined transaction is replaced at higher fees.
         in_flight_max: most sent transactions that are not mined yet.
         gas_floor_wei: least balance of the account, in wei, for a new transaction to be sent.

@@ -43,7 +43,8 @@ class VenueMakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         ws_url: URL of the maker's WebSocket, ws or wss; empty if the maker has none.
         tokens_every_s, pairs_every_s, prices_every_s, blacklist_every_s: seconds between two polls; with a
             WebSocket, /prices is polled three times in `stale_s` instead.
-        stale_s: seconds after which a book without a new confirmation is not routed.
+        stale_s: seconds after which the maker's prices of a pair are left out of routes, unless the maker has
+            sent them again.
     """
 
     url: str
@@ -91,13 +92,16 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         soft_s: seconds after which no further maker is asked; hard_s: seconds after which no answer is
             awaited.
         connections_max: most open connections to one maker.
-        over_ask_bps: basis points that a route's hop after the first requests above its expected need (SELL).
-        over_ask_buy_bps: basis points that a route's hop before the last requests above its need (BUY).
-        drift_bps: a firm quote that is worse than its maker's own book by more counts as the maker's fault.
+        over_ask_bps: for a SELL, basis points by which the amount requested for each hop after a route's
+            first exceeds the amount that the hop is expected to trade.
+        over_ask_buy_bps: the same for a BUY, for each hop before a route's last.
+        drift_bps: most basis points by which a firm quote may be worse than the prices that its maker has
+            published; a worse quote is the maker's fault.
         rest_s: cool-down in seconds of a pair or a maker after the first fault beyond the tolerated ones;
-            doubles with each further fault, up to rest_s_max (`feeds.firm.maker_health`). A refusal bounds
-            the size of requests for the same time.
-        unfilled_max: most signed and unfilled swaps at a time on one chain for an address without an API key.
+            doubles with each further fault, up to rest_s_max (`feeds.firm.maker_health`). After a refusal,
+            the venue requests only smaller amounts from the maker for the same time.
+        unfilled_max: most swaps at a time, on one chain, that makers have signed and that are not filled yet,
+            for an address without an API key.
         unfilled_user_max: most such swaps for one user; unfilled_keyed_max: for one API key.
     """
 
@@ -151,14 +155,14 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """Timing and limits of auctions and settlements of Delta orders (ARCHITECTURE.md, "Auction").
 
     Attributes:
-        round_s: seconds of one round, in which agents may bid.
+        round_s: seconds of one auction round, in which agents may bid.
         gather_s: seconds that a new order waits for other orders to share its first round.
         again_s: seconds before an order without a valid bid is auctioned again; doubles with each try, up to
             again_s_max.
         settlement_s: seconds in which a settlement must be mined before it is given up.
         failures_max: failed settlements after which an order fails (choices.md#delta-orders).
-        rest_s: cool-down in seconds of an agent after a first counted fault; doubles with each further, up to
-            rest_s_max (`engine.delta.bids.agent_rest`).
+        rest_s: cool-down in seconds of an agent after the first fault that counts against it; doubles with
+            each further such fault, up to rest_s_max (`engine.delta.bids.agent_rest`).
     """
 
     round_s: Seconds = timeouts.AUCTION_ROUND_S
@@ -191,7 +195,7 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Request rate of one caller; each route has its cost in tokens of the bucket.
+    """Request rate of one caller: a token bucket, from which each request takes the cost of its route.
 
     Attributes:
         wrong_signatures: rate of the caller's wrong signatures; None means a hundredth of `per_s` and a fifth
@@ -242,7 +246,8 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         firm: limits of firm quote requests.
         agents: settings of each agent by name; includeAgents and excludeAgents use this name.
         delta: auctions and settlements of Delta orders.
-        blacklist_s: seconds for which an address that a maker blacklisted is not sent to that maker.
+        blacklist_s: seconds for which no firm quote for a user is requested from a maker that has blacklisted
+            the user's address.
         rate_tiers: `public` is for callers without a key, per address; `keyed` for callers with a key. A file
             that names one tier, or a member of one, keeps the others.
         api_keys: API keys by name.
@@ -250,10 +255,11 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             answers 401.
         webhooks: receivers of order events, by name.
         trusted_proxies: addresses whose X-Forwarded-For is believed.
-        metrics_open: /metrics is served to every address, not to loopback alone.
+        metrics_open: whether /metrics is served to every address instead of loopback alone.
         quote_streams_max, event_streams_max: most quote streams, and most streams of order events, at a time.
         delta_gas: expected units of gas of a Delta settlement, the gas of its fills not included.
-        route_life_s: least seconds for which a Delta route may be built from (choices.md#delta-orders).
+        route_life_s: seconds for which a request to build a Delta order may at least use an issued route
+            (choices.md#delta-orders).
         otc_small_usd: fillable value, in US dollars, below which an OTC order is a small balance
             (choices.md#otc-orders).
     """

@@ -107,13 +107,14 @@ class PolicedKey:
     def signer_for(
         self, chain_id: int, contract: bytes
     ) -> Callable[[bytes, bytes, int, int, int], tuple[bytes, int]]:
-        """Make a faster `sign` for the orders of one chain and contract, which are checked once, here.
+        """Make a faster `sign` for the orders of one chain and contract; the contract is checked here, once.
 
         Returns:
-            (digest32, token, amount, expiry_s, now_s) -> (rs64, recovery_id).
+            (digest32, token, amount, expiry_s, now_s) -> (rs64, recovery_id). The function raises PolicyError
+            for an amount or expiry that the policy forbids.
 
         Raises:
-            PolicyError: the policy lacks the contract; the returned function raises it for the other bounds.
+            PolicyError: the policy does not list the contract.
         """
         policy, sign_digest = self.policy, self._sign
         policy.check_contract(chain_id, contract)
