@@ -26,7 +26,7 @@ def iso_ms(time_ms: int) -> str:
 
 
 def check_unix_seconds(field: str, value: int, instead: str = "") -> None:
-    """Refuse a time after the year 9999, in which the client has probably used milliseconds or a finer unit.
+    """Refuse a time after the year 9999: the client has probably sent milliseconds instead of seconds.
 
     Args:
         field: named in the error.

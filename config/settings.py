@@ -112,7 +112,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         keys: signing keys by name.
         auth: credentials of callers that sign their requests.
         route_seal_keys: secrets that seal Market routes; the first key seals, every key is tried in a check.
-        server: a role's listening socket.
+        server: HTTP server of the role that runs.
         store: database of orders and events.
         relayers: chain id -> sender of the chain's transactions.
         maker: the market maker's role.

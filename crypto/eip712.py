@@ -108,10 +108,10 @@ def element_type(type_name: str) -> str:
 
 
 class Types:
-    """A set of EIP-712 struct types that refer only to one another, checked once, with their type hashes.
+    """A closed set of EIP-712 struct types, checked once, with their type hashes.
 
     Args:
-        structs: struct name -> members. Every type a member names must be atomic or in the set.
+        structs: struct name -> members. Every type that a member names must be atomic or in the set.
 
     Raises:
         InvalidInput: names the struct and member at fault.

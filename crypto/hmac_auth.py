@@ -139,9 +139,9 @@ class ReplayWindow:
     See choices.md#makers-at-the-venue.
 
     A request is accepted if its timestamp is at most `AUTH_TOLERANCE_MS` behind or ahead of the clock, so a
-    signature stays valid for at most twice that time. The window keeps two sets (generations): the current
-    set takes signatures for that long, then becomes the older set for as long. A full set refuses new
-    signatures rather than forget old ones.
+    signature stays valid for at most twice that time. The window keeps two sets of signatures: the current
+    set takes new signatures for that long, and is then kept as the previous set for as long. A full set
+    refuses new signatures rather than forget old ones.
     """
 
     __slots__ = ("_current", "_entries_max", "_previous", "_turns_at_ms")

@@ -43,7 +43,7 @@ class RouteSeal:
         """Make the `hmac` of a route.
 
         Args:
-            canonical: canonical JSON of the route without `hmac`.
+            canonical: canonical JSON of the route's sealed members.
             now_ms: time of the seal, Unix milliseconds.
             carried: further bytes, which the seal contains and protects; anyone can read them.
         """
@@ -54,7 +54,7 @@ class RouteSeal:
         """Check the seal of a returned route: its authenticity first, then its age.
 
         Args:
-            canonical: canonical JSON of the returned route without `hmac`.
+            canonical: canonical JSON of the route's sealed members, as returned.
             seal: the route's `hmac`.
             now_ms: wall clock, Unix milliseconds.
 

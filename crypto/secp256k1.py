@@ -35,7 +35,7 @@ _UNCOMPRESSED: int = _lib.SECP256K1_EC_UNCOMPRESSED
 class _Buffers(threading.local):
     """Scratch memory of one thread for C calls.
 
-    Threads must not share it, since other threads run during a C call, which releases Python's lock (GIL).
+    Threads must not share the memory, as a C call releases Python's lock (GIL) while it uses the memory.
     """
 
     def __init__(self) -> None:

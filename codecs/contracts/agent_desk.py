@@ -24,8 +24,8 @@ class DeskTerms(msgspec.Struct, frozen=True):
 
     Attributes:
         order_hash: hash of the order that the same transaction settles, 32 bytes.
-        takes, taken: token (20 bytes) that the desk receives from the caller contract, and its raw units.
-        gives, given: token (20 bytes) that the desk sends to `receiver`, and its raw units.
+        takes: token that the desk receives from the caller contract, 20 bytes; taken: its raw units.
+        gives: token that the desk sends to `receiver`, 20 bytes; given: its raw units.
         receiver: account that the desk sends its token to, 20 bytes: the Delta contract.
         deadline: Unix seconds.
         nonce: makes otherwise equal terms distinct; the desk executes the same terms only once.
@@ -61,9 +61,9 @@ def terms_digest(terms: DeskTerms, chain_id: int, desk: bytes) -> bytes:
 
 
 def trade(terms: DeskTerms, signature: bytes) -> bytes:
-    """Encode the call `trade` of a desk, which executes signed terms.
+    """Encode the call `trade` of a desk contract, which executes signed terms.
 
-    The agent's caller contract makes the call; its approval of `terms.taken` to the desk comes first.
+    The agent's caller contract makes the call, and has to approve `terms.taken` to the desk before.
     """
     words = (
         terms.order_hash,

@@ -72,7 +72,12 @@ class OrderSettled(msgspec.Struct, frozen=True, gc=False):
 
 
 class FeeAccrued(msgspec.Struct, frozen=True, gc=False):
-    """Event of Delta: `receiver` earned a fee or a share of surplus, which `is_surplus` tells apart."""
+    """Event of Delta: `receiver` earned a fee or a share of surplus.
+
+    Attributes:
+        amount: raw units of `token`.
+        is_surplus: whether the amount is a share of surplus, not a fee.
+    """
 
     order_hash: bytes
     receiver: bytes

@@ -257,7 +257,7 @@ def agent_caller(agent: bytes) -> bytes:
 
 
 def invalidate_nonces(nonces: Sequence[int]) -> bytes:
-    """Encode the call by which an owner invalidates nonces: its orders with them can no longer settle."""
+    """Encode the call by which an owner invalidates nonces: orders that use them can no longer settle."""
     return INVALIDATE_NONCES + encode(words_tail([uint_word(nonce) for nonce in nonces]))
 
 
@@ -299,7 +299,7 @@ def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
 
 
 def set_pre_signature(order_hash: bytes, *, is_signed: bool) -> bytes:
-    """Encode the call `setPreSignature`, by which an owner signs its order without a key, or withdraws that.
+    """Encode the call `setPreSignature`, by which an owner signs an order without a key.
 
     Args:
         order_hash: EIP-712 digest of the order, 32 bytes.
@@ -309,12 +309,14 @@ def set_pre_signature(order_hash: bytes, *, is_signed: bool) -> bytes:
 
 
 def is_pre_signed(owner: bytes, order_hash: bytes) -> bytes:
-    """Encode a read of whether an owner has signed an order by `set_pre_signature`."""
+    """Encode a read of whether an owner has signed an order by a call such as `set_pre_signature`."""
     return IS_PRE_SIGNED + address_word(owner) + order_hash
 
 
 def deposit_native_and_pre_sign(order_hash: bytes) -> bytes:
-    """Encode the call that deposits its own value (wei) for the caller's orders and signs one of the orders.
+    """Encode the call that deposits native tokens on Delta for the caller's orders and signs one of these.
+
+    The transaction's value is the deposit.
 
     Args:
         order_hash: EIP-712 digest of the order to sign, 32 bytes.

@@ -67,8 +67,8 @@ def decode_order_state(returned: bytes, order_hash: bytes, *, is_scheduled: bool
 
     Args:
         order_hash: hash of the order whose state was read, 32 bytes.
-        is_scheduled: whether the order is a TWAP: its progress word holds the number of settled slices and
-            the time of the last slice, not an amount.
+        is_scheduled: whether the order is a TWAP: the third returned word then holds the number of settled
+            slices and the time of the last slice; for other orders it holds the settled amount.
 
     Raises:
         InvalidInput: the data is not exactly three words.

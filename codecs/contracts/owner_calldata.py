@@ -42,7 +42,10 @@ def set_paused(*, paused: bool) -> bytes:
 
 
 def set_cap(token: bytes, cap: int) -> bytes:
-    """Encode the cap of a token: the most that one Router call, or all Delta calls of an hour, may spend.
+    """Encode the call that sets a token's cap on the Router or on Delta.
+
+    The cap on the Router bounds each call's spending of the token; the cap on Delta bounds the spending of
+    all calls within a clock hour together.
 
     Args:
         cap: raw units, below 2^112 - 1; or 2^256 - 1 for no cap.
@@ -92,7 +95,7 @@ def given_of(token: bytes) -> bytes:
 
 
 def cap_of(token: bytes) -> bytes:
-    """Encode a read of a token's cap: most raw units for one Router call, or for an hour of Delta calls."""
+    """Encode a read of a token's cap on the Router or on Delta, in raw units, as `set_cap` sets it."""
     return CAP_OF + address_word(token)
 
 

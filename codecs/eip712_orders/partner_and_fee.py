@@ -21,11 +21,12 @@ class PartnerAndFee(msgspec.Struct, frozen=True):
     """Partner, fee and surplus rules of a Delta order, unpacked from `partnerAndFee`.
 
     Attributes:
-        partner: 20 bytes; zero for none.
+        partner: address of the partner, 20 bytes; zero for none.
         fee_bps: 0 to 200 basis points of the destination amount (SELL) or the source amount (BUY).
-        partner_takes_surplus: partner and protocol get half each of the surplus, the improvement on the
-            expected amount; otherwise the user keeps the surplus.
-        cap_surplus: the shared surplus is at most 1 % of the expected amount; the user keeps the remainder.
+        partner_takes_surplus: whether partner and protocol get half each of the surplus, the improvement on
+            the expected amount; otherwise the user keeps the surplus.
+        cap_surplus: whether the shared surplus is at most 1 % of the expected amount; the user keeps the
+            remainder.
     """
 
     partner: bytes

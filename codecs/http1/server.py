@@ -160,7 +160,7 @@ class ServerConnection:
         return event
 
     def take_continue(self) -> bytes:
-        """Return the bytes `100 Continue` if the client waits for them to send its body; else empty bytes.
+        """Return the response `100 Continue` if the client waits for it to send its body; else empty bytes.
 
         Call this, and send the bytes, once `next_event` returned None and every earlier request is answered.
         Later calls for the same request, and calls after more bytes have arrived, return empty bytes.

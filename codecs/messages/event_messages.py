@@ -107,7 +107,7 @@ class OpenMessage(Struct, frozen=True, tag_field="event", tag="open"):
     """First message of an event stream.
 
     Attributes:
-        token: resume token; all events of the stream come after the event that the token names.
+        token: resume token of an event; the stream sends all later events.
     """
 
     token: str
@@ -117,7 +117,7 @@ class BeatMessage(Struct, frozen=True, tag_field="event", tag="beat"):
     """Heartbeat of an event stream that has had no recent events.
 
     Attributes:
-        token: resume token; all events up to the event that the token names have been sent.
+        token: resume token of an event; the stream has sent all events up to that event.
     """
 
     token: str

@@ -112,15 +112,15 @@ class OtherRoute(Struct, frozen=True, rename="camel"):
 class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Terms behind the price of a route, which the route's seal `hmac` carries.
 
-    A request to build the transaction therefore needs the sealed route alone.
+    A request to build the transaction therefore needs only the sealed route.
 
     Attributes:
         src_amount, dest_amount: raw units that the user gives and gets, before the partner's fee.
         gas_price_wei: price of a unit of gas, in wei.
         include, exclude: names of the makers that the route may use, and may not use.
         route: tokens of the only path that the caller allows.
-        taxes: basis points that tokens withhold from transfers: source token from the user, destination token
-            to the user, source token into the first hop, destination token out of the last hop.
+        taxes: basis points that tokens withhold from four transfers: source token from the user, destination
+            token to the user, source token into the first hop, destination token out of the last hop.
         others: SHA-256 of the canonical `others`, hex; empty for a route without `others`.
     """
 
@@ -278,7 +278,7 @@ class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_de
     """Body of POST /transactions/{chainId} (spec 1.14.10 to 1.14.34); `orders` may replace `priceRoute`.
 
     `priceRoute` is kept byte for byte. `partnerFeeBps` is a string of digits or a number (spec 1.14.26).
-    With `priceRoute`, `side` is the route's; orders have no side, so with `orders` the body may set it.
+    With `priceRoute`, the route determines the side; with `orders`, the member `side` does.
     """
 
     price_route: Raw | UnsetType = UNSET

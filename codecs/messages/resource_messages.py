@@ -130,12 +130,11 @@ ContractTakers = tuple[str, ...]  # GET /adapters/contract-takers
 
 
 class PairScore(Struct, frozen=True, rename="camel"):
-    """Record of a maker's last firm quotes of one pair, part of MakerScore; members as there.
-
-    Only pairs with a fault or a cool-down have one.
+    """Record of a maker's last firm quotes of one pair that has a fault or a cool-down; item of MakerScore.
 
     Attributes:
         tokens: addresses of the pair's tokens.
+        score, quotes, reasons, block_until: as in MakerScore, for this pair alone.
     """
 
     tokens: tuple[str, str]

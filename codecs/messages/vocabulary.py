@@ -44,7 +44,7 @@ class AnyCase(StrEnum):
 
 
 class Mode(AnyCase):
-    """Kind of route that a quote may return, `mode` (spec 1.12.9)."""
+    """Kind of price that a quote may return, `mode` (spec 1.12.9)."""
 
     ALL = "ALL"
     DELTA = "DELTA"

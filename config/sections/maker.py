@@ -158,8 +158,8 @@ class MakerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     Attributes:
         chains: chain id -> the maker's settings on that chain.
-        halt_file: file in which the kill switch notes the halted trading; `<state_dir>/halt` if empty.
-        admin: None serves no admin listener.
+        halt_file: file in which the kill switch records which trading is halted; `<state_dir>/halt` if empty.
+        admin: settings of the admin listener; None starts none.
     """
 
     chains: dict[int, MakerChain]

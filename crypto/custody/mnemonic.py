@@ -46,7 +46,14 @@ def account_keys(mnemonic: str, count: int, field: str = "mnemonic") -> list[Sig
 
 
 def derive(seed: bytes, path: Sequence[int]) -> tuple[bytes, bytes]:
-    """Derive (private key, chain code), 32 bytes each, from a seed along a path; hardened from 2^31."""
+    """Derive a BIP-32 key from a seed along a path.
+
+    Args:
+        path: child number of each level; a number from 2^31 on is a hardened child.
+
+    Returns:
+        (private key, chain code), 32 bytes each.
+    """
     node = _master(seed)
     for number in path:
         node = _child(*node, number)
