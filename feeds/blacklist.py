@@ -20,10 +20,10 @@ _EXPIRED_AT_ONCE = 1_000
 
 
 class MakerBlacklist:
-    """The expiring blacklist of one maker on one chain.
+    """Blacklist of one maker on one chain: users whom the maker does not serve, each until an expiry.
 
     Args:
-        life_ms: milliseconds from an address's last report to its expiry.
+        life_ms: milliseconds from the last report of an address to its expiry.
     """
 
     __slots__ = ("_added", "_life_ms", "_polled", "_polled_until_ms")
@@ -35,7 +35,7 @@ class MakerBlacklist:
         self._added: OrderedDict[bytes, int] = OrderedDict()  # -> until; the first to expire comes first
 
     def __len__(self) -> int:
-        """Number of blacklisted addresses; an address both polled and added singly counts twice."""
+        """Number of blacklisted addresses; an address given to both `replace` and `add` counts twice."""
         return len(self._polled) + len(self._added)
 
     def holds(self, address: bytes, now_ms: int) -> bool:
@@ -64,7 +64,7 @@ class MakerBlacklist:
                 added.popitem(last=False)
 
     def expire(self, now_ms: int) -> None:
-        """Remove expired addresses: all of the polled list, and at most a thousand of those added singly."""
+        """Remove expired addresses: all of `replace`'s list, and at most 1,000 of those from `add`."""
         if now_ms >= self._polled_until_ms:
             self._polled = frozenset()
         for _ in range(min(len(self._added), _EXPIRED_AT_ONCE)):

@@ -84,11 +84,11 @@ class _BuiltBook(Struct, frozen=True):
 
 
 class _PairEntry:
-    """State of a pair id: its reported pair and grid, and whether its book is usable.
+    """State of one pair id of the maker: reported pair and price grid, and whether the book is usable.
 
     Attributes:
         pair_fault, grid_fault: reason why the pair or grid is refused; the pair or grid is then None.
-        heard_ms, priced_ms: time of the socket's last report of the pair, and of its grid; 0 after a poll.
+        heard_ms, priced_ms: Unix ms of the socket's last report of the pair, and of the grid; 0 after a poll.
         ends: addresses of the pair's two tokens, the lower first; two empty ones while unknown.
         usable_at: token addresses under which the entry is listed as usable; two empty ones if it is not.
         standing: LIVE if the book is usable apart from its age.
@@ -134,11 +134,11 @@ class _PairEntry:
 
 
 class MakerCache:
-    """The books of one maker on one chain, as its answers and WebSocket messages report them.
+    """The books of one maker on one chain, as the maker's HTTP answers and WebSocket messages report them.
 
     Args:
         maker: name of the maker.
-        index: the chain's index; only this cache adds and removes this maker's books there.
+        index: the chain's live books; only this cache adds and removes this maker's books there.
         decimals: address of each listed token -> its decimals.
         stale_ms: milliseconds after which a book without a new confirmation is not used.
     """
@@ -173,28 +173,28 @@ class MakerCache:
     # --- Reports ------------------------------------------------------------------------------------
 
     def apply_tokens(self, told: Decoded[TokensBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer of /tokens, requested at `asked_ms`: the complete set of tokens."""
+        """Apply, in steps, the answer to a poll of /tokens sent at `asked_ms`: the complete set of tokens."""
         self._updated_ms = now_ms
         tokens = _with_faults("tokens", told.body.tokens, told.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_tokens(tokens, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_pairs(self, told: Decoded[PairsBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer of /pairs, requested at `asked_ms`: the complete set of pairs."""
+        """Apply, in steps, the answer to a poll of /pairs sent at `asked_ms`: the complete set of pairs."""
         self._updated_ms = now_ms
         pairs = _with_faults("pairs", told.body.pairs, told.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_prices(self, told: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer of /prices, requested at `asked_ms`; a pair absent from the answer is disabled."""
+        """Apply, in steps, the answer to a poll of /prices sent at `asked_ms`; it disables absent pairs."""
         self._updated_ms = now_ms
         prices = _with_faults("prices", told.body.prices, told.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_prices(prices, now_ms, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_blacklist(self, told: Decoded[BlacklistBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer of /blacklist, which replaces the polled addresses; malformed ones are left out."""
+        """Apply, in steps, the answer to a poll of /blacklist, which replaces all polled addresses."""
         self._updated_ms = now_ms
         if asked_ms >= self._first_ms:
             yield from self._take_addresses(told.body.blacklist, told.refused, now_ms, is_complete=True)
@@ -202,7 +202,7 @@ class MakerCache:
     def apply_message(
         self, told: Decoded[StreamMessage], now_ms: int, *, is_first: bool = False
     ) -> Iterator[None]:
-        """Apply a WebSocket message; a first one holds the complete tokens, pairs, prices and blacklist."""
+        """Apply a WebSocket message, in steps; the first of a connection replaces all earlier reports."""
         self._updated_ms = now_ms
         if is_first:
             self._first_ms = now_ms
@@ -254,7 +254,7 @@ class MakerCache:
         self.withhold(_REST)
 
     def bound(self, src: bytes, dest: bytes, amount: int, until_ms: int) -> None:
-        """Limit the book side that takes `src` for `dest` to `amount` raw base units, until `until_ms`."""
+        """Limit the book side that gives `dest` for `src` to `amount` raw base units, until `until_ms`."""
         self._bounds[src, dest] = amount, until_ms
         self._show(_ends(src, dest))
 
@@ -313,7 +313,7 @@ class MakerCache:
         return PairStanding.LIVE, ""
 
     def hidden(self, *tokens: bytes) -> frozenset[PairStanding]:
-        """Temporary reasons why books of the tokens are not routed: RESTING (cool-down), STALE, WITHHELD."""
+        """Temporary reasons why books of `tokens` are not routed: RESTING (cool-down), STALE, WITHHELD."""
         found = set()
         if self._withheld:
             if any(base in tokens or quote in tokens for base, quote in self._usable):
@@ -558,7 +558,7 @@ class MakerCache:
         return self._entries[usable[0]] if usable else None
 
     def _show(self, ends: tuple[bytes, bytes]) -> None:
-        """Add, replace or remove the book between two tokens in the index, as their state demands."""
+        """Add, replace or remove the maker's book between two tokens in the index, by the cache's state."""
         hidden = bool(self._withheld) or ends in self._rests
         entry = None if hidden else self._winner(ends)
         book = None if entry is None or entry.built is None else self._bounded(entry, entry.built.book)

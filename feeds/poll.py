@@ -34,11 +34,12 @@ _JITTER = 0.1  # of every pause, either way
 
 
 class PollStatistics(Struct, frozen=True):
-    """Counters of a poll at one moment.
+    """Counters of the polls of one resource of a maker, at one moment.
 
     Attributes:
         answers: number of applied answers.
-        failures: failures since the start; in_a_row: failures since the last applied answer.
+        failures: number of failed polls since the start.
+        in_a_row: number of failed polls since the last applied answer.
         said: text of the last failure; empty before the first.
         answered_ms: Unix milliseconds of the last applied answer; 0 before the first.
     """
@@ -54,10 +55,11 @@ class Poll:
     """Polls one resource of one maker on one chain.
 
     Args:
-        url: base URL of the maker, prefix included.
+        resource: `tokens`, `pairs`, `prices` or `blacklist`.
+        url: base URL of the maker's endpoints, with any path prefix.
         every_s: seconds between two polls.
-        signer: None sends unsigned requests.
-        http: client on a `DialTransport`, whose limits bound the answers.
+        signer: signs the requests; None sends them unsigned.
+        http: client on a `DialTransport`, which limits the size of the answers.
     """
 
     def __init__(
@@ -105,7 +107,7 @@ class Poll:
             await trio.sleep(pause_s * self._random.uniform(1 - _JITTER, 1 + _JITTER))
 
     async def _poll(self) -> None:
-        """Request the resource and apply the answer; MakerError or InvalidInput for a failure."""
+        """Request the resource once and apply the answer; raises MakerError or InvalidInput on failure."""
         asked_ms = self._wall_ms()
         raw = await self._ask(asked_ms)
         await self._slices.work(self._apply(raw, asked_ms))
@@ -130,7 +132,7 @@ class Poll:
         return answer.content
 
     def _apply(self, raw: bytes, asked_ms: int) -> Generator[None, None, None]:
-        """Decode and apply an answer, in steps; InvalidInput if it is not the documented body."""
+        """Decode and apply an answer, in steps; raises InvalidInput for a body of another form."""
         cache, now_ms = self._cache, self._wall_ms()
         match self.resource:
             case "tokens":

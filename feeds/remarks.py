@@ -11,14 +11,14 @@ from ..config.timeouts import FEED_REMARK_EVERY_S
 
 
 class Remarks:
-    """Logger of the `message` strings of one maker on one chain.
+    """Logger of the `message` members (free text to the venue) in the messages of one maker on one chain.
 
     Args:
         write: function that logs a text.
         now_ms: clock in milliseconds.
 
     Attributes:
-        dropped: number of messages that came too soon after the last logged message.
+        dropped: number of texts not logged, as they came within FEED_REMARK_EVERY_S of the last logged one.
     """
 
     __slots__ = ("_last", "_next_ms", "_now_ms", "_write", "dropped")
@@ -31,7 +31,7 @@ class Remarks:
         self.dropped = 0
 
     def take(self, text: str | None) -> None:
-        """Log a maker's message, unless it repeats the last one or follows within FEED_REMARK_EVERY_S."""
+        """Log a maker's text, unless it repeats the last logged one or follows within FEED_REMARK_EVERY_S."""
         if not text or text == self._last:
             return
         now_ms = self._now_ms()

@@ -47,8 +47,8 @@ class StreamStatistics(Struct, frozen=True):
         is_up: whether the complete first message is applied and the connection is open.
         connections: number of connections whose first message was applied.
         messages: number of applied messages.
-        failures: number of refused or ended connections; in_a_row: number of these since the last connection
-            that lasted for FEED_PAUSE_S_MAX.
+        failures: number of connections that were refused or have ended.
+        in_a_row: the same, since the last connection that lasted for FEED_PAUSE_S_MAX.
         said: text of the last failure; empty before the first.
     """
 
@@ -188,7 +188,7 @@ class Stream:
         self._messages += 1
 
     def _apply(self, raw: bytes, *, is_first: bool) -> Generator[None, None, None]:
-        """Decode and apply a message, in steps; InvalidInput for a malformed one."""
+        """Decode and apply a message, in steps; raises InvalidInput for a malformed one."""
         told = yield from decode_stream_message.in_steps(raw)
         if is_first:
             _refuse_incomplete(told.body)

@@ -55,10 +55,11 @@ class FeedStatistics(Struct, frozen=True):
     """Counters of a maker's feed at one moment.
 
     Attributes:
-        polls: resource -> counters of its poll.
+        polls: resource, such as `prices` -> counters of its polls.
         stream: counters of the WebSocket; None if none is configured.
-        restarts: task -> number of unexpected failures.
-        remarks_dropped: number of `message` strings that came too fast for the log.
+        restarts: task of the feed -> number of unexpected failures, each followed by a restart.
+        remarks_dropped: number of the maker's `message` texts not logged, as they came faster than the log's
+            limit.
     """
 
     cache: CacheStatistics
@@ -197,7 +198,7 @@ class MakerFeed:
             await trio.sleep(pause_s(in_a_row, self._random))
 
     async def _watch(self) -> None:
-        """Run the watchdog: for ever, take books that are too old out of routing."""
+        """Run the watchdog: take books out of routing that are stale or whose WebSocket is down too long."""
         while True:
             self.cache.expire(self._wall_ms())
             if self._stream is not None:

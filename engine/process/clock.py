@@ -34,5 +34,5 @@ class WallClock:
         return (self._anchor_ns + self._monotonic_ns()) // 1_000_000
 
     def behind_ms(self) -> int:
-        """Milliseconds by which the system's clock is ahead of this one; negative if it is behind."""
+        """Milliseconds by which the system's clock is ahead of this clock; below 0 if this clock is ahead."""
         return self._system_ns() // 1_000_000 - self.now_ms()

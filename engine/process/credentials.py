@@ -40,8 +40,11 @@ def check_addresses(settings: Settings) -> None:
 def policed_key(name: str, settings: KeySettings) -> PolicedKey:
     """Load a configured signing key, restricted to the signatures that its policy allows.
 
+    Args:
+        name: name of the key in the settings, for errors.
+
     Raises:
-        ConfigError: the key cannot be read, or its policy names no contract or a malformed one.
+        ConfigError: the key cannot be read, or its policy has no contract or a malformed setting.
     """
     field = f"keys.{name}.policy"
     policy = settings.policy
@@ -65,13 +68,13 @@ def policed_key(name: str, settings: KeySettings) -> PolicedKey:
 
 
 def request_verifier(settings: Settings, *, replay_window: bool | None = None) -> RequestVerifier:
-    """Build the verifier of signed requests for the configured domains.
+    """Build the verifier of HMAC-signed requests, with the access keys of all configured domains.
 
     Args:
-        replay_window: whether a repeated signature on POST is refused; None uses the settings.
+        replay_window: whether a POST with an already used signature is refused; None uses the settings.
 
     Raises:
-        ConfigError: a secret does not fit its encoding.
+        ConfigError: a secret does not fit its configured encoding.
     """
     remember = settings.auth.replay_window if replay_window is None else replay_window
     domains = {}

@@ -19,11 +19,15 @@ Result = TypeVar("Result")
 
 
 async def until_interrupted(work: Callable[..., Awaitable[Result]], *what: object) -> Result:
-    """Run `work` until it ends or SIGINT arrives, which cancels it. If the work has finished, a later
-    interrupt has no effect.
+    """Run `work` until its end, or cancel it when SIGINT arrives.
+
+    An interrupt that arrives after `work` has finished has no effect.
+
+    Args:
+        what: arguments of `work`.
 
     Raises:
-        KeyboardInterrupt: SIGINT came.
+        KeyboardInterrupt: SIGINT arrived before `work` finished.
     """
     if not _hears_interrupts():
         return await work(*what)
@@ -57,8 +61,10 @@ async def until_interrupted(work: Callable[..., Awaitable[Result]], *what: objec
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Context manager around a question at the terminal: SIGINT interrupts the question at once, although
-    waiting for its answer blocks the event loop.
+    """Context manager around a question to the user at the terminal: SIGINT interrupts it at once.
+
+    The wait for the user's input blocks the event loop, so that the loop's own handling of SIGINT would be
+    late.
     """
     if not _hears_interrupts():
         yield
@@ -71,8 +77,9 @@ def asking() -> Iterator[None]:
 
 
 def _hears_interrupts() -> bool:
-    """Whether SIGINT may be handled here: in the main thread, and not in a shell's background job, which
-    ignores SIGINT.
+    """Whether this process may handle SIGINT here: in the main thread, and if SIGINT is not ignored.
+
+    A shell lets its background jobs ignore SIGINT.
     """
     return (
         threading.current_thread() is threading.main_thread()

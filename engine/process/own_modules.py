@@ -17,10 +17,12 @@ def import_module(module_name: str, folder: Path, field: str) -> ModuleType:
 
     Args:
         module_name: dotted name of the module.
+        folder: folder of the settings file.
         field: the setting that names the module, for errors.
 
     Raises:
-        ConfigError: the module does not exist, or cannot be imported.
+        ConfigError: the module does not exist, cannot be imported, or is hidden by an installed module of its
+            name.
     """
     beside = [folder.joinpath(*module_name.split(".")).with_suffix(".py"),
               folder.joinpath(*module_name.split("."), "__init__.py")]  # fmt: skip

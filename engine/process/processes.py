@@ -41,22 +41,22 @@ _log = structlog.get_logger("cambist.server")
 
 
 class ProcessNumber(Struct, frozen=True):
-    """Index of this process among its parent's children, from 0, and their count."""
+    """Index of this process among the child processes of its parent, from 0, and the number of children."""
 
     index: int
     count: int
 
 
 async def run_processes(settings: ServerSettings, command: Sequence[str], listener: socket.socket) -> int:
-    """Keep `settings.processes` children of `command` serving until a signal ends them.
+    """Keep `settings.processes` child processes of `command` serving until a signal ends them.
 
     Args:
         settings: number of children, and the seconds that they have to finish their requests.
-        command: the program with its arguments; each child takes the socket by `inherited_listener`.
-        listener: the listening socket, shared by all children; closed after the signal to end.
+        command: the program with its arguments; each child opens the socket by `inherited_listener`.
+        listener: the listening socket, shared by all children; closed once a signal ends them.
 
     Returns:
-        The exit status: 0 when all children ended well after SIGTERM or SIGINT.
+        The exit status: 0 if all children ended well after SIGTERM or SIGINT, else 1.
     """
     parent_read, parent_write = os.pipe()
     try:
@@ -70,9 +70,7 @@ async def run_processes(settings: ServerSettings, command: Sequence[str], listen
 
 
 def inherited_listener() -> socket.socket | None:
-    """Open the listening socket inherited from the parent of several processes; None for a process that has
-    no such parent.
-    """
+    """Open the listening socket that `run_processes` passed to this process; None if it passed none."""
     descriptor = os.environ.get(_LISTENER)
     if descriptor is None:
         return None
@@ -82,15 +80,17 @@ def inherited_listener() -> socket.socket | None:
 
 
 def process_place() -> ProcessNumber:
-    """Read from the environment this process's index among its parent's children, and their count; (0, 1)
-    without such a parent.
+    """Read this process's index among its parent's children, and their number; (0, 1) without a parent.
+
+    The parent process (`run_processes`) sets both numbers in the environment.
     """
     return ProcessNumber(int(os.environ.get(_INDEX, "0")), int(os.environ.get(_COUNT, "1")))
 
 
 async def parent_ended() -> None:
-    """Wait until the parent process is gone, upon which a child finishes its requests and ends; without a
-    parent wait forever.
+    """Wait until the parent process (`run_processes`) is gone; without such a parent wait forever.
+
+    The caller, a child process, then finishes its requests and ends.
     """
     descriptor = os.environ.get(_PARENT)
     if descriptor is None:
@@ -131,7 +131,7 @@ class _Family:
             self._end(number)
 
     def _end(self, number: int) -> None:
-        """Pass a signal to all children, and set the time-out after which the children left are killed."""
+        """Pass a signal to all children, and set the time-out after which remaining children are killed."""
         self._told_to_end.set()
         self._scope.deadline = min(self._scope.deadline, trio.current_time() + self._patience_s)
         for child in self._children.values():

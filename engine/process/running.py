@@ -22,11 +22,11 @@ _log = structlog.get_logger("cambist.server")
 
 
 class Draining(Protocol):
-    """Protocol: a role's application that can end in order: answer the requests in flight, then stop.
+    """Protocol of a role's application that can shut down gracefully: answer open requests, then stop.
 
     Attributes:
         scheme: http or https.
-        drained: whether `run` has ended in order after `drain`, rather than by cancellation.
+        drained: whether `run` has ended because of `drain`, rather than by cancellation.
     """
 
     scheme: str
@@ -38,12 +38,15 @@ class Draining(Protocol):
 
 
 class Served(Draining, Protocol):
-    """Protocol: a role's application in one process, with one listener for requests and optionally another
-    for health checks.
-    """
+    """Protocol of a role's application that serves in one process."""
 
     async def run(self, listener: socket.socket, health_listener: socket.socket | None) -> None:
-        """Serve until `drain` was called and the requests in flight are answered."""
+        """Serve until `drain` was called and the requests in flight are answered.
+
+        Args:
+            listener: listening socket for requests.
+            health_listener: listening socket for health checks; None without such a socket.
+        """
         ...
 
 
@@ -55,11 +58,12 @@ async def serve_app(
     """Serve one application until a signal ends it.
 
     Args:
+        server: addresses to listen on, and the path of the access log.
         open_app: opens the application, given the access log to write, if any.
         announce: logs that the application serves, and its URL.
 
     Returns:
-        The exit status.
+        The exit status: 0 if the application answered its open requests before it ended, else 1.
 
     Raises:
         ConfigError: an address cannot be listened on; also the errors of `open_app`.
@@ -112,8 +116,9 @@ async def drain_on_signal(
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Call `app.drain` at the first SIGTERM or SIGINT, so that requests in flight are answered, and cancel
-    everything at the second. `task_status.started` is called once signals are received.
+    """Drain the application at the first SIGTERM or SIGINT, and cancel `everything` at the second.
+
+    `task_status.started` is called once signals are received. A drain answers the requests in flight.
     """
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()
@@ -126,8 +131,9 @@ async def drain_on_signal(
 
 
 async def freeze_collector() -> None:
-    """Exempt the long-lived objects, those that exist GC_FREEZE_AFTER_S after the call, from garbage
-    collection, so that its passes stay short.
+    """Exempt all objects that exist GC_FREEZE_AFTER_S after the call from garbage collection.
+
+    Most of these objects live as long as the process; without them the collector's passes stay short.
     """
     await trio.sleep(GC_FREEZE_AFTER_S)
     gc.collect()

@@ -44,24 +44,24 @@ class Halts(msgspec.Struct, frozen=True):
         """Return a copy with one more stopped scope: `all`, `chain 137` or `pair 137 WETH/USDC`.
 
         Raises:
-            ValueError: no such scope.
+            ValueError: `scope` has none of these three forms.
         """
         return self._changed(scope, stop=True)
 
     def without_scope(self, scope: str) -> "Halts":
-        """Return a copy with one scope resumed. `all` resumes everything; `chain 137` leaves those pairs of
-        the chain stopped that were stopped by name.
+        """Return a copy with one scope resumed; `all` resumes everything.
+
+        `chain 137` does not resume pairs of the chain that were stopped by their own names.
 
         Raises:
-            ValueError: no such scope.
+            ValueError: `scope` has none of the forms of `with_scope`.
         """
         return self._changed(scope, stop=False)
 
     def within(self, known: Mapping[int, Collection[str]]) -> "Halts":
         """Return a copy for a process that trades the `known` pairs (chain id -> pair ids).
 
-        An unknown pair stops its chain, an unknown chain stops everything, since the name may be a misspelt
-        one.
+        An unknown pair stops its chain, and an unknown chain stops everything, as the name may be misspelt.
         """
         unknown = {
             (chain_id, pair_id) for chain_id, pair_id in self.pairs if pair_id not in known.get(chain_id, ())
@@ -75,8 +75,9 @@ class Halts(msgspec.Struct, frozen=True):
         )
 
     def text(self) -> str:
-        """Return the halts file's text; empty text must not be written, since an empty file stops
-        everything.
+        """Return the text of the halts file for this state, a line for each stopped scope.
+
+        A caller must not write an empty text, since an empty file stops everything.
         """
         lines = ["all"] if self.everything else []
         lines += [f"chain {chain_id}" for chain_id in sorted(self.chains)]

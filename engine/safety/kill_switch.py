@@ -37,16 +37,14 @@ class KillSwitch:
         """Stop trading in a scope: `all`, `chain ID` or `pair ID NAME`.
 
         Raises:
-            ValueError: no such scope.
+            ValueError: `scope` has none of these three forms.
             OSError: the halts file cannot be written. Trading is stopped in this process nevertheless.
         """
         self._file.set(self.halts.with_scope(scope))
         self._file.change(lambda halts: halts.with_scope(scope))
 
     def resume(self, scope: str) -> None:
-        """Resume trading in a scope, once the halts file is written; raises ValueError and OSError as `stop`
-        does.
-        """
+        """Resume trading in a scope, once the halts file is written; errors as for `stop`."""
         self.halts.without_scope(scope)
         self._file.change(lambda halts: halts.without_scope(scope))
 

@@ -19,15 +19,18 @@ from msgspec.structs import replace
 
 
 class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):
-    """Exclusion of a maker from one chain; from all chains if `chain` is None."""
+    """Exclusion of a maker from routing on one chain; on all chains if `chain` is None."""
 
     maker: str
     chain: int | None = None
 
 
 class MakerRelease(Struct, frozen=True, forbid_unknown_fields=True):
-    """Release of a maker at a time (Unix milliseconds), which clears its faults, cool-downs and size
-    bounds.
+    """Release of a maker: its recorded faults, cool-downs and size bounds before `at` are cleared.
+
+    Attributes:
+        at: time of the release, Unix milliseconds.
+        chain: id of the chain; None for all chains.
     """
 
     maker: str
@@ -51,8 +54,10 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
         return any(rule.maker == maker and rule.chain in (None, chain_id) for rule in self.excluded)
 
     def releases(self, maker: str, chain_id: int, since_ms: int) -> bool:
-        """Whether the operator released a maker (cleared its faults) on a chain after a time, Unix
-        milliseconds.
+        """Whether the operator released a maker (cleared its faults) on a chain after `since_ms`.
+
+        Args:
+            since_ms: Unix milliseconds.
         """
         return any(
             rule.maker == maker and rule.chain in (None, chain_id) and rule.at > since_ms
@@ -60,15 +65,15 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def excluding(self, maker: str, chain: int | None) -> "MakerRules":
-        """Return a copy of the rules that excludes one more maker from a chain; from all chains if `chain` is
-        None.
-        """
+        """Return the rules with a maker excluded from a chain; from all chains if `chain` is None."""
         rule = Exclusion(maker, chain)
         return self if rule in self.excluded else replace(self, excluded=(*self.excluded, rule))
 
     def releasing(self, maker: str, chain: int | None, now_ms: int) -> "MakerRules":
-        """Return a copy of the rules that lifts a maker's exclusion and adds a release, which clears the
-        maker's faults; on all chains if `chain` is None.
+        """Return the rules with a maker's exclusion lifted and a release added, which clears its faults.
+
+        Args:
+            chain: id of the chain; None for all chains.
 
         Raises:
             ValueError: the maker is excluded from all chains, and only a single chain is to be released.
@@ -80,7 +85,7 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
         return replace(self, excluded=tuple(kept), released=(*others, MakerRelease(maker, now_ms, chain)))
 
     def lines(self) -> Iterator[str]:
-        """Yield a line of text for each maker that is excluded from routing."""
+        """Yield a line of text for each exclusion of a maker, for people to read."""
         for rule in self.excluded:
             yield f"{rule.maker}: left out of {'all chains' if rule.chain is None else f'chain {rule.chain}'}"
 
@@ -90,7 +95,7 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def parse(cls, text: str) -> "MakerRules":
-        """Parse the JSON text of a file of maker rules."""
+        """Parse the JSON text of a file of maker rules; malformed text gives `unreadable` rules."""
         try:
             return msgspec.json.decode(text, type=cls)
         except msgspec.DecodeError as error:

@@ -29,11 +29,12 @@ def make_private() -> None:
 
 
 def keep_private(folder: Path, files: Iterable[Path]) -> None:
-    """Restrict the state directory (mode 0700) and files (0600) to this process's account, with a warning for
-    each change.
+    """Restrict the state directory (mode 0700) and files (0600) to this process's account.
+
+    Each change of a mode is logged as a warning.
 
     Args:
-        folder: the state directory.
+        folder: the state directory, made if missing.
         files: files to restrict; each may be missing, and links and folders among them stay as they are.
 
     Raises:
@@ -51,7 +52,11 @@ def keep_private(folder: Path, files: Iterable[Path]) -> None:
 
 
 def _narrow(path: Path) -> None:
-    """Remove all access rights of group and others from a file or folder."""
+    """Remove all access rights of group and others from a file or folder.
+
+    Raises:
+        ConfigError: the file belongs to another account and is open to all accounts.
+    """
     mode = S_IMODE(path.stat().st_mode)
     if not mode & _UMASK:
         return

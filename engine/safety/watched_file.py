@@ -21,10 +21,10 @@ _LOCK_PAUSE_S = 0.001
 
 
 class Written(Protocol):
-    """Protocol of a state that a watched file holds."""
+    """Protocol of a state that is stored as the text of a watched file."""
 
     def text(self) -> str:
-        """Return the text that the watched file has for this state; empty if the file is to be removed."""
+        """Return the text of the watched file for this state; empty if the file is to be removed."""
         ...
 
     @classmethod
@@ -42,7 +42,7 @@ S = TypeVar("S", bound=Written)
 
 
 class WatchedFile(Generic[S]):
-    """A watched file with the state that it holds.
+    """A text file that processes poll for changes, and the state that its text describes.
 
     Args:
         absent: state that applies while the file does not exist.
@@ -61,7 +61,7 @@ class WatchedFile(Generic[S]):
         self.look()
 
     def look(self) -> None:
-        """Read the watched file if it has changed since the last call, and apply the state read."""
+        """Read the watched file if it has changed since the last call, and take over the state in it."""
         try:
             status = self.path.stat()
             seen: object = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
@@ -74,8 +74,7 @@ class WatchedFile(Generic[S]):
             self.set(self._absent if seen is None else self._read())
 
     def change(self, change: Callable[[S], S]) -> None:
-        """Read the watched file, apply `change` to its state, and write the file, all under a lock held
-        briefly.
+        """Read the watched file, apply `change` to its state, and write the file, all under a file lock.
 
         Raises:
             OSError: the file cannot be written, or another process keeps the lock.
@@ -93,9 +92,7 @@ class WatchedFile(Generic[S]):
         self.look()
 
     def set(self, state: S) -> None:
-        """Replace the state in memory without reading the watched file, and call `on_change` if the state
-        differs.
-        """
+        """Replace the state in memory only; calls `on_change` if the new state differs."""
         if state == self.state:
             return
         self.state = state
@@ -122,8 +119,10 @@ class WatchedFile(Generic[S]):
 
 
 def _lock(file: BinaryIO) -> None:
-    """Lock a file; raises OSError if another process does not release the lock soon, so that a hung process
-    does not block this one.
+    """Lock a file against other processes, with at most _LOCK_TRIES attempts.
+
+    Raises:
+        OSError: another process, possibly a hung one, keeps the lock.
     """
     for _ in range(_LOCK_TRIES):
         try:

@@ -38,13 +38,14 @@ from ...config.errors import InvalidInput
 
 
 class Ladder(Struct, frozen=True, gc=False):
-    """A side of a book, best level first, with prefix sums.
+    """A side of a book (bids or asks) as exact integers: price levels, best first, with prefix sums.
 
     Attributes:
-        prices: price of each level, in units of 10^-price_scale.
-        base_before, quote_before: sums of base and quote over the levels before each level; one entry more
-            than `prices`, the last being the whole depth.
-        quote_scale: quote quantities are in 10^-quote_scale raw units.
+        prices: price of each level, in 10^-quote_scale raw quote units per raw base unit.
+        base_before, quote_before: sums of the base and quote amounts over all levels before each level; one
+            entry more than `prices`, the last being the sum over all levels. Base amounts are in raw units,
+            quote amounts in 10^-quote_scale raw units.
+        quote_scale: decimal digits of `prices` and `quote_before` beyond whole raw quote units.
     """
 
     prices: tuple[int, ...]
@@ -54,7 +55,7 @@ class Ladder(Struct, frozen=True, gc=False):
 
 
 class Book(Struct, frozen=True, gc=False):
-    """Both sides of a pair's book. A cleared side is a ladder without levels."""
+    """Bids and asks of a pair. A side without orders is a ladder without levels."""
 
     bids: Ladder
     asks: Ladder
@@ -71,14 +72,15 @@ def build_book(
     """Build the book of a pair from its price grid. A side absent from the grid (UNSET) gets no levels.
 
     Args:
-        base_decimals, quote_decimals: of the two tokens, 0 to 36.
-        field: names the pair in errors, e.g. `prices.WETH/USDC`.
-        previous: the previous grid and its book, with the same decimals; a side or column that equals that
-            grid's is reused, not read again.
+        base_decimals, quote_decimals: decimals of the two tokens, 0 to 36.
+        field: name of the pair in errors, e.g. `prices.WETH/USDC`.
+        previous: the previous grid and the book built from it with the same decimals; parsed prices and
+            amounts are reused where the two grids agree.
 
     Raises:
-        InvalidInput: names the side and level. A string is no decimal, a price is zero, a level is better
-            than the level before, or the highest bid is not below the lowest ask (compared exactly).
+        InvalidInput: a string is no decimal, a price is zero, a level is better than the level before, or the
+            highest bid is not below the lowest ask (compared exactly). The error names the side and the
+            level.
     """
     before_bids = before_asks = None
     if previous is not None:
@@ -109,10 +111,11 @@ def build_ladder(
 
     Args:
         levels: (price, amount) decimal strings, best first.
-        base_decimals, quote_decimals: of the two tokens, 0 to 36.
-        rising: True for asks, whose prices worsen upwards; False for bids.
-        field: named in errors, e.g. `prices.WETH/USDC.bids`.
-        previous: the previous levels of this side and their ladder, with the same decimals; see `build_book`.
+        base_decimals, quote_decimals: decimals of the two tokens, 0 to 36.
+        rising: True for asks, whose best price is the lowest; False for bids.
+        field: name of the side in errors, e.g. `prices.WETH/USDC.bids`.
+        previous: the previous levels of this side and the ladder built from them with the same decimals;
+            equal prices or amounts are reused, not parsed again.
 
     Raises:
         InvalidInput: a string is no decimal, a price is zero, or a level is better than the level before.
@@ -144,7 +147,7 @@ def build_ladder(
 
 
 def cut_ladder(ladder: Ladder, base_most: int) -> Ladder:
-    """Cut a book side to `base_most` raw base units in total: worse levels go, the last one is shortened."""
+    """Cut a book side to `base_most` raw base units: drop the worst levels and shorten the last one kept."""
     sums, quotes = ladder.base_before, ladder.quote_before
     if base_most >= sums[-1]:
         return ladder

@@ -37,7 +37,13 @@ Ranked = tuple[int, int, int]  # floor of a value in 2^-_FLOOR_BITS, the sort ke
 
 
 class _Remembered(Struct, frozen=True):
-    """Cached price of a token with the versions of the books that it uses; valid until a version changes."""
+    """Cached worth of a token, valid while the books that determined it are unchanged.
+
+    Attributes:
+        worth: worth of one raw unit of the token; None if no live books price the token.
+        topology: `PairIndex.topology` when the worth was computed.
+        seen: pairs of tokens whose books were read, each with the version of these books.
+    """
 
     worth: Fraction | None
     topology: int
@@ -45,11 +51,12 @@ class _Remembered(Struct, frozen=True):
 
 
 class _PairPrices(Struct, frozen=True):
-    """Cached mid prices of one token, from all books of a pair, valid until one of these books changes.
+    """Cached mid prices of one token of a pair: one price from each live book of the pair.
 
     Attributes:
-        rows: book key -> the book and its price, or None for a book without a mid price.
-        prices: (maker, price) of each book with a mid price.
+        version: version of the pair's books in the index; a higher version there makes the cache invalid.
+        rows: (maker, base token) -> the book and its mid price, or None for a book without a mid price.
+        prices: (maker, mid price) of each book with a mid price.
     """
 
     version: int
@@ -58,10 +65,11 @@ class _PairPrices(Struct, frozen=True):
 
 
 class MidPrices:
-    """Prices of one chain's tokens, from live books, in one unit such as the US dollar.
+    """Worth of one chain's tokens by the mid prices of live books, in one unit such as the US dollar.
 
     Args:
-        anchors: token of known worth, e.g. a stable coin -> worth of one raw unit of it.
+        index: the chain's live books.
+        anchors: token of known worth, e.g. a stable coin -> worth of one raw unit of that token.
     """
 
     def __init__(self, index: PairIndex, anchors: Mapping[bytes, Fraction]) -> None:
@@ -116,7 +124,11 @@ class MidPrices:
         return None
 
     def _near(self, token: bytes, seen: list[SeenPair]) -> Fraction | None:
-        """Worth of a raw unit of a token, as an anchor or by its books against anchors; None without both."""
+        """Worth of one raw unit of a token, from its anchor or its books against anchors; None without these.
+
+        Args:
+            seen: list to which the pairs read are added, with their versions.
+        """
         if token in self._anchors:
             return self._anchors[token]
         for anchor in self._anchors:
@@ -128,9 +140,10 @@ class MidPrices:
         return near[token]
 
     def _by_maker(self, token: bytes, other: bytes) -> list[tuple[str, Ranked]]:
-        """List (maker, mid price of `token`) of the books between two tokens.
+        """List (maker, mid price of `token`) for each book between two tokens.
 
-        A price is in raw units of `other`, or in the anchors' unit of worth if `other` is an anchor.
+        The price of one raw unit is in raw units of `other`, or in the anchors' unit of worth if `other` is
+        an anchor.
         """
         version = self._index.pair_version(token, other)
         pair = self._pairs.get((token, other))
@@ -172,7 +185,7 @@ def mid_price(live: LiveBook, token: bytes) -> Fraction | None:
 
 
 def _best_price(side: Ladder) -> int:
-    """Price of the first level with an amount, in the ladder's units; 0 if no level has one."""
+    """Price of the best level with an amount above zero, as in `Ladder.prices`; 0 if no level has one."""
     level = bisect_right(side.base_before, 0) - 1
     return side.prices[level] if level < len(side.prices) else 0
 
@@ -196,7 +209,7 @@ def median(values: Iterable[Ranked]) -> Fraction | None:
 
 
 def _median_of_makers(prices: Sequence[tuple[str, Ranked]]) -> Fraction | None:
-    """Median over makers of each maker's median price: many books count as one. None without prices."""
+    """Median of the makers' own median prices, so that every maker counts once. None without prices."""
     of_maker: dict[str, list[Ranked]] = {}
     for maker, price in prices:
         of_maker.setdefault(maker, []).append(price)

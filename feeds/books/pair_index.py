@@ -20,8 +20,9 @@ class LiveBook(Struct, frozen=True, gc=False):
 
     Attributes:
         maker: name of the maker.
-        base, quote: the tokens, 20 bytes each.
-        liquidity_usd: the maker's own estimate in US dollars; only the order of route search uses it.
+        base, quote: addresses of the two tokens, 20 bytes each.
+        liquidity_usd: the maker's own estimate of the pair's liquidity, US dollars; it ranks books and
+            tokens, and enters no price.
     """
 
     maker: str
@@ -79,7 +80,7 @@ class PairIndex:
         return self._versions.get(_ends(one, other), 0)
 
     def neighbours(self, token: bytes) -> Mapping[bytes, Decimal]:
-        """Map each token with a live book against `token` to the US dollar liquidity of all such books."""
+        """Map each token with a live book against `token` to the summed US dollar liquidity of the books."""
         return self._neighbours.get(token, {})
 
     def books(self) -> Iterator[LiveBook]:

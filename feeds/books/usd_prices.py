@@ -34,7 +34,7 @@ class UsdPrices:
         self._prices = MidPrices(index, anchors)
 
     def value(self, token: bytes, amount: int) -> Decimal | None:
-        """US dollars for raw units of a token, floored to ten decimals, or None if no live books price it."""
+        """Value of `amount` raw units, US dollars floored to ten decimals; None if no live books price it."""
         worth = self._prices.worth(token)
         if worth is None:
             return None
@@ -43,6 +43,6 @@ class UsdPrices:
         return Decimal(units).scaleb(-USD_DECIMALS, _EXACT)
 
     def least_worth(self, token: bytes, usd: Decimal) -> int | None:
-        """Least raw units of a token worth at least `usd` dollars, or None if no live books price it."""
+        """Smallest raw amount of a token worth at least `usd` dollars; None if no live books price it."""
         worth = self._prices.worth(token)
         return ceil(Fraction(usd) / worth) if worth else None

@@ -81,9 +81,9 @@ class FirmAsked(Struct, frozen=True):
     """A firm quote request to a maker. Addresses have 20 bytes.
 
     Attributes:
-        src_token, dest_token: the order's takerAsset and makerAsset.
+        src_token, dest_token: tokens that the user gives and gets: the order's takerAsset and makerAsset.
         side: SELL fixes the amount of `src_token`, BUY that of `dest_token`.
-        amount: raw units of the fixed token.
+        amount: the fixed amount, raw units.
         user: the user of the swap.
         taker: the contract that will fill the order.
     """
@@ -101,7 +101,8 @@ class CheckedQuote(Struct, frozen=True):
 
     Attributes:
         digest32: the EIP-712 digest that the maker signed.
-        is_proven: whether the maker's own key signed it; if not, its contract has to verify (EIP-1271).
+        is_proven: whether the signature is by the key of the order's maker; if False, the maker is taken to
+            be a contract, which verifies the signature on the chain (EIP-1271).
     """
 
     order: RfqOrder
@@ -145,7 +146,7 @@ def check_firm(
 
 
 def book_amount(live: LiveBook, asked: FirmAsked) -> int | None:
-    """Raw units that the user gets (SELL) or pays (BUY) by the maker's book; None beyond the book's depth."""
+    """Raw units that the user would get (SELL) or pay (BUY) at the book's prices; None beyond its depth."""
     book, amount = live.book, asked.amount
     if asked.side is Side.SELL:
         if asked.src_token == live.base:
@@ -157,11 +158,13 @@ def book_amount(live: LiveBook, asked: FirmAsked) -> int | None:
 
 
 def is_drifted(order: RfqOrder, side: Side, shown: int | None, drift_bps: int) -> bool:
-    """Whether a firm quote is worse for the user than the maker's book by over `drift_bps` and a raw unit.
+    """Whether a firm quote is worse for the user than the maker's own book, beyond a tolerance.
 
     Args:
-        shown: unfixed amount in raw units by the maker's book at the time of the request (`book_amount`);
-            None if the book was too shallow: no drift.
+        side: SELL compares the order's maker amount, BUY its taker amount.
+        shown: amount that `side` does not fix, in raw units, at the book's prices when the quote was
+            requested (`book_amount`); None (a book too shallow) never counts as drift.
+        drift_bps: tolerance in basis points of `shown`; one raw unit for rounding is tolerated on top.
     """
     if shown is None:
         return False

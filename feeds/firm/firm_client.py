@@ -37,16 +37,16 @@ _LIMITS = Http1Limits(body_bytes_max=MAKER_FIRM_ANSWER_BYTES_MAX)
 
 
 class FirmClient(SignedClient):
-    """Client for the firm quotes of a maker on one chain.
+    """Client that requests firm quotes from one maker on one chain.
 
     Use it as an async context manager: leaving it closes the connections.
 
     Args:
         maker: name of the maker.
-        url: base of its endpoints, http or https, prefix included.
-        signer: None sends unsigned requests.
-        connections_max: most open connections; further requests wait within their deadline.
-        wall_ms: clock in Unix milliseconds, for the signature.
+        url: base URL of the maker's endpoints, http or https, with any path prefix.
+        signer: signs the requests; None sends them unsigned.
+        connections_max: most open connections; further requests wait for a free one until their deadline.
+        wall_ms: returns the current time, Unix milliseconds, which the signature covers.
         tls: context for https; None trusts the system's certificate authorities.
         dial: function that opens a connection.
     """

@@ -47,7 +47,7 @@ TokenPair = tuple[bytes, bytes]
 
 
 class Tolerance(Struct, frozen=True):
-    """Number of faulty firm quotes that start no cool-down: `least`, or `percent` of the quotes if more."""
+    """Number of faulty quotes that start no cool-down: the larger of `least` and `percent` of the quotes."""
 
     least: int
     percent: int
@@ -103,9 +103,11 @@ class HealthReport(Struct, frozen=True):
     """Report to a maker about its firm quotes on one chain.
 
     Attributes:
+        maker: quality of the maker's quotes of all pairs together.
         pairs: pairs with a fault, a refusal or a cool-down, the lowest score first.
         last_faults: last faults and refusals, the latest first.
-        bounds: largest amounts for which the maker is asked, by (token given, token got).
+        bounds: (token that the user gives, token that the user gets) -> largest amount for which the venue
+            requests a quote of the maker.
     """
 
     maker: QuoteHealth
@@ -115,7 +117,12 @@ class HealthReport(Struct, frozen=True):
 
 
 class Rests(Struct, frozen=True):
-    """Ends of the cool-downs that one quote starts, of its pair and its maker: Unix ms, 0 for none."""
+    """Cool-downs that one firm quote starts.
+
+    Attributes:
+        pair_until_ms, maker_until_ms: end of the pair's cool-down, and of the whole maker's, Unix
+            milliseconds; 0 if the quote starts none.
+    """
 
     pair_until_ms: int = 0
     maker_until_ms: int = 0
@@ -131,7 +138,7 @@ class _Quote(Struct, frozen=True):
 
 
 class _Record:
-    """Last quotes of a pair or of a maker, and the end of its cool-down."""
+    """Last firm quotes of one pair, or of one maker over all pairs, and the end of a resulting cool-down."""
 
     __slots__ = ("_tolerance", "quotes", "reason", "refusals", "until_ms")
 
@@ -147,7 +154,7 @@ class _Record:
 
         Args:
             counted: most faults of one pair that count towards the cool-down; further ones are ignored.
-            rest_ms, rest_ms_max: milliseconds of the first and of the longest cool-down.
+            rest_ms, rest_ms_max: duration of the shortest and of the longest cool-down, milliseconds.
         """
         now_ms = quote.at_ms
         self.quotes.append(quote)
@@ -192,8 +199,8 @@ class MakerHealth:
     """Record of a maker's firm quotes on one chain, and the resulting cool-downs.
 
     Args:
-        rest_ms: milliseconds of the first cool-down and of the first bound on the requested size.
-        rest_ms_max: milliseconds of the longest cool-down and of the longest bound.
+        rest_ms, rest_ms_max: duration of the shortest and of the longest cool-down, milliseconds; bounds on
+            the requested amounts last as long.
 
     Attributes:
         outcomes: `clean` or the kind of fault -> number of quotes since the start.
@@ -211,7 +218,7 @@ class MakerHealth:
         self._pairs: OrderedDict[TokenPair, _Record] = OrderedDict()
 
     def record(self, one: bytes, other: bytes, fault: FirmFault | None, now_ms: int) -> Rests:
-        """Record the outcome of a quote of two tokens, in either order.
+        """Record the outcome of a firm quote for a pair, whose two tokens may be given in either order.
 
         Args:
             fault: None for a clean quote; a fault that is not the maker's (outside AGAINST_MAKER) starts no
@@ -255,7 +262,7 @@ class MakerHealth:
         self._last.appendleft(told)
 
     def end_rest(self, one: bytes, other: bytes, now_ms: int) -> None:
-        """End the cool-downs of a pair and of its maker, after the maker answered well for the pair."""
+        """End the cool-downs of a pair and of its maker, as the maker answered a test request well."""
         for record in (self._maker, self._pairs.get(_pair(one, other))):
             if record is not None:
                 record.until_ms = min(record.until_ms, now_ms)

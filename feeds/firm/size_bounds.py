@@ -28,7 +28,8 @@ class SizeBound(Struct, frozen=True):
     Attributes:
         amount: most raw units of the pair's base token in one quote.
         until_ms: Unix milliseconds at which the bound ends.
-        refusals: number of refusals, less later signed quotes; sets the duration of the next bound.
+        refusals: number of refusals, less the later signed quotes that doubled the bound; each doubles the
+            duration of the next bound.
     """
 
     amount: int
@@ -40,7 +41,8 @@ class SizeBounds:
     """Bounds on the amounts for which one maker on one chain is asked.
 
     Args:
-        rest_ms: milliseconds of the bound after a first refusal; rest_ms_max: of the longest bound.
+        rest_ms: duration of the bound after a first refusal, milliseconds.
+        rest_ms_max: duration of the longest bound, milliseconds.
     """
 
     def __init__(self, rest_ms: int, rest_ms_max: int) -> None:
@@ -49,7 +51,11 @@ class SizeBounds:
         self._bounds: OrderedDict[Direction, SizeBound] = OrderedDict()
 
     def refused(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound:
-        """Record a refusal of `amount` raw base units; returns the direction's new bound, half of it."""
+        """Record a maker's refusal of `amount` raw base units in the direction from `src` to `dest`.
+
+        Returns:
+            The direction's new bound: half of `amount`, or half of the bound in force if that is smaller.
+        """
         before = self._bounds.pop((src, dest), None)
         refusals = 0
         if before is not None and now_ms < before.until_ms + self._rest_ms_max:
@@ -64,10 +70,11 @@ class SizeBounds:
         return bound
 
     def signed(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound | None:
-        """Record a signed quote of `amount` raw base units; near the direction's bound, it doubles the bound.
+        """Record a signed quote of `amount` raw base units in the direction from `src` to `dest`.
 
         Returns:
-            The new bound; None if the bound is unchanged, or if no bound is in force.
+            The new bound, doubled, if `amount` is at least half of the bound in force; None for no change or
+                no bound.
         """
         before = self._bounds.get((src, dest))
         if before is None or now_ms >= before.until_ms or 2 * amount < before.amount:
@@ -81,5 +88,5 @@ class SizeBounds:
         self._bounds.clear()
 
     def told(self, now_ms: int) -> dict[Direction, SizeBound]:
-        """Size bounds in force at `now_ms`, by (token given, token got)."""
+        """Size bounds in force at `now_ms`, by (token that the user gives, token that the user gets)."""
         return {direction: bound for direction, bound in self._bounds.items() if now_ms < bound.until_ms}

@@ -110,7 +110,7 @@ class _Connection:
 
 
 class _Call(Struct):
-    """A request and the stage that it has reached."""
+    """A request, its deadline, and the stage that the request has reached."""
 
     method: bytes
     target: bytes
@@ -131,10 +131,10 @@ class HttpClient:
         host, port: destination; also the Host header, without the port if it is the scheme's own.
         tls: None for plain HTTP.
         connections_max: requests that run at once; further ones wait.
-        limits: bounds of the answers.
+        limits: size limits of the answers.
         dial: function that opens a connection.
-        needs_body: whether an answer without a whole body is a failure; if not, its head is the answer, with
-            an empty body, and the connection is dropped.
+        needs_body: whether an answer whose body is not received whole is a failure; if False, such an answer
+            is returned with status, headers and an empty body, and its connection is dropped.
     """
 
     def __init__(
@@ -340,7 +340,7 @@ class HttpClient:
         return answer
 
     def _head(self, connection: _Connection) -> Response | None:
-        """Status and headers of an answer whose body failed; None if bodies are needed (`needs_body`)."""
+        """Status and headers of an answer whose body failed; None without these, or if bodies are needed."""
         head = None if self._needs_body else connection.framing.head
         return head and Response(head.status, head.headers, keep_alive=False)
 

@@ -55,10 +55,10 @@ class DialTransport(httpx.AsyncBaseTransport):
     Args:
         tls: context for https.
         connections_max: most connections to each host; further requests wait.
-        limits: bounds of the answers.
+        limits: size limits of the answers.
         dial: function that opens a connection.
-        needs_body: whether an answer without a whole body is a failure; if False, only the status of an
-            answer is returned, without headers and body.
+        needs_body: whether an answer whose body is not received whole is a failure; if False, httpx gets only
+            the status of an answer, without headers and body.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class DialTransport(httpx.AsyncBaseTransport):
 
 
 def origin_of(url: httpx.URL) -> Origin:
-    """Split off scheme, host and port of a URL; the host is the ASCII form that is resolved."""
+    """Scheme, host and port of a URL; the host in the ASCII form (IDNA) that name resolution takes."""
     return url.scheme, url.raw_host.decode("ascii"), url.port or _PORTS.get(url.scheme, 0)
 
 

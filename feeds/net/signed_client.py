@@ -20,16 +20,16 @@ _JSON = (b"content-type", b"application/json")
 
 
 class SignedClient:
-    """Client that signs its requests to one base URL.
+    """HTTP client that signs its requests to the endpoints below one base URL.
 
     Use it as an async context manager: leaving it closes the connections.
 
     Args:
-        url: base of the endpoints, http or https, prefix included.
-        signer: None sends unsigned requests.
-        wall_ms: clock in Unix milliseconds, for the signature.
-        connections_max: most open connections; further requests wait within their deadline.
-        limits: bounds of an answer.
+        url: base URL of the endpoints, http or https, with any path prefix.
+        signer: signs the requests; None sends them unsigned.
+        wall_ms: returns the current time, Unix milliseconds, which the signature covers.
+        connections_max: most open connections; further requests wait for a free one until their deadline.
+        limits: size limits of an answer.
         tls: context for https; None trusts the system's certificate authorities.
         dial: function that opens a connection.
     """

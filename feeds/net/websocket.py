@@ -95,7 +95,8 @@ class WebSocketStatistics(Struct, frozen=True):
 class WebSocket:
     """An open WebSocket connection; `serve_websocket` and `connect_websocket` create it.
 
-    Only one task may receive at a time; any number may send. Never receiving is no error.
+    Only one task may receive at a time; any number of tasks may send. A caller that only sends need not
+    receive.
     """
 
     def __init__(
@@ -453,7 +454,7 @@ class WebSocket:
         return not self._is_unsent() and (core.state is CLOSED or (core.side is SERVER and agreed))
 
     async def _stand_in(self) -> None:
-        """Read until the application calls `receive`, the inbox is full, or no more input can come."""
+        """Read in the application's place until it calls `receive`, the inbox is full, or input has ended."""
         while not (self._reading or self._protocol.state is CLOSED or self._is_full()):
             if self._reader.is_due:
                 self._parse()
@@ -486,16 +487,17 @@ class WebSocket:
 async def serve_websocket(
     stream: trio.abc.Stream, upgrade: Upgrade, *, message_bytes_max: int, send_bytes_max: int
 ) -> AsyncGenerator[WebSocket]:
-    """Context manager: answer an opening handshake and speak WebSocket on `stream`, which it then owns.
+    """Context manager: accept an opening handshake, then yield the WebSocket, which owns `stream`.
 
     Args:
-        stream: the request's connection.
-        upgrade: the request, and the bytes received after it.
-        message_bytes_max: a larger message is refused with 1009.
+        stream: connection on which the handshake arrived.
+        upgrade: the handshake's HTTP request, and the bytes received after it.
+        message_bytes_max: a larger message closes the connection with 1009.
         send_bytes_max: bound on unsent bytes; see `WebSocket.send` and `send_nowait`.
 
     Raises:
-        HttpFault: the key or the version does not fit. No byte was written: answer it with JSON.
+        HttpFault: the request's WebSocket key or version is invalid. No byte was written, so that the caller
+            can answer with an HTTP error.
     """
     answer = accept_handshake(upgrade.request)
     core = Protocol(SERVER, state=OPEN, max_size=message_bytes_max, logger=SILENT)
@@ -520,15 +522,15 @@ async def connect_websocket(
 
     Args:
         host, port: destination; also the Host header.
-        path: with any query; it begins with a slash.
+        path: path with any query; the first character is a slash.
         tls: None for plain TCP.
         headers: sent in addition to the headers of the handshake.
-        message_bytes_max: a larger message is refused with 1009.
+        message_bytes_max: a larger message closes the connection with 1009.
         send_bytes_max: bound on unsent bytes; see `WebSocket.send` and `send_nowait`.
         dial: function that opens a connection.
 
     Raises:
-        HandshakeRefused: the answer is no 101, or a 101 that does not fit.
+        HandshakeRefused: the server answers with another status than 101, or with an invalid 101.
         MakerError: no connection, no answer in time, or no HTTP.
         ValueError: a path or header that would break the framing: our bug.
     """

@@ -39,7 +39,7 @@ _BODY_SHOWN_BYTES_MAX = 1_000
 
 
 class HandshakeRefused(MakerError):
-    """The server answered the opening handshake, but not with an acceptable 101.
+    """The server answered the opening handshake with another status than 101, or with an invalid 101.
 
     Attributes:
         status: HTTP status of the answer.
@@ -57,7 +57,7 @@ def accept_handshake(request: Request) -> bytes:
     """Make the 101 response that accepts an opening handshake.
 
     Raises:
-        HttpFault: the key or the version does not fit.
+        HttpFault: the request's WebSocket key or version is invalid.
     """
     headers = Headers()
     for name, value in request.headers:
@@ -73,7 +73,7 @@ def accept_handshake(request: Request) -> bytes:
 def offer_handshake(
     host: str, port: int, path: str, *, is_secure: bool, headers: Mapping[str, str], message_bytes_max: int
 ) -> ClientProtocol:
-    """Create the core of a client that is about to send its handshake; arguments as `connect_websocket`.
+    """Create a client's `websockets` protocol object with its handshake; arguments as `connect_websocket`.
 
     Raises:
         ValueError: a path or header that would break the framing.
@@ -95,8 +95,11 @@ async def shake_hands(
 ) -> tuple[trio.abc.Stream, bytes]:
     """Connect and complete the opening handshake; arguments, time-out and errors as `connect_websocket`.
 
+    Args:
+        core: protocol object that `offer_handshake` created.
+
     Returns:
-        The stream, and the bytes received after the answer.
+        The stream, and the bytes received after the server's answer.
     """
     answer = bytearray()
     try:

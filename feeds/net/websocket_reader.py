@@ -23,7 +23,7 @@ class MessageReader:
     """Assembles whole messages from the frames of one WebSocket connection.
 
     Args:
-        core: checks the frames, answers pings and close frames; a protocol violation closes it.
+        core: protocol object of `websockets`, which checks frames and answers pings and close frames.
         first: bytes received after the handshake.
 
     Attributes:
@@ -79,7 +79,7 @@ class MessageReader:
         self._at = 0
 
     def parse(self) -> int:
-        """Parse at most 64 frames; returns their number. The core then holds replies to send, e.g. pongs."""
+        """Parse at most 64 frames; returns their number. The core may then hold replies to send (pongs)."""
         core, data, size = self._core, self._data, len(self._data)
         frames = 0
         if self._missing and core.state is not CLOSED:
@@ -112,12 +112,16 @@ class MessageReader:
         return frames
 
     def _takes_text(self) -> int:
-        """Most bytes of a text frame that may be read without the `websockets` core now; -1 if none may."""
+        """Largest text frame, bytes, that may be decoded without the `websockets` core now; -1 for none."""
         core = self._core
         return self._text_bytes_max if core.current_size is None and core.state is OPEN else -1
 
     def _show(self, stop: int) -> None:
-        """Pass the received part of a frame that ends at `stop` to the core; handle the frames it parsed."""
+        """Pass a frame's received bytes to the core, and handle the frames that the core has parsed.
+
+        Args:
+            stop: index of the frame's end, counted in the bytes being parsed.
+        """
         core, data = self._core, self._data
         piece = data[self._at : stop]
         self._at += len(piece)
