@@ -53,10 +53,11 @@ class MarketDesk:
         places: served chains by chain id.
         seal: signs issued routes and checks those that clients send back.
         partners, tiers: configured partners and fee tiers.
-        user_places: most swaps of one user on a chain that makers have signed and that are not filled yet.
+        user_places: limit of one user's unfilled swaps on a chain; a swap counts while makers' signed quotes
+            for it can still be filled.
 
     Attributes:
-        unfilled: swaps that makers have signed and that are not filled yet, by chain id.
+        unfilled: unfilled swaps with signed quotes of makers, by chain id.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class MarketDesk:
         return PricesResponse(sealed(self._seal, best_route(place, ask), now_ms))
 
     def market_route(self, query: QuoteQuery, now_ms: int) -> PriceRoute:
-        """Price a GET /v2/quote query for its `market` block, the Market route."""
+        """Find the best Market route for the `market` block of an answer to GET /v2/quote."""
         place = self._place(query.chain_id, "chainId")
         ask = ask_of_quote(place, query, self._fees, now_ms)
         return sealed(self._seal, best_route(place, ask), now_ms)
@@ -160,9 +161,7 @@ class MarketDesk:
 
 
 def _check_version(version: str, field: str) -> None:
-    """Refuse a request whose `version` is not that of the deployed Router contract
-    (choices.md#quotes-and-routes).
-    """
+    """Refuse a `version` other than the deployed Router contract's (choices.md#quotes-and-routes)."""
     if version != MarketVersion.V6_2:
         raise InvalidInput(
             field=field, expected=f"{MarketVersion.V6_2}: no older router is deployed", got=str(version)
@@ -170,9 +169,7 @@ def _check_version(version: str, field: str) -> None:
 
 
 def _body_of(query: SwapQuery, route: PriceRoute) -> TransactionBody:
-    """Convert a GET /swap query and the route found for it to the body of POST /transactions, which builds
-    the transaction.
-    """
+    """Convert a GET /swap query and its route to a body of POST /transactions, to build the transaction."""
     members: dict[str, Any] = {
         name: getattr(query, name)
         for name in TransactionBody.__struct_fields__

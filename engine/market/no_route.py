@@ -40,9 +40,7 @@ _AWAY = {
 
 
 def no_route(place: "ServedChain", src: "ListedToken", dest: "ListedToken", wanted: SwapRequest) -> NoRoute:
-    """Make the error for a swap for which the chain's pathfinder finds no route; the text gives the
-    reason.
-    """
+    """Make the error for a swap for which the chain's pathfinder finds no route, with the reason as text."""
     lack = place.pathfinder.lack(wanted)
     said = [_SAID[lack].format(src=src.symbol, dest=dest.symbol)]
     if lack in (NoPlanReason.BOOKS, NoPlanReason.DEPTH):

@@ -74,7 +74,8 @@ class FillableOrder(Struct, frozen=True):
 
     Attributes:
         maker_left: unfilled part, raw units of the maker's asset.
-        permitted: allowance that the maker's permit grants, raw units; None if no permit is passed on.
+        permitted: allowance that the maker's permit grants, raw units; None if the swap does not use the
+            permit.
     """
 
     signed: SignedOrder
@@ -100,7 +101,8 @@ class FillableOrder(Struct, frozen=True):
         """Compute the amounts of the order's fill in the swap; zeros if the fill would fail.
 
         Args:
-            left: raw units of the swap's fixed amount that are not filled yet.
+            side: SELL if the swap's source amount is fixed, BUY if its destination amount is.
+            left: raw units of the fixed amount that earlier orders of the swap do not fill.
         """
         order, most = self.signed.order, self.signed.taker_most
         if side is Side.SELL:
@@ -110,7 +112,7 @@ class FillableOrder(Struct, frozen=True):
 
 
 class FillFunds(Struct, frozen=True):
-    """Balance of a maker and its allowance for the RFQ contract, raw units."""
+    """A maker's balance of the token that it gives, and its allowance of the RFQ contract, raw units."""
 
     balance: int
     allowance: int
@@ -131,11 +133,12 @@ class Looked(Struct, frozen=True):
 
 
 class Filled(Struct, frozen=True):
-    """Result of filling a swap by signed orders: the orders, the amounts and the expiry.
+    """Computed fill of a swap by its signed orders.
 
     Attributes:
+        basis: amounts and fee of the swap.
         hop: the orders as the Router's `Hop` struct.
-        expiry_s: earliest expiry of the orders used, Unix seconds; 2^256 - 1 if no order expires.
+        expiry_s: earliest expiry of the orders, Unix seconds; 2^256 - 1 if no order expires.
     """
 
     basis: Basis
@@ -144,9 +147,7 @@ class Filled(Struct, frozen=True):
 
 
 def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[AnswerKey, EthCall]:
-    """Build the chain reads of the orders' unfilled parts, signatures, and makers' balances and
-    allowances.
-    """
+    """Build the chain reads of the orders' unfilled parts and signatures, and of their makers' funds."""
     calls: dict[AnswerKey, EthCall] = {}
     for signed in orders:
         order, digest32 = signed.order, signed.digest32
@@ -163,13 +164,13 @@ def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[AnswerKey, Et
 
 
 def open_orders(orders: Sequence[SignedOrder], answers: FillAnswers, now_s: int) -> Looked:
-    """Divide signed orders into fillable and refused ones by the chain's answers.
+    """Divide signed orders into fillable and refused ones, according to the chain's answers.
 
     Args:
         answers: answers to `order_calls`, at the block whose timestamp is `now_s`.
 
     Raises:
-        InvalidSignature: an order without a fill carries a signature that is not its maker's.
+        InvalidSignature: the signature of an order that was never filled is not its maker's.
         ServiceUnavailable: a contract does not answer.
     """
     found: list[FillableOrder] = []
@@ -196,9 +197,7 @@ def open_orders(orders: Sequence[SignedOrder], answers: FillAnswers, now_s: int)
 
 
 def as_signed(orders: Sequence[SignedOrder]) -> Looked:
-    """Assume, without a read of the chain, that all orders are unfilled and their makers have unlimited
-    funds.
-    """
+    """Take all orders as unfilled and their makers' funds as unlimited, without a read of the chain."""
     found = [
         FillableOrder(signed, signed.order.maker_amount, _BOUNDLESS if signed.permit else None)
         for signed in orders

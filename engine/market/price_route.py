@@ -62,14 +62,14 @@ _NULL = b"null"
 
 
 class Offered(Struct, frozen=True):
-    """Data that a `priceRoute` shows besides its plan: tokens, dollar values, and other makers' routes.
+    """Data that a `priceRoute` shows besides its route plan: tokens, dollar values, other makers' routes.
 
     Attributes:
         tokens: listed tokens by address.
-        router: 20 bytes.
+        router: address of the Router contract, 20 bytes.
         src_usd, dest_usd: US dollar values of the plan's amounts before the fee; None if unknown.
         gas_usd: US dollar value of the plan's gas; None if unknown.
-        others: best plans of each maker alone; None if the request does not ask for them.
+        others: maker -> best plan over the books of this maker alone; None if not requested.
     """
 
     chain_id: int
@@ -89,8 +89,10 @@ class Offered(Struct, frozen=True):
 
 
 class UnsealedRoute(Struct, frozen=True):
-    """A `priceRoute` not yet sealed, and the terms of the quote's request that the seal (`hmac`) will
-    carry.
+    """A `priceRoute` without its seal (`hmac`).
+
+    Attributes:
+        terms: further terms of the quote's request, which the seal will carry.
     """
 
     route: PriceRoute
@@ -98,8 +100,11 @@ class UnsealedRoute(Struct, frozen=True):
 
 
 class OpenedRoute(Struct, frozen=True):
-    """A verified `priceRoute` that a client sent back, without `hmac` and `others`, with its plan and the
-    terms of the quote's request.
+    """A verified `priceRoute` that a client sent back, without `hmac` and `others`.
+
+    Attributes:
+        plan: the route plan that the `priceRoute` describes.
+        wanted: the request to the pathfinder that led to the plan.
     """
 
     route: PriceRoute
@@ -156,8 +161,7 @@ def price_route(offered: Offered, plan: RoutePlan) -> UnsealedRoute:
 
 
 def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tuple[int, int]:
-    """Compute the amounts (given, received) of the user after the partner's fee
-    (choices.md#fees-and-partners).
+    """Compute the amounts that the user gives and gets with the partner's fee (choices.md#fees-and-partners).
 
     Not guaranteed: a purchase's cost may exceed 256 bits.
     """
@@ -206,9 +210,7 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
 
 
 def unpriced(priced: UnsealedRoute) -> OpenedRoute:
-    """Convert a new route, not sent to a client, into the form of a verified one, so that GET /swap can use
-    it at once.
-    """
+    """Convert a new route to the form of a verified one, for GET /swap, which does not send it out first."""
     route, terms = priced.route, priced.terms
     paths = tuple(_path(tuple(map(_hop, part.swaps))) for part in route.best_route)
     plan = RoutePlan(
@@ -294,8 +296,9 @@ def _told(address: bytes, tokens: Mapping[bytes, ListedToken]) -> tuple[str, int
 
 
 def _data(share: MakerShare, src_decimals: int, dest_decimals: int) -> dict[str, Any]:
-    """Make the `data` member of a maker's share in a route: kind of source, and price in destination tokens
-    per source token.
+    """Make the `data` member of a maker's share: the kind of source, and the price.
+
+    The price is in destination tokens per source token.
     """
     scale = src_decimals + _PRICE_DECIMALS
     price = mul_div_down(share.dest_amount, 10**scale, share.src_amount) if share.src_amount else 0

@@ -59,7 +59,7 @@ _PERCENT = Context(prec=28, rounding=ROUND_HALF_EVEN)
 
 
 def impact(plan: RoutePlan, usd: UsdPrices) -> Decimal | None:
-    """Compute a plan's price impact, percent; None without a dollar price or if the source is worth zero."""
+    """Compute a plan's price impact, percent; None if a dollar value is unknown, or 0 for the source."""
     hops = plan.paths[0].hops
     given = usd.value(hops[0].src_token, plan.src_amount)
     received = usd.value(hops[-1].dest_token, plan.dest_amount)
@@ -71,7 +71,7 @@ def impact(plan: RoutePlan, usd: UsdPrices) -> Decimal | None:
 def max_impact_reached(
     impact_percent: Decimal | None, max_percent: Decimal, *, ignores_bad_price: bool
 ) -> bool:
-    """Whether a route's impact is above the ceiling, or unknown and `ignores_bad_price` is False."""
+    """Whether a route's impact is above `max_percent`, or unknown and `ignores_bad_price` is False."""
     if impact_percent is None:
         return not ignores_bad_price
     return impact_percent > max_percent
@@ -109,9 +109,10 @@ class MarketAsk(Struct, frozen=True):
     """A parsed request for a Market quote.
 
     Attributes:
-        barred: makers that have blacklisted the user or that the operator excludes; not part of the sealed
-            route.
-        has_others: the request also asks for the best route of each maker alone.
+        wanted: the request's terms for the pathfinder; the seal of the route carries them.
+        barred: makers that have blacklisted the user or that the operator excludes; the seal does not carry
+            them.
+        has_others: whether the request also asks for the best route of each maker alone.
     """
 
     src: ListedToken
@@ -147,7 +148,7 @@ def ask_of_prices(
     """Parse a GET /prices or GET /swap query into a request for a Market quote.
 
     Args:
-        tx_origin: `txOrigin`, which only GET /swap takes.
+        tx_origin: the member `txOrigin` (sender of the transaction), which only GET /swap has.
 
     Raises:
         InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: the query is refused, as
@@ -187,8 +188,9 @@ def ask_of_prices(
 
 
 def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, now_ms: int) -> MarketAsk:
-    """Parse a GET /v2/quote query into a request for its Market route, version 6.2
-    (choices.md#quotes-and-routes).
+    """Parse a GET /v2/quote query into a request for its Market route.
+
+    The route has version 6.2 (choices.md#quotes-and-routes).
 
     Raises:
         InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: the query is refused, as
@@ -269,9 +271,12 @@ def ends_of(
 ) -> tuple[ListedToken, ListedToken]:
     """Look up the source and destination token of a swap.
 
+    Args:
+        decimals: decimals that the request states for the two tokens; None where it states none.
+
     Raises:
         InvalidToken, TokenNotSupported: a token is invalid or not listed.
-        NoRoute: the request's decimals are wrong, or source and destination are the same token.
+        NoRoute: the stated decimals are wrong, or source and destination are the same token.
     """
     src_token = tokens.find(src, "srcToken", decimals[0])
     dest_token = tokens.find(dest, "destToken", decimals[1])
@@ -281,8 +286,10 @@ def ends_of(
 
 
 def _route_of(tokens: TokenTable, text: str, src: ListedToken, dest: ListedToken) -> tuple[bytes, ...]:
-    """Parse the query's `route`, the dash-separated tokens of the only allowed path, into ERC-20 addresses of
-    20 bytes.
+    """Parse a query's `route`, the only permitted path, into ERC-20 addresses of 20 bytes.
+
+    Args:
+        text: tokens of the path, dash-separated.
     """
     names = text.split("-")
     if not 2 <= len(names) <= ROUTE_TOKENS_MAX:
@@ -322,7 +329,7 @@ def _addresses(named: Mapping[str, str | None]) -> Iterable[bytes]:
 
 
 def _check_sources(query: PricesQuery) -> None:
-    """Refuse a request that excludes all sources or Router functions (choices.md#quotes-and-routes)."""
+    """Refuse a request that excludes all makers or the Router's function (choices.md#quotes-and-routes)."""
     if query.exclude_rfq:
         raise NoRoute("all sources here are RFQ", field="excludeRFQ")
     method = METHODS[Side(query.side)]

@@ -54,7 +54,8 @@ class SignedOrder(Struct, frozen=True):
     Attributes:
         field: path of the order in the request, such as `orders[2]`.
         digest32: EIP-712 hash of the order that the maker signs.
-        taker_most: most raw units of the source token to fill the order with (`takerTokenFillAmount`).
+        taker_most: most raw units of the source token that the swap may pay to this order
+            (`takerTokenFillAmount`).
         permit: the maker's permit, which lets the RFQ contract take the maker's token; empty without a
             permit.
     """
@@ -71,7 +72,8 @@ class OrderSwap(Struct, frozen=True):
     """A swap through signed orders, checked without reads of the chain.
 
     Attributes:
-        amount: raw units of the source for a sale, of the destination for a purchase.
+        amount: fixed amount: raw units of the source token for a sale, of the destination token for a
+            purchase.
         orders: orders in the sequence in which the contract tries them.
     """
 
@@ -85,8 +87,9 @@ class OrderSwap(Struct, frozen=True):
 
 
 def read_order_swap(place: "ServedChain", body: TransactionBody, fees: FeeRules, now_ms: int) -> OrderSwap:
-    """Check and parse a POST /transactions body with signed orders; signatures are verified last, because
-    they cost most time.
+    """Check and parse a POST /transactions body with signed orders.
+
+    The costly checks of signatures come last.
 
     Raises:
         UnsupportedChain: the venue does not fill RFQ orders on the chain.
@@ -193,8 +196,10 @@ def _taker_most(sent: SwapOrder, order: RfqOrder, field: str) -> int:
 
 
 def _permit(sent: SwapOrder, order: RfqOrder, rfq: bytes, field: str) -> bytes:
-    """Parse the maker's token permit of an order, empty without a permit; refuse a form that the RFQ contract
-    does not support.
+    """Parse the maker's token permit of an order; empty without a permit.
+
+    Raises:
+        InvalidInput: the RFQ contract does not support the permit's form, or the permit names other parties.
     """
     field = f"{field}.permitMakerAsset"
     raw = b"" if sent.permit_maker_asset is None else parse_hex(sent.permit_maker_asset, field)

@@ -65,10 +65,12 @@ class Parties(Struct, frozen=True, kw_only=True):
     """User, receiver, permit and deadline of a swap.
 
     Attributes:
+        user: account that gives the source token, 20 bytes.
+        tx_origin: account that sends the transaction, 20 bytes.
         receiver: 20 bytes; the zero address if the user is the receiver.
         permit: the user's permit, which lets the Router take the source token; empty without a permit.
-        deadline: Unix seconds; 0 if the request has none: the swap then ends with the first of its fills to
-            expire.
+        deadline: Unix seconds; 0 if the request has none: the swap then expires with the first of its makers'
+            orders.
     """
 
     user: bytes
@@ -82,8 +84,9 @@ class Basis(Struct, frozen=True, kw_only=True):
     """Amounts and fee of a swap, from a quoted route or from signed orders.
 
     Attributes:
-        src_amount, dest_amount: raw units that the user gives and gets before the fee.
-        brought: raw units of the destination token that all fills together give, before that token's taxes.
+        src_amount, dest_amount: raw units that the user gives and gets before the partner's fee.
+        brought: raw units of the destination token that all makers together give, before that token's taxes.
+        taxes: fees that the two tokens withhold from transfers.
         fee: rate and recipient of the partner's fee.
     """
 
@@ -104,10 +107,14 @@ class SwapTicket(Parties, frozen=True, kw_only=True):
         src_token, dest_token: 20 bytes; the placeholder address for the native token.
         src_amount: amount sold, or the most to spend on a purchase.
         dest_amount: the least to receive from a sale, or the amount bought.
-        expected: expected amount after the fee, of the side that is not fixed: for a purchase the source; for
-            a sale the destination, before that token's tax on the Router's transfer to the receiver.
-        limit: for a sale, the least that the signed fills must give, before taxes and the fee are deducted;
-            for a purchase, the most that they may take, after taxes and the fee are deducted.
+        expected: expected amount of the token that `side` does not fix, with the partner's fee: source tokens
+            that a purchase costs, or destination tokens that the Router sends to a sale's receiver (before a
+            fee that the token withholds from this transfer).
+        limit: for a sale, the least destination tokens that the makers' signed quotes must give together, so
+            that `dest_amount` is left after the partner's fee and the token's fees on transfers; for a
+            purchase, the most source tokens that the quotes may take together, so that `src_amount` covers
+            these fees too.
+        partner_and_fee: the Router's word of partner, fee and flags.
     """
 
     side: Side
@@ -121,7 +128,7 @@ class SwapTicket(Parties, frozen=True, kw_only=True):
 
     @property
     def value_wei(self) -> int:
-        """Native tokens that the transaction sends, wei; 0 for an ERC-20 source."""
+        """Native coin that the transaction sends, wei; 0 if the source is an ERC-20 token."""
         return self.src_amount if self.src_token == NATIVE_TOKEN else 0
 
 
@@ -134,7 +141,8 @@ def read_ticket(
         InvalidInput: a field contradicts the route; the error names it.
         OrderExpired: the request's deadline has passed.
         InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals, are wrong.
-        MissingSlippage: the request has neither a slippage nor the amount that the side leaves open.
+        MissingSlippage: the request has neither a slippage nor the amount that its side does not fix (SELL:
+            destination, BUY: source).
         PartnerNotAllowed: the partner's tier forbids the fee or the surplus flags.
     """
     route, plan = opened.route, opened.plan
@@ -248,8 +256,9 @@ def swap_of(ticket: SwapTicket, hops: tuple[Hop, ...], expiry_s: int) -> RouterS
 
 
 def params_of(side: Side, swap: RouterSwap, router: bytes) -> ContractParams:
-    """Encode the Router's call as `{method, params, contract}` for a contract library, with structs as arrays
-    and numbers as strings (choices.md#market-swaps).
+    """Encode the Router's call as `{method, params, contract}` for a contract library.
+
+    Structs become arrays and numbers become strings (choices.md#market-swaps).
     """
     return ContractParams(METHODS[side], (_value(swap),), to_checksum(router))
 
@@ -258,8 +267,9 @@ def params_of(side: Side, swap: RouterSwap, router: bytes) -> ContractParams:
 
 
 def fee_of(opened: OpenedRoute, body: TransactionBody, fees: FeeRules) -> ResolvedFee:
-    """Determine a route swap's partner fee: the quoted fee unless the request names another partner or
-    fee.
+    """Partner fee of a swap by a quoted route: the quoted fee unless the request names another one.
+
+    The request may name another partner or another `partnerFeeBps`.
     """
     name = opened.route.partner if body.partner is None else body.partner
     registered = registered_partner(name, fees.partners)
@@ -316,8 +326,10 @@ def _address_of(body: TransactionBody) -> str:
 
 
 def _requested(quoted_bps: int, registered: RegisteredPartner | None) -> int | None:
-    """Recover from a quoted fee the `partnerFeeBps` that the quote's request named; None if the fee of
-    anonymous requests applied.
+    """Recover the `partnerFeeBps` of a quote's request from the quoted fee, basis points.
+
+    Returns:
+        None if the quote has the standard fee of requests without a registered partner.
     """
     if registered is not None:
         return max(quoted_bps - registered.fee_bps, 0)
@@ -353,13 +365,12 @@ def fixed_amount(body: TransactionBody, side: Side) -> int:
 
 
 def _check_bound(body: TransactionBody, side: Side) -> None:
-    """Refuse a route's request without a bound on the open amount: the least output of a sale, or the most
-    cost of a purchase.
+    """Refuse a request for a route's transaction that does not bound the amount that `side` does not fix.
 
-    Signed orders need no such bound.
+    A sale needs a least output and a purchase a highest cost. Swaps of signed orders need no such bound.
 
     Raises:
-        MissingSlippage: the request has neither `slippage` nor the open amount.
+        MissingSlippage: the request has neither `slippage` nor that amount.
     """
     other = body.dest_amount if side is Side.SELL else body.src_amount
     if other is None and body.slippage is None:
@@ -367,7 +378,7 @@ def _check_bound(body: TransactionBody, side: Side) -> None:
 
 
 def _least(body: TransactionBody, quoted: int) -> int:
-    """Return the least output of a sale: the request's amount, or the quoted amount less slippage."""
+    """Return the least output of a sale: `destAmount` of the request, or the quoted output less slippage."""
     if body.dest_amount is None:
         return mul_div_down(quoted, BPS_ONE - (body.slippage or 0), BPS_ONE)
     least = parse_amount(body.dest_amount, "destAmount")
@@ -377,7 +388,7 @@ def _least(body: TransactionBody, quoted: int) -> int:
 
 
 def _most(body: TransactionBody, quoted: int) -> int:
-    """Return the most that a purchase may cost: the request's amount, or the quoted cost plus slippage."""
+    """Return the highest cost of a purchase: `srcAmount` of the request, or the quoted cost plus slippage."""
     if quoted > UINT256_MAX:
         raise NoRoute("with this fee the cost is above 2^256 - 1")
     if body.src_amount is None:
@@ -389,8 +400,9 @@ def _most(body: TransactionBody, quoted: int) -> int:
 
 
 def _before_sale_taxes(amount: int, taxes: Taxes) -> int:
-    """Compute the output of a sale's last hops from which `amount` is left after the token's transfer taxes,
-    rounded up.
+    """Compute the output of a sale's makers that leaves `amount` after the token's fees on transfers.
+
+    The result is rounded up.
     """
     for bps in (taxes.dest, taxes.dest_dex):
         amount = mul_div_up(amount, BPS_ONE, BPS_ONE - bps)
@@ -398,16 +410,21 @@ def _before_sale_taxes(amount: int, taxes: Taxes) -> int:
 
 
 def _expected_of_sale(basis: Basis) -> int:
-    """Compute the amount that the Router sends to a sale's receiver, after the fee, if every fill is as
-    expected.
+    """Compute the amount that the Router would send to a sale's receiver, after the partner's fee.
+
+    The amount supposes that every maker's order is filled as quoted.
     """
     arrives = mul_div_down(basis.brought, BPS_ONE - basis.taxes.dest_dex, BPS_ONE)
     return arrives - mul_div_down(arrives, basis.fee.fee_bps, BPS_ONE)
 
 
 def _after_purchase_taxes(amount: int, taxes: Taxes) -> int:
-    """Compute the part of a purchase's cost `amount` that reaches the first hops after the token's transfer
-    taxes, rounded down.
+    """Compute the part of a purchase's cost that reaches the makers after the token's fees on transfers.
+
+    The result is rounded down.
+
+    Args:
+        amount: the cost, raw units of the source token.
     """
     for bps in (taxes.src, taxes.src_dex):
         amount = mul_div_down(amount, BPS_ONE - bps, BPS_ONE)
@@ -458,8 +475,9 @@ def _deadline(deadline: int | None, now_ms: int) -> int:
 
 
 def _value(value: Any) -> Any:
-    """Convert a call argument to JSON: structs to arrays, numbers to digits, bytes to hex, 20 bytes to an
-    address.
+    """Convert an argument of a contract call to JSON.
+
+    Structs become arrays, numbers digits, 20 bytes a checksummed address, and other bytes hex.
     """
     if isinstance(value, Struct):
         return [_value(member) for member in msgspec.structs.astuple(value)]

@@ -71,7 +71,7 @@ class Leave(Struct, frozen=True):
 
     Attributes:
         asker: caller of the request.
-        unfilled: counter of the chain's swaps that makers have signed and that are not filled yet.
+        unfilled: counter of the chain's unfilled swaps with signed quotes of makers.
         funds: check of balances and allowances of users.
     """
 
@@ -156,8 +156,9 @@ async def _built(
     query: TransactionQuery,
     gas_price: dict[str, str],
 ) -> TransactionEnvelope | ContractParams:
-    """Make the answer with a swap's transaction, or its call parameters; simulate the transaction first
-    unless the request ignores checks.
+    """Make the answer: a swap's transaction, or the parameters of its call (`onlyParams`).
+
+    Unless the request ignores checks, the transaction is simulated first.
     """
     data = _CALLDATA[ticket.side](swap)
     gas = None
@@ -212,8 +213,9 @@ def _gas_price(place: "ServedChain", query: TransactionQuery) -> dict[str, str]:
 
 
 async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) -> UnfilledSwap:
-    """Count a new swap against its caller's and user's limits; at a limit, first stop counting swaps that the
-    chain shows as filled.
+    """Count a new swap against the limits of its caller and user.
+
+    At a limit, the venue first asks the chain which earlier swaps are filled, and stops counting these.
     """
     unfilled, asker = leave.unfilled, leave.asker
     others = unfilled.in_the_way(asker, user, now_s)
@@ -229,7 +231,7 @@ async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) ->
 
 
 def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
-    """Whether the quote counts as filled: by the RFQ contract's answer at most a tenth of its order is open.
+    """Whether a quote counts as filled: the RFQ contract answers that at most a tenth of its order is left.
 
     A filled swap may leave that much, as quotes are requested for more than the swap needs.
     """

@@ -34,7 +34,7 @@ class Asker(Struct, frozen=True):
     Attributes:
         name: name of the caller's API key, or the caller's network address.
         has_key: whether the caller has an API key.
-        places: most swaps of the caller at a time that makers have signed and that are not filled.
+        places: limit of the caller's unfilled swaps, those with signed quotes of makers, at one time.
     """
 
     name: str
@@ -43,10 +43,13 @@ class Asker(Struct, frozen=True):
 
 
 class UnfilledSwap(Struct, eq=False):
-    """A swap for which makers sign and which is not filled yet.
+    """A swap for which makers are asked to sign, or have signed, and which is not filled yet.
 
     Attributes:
+        caller: name of the `Asker` whose request builds the swap.
         user: 20 bytes; empty if the user is not counted.
+        quotes: quotes that makers have signed or may have signed for the swap.
+        is_ended: whether no further quotes are requested.
     """
 
     caller: str
@@ -61,15 +64,12 @@ class UnfilledSwap(Struct, eq=False):
 
     @property
     def over_s(self) -> int:
-        """Unix seconds after which no quote of the swap can be filled, so that the swap stops counting; 0
-        without a quote.
-        """
+        """Unix seconds after which all quotes of the swap have expired; 0 without a quote."""
         return max((quote.expiry_s for quote in self.quotes), default=0)
 
 
 class UnfilledSwaps:
-    """The swaps of a chain that makers have signed and that are not filled, counted against limits by caller
-    and user.
+    """Counter of a chain's unfilled swaps with signed quotes of makers, by caller and by user.
 
     Args:
         user_places: most unfilled swaps of a user at a time.
@@ -81,12 +81,14 @@ class UnfilledSwaps:
         self._line: deque[UnfilledSwap] = deque()  # in their order of beginning
 
     def __len__(self) -> int:
-        """Number of callers and users that have a signed swap that is not filled."""
+        """Number of callers and users with at least one unfilled swap."""
         return len(self._swaps)
 
     def in_the_way(self, asker: Asker, user: bytes, now_s: int) -> tuple[UnfilledSwap, ...]:
-        """Return the unfilled swaps that use up the limit of a caller or user; empty if another swap is
-        allowed.
+        """Return the unfilled swaps because of which a new swap would exceed a limit of its caller or user.
+
+        Returns:
+            Swaps of the caller or of the user; empty if the new swap is allowed.
         """
         of_user = () if asker.has_key else ((user, self._user_places),)
         for key, most in ((asker.name, asker.places), *of_user):
@@ -117,9 +119,7 @@ class UnfilledSwaps:
         return swap
 
     def end(self, swap: UnfilledSwap) -> None:
-        """Mark that no further quotes are requested for the swap; stop counting the swap if no maker has
-        signed.
-        """
+        """Record that a swap requests no further quotes; without a signed quote the swap stops counting."""
         swap.is_ended = True
         if not swap.quotes:
             self.free(swap)
@@ -134,14 +134,18 @@ class UnfilledSwaps:
                 self._swaps.pop(key, None)
 
     def _forget(self, now_s: int) -> None:
-        """Stop counting swaps all of whose quotes have expired, among the _LOOKS oldest."""
+        """Stop counting those of the _LOOKS oldest swaps whose quotes have all expired."""
         for _ in range(min(_LOOKS, len(self._line))):
             if not (self._line[0].is_ended and self._line[0].over_s < now_s):
                 return
             self.free(self._line.popleft())
 
     def free_filled(self, swaps: Iterable[UnfilledSwap], filled: set[bytes]) -> None:
-        """Stop counting the swaps of which an order, named by its EIP-712 hash, is among the filled ones."""
+        """Stop counting those of `swaps` with a filled quote.
+
+        Args:
+            filled: EIP-712 hashes of filled quotes, 32 bytes each.
+        """
         for swap in swaps:
             if any(quote.digest32 in filled for quote in swap.quotes):
                 self.free(swap)

@@ -51,8 +51,7 @@ class _Dropped(msgspec.Struct):
 
 
 class AccessLog:
-    """The access log of one process: queues an entry per answer of its HTTP servers, and writes them to
-    `sink`.
+    """The access log of one process: queues an entry for each answer of its HTTP servers, and writes lines.
 
     Args:
         sink: unbuffered output of lines (`open_access_log`). The caller that opened it closes it.
@@ -77,7 +76,7 @@ class AccessLog:
 
     @property
     def dropped(self) -> int:
-        """Count of lost log entries: the queue was full, or the line could not be written to the sink."""
+        """Number of lost log entries: the queue was full, or the line could not be written to the sink."""
         return self._refused + self._lost
 
     def add(self, entry: LogEntry) -> None:
@@ -108,7 +107,7 @@ class AccessLog:
                 _log.error("the access log is stuck", dropped=self.dropped)
 
     async def flush(self) -> None:
-        """Write all queued log entries. Cancelling the call loses none: the next call writes the others."""
+        """Write all queued log entries. A cancelled call loses no entry: the next call writes the rest."""
         lines: list[bytes] = []
         for _ in range(len(self._ring)):
             lines.append(self._encode(_line(self._ring.popleft())))
@@ -131,7 +130,7 @@ class AccessLog:
     # --- In a thread ----------------------------------------------------------------------------------
 
     def _write_batches(self) -> None:
-        """Write all batches of log lines, after those of an earlier thread that still writes."""
+        """Write all batches of log lines, once a thread of an earlier, cancelled call has finished."""
         with self._writing:
             while self._batches and not self._has_given_up:
                 text, count = self._batches.popleft()
@@ -140,9 +139,7 @@ class AccessLog:
                 self._settled += count
 
     def _write(self, text: bytes) -> int:
-        """Write log lines, none of them twice; returns the bytes written, fewer than all if the sink
-        fails.
-        """
+        """Write log lines, each at most once; returns the bytes written, fewer than all if the sink fails."""
         written = 0
         try:
             if self._is_torn:
@@ -173,8 +170,10 @@ def _cut(target: bytes) -> bytes:
 
 
 def open_access_log(path: str) -> BinaryIO:
-    """Open the access log's unbuffered output, named by a setting: `-` is standard output, else a file to
-    append to.
+    """Open the unbuffered output of the access log.
+
+    Args:
+        path: `-` for standard output, else a file to append to.
 
     Raises:
         ConfigError: the file cannot be opened.

@@ -58,10 +58,16 @@ IDLE, HEADERS, BODY, CLOSED = Phase.IDLE, Phase.HEADERS, Phase.BODY, Phase.CLOSE
 
 
 class Waits(Struct, frozen=True):
-    """Limits of one HTTP connection: time-outs in seconds, and the most unsent bytes.
+    """Limits of one HTTP connection: time-outs in seconds, and a bound on unsent bytes.
 
     Attributes:
+        header_s, body_s: to receive a request's header section, and its body.
+        idle_s: between two requests.
+        write_s: for one write.
+        route_s: for a coroutine handler to return its reply.
         socket_bytes_max: most unsent bytes on a WebSocket.
+        linger_s: to close the connection after the last answer.
+        drain_idle_s: for a further request while the server shuts down.
     """
 
     header_s: float
@@ -86,16 +92,14 @@ class Waits(Struct, frozen=True):
         )
 
     def reading(self, phase: Phase) -> float:
-        """Seconds that a connection may stay in a phase of reading (idle, header, body) for one request."""
+        """Time-out in seconds to receive a request's headers or body, or to wait for a request (idle)."""
         if phase is HEADERS:
             return self.header_s
         return self.body_s if phase is BODY else self.idle_s
 
 
 class _CutOff(Exception):
-    """Raised when a write exceeds its time-out because the client reads too slowly; the connection is
-    dropped.
-    """
+    """A write exceeded its time-out, as the client reads too slowly; the connection is dropped."""
 
 
 class Connection:
@@ -144,13 +148,11 @@ class Connection:
         self._cut_scope: trio.CancelScope | None = None  # what a drain ends: a subscription, a WebSocket
 
     async def run(self) -> None:
-        """Answer the connection's requests until its end, then close it. Raises no error for anything that
-        the client does.
-        """
+        """Answer the connection's requests until its end, then close it; raises no error but Cancelled."""
         await self._guarded(self._serve)
 
     async def close(self) -> None:
-        """Send only the bytes passed as `output`, which refuse the connection, then close it."""
+        """Close the connection after a last answer, the `output` of the constructor, which refuses it."""
         self._refused = True
         await self._guarded(trio.lowlevel.checkpoint)
 
@@ -169,9 +171,7 @@ class Connection:
             await trio.aclose_forcefully(self._stream)
 
     def drain(self) -> None:
-        """Have the connection answer the requests that have arrived, then close; called when the server shuts
-        down.
-        """
+        """Answer the requests that have arrived, then close; the server calls this when it shuts down."""
         self._draining = True
         if self._idle_scope:
             soon = trio.current_time() + self._waits.drain_idle_s
@@ -209,8 +209,10 @@ class Connection:
                 return
 
     async def _read(self) -> bool:
-        """Read bytes from the client into the HTTP parser. Returns False when no further request is to be
-        answered.
+        """Read bytes from the client into the HTTP parser.
+
+        Returns:
+            False if no further request is to be answered.
         """
         http, waits = self._http, self._waits
         if self._closing or http.phase is CLOSED:
@@ -252,7 +254,7 @@ class Connection:
         self._put(self._exchange.encode_fault(fault.error, self._client, fault.request))
 
     def _keep_alive(self, request: Request) -> bool:
-        """Whether the connection stays open after the answer to `request`, which is written next."""
+        """Whether the connection stays open after the answer to `request`, the next answer to be written."""
         if not request.keep_alive or self._closing:
             return False
         if self._draining:
@@ -295,7 +297,7 @@ class Connection:
             await self._stream.aclose()
 
     async def _linger(self) -> None:
-        """Read and discard bytes until the client closes its side, or has sent too many."""
+        """Read and discard bytes until the client closes its side, or has sent _LINGER_BYTES_MAX."""
         if isinstance(self._stream, trio.abc.HalfCloseableStream):
             await self._stream.send_eof()
         left = _LINGER_BYTES_MAX
@@ -379,8 +381,9 @@ class Connection:
         self._after_stream(pump)
 
     def _after_stream(self, pump: Pump) -> None:
-        """After a completely sent streamed answer, go on with the bytes received meanwhile; else close the
-        connection.
+        """Continue after a streamed answer that was sent completely; close the connection after any other.
+
+        Bytes that the client sent during the stream go to the HTTP parser.
         """
         if pump.failure:
             raise pump.failure if isinstance(pump.failure, _CutOff) else trio.BrokenResourceError
@@ -417,9 +420,7 @@ class Connection:
     async def _serve_socket(
         self, route: SocketRoute, call: HttpCall, upgrade: Upgrade, started: float
     ) -> None:
-        """Run a WebSocket route on the connection until its handler returns, the client closes, or the server
-        shuts down.
-        """
+        """Run a WebSocket route until its handler returns, the client closes, or the server shuts down."""
         exchange = self._exchange
         limits = exchange.limits
         self._closing = self._ended = True

@@ -21,7 +21,7 @@ _log = structlog.get_logger("cambist.server")
 
 
 class Counters(Struct):
-    """Counts of the HTTP server since its start; `connections` alone is a present number.
+    """Counts of events in the HTTP server since its start; only `connections` is a current number.
 
     Attributes:
         connections: connections open at this moment.
@@ -30,11 +30,11 @@ class Counters(Struct):
         refused_by_address: refused connections whose own address had too many.
         promoted: connections handed from the reactor, one task for many connections, to a task of their own.
         requests: answered requests, of any status.
-        faults: answers to bytes that were no request, and to late requests.
+        faults: error answers to invalid or too slow requests, and to connections over a limit.
         errors: answers with status 500.
         cut_off: connections dropped because the client took too long to read its answers.
         broken: connections that ended in a reset.
-        log_dropped: lines that the access log had no room for.
+        log_dropped: access log entries that were lost.
     """
 
     connections: int = 0
@@ -94,17 +94,16 @@ class Responder:
         return HttpCall(request, client, f"{self._id_start}{self._ids:x}", now_ms, parameters)
 
     def plain(self, surface: RouteGroup, handler: PlainHandler, call: HttpCall) -> Reply:
-        """Run a plain (not awaiting) route's handler and return its reply; any error becomes an error
-        reply.
-        """
+        """Run the handler of a plain (never awaiting) route; an error becomes an error reply."""
         try:
             return handler(call)
         except Exception as error:  # noqa: BLE001 - answered, and logged if it is our fault
             return self.refusal(surface, error, call.request_id)
 
     def refusal(self, surface: RouteGroup, error: Exception, request_id: str) -> Reply:
-        """Reply for an error of a route's handler, in the route group's error shape; a fault of the server is
-        logged.
+        """Make the reply to an error of a route's handler, in the route group's shape of error bodies.
+
+        A fault of the server, rather than of the client, is logged.
         """
         known = error if isinstance(error, CambistError) else InternalError()
         reply = surface.refusal(known, request_id)
@@ -157,9 +156,7 @@ class Responder:
     def encode_stream(
         self, surface: RouteGroup, call: HttpCall, reply: StreamReply, *, keep_alive: bool
     ) -> bytes:
-        """Encode the head of a streamed reply; the access log's entry is left to the sender of the reply's
-        pieces.
-        """
+        """Encode the head of a streamed reply; the sender of its pieces adds the entry to the access log."""
         self.counters.requests += 1
         headers = reply.headers
         if surface.cors:
@@ -200,7 +197,11 @@ class Responder:
         )
 
     def log(self, call: HttpCall, status: int, body_bytes: int, started: float) -> None:
-        """Add an answer to the access log, if there is one."""
+        """Add an answer to the access log, if there is one.
+
+        Args:
+            started: `time.perf_counter()` when the request was complete.
+        """
         if self._log_entry:
             request = call.request
             self._log_entry(

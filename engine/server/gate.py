@@ -29,7 +29,13 @@ def encode_maker_error(error: CambistError, request_id: str) -> bytes:  # noqa: 
 
 
 class Gate:
-    """Admits requests to a maker or agent by their signature, as far as the settings require one."""
+    """Admits requests to a maker or agent by their HMAC signature.
+
+    Args:
+        verifier: checks the signatures.
+        mode: `required`, `optional` (an unsigned request is admitted too) or `off` (every request is
+            admitted).
+    """
 
     def __init__(self, verifier: RequestVerifier, mode: AuthMode) -> None:
         self._verify = verifier.verify

@@ -57,14 +57,15 @@ _log = structlog.get_logger("cambist.server")
 
 
 class Server:
-    """A listening socket and its connections. An instance serves once.
+    """HTTP server on one listening socket. An instance serves once.
 
     Args:
         router: the routes to serve.
         settings: limits; the address is chosen by the creator of the listener.
         wall_ms: wall clock, Unix milliseconds.
         access_log: the server runs it while it serves; None for no access log.
-        reactor: whether plain connections may be served by the reactor, where the platform has epoll.
+        reactor: whether one task (`Reactor`) may serve all connections without TLS, if the platform has
+            epoll.
         proxies: IP addresses that may have any number of connections.
 
     Raises:
@@ -110,14 +111,14 @@ class Server:
         return replace(self._exchange.counters, log_dropped=dropped)
 
     def drain(self) -> None:
-        """Stop accepting connections, answer the requests in flight, and close; `serve` returns after at most
-        `drain_s` seconds.
+        """Stop accepting connections and answer the requests in flight; `serve` then returns.
+
+        The wait for the answers takes at most `drain_s` seconds.
         """
         self._draining.set()
 
     async def serve(self, listener: Listener, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
-        """Accept and serve connections until cancelled, or until `drain` has been called and requests in
-        flight are answered.
+        """Accept and serve connections until cancelled, or until `drain` has let all requests be answered.
 
         Args:
             listener: a non-blocking listening socket, or a trio listener of streams; closed at the end.
@@ -180,8 +181,10 @@ class Server:
                 await trio.lowlevel.cancel_shielded_checkpoint()
 
     def _accept_queued(self, listener: socket.socket) -> bool:
-        """Accept a bounded number of connections from the listening socket's queue. Returns False when the
-        system is out of file descriptors or memory.
+        """Accept a bounded number of connections from the listening socket's queue.
+
+        Returns:
+            False if the system is out of file descriptors or memory.
         """
         self._is_queue_empty = False
         for _ in range(_ACCEPTS_MAX):
@@ -223,9 +226,7 @@ class Server:
         self._nursery.start_soon(self._serve_stream, stream, client)
 
     def _is_crowded(self, client: str) -> bool:
-        """Whether a client's address has reached its limit of connections, so that a further one is
-        refused.
-        """
+        """Whether the client's address already has its maximum of connections (proxies have none)."""
         most = self._settings.connections_per_address_max
         return self._by_address[address_share(client)] >= most and client not in self._proxies
 
@@ -237,14 +238,12 @@ class Server:
         output: bytes,
         event: Event | None,
     ) -> None:
-        """Serve a connection in a task of its own after the reactor, which serves many in one task, hands it
-        over.
-        """
+        """Start a task for one connection that the reactor hands over; arguments as `Promote`."""
         stream = PacedStream(connected, self._turns)
         self._nursery.start_soon(self._serve_stream, stream, client, http, output, event)
 
     def _leave(self, client: str) -> None:
-        """Subtract an ended connection from the totals, and from the client's address."""
+        """Subtract an ended connection from the number of open ones, in total and of the client's address."""
         self._exchange.counters.connections -= 1
         share = address_share(client)
         self._by_address[share] -= 1
@@ -253,9 +252,7 @@ class Server:
         self._empty.set()
 
     def _refuse(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
-        """Refuse a connection above a limit: answer 503 if fewer than the most refusals are under way, else
-        just close.
-        """
+        """Refuse a connection above a limit: answer 503, or just close it if too many are being answered."""
         if not isinstance(peer, socket.socket) or (self._tls is None and self._refusals < _REFUSALS_MAX):
             self._refusals += 1
             stream = PacedStream(peer, self._turns) if isinstance(peer, socket.socket) else peer
@@ -312,8 +309,10 @@ class Server:
             self._empty.set()
 
     async def _secured(self, stream: trio.abc.Stream) -> trio.abc.Stream | None:
-        """Return the stream that carries HTTP, after the TLS handshake if the server has TLS; None if the
-        handshake failed.
+        """Return the stream that carries HTTP: `stream` itself, or a TLS stream on it after the handshake.
+
+        Returns:
+            The stream; None if the handshake failed.
         """
         if self._tls is None:
             return stream
@@ -339,8 +338,10 @@ class Server:
 
 
 def address_share(address: str) -> str:
-    """Key by which connections of an address are counted: an IPv4 address itself, or the first 64 bits of an
-    IPv6 address in hex.
+    """Key under which the connections of an IP address are counted against its limit.
+
+    Returns:
+        An IPv4 address itself; the first 64 bits of an IPv6 address in hex.
     """
     if ":" not in address:
         return address
@@ -348,7 +349,11 @@ def address_share(address: str) -> str:
 
 
 def canonical_address(text: str) -> str:
-    """Normalise an IP address to the form that the server uses for clients. ValueError: it is no address."""
+    """Normalise an IP address to the form that the server uses for clients.
+
+    Raises:
+        ValueError: `text` is no IP address.
+    """
     address = ip_address(text)
     if isinstance(address, IPv6Address):
         return str(address.ipv4_mapped or address)

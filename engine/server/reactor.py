@@ -52,9 +52,7 @@ _IDLE, _CLOSED = Phase.IDLE, Phase.CLOSED
 
 
 class Promote(Protocol):
-    """Callback that hands a connection from the reactor, which serves many in one task, to a task of its
-    own.
-    """
+    """Callback that hands a connection from the reactor to a task of its own."""
 
     def __call__(
         self,
@@ -64,8 +62,14 @@ class Promote(Protocol):
         output: bytes,
         event: Event | None,
     ) -> None:
-        """Serve the connection on from where the reactor stopped: send `output`, then answer `event`, if any,
-        then read.
+        """Continue to serve a connection: send `output`, then answer `event`, if any, then read.
+
+        Args:
+            connected: the connection's socket, which the callback then owns.
+            client: IP address of the client.
+            http: state of the HTTP parser.
+            output: bytes not yet sent.
+            event: event (such as a request) of `http` that is not answered yet.
         """
         ...
 
@@ -73,9 +77,12 @@ class Promote(Protocol):
 class _Peer:
     """A connection that the reactor serves, together with others, in one task.
 
+    In its turn, a connection is read once and its complete requests are answered.
+
     Attributes:
-        deadline: time at which the present wait for the client times out; `awaited` names the wait.
-        left_over: whether the connection waits for its next turn and may hold unanswered requests.
+        deadline: time on trio's clock at which the present wait for the client times out.
+        awaited: the wait that `deadline` is for: (phase of the parser, number of requests so far).
+        left_over: whether the connection waits for a further turn, as requests may be left unanswered.
         output: answers of this turn, not sent yet.
         event: parsed event of this turn, such as a request, that the reactor cannot answer.
         served: whether the connection had its turn, and `output` and `event` are still to be handled.
@@ -221,11 +228,11 @@ class Reactor:
             self._drop(peer)
 
     def _write(self) -> bool:
-        """Send the answers of all connections' turns since the last call; returns False when the time budget
-        is used up.
+        """Send the answers of all connections served since the last call.
 
-        Writing has a time budget of its own, as long as that of the turns. The checkpoint in between is
-        shielded: finished answers are sent before a stop or a cancellation takes effect.
+        Returns:
+            False if the time budget, 1 ms, is used up: the caller lets other tasks run and calls again. The
+                caller shields this pause from cancellation, so that finished answers are always sent.
         """
         served = self._served
         end = self._clock + _TURN_S
@@ -293,9 +300,7 @@ class Reactor:
         self._served.append(peer)
 
     def _conclude(self, peer: _Peer) -> None:
-        """Write the answers of a connection's turn, then keep the connection, hand it to a task of its own,
-        or close it.
-        """
+        """Send a connection's new answers, then keep it, hand it to a task of its own, or close it."""
         output, event = peer.output, peer.event
         http = peer.http
         peer.served = False
@@ -337,7 +342,10 @@ class Reactor:
             await self._sweep()
 
     async def _sweep(self) -> None:
-        """End the connections' waits that have exceeded their time-outs, a bounded number at a time."""
+        """End all waits for clients that have timed out: close idle connections, hand over others for a 408.
+
+        Other tasks run after each _ENDED_AT_ONCE connections.
+        """
         now = trio.current_time()
         late = [peer for peer in self._peers.values() if peer.deadline <= now]
         for number, peer in enumerate(late, 1):

@@ -71,8 +71,11 @@ class HttpCall(Struct, gc=False):
 
 
 class Reply(Struct, gc=False):
-    """A complete HTTP answer. Header names are lower case; the encoder adds framing headers, such as
-    content-length.
+    """A complete HTTP answer.
+
+    Attributes:
+        headers: (lower-case name, value) without framing headers such as content-length, which the encoder
+            adds.
     """
 
     status: int
@@ -82,7 +85,7 @@ class Reply(Struct, gc=False):
 
 
 class StreamReply(Struct, kw_only=True):
-    """An answer whose body is sent in pieces; the driver requests a piece once the previous one was sent.
+    """An answer whose body is sent in pieces; each is requested once the previous one was sent.
 
     Attributes:
         pieces: iterator over the body's pieces; closed after the stream ends in any way, if it has `aclose`.
@@ -121,8 +124,9 @@ class SocketRoute(Struct, frozen=True):
 
 
 class RouteGroup:
-    """A group of routes (delta, otc, ...), also called a surface, that share one shape of error bodies and
-    one list of allowed browser origins.
+    """A group of routes (delta, otc, ...) with one shape of error bodies and one list of browser origins.
+
+    The code also calls a route group a surface.
 
     Args:
         encode_error: (error, request id) -> body of the reply.
@@ -150,8 +154,9 @@ class RouteGroup:
         self.sockets: list[tuple[str, SocketRoute]] = []
 
     def plain(self, method: str, path: str, handler: PlainHandler) -> None:
-        """Register a function as handler of a method and path: under 100 us, no I/O, never awaits. GET serves
-        HEAD too.
+        """Register a plain function as handler of a method and path. GET serves HEAD too.
+
+        The function must return within about 100 us, without I/O and without awaiting.
         """
         self.routes.append((method, path, HttpRoute(self, plain=handler)))
 
@@ -160,8 +165,12 @@ class RouteGroup:
         self.routes.append((method, path, HttpRoute(self, coroutine=handler)))
 
     def websocket(self, path: str, check: HandshakeCheck, serve: SocketHandler) -> None:
-        """Register a path's WebSocket. `check` is a plain function, runs before the 101 answer, and refuses
-        by raising.
+        """Register the WebSocket of a path.
+
+        Args:
+            check: plain function that runs before the 101 answer; an error that it raises refuses the
+                handshake.
+            serve: coroutine function that serves the open WebSocket.
         """
         self.sockets.append((path, SocketRoute(self, check, serve)))
 
@@ -175,8 +184,9 @@ class RouteGroup:
         return Reply(status, self.encode_error(error, request_id), headers)
 
     def cors_headers(self, request: Request) -> tuple[tuple[bytes, bytes], ...]:
-        """CORS headers that allow a page of a permitted origin to read the answer; called only if the group
-        has origins.
+        """CORS headers that let a page of a permitted origin read the answer.
+
+        Only a group with `cors_origins` may be asked for them.
         """
         origin = header(request, b"origin")
         if self._any_origin:
@@ -199,7 +209,7 @@ class RouteGroup:
         """Refuse a WebSocket to pages of foreign origins, since browsers send no preflight for WebSockets.
 
         Raises:
-            InvalidInput: an Origin that is neither one of ours nor the request's own host.
+            InvalidInput: the Origin header is neither a permitted origin nor the request's own host.
         """
         origin = header(request, b"origin")
         if origin is None or self._any_origin or self._is_named(origin):
@@ -208,9 +218,7 @@ class RouteGroup:
             raise InvalidInput(field="origin", expected="an origin that may call", got=origin)
 
     def _preflight_headers(self, request: Request, allow: bytes) -> tuple[tuple[bytes, bytes], ...]:
-        """Headers of an OPTIONS answer besides `cors_headers`: Allow, and the permissions that a CORS
-        preflight asks for.
-        """
+        """Headers of an OPTIONS answer besides `cors_headers`: Allow, and the answer to a CORS preflight."""
         if not self.cors or header(request, b"access-control-request-method") is None:
             return ((b"allow", allow),)
         asked = header(request, b"access-control-request-headers")
@@ -228,8 +236,10 @@ class RouteGroup:
         return HttpRoute(self, lambda call: Reply(204, b"", self._preflight_headers(call.request, allow)))
 
     def not_allowed_route(self, allow: bytes) -> HttpRoute:
-        """Make the route that answers 405 for methods that a path does not have; `allow` lists those that it
-        has.
+        """Make the route that answers 405 to methods that a path does not have.
+
+        Args:
+            allow: list of the methods that the path has.
         """
 
         def refuse(call: HttpCall) -> Reply:
@@ -266,9 +276,7 @@ class _Endpoint:
         self._registered[method] = route
 
     def finish(self) -> None:
-        """Build the path's derived routes (OPTIONS, HEAD, 405) from the registered ones; to be called after
-        each mount.
-        """
+        """Build the path's OPTIONS, HEAD and 405 routes from the registered ones, after each mount."""
         named = {method: self._registered[method] for method in METHODS if method in self._registered}
         if self.socket and b"GET" not in named:
             fault = HttpFault(field="upgrade", expected="websocket")
@@ -378,8 +386,9 @@ class Router:
         mounts.prefixes.sort(key=lambda entry: -len(entry[0]))
 
     def resolve(self, request: Request) -> tuple[HttpRoute, tuple[str, ...]]:
-        """Find the route of a request, and the values of the path's placeholders. For an unknown path or
-        method the route answers 404 or 405.
+        """Find the route of a request, and the values of the placeholders in its path.
+
+        For an unknown path or method the route answers 404 or 405.
         """
         path = request.path
         if not self._by_host:
@@ -403,12 +412,14 @@ class Router:
         return min([most, *self._bounds])
 
     def surface(self, request: Request) -> RouteGroup:
-        """Return the route group under whose mounted prefix the request's path falls."""
+        """Return the route group of the request's route, or else of the path's longest mounted prefix."""
         return self.resolve(request)[0].surface
 
     def resolve_socket(self, request: Request) -> tuple[SocketRoute, tuple[str, ...]] | None:
-        """Find a path's WebSocket route and the values of the path's placeholders; None if there is none, so
-        that the request is a plain GET.
+        """Find the WebSocket route of a request's path, and the values of the path's placeholders.
+
+        Returns:
+            None if the path has no WebSocket: the request is then a plain GET.
         """
         found = self._find(request)
         if found is None or found[0].socket is None:

@@ -23,10 +23,10 @@ class Pump:
 
     Attributes:
         scope: cancel scope; cancelling it ends the stream.
-        sent: bytes of the pieces that were written.
+        sent: number of bytes written, of the pieces alone.
         complete: whether all pieces were written.
         received: bytes that the client sent meanwhile.
-        failure: the error that stopped the writing.
+        failure: the error that stopped the writing; None without an error.
     """
 
     def __init__(
@@ -83,9 +83,7 @@ class Pump:
 
 
 async def close_pieces(pieces: AsyncIterator[bytes]) -> None:
-    """Close the async generator of a streamed answer's pieces, within a time limit and even when
-    cancelled.
-    """
+    """Close the iterator of a streamed answer's pieces within _CLOSE_S, even in a cancelled task."""
     close = getattr(pieces, "aclose", None)
     if close is not None:
         with trio.CancelScope(deadline=trio.current_time() + _CLOSE_S, shield=True):

@@ -24,8 +24,10 @@ _SMALL_BYTES = 16_384
 
 
 class Turns(trio.abc.Instrument):
-    """Time slices of one server: connections wait in a queue for a turn to read and answer. `run` is the
-    queue's task.
+    """Time slices of one server: in each scheduler pass, connections share 1 ms; the others wait in a queue.
+
+    A turn is the time from the moment a connection may read and answer until its next wait. `run` must run in
+    a task.
     """
 
     def __init__(self) -> None:
@@ -38,7 +40,7 @@ class Turns(trio.abc.Instrument):
         self._keeper = trio.lowlevel.ParkingLot()
 
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio's signature
-        """Reset the time that connections have used, as a new scheduler pass begins. Called by trio."""
+        """Reset the time that connections have used; trio calls this when a scheduler pass begins."""
         self._spent_before = self._spent
         self._spent = self._began = 0.0
 
@@ -49,8 +51,9 @@ class Turns(trio.abc.Instrument):
             self._began = 0.0
 
     def has_room(self) -> bool:
-        """Whether this scheduler pass has time left for connections, for the current turn or for another
-        one.
+        """Whether connections may go on in this scheduler pass: time is left, and the queue is empty.
+
+        The time of the turn under way, if any, is counted up to now.
         """
         if self._began:
             now = perf_counter()
@@ -59,8 +62,7 @@ class Turns(trio.abc.Instrument):
         return self._spent < _TURN_S and not self._line
 
     async def take(self) -> None:
-        """Wait for this connection's turn to read and answer; returns without a checkpoint if the pass has
-        time left.
+        """Wait for this connection's turn; returns without a checkpoint if the scheduler pass has time left.
 
         The wait is shielded: the connection has a request, maybe read already, which the short time-out of a
         drain must not drop. Once the queue is closed no task waits, and a cancelled task gets no turn.
@@ -77,8 +79,9 @@ class Turns(trio.abc.Instrument):
             await trio.lowlevel.checkpoint_if_cancelled()
 
     async def run(self) -> None:
-        """Give waiting connections their turns, a bounded number in each scheduler pass, until cancelled;
-        then close the queue.
+        """Let a bounded number of queued connections go on in each scheduler pass, until cancelled.
+
+        The end of the call closes the queue (`close`).
         """
         trio.lowlevel.add_instrument(self)
         self._is_kept = True
@@ -96,22 +99,20 @@ class Turns(trio.abc.Instrument):
             self.close()
 
     def close(self) -> None:
-        """Let all waiting connections go on without a turn, as the server is about to cut them off."""
+        """Let all queued connections go on without a turn, as the server is about to cut them off."""
         self._is_kept = False
         self._line.unpark_all()
 
 
 class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
-    """A connection's socket that reads only in its turn (time slice), so that many connections do not delay
-    other tasks.
-    """
+    """A connection's socket that reads only in the connection's time slice (`Turns`)."""
 
     def __init__(self, connected: socket.socket, turns: Turns) -> None:
         super().__init__(connected)
         self._turns = turns
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Wait for bytes and for the connection's turn (time slice), then read; always a checkpoint."""
+        """Wait for bytes and for the connection's time slice, then read; always a checkpoint."""
         self._turns.end()
         await trio.lowlevel.checkpoint()  # often enough the next request has come by then
         has_turn = False
@@ -130,9 +131,7 @@ class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
             return data
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send all bytes; other tasks run meanwhile only for many bytes, or if the socket does not take all
-        at once.
-        """
+        """Send all bytes; a checkpoint if the bytes are many, or if the socket does not take all at once."""
         await super().send_all(data)
         if len(data) > _SMALL_BYTES:
             self._turns.end()

@@ -16,10 +16,10 @@ Numbers = Iterable[tuple[tuple[str, ...], float]]
 
 
 class MetricRow(Struct, frozen=True):
-    """Definition of a Prometheus metric without labels, whose value is a field of some part's statistics
-    struct.
+    """Definition of a Prometheus metric without labels, read from a field of a statistics struct.
 
-    A `.` in the field's name leads into a nested struct.
+    Attributes:
+        field: name of the field; `a.b` is field `b` of the nested struct in field `a`.
     """
 
     field: str
@@ -43,6 +43,7 @@ def histogram(
     """Create a Prometheus metric family with one histogram.
 
     Args:
+        bounds: upper bounds of the buckets, rising.
         counts: number of values in each bucket, not cumulative; the last counts values above all bounds.
         total: sum of the observed values.
     """
@@ -56,8 +57,9 @@ def histogram(
 
 
 def families_of(part: str, rows: Sequence[MetricRow], statistics: object) -> Iterator[Metric]:
-    """Yield a metric family for each row, named `cambist_<part>_<field>`; a dotted field gives its last
-    name.
+    """Yield a metric family for each row, with the value of the row's field in `statistics`.
+
+    The family's name is `cambist_<part>_<field>`, where `<field>` is the last name of a dotted field.
     """
     for row in rows:
         make = counter if row.kind == "counter" else gauge

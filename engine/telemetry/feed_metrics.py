@@ -13,7 +13,7 @@ _PLACE = ("maker", "chain")
 
 
 def feed_families(feeds: Iterable[FeedReading], now_ms: int) -> Iterator[Metric]:
-    """Yield the metrics of a venue's feeds of makers' books: pairs, polls, sockets, ages and restarts.
+    """Yield the metrics of a venue's feeds, a feed being the live data of one maker on one chain.
 
     Args:
         now_ms: wall clock, Unix milliseconds.
@@ -53,8 +53,9 @@ def feed_families(feeds: Iterable[FeedReading], now_ms: int) -> Iterator[Metric]
 
 
 def _restarts(found: FeedStatistics) -> dict[str, int]:
-    """Count the restarts of each of a feed's tasks, 0 included, so that the first failure shows as a rise
-    from 0.
+    """Count the restarts of each task of a feed, 0 included.
+
+    Prometheus sees a first restart as a rise only if the task's counter has been 0 before.
     """
     stream = () if found.stream is None else ("stream",)
     return {**dict.fromkeys((*found.polls, WATCHDOG, *stream), 0), **found.restarts}

@@ -19,7 +19,7 @@ _Of = list[tuple[tuple[str], DeltaChainStatistics]]
 
 
 def delta_families(statistics: DeltaStatistics) -> Iterator[Metric]:
-    """Yield the metrics of Delta orders: counts by status, auctions, watched funds, and relayers."""
+    """Yield metrics of Delta orders: counts by status, auctions, reads of the orders' funds, relayers."""
     chains = [((name,), chain) for name, chain in statistics.chains.items()]
     yield _orders(DELTA.name, statistics.orders.orders)
     yield from _auctions(chains)
@@ -28,8 +28,9 @@ def delta_families(statistics: DeltaStatistics) -> Iterator[Metric]:
 
 
 def otc_families(statistics: OtcStatistics) -> Iterator[Metric]:
-    """Yield the metrics of OTC orders: counts by status, watched funds, and drafts without a signature
-    yet.
+    """Yield metrics of OTC orders: counts by status, reads of the orders' funds, unsigned drafts.
+
+    A draft is an order that waits for the signature of its maker's contract.
     """
     yield _orders(OTC.name, statistics.orders.orders)
     yield from _funds(OTC.name, [((name,), chain.funds) for name, chain in statistics.chains.items()])
@@ -53,8 +54,9 @@ def otc_families(statistics: OtcStatistics) -> Iterator[Metric]:
 
 
 def engine_families(statistics: OrderEnginesStatistics) -> Iterator[Metric]:
-    """Yield metrics of the shards whose orders this engine runs, and of the chains that it indexes
-    for them.
+    """Yield metrics of an order engine: the shards of orders that it runs, and the chains that it reads.
+
+    A shard is one of 256 parts of all orders.
     """
     indexers = [((name,), indexer) for name, indexer in statistics.indexers.items()]
     yield _gauge("shards", "Shards of orders that this engine runs, of 256", [((), statistics.shards)])
