@@ -64,7 +64,7 @@ class _KnownToken(Struct, frozen=True):
     """Entry of a maker's token in the cache: address, decimals, and whether the token is usable.
 
     Attributes:
-        heard_ms: time of the WebSocket message that reported the token, Unix milliseconds; 0 after a poll.
+        heard_ms: time of the WebSocket message that reported the token, Unix milliseconds; 0 if a poll did.
         fault: reason why the token is unusable; empty for a usable token.
     """
 
@@ -187,7 +187,7 @@ class MakerCache:
             yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_prices(self, told: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply, in steps, the answer to a poll of /prices sent at `asked_ms`; it disables absent pairs."""
+        """Apply, in steps, the answer to a poll of /prices sent at `asked_ms`; absent pairs get disabled."""
         self._updated_ms = now_ms
         prices = _with_faults("prices", told.body.prices, told.refused)
         if asked_ms >= self._first_ms:
@@ -558,7 +558,7 @@ class MakerCache:
         return self._entries[usable[0]] if usable else None
 
     def _show(self, ends: tuple[bytes, bytes]) -> None:
-        """Add, replace or remove the maker's book between two tokens in the index, by the cache's state."""
+        """Add, replace or remove the maker's book between two tokens in the index, as needed now."""
         hidden = bool(self._withheld) or ends in self._rests
         entry = None if hidden else self._winner(ends)
         book = None if entry is None or entry.built is None else self._bounded(entry, entry.built.book)

@@ -48,7 +48,7 @@ class StreamStatistics(Struct, frozen=True):
         connections: number of connections whose first message was applied.
         messages: number of applied messages.
         failures: number of connections that were refused or have ended.
-        in_a_row: the same, since the last connection that lasted for FEED_PAUSE_S_MAX.
+        in_a_row: number of such connections since the last connection that lasted for FEED_PAUSE_S_MAX.
         said: text of the last failure; empty before the first.
     """
 

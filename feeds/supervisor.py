@@ -55,7 +55,7 @@ class FeedStatistics(Struct, frozen=True):
     """Counters of a maker's feed at one moment.
 
     Attributes:
-        polls: resource, such as `prices` -> counters of its polls.
+        polls: resource, such as `prices` -> counters of the polls of this resource.
         stream: counters of the WebSocket; None if none is configured.
         restarts: task of the feed -> number of unexpected failures, each followed by a restart.
         remarks_dropped: number of the maker's `message` texts not logged, as they came faster than the log's

@@ -169,7 +169,7 @@ def _check_version(version: str, field: str) -> None:
 
 
 def _body_of(query: SwapQuery, route: PriceRoute) -> TransactionBody:
-    """Convert a GET /swap query and its route to a body of POST /transactions, to build the transaction."""
+    """Convert a GET /swap query and its route to the body of the equivalent POST /transactions request."""
     members: dict[str, Any] = {
         name: getattr(query, name)
         for name in TransactionBody.__struct_fields__

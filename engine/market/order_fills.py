@@ -112,7 +112,7 @@ class FillableOrder(Struct, frozen=True):
 
 
 class FillFunds(Struct, frozen=True):
-    """A maker's balance of the token that it gives, and its allowance of the RFQ contract, raw units."""
+    """A maker's balance of the token that it gives, and the RFQ contract's allowance of it; raw units."""
 
     balance: int
     allowance: int

@@ -210,7 +210,7 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
 
 
 def unpriced(priced: UnsealedRoute) -> OpenedRoute:
-    """Convert a new route to the form of a verified one, for GET /swap, which does not send it out first."""
+    """Convert a new route to the form of a verified one, for GET /swap, which uses the route at once."""
     route, terms = priced.route, priced.terms
     paths = tuple(_path(tuple(map(_hop, part.swaps))) for part in route.best_route)
     plan = RoutePlan(

@@ -59,7 +59,11 @@ _PERCENT = Context(prec=28, rounding=ROUND_HALF_EVEN)
 
 
 def impact(plan: RoutePlan, usd: UsdPrices) -> Decimal | None:
-    """Compute a plan's price impact, percent; None if a dollar value is unknown, or 0 for the source."""
+    """Compute a plan's price impact, percent.
+
+    Returns:
+        None if a dollar value is unknown, or if the source amount is worth 0 dollars.
+    """
     hops = plan.paths[0].hops
     given = usd.value(hops[0].src_token, plan.src_amount)
     received = usd.value(hops[-1].dest_token, plan.dest_amount)

@@ -114,7 +114,7 @@ class SwapTicket(Parties, frozen=True, kw_only=True):
             that `dest_amount` is left after the partner's fee and the token's fees on transfers; for a
             purchase, the most source tokens that the quotes may take together, so that `src_amount` covers
             these fees too.
-        partner_and_fee: the Router's word of partner, fee and flags.
+        partner_and_fee: the Router's `partnerAndFee` word: recipient and rate of the fee, and flags.
     """
 
     side: Side

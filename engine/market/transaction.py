@@ -95,7 +95,7 @@ async def transaction(
         InvalidInput, OrderExpired, MissingSlippage, PartnerNotAllowed, NoRoute: see `read_ticket`.
         InsufficientBalance, InsufficientAllowance, SimulationFailed: a check fails and is not ignored.
         RateLimited: too many signed swaps of the caller, or the user, are unfilled.
-        NoRoute: makers do not sign within the limit; see `FirmDesk.fill`.
+        NoRoute: the makers sign no quotes within the swap's bounds; see `FirmDesk.fill`.
         ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
     """
     ticket = read_ticket(place, opened, body, fees, now_ms)
@@ -231,7 +231,7 @@ async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) ->
 
 
 def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
-    """Whether a quote counts as filled: the RFQ contract answers that at most a tenth of its order is left.
+    """Whether a quote counts as filled: the RFQ contract says that at most a tenth of its order is open.
 
     A filled swap may leave that much, as quotes are requested for more than the swap needs.
     """

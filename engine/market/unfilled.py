@@ -34,7 +34,7 @@ class Asker(Struct, frozen=True):
     Attributes:
         name: name of the caller's API key, or the caller's network address.
         has_key: whether the caller has an API key.
-        places: limit of the caller's unfilled swaps, those with signed quotes of makers, at one time.
+        places: most unfilled swaps (`UnfilledSwap`) of the caller at a time.
     """
 
     name: str

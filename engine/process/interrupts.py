@@ -61,7 +61,7 @@ async def until_interrupted(work: Callable[..., Awaitable[Result]], *what: objec
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Context manager around a question to the user at the terminal: SIGINT interrupts it at once.
+    """Context manager for a question at the terminal: SIGINT interrupts the question at once.
 
     The wait for the user's input blocks the event loop, so that the loop's own handling of SIGINT would be
     late.

@@ -80,9 +80,9 @@ def inherited_listener() -> socket.socket | None:
 
 
 def process_place() -> ProcessNumber:
-    """Read this process's index among its parent's children, and their number; (0, 1) without a parent.
+    """Read the index of this process among its parent's children, and the number of children.
 
-    The parent process (`run_processes`) sets both numbers in the environment.
+    The parent (`run_processes`) sets both in the environment. A process without such a parent gets (0, 1).
     """
     return ProcessNumber(int(os.environ.get(_INDEX, "0")), int(os.environ.get(_COUNT, "1")))
 

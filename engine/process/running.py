@@ -118,7 +118,8 @@ async def drain_on_signal(
 ) -> None:
     """Drain the application at the first SIGTERM or SIGINT, and cancel `everything` at the second.
 
-    `task_status.started` is called once signals are received. A drain answers the requests in flight.
+    The task reports `started` once it receives signals. To drain means to answer the requests in flight, then
+    end.
     """
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()

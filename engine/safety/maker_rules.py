@@ -26,7 +26,7 @@ class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MakerRelease(Struct, frozen=True, forbid_unknown_fields=True):
-    """Release of a maker: its recorded faults, cool-downs and size bounds before `at` are cleared.
+    """Release of a maker: the venue clears the maker's faults, cool-downs and size bounds.
 
     Attributes:
         at: time of the release, Unix milliseconds.
@@ -70,7 +70,7 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
         return self if rule in self.excluded else replace(self, excluded=(*self.excluded, rule))
 
     def releasing(self, maker: str, chain: int | None, now_ms: int) -> "MakerRules":
-        """Return the rules with a maker's exclusion lifted and a release added, which clears its faults.
+        """Return the rules without a maker's exclusion, and with a release that clears the maker's faults.
 
         Args:
             chain: id of the chain; None for all chains.

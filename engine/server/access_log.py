@@ -51,7 +51,7 @@ class _Dropped(msgspec.Struct):
 
 
 class AccessLog:
-    """The access log of one process: queues an entry for each answer of its HTTP servers, and writes lines.
+    """Access log of one process: queues an entry for each HTTP answer, and writes the entries as lines.
 
     Args:
         sink: unbuffered output of lines (`open_access_log`). The caller that opened it closes it.

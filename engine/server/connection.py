@@ -61,13 +61,13 @@ class Waits(Struct, frozen=True):
     """Limits of one HTTP connection: time-outs in seconds, and a bound on unsent bytes.
 
     Attributes:
-        header_s, body_s: to receive a request's header section, and its body.
-        idle_s: between two requests.
-        write_s: for one write.
-        route_s: for a coroutine handler to return its reply.
+        header_s, body_s: time to receive a request's header section, and its body.
+        idle_s: time between two requests.
+        write_s: time for one write.
+        route_s: time for a coroutine handler to return its reply.
         socket_bytes_max: most unsent bytes on a WebSocket.
-        linger_s: to close the connection after the last answer.
-        drain_idle_s: for a further request while the server shuts down.
+        linger_s: time to close the connection after the last answer.
+        drain_idle_s: time for a further request to arrive while the server shuts down.
     """
 
     header_s: float
@@ -152,7 +152,7 @@ class Connection:
         await self._guarded(self._serve)
 
     async def close(self) -> None:
-        """Close the connection after a last answer, the `output` of the constructor, which refuses it."""
+        """Send the constructor's `output`, an answer that refuses the connection, then close it."""
         self._refused = True
         await self._guarded(trio.lowlevel.checkpoint)
 
@@ -381,7 +381,7 @@ class Connection:
         self._after_stream(pump)
 
     def _after_stream(self, pump: Pump) -> None:
-        """Continue after a streamed answer that was sent completely; close the connection after any other.
+        """Go on after a complete streamed answer; close the connection after an incomplete one.
 
         Bytes that the client sent during the stream go to the HTTP parser.
         """

@@ -156,7 +156,7 @@ class Responder:
     def encode_stream(
         self, surface: RouteGroup, call: HttpCall, reply: StreamReply, *, keep_alive: bool
     ) -> bytes:
-        """Encode the head of a streamed reply; the sender of its pieces adds the entry to the access log."""
+        """Encode the head of a streamed reply; the sender of the pieces adds the entry to the access log."""
         self.counters.requests += 1
         headers = reply.headers
         if surface.cors:

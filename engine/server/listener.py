@@ -226,7 +226,7 @@ class Server:
         self._nursery.start_soon(self._serve_stream, stream, client)
 
     def _is_crowded(self, client: str) -> bool:
-        """Whether the client's address already has its maximum of connections (proxies have none)."""
+        """Whether the client's address has as many connections as allowed; proxies have no such limit."""
         most = self._settings.connections_per_address_max
         return self._by_address[address_share(client)] >= most and client not in self._proxies
 
@@ -252,7 +252,7 @@ class Server:
         self._empty.set()
 
     def _refuse(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
-        """Refuse a connection above a limit: answer 503, or just close it if too many are being answered."""
+        """Refuse a connection above a limit: answer 503, or only close it while many are being refused."""
         if not isinstance(peer, socket.socket) or (self._tls is None and self._refusals < _REFUSALS_MAX):
             self._refusals += 1
             stream = PacedStream(peer, self._turns) if isinstance(peer, socket.socket) else peer

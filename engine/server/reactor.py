@@ -52,7 +52,7 @@ _IDLE, _CLOSED = Phase.IDLE, Phase.CLOSED
 
 
 class Promote(Protocol):
-    """Callback that hands a connection from the reactor to a task of its own."""
+    """Callback that hands a connection from the reactor's shared task to a task of its own."""
 
     def __call__(
         self,
@@ -342,9 +342,10 @@ class Reactor:
             await self._sweep()
 
     async def _sweep(self) -> None:
-        """End all waits for clients that have timed out: close idle connections, hand over others for a 408.
+        """End all waits for clients that have timed out.
 
-        Other tasks run after each _ENDED_AT_ONCE connections.
+        An idle connection is closed; any other is handed to a task of its own, which answers 408. Other tasks
+        run after each _ENDED_AT_ONCE connections.
         """
         now = trio.current_time()
         late = [peer for peer in self._peers.values() if peer.deadline <= now]

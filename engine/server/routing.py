@@ -85,7 +85,7 @@ class Reply(Struct, gc=False):
 
 
 class StreamReply(Struct, kw_only=True):
-    """An answer whose body is sent in pieces; each is requested once the previous one was sent.
+    """An answer whose body is sent in pieces; each piece is requested once the previous one was sent.
 
     Attributes:
         pieces: iterator over the body's pieces; closed after the stream ends in any way, if it has `aclose`.
@@ -412,7 +412,7 @@ class Router:
         return min([most, *self._bounds])
 
     def surface(self, request: Request) -> RouteGroup:
-        """Return the route group of the request's route, or else of the path's longest mounted prefix."""
+        """Return the route group of the path's route; for an unknown path, of its longest mounted prefix."""
         return self.resolve(request)[0].surface
 
     def resolve_socket(self, request: Request) -> tuple[SocketRoute, tuple[str, ...]] | None:

@@ -24,7 +24,7 @@ _SMALL_BYTES = 16_384
 
 
 class Turns(trio.abc.Instrument):
-    """Time slices of one server: in each scheduler pass, connections share 1 ms; the others wait in a queue.
+    """Gives a server's connections 1 ms of each scheduler pass; connections beyond it wait in a queue.
 
     A turn is the time from the moment a connection may read and answer until its next wait. `run` must run in
     a task.

@@ -124,7 +124,7 @@ class MidPrices:
         return None
 
     def _near(self, token: bytes, seen: list[SeenPair]) -> Fraction | None:
-        """Worth of one raw unit of a token, from its anchor or its books against anchors; None without these.
+        """Worth of one raw unit of a token that is an anchor or has books against anchors; else None.
 
         Args:
             seen: list to which the pairs read are added, with their versions.

@@ -21,8 +21,8 @@ class LiveBook(Struct, frozen=True, gc=False):
     Attributes:
         maker: name of the maker.
         base, quote: addresses of the two tokens, 20 bytes each.
-        liquidity_usd: the maker's own estimate of the pair's liquidity, US dollars; it ranks books and
-            tokens, and enters no price.
+        liquidity_usd: the maker's own estimate of the pair's liquidity, US dollars; it serves to rank books
+            and tokens, and is part of no price.
     """
 
     maker: str
@@ -36,7 +36,7 @@ BookKey = tuple[str, bytes]  # maker, base
 
 
 class PairIndex:
-    """Index of the books of one chain that may be routed now, found by their two tokens in either order.
+    """Index of one chain's live books, those that routes may use now, by their two tokens in either order.
 
     Attributes:
         version: rises with every change of any book.
@@ -80,7 +80,7 @@ class PairIndex:
         return self._versions.get(_ends(one, other), 0)
 
     def neighbours(self, token: bytes) -> Mapping[bytes, Decimal]:
-        """Map each token with a live book against `token` to the summed US dollar liquidity of the books."""
+        """Map each token that has live books against `token` to these books' total liquidity, US dollars."""
         return self._neighbours.get(token, {})
 
     def books(self) -> Iterator[LiveBook]:

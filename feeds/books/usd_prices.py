@@ -34,7 +34,10 @@ class UsdPrices:
         self._prices = MidPrices(index, anchors)
 
     def value(self, token: bytes, amount: int) -> Decimal | None:
-        """Value of `amount` raw units, US dollars floored to ten decimals; None if no live books price it."""
+        """Value of `amount` raw units of `token`, US dollars floored to ten decimals; None if unknown.
+
+        A token's value is unknown if no live books price the token.
+        """
         worth = self._prices.worth(token)
         if worth is None:
             return None
@@ -43,6 +46,9 @@ class UsdPrices:
         return Decimal(units).scaleb(-USD_DECIMALS, _EXACT)
 
     def least_worth(self, token: bytes, usd: Decimal) -> int | None:
-        """Smallest raw amount of a token worth at least `usd` dollars; None if no live books price it."""
+        """Smallest amount of `token`, raw units, that is worth at least `usd` US dollars; None if unknown.
+
+        A token's value is unknown if no live books price the token.
+        """
         worth = self._prices.worth(token)
         return ceil(Fraction(usd) / worth) if worth else None

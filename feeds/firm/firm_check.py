@@ -146,7 +146,11 @@ def check_firm(
 
 
 def book_amount(live: LiveBook, asked: FirmAsked) -> int | None:
-    """Raw units that the user would get (SELL) or pay (BUY) at the book's prices; None beyond its depth."""
+    """Compute the amount that the request does not fix, at the prices of the maker's book.
+
+    Returns:
+        Raw units that the user would get (SELL) or pay (BUY); None if the book is too shallow.
+    """
     book, amount = live.book, asked.amount
     if asked.side is Side.SELL:
         if asked.src_token == live.base:

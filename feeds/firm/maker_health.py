@@ -199,8 +199,8 @@ class MakerHealth:
     """Record of a maker's firm quotes on one chain, and the resulting cool-downs.
 
     Args:
-        rest_ms, rest_ms_max: duration of the shortest and of the longest cool-down, milliseconds; bounds on
-            the requested amounts last as long.
+        rest_ms, rest_ms_max: duration of the shortest and of the longest cool-down, milliseconds; the same
+            durations hold for bounds on the requested amounts.
 
     Attributes:
         outcomes: `clean` or the kind of fault -> number of quotes since the start.
@@ -262,7 +262,10 @@ class MakerHealth:
         self._last.appendleft(told)
 
     def end_rest(self, one: bytes, other: bytes, now_ms: int) -> None:
-        """End the cool-downs of a pair and of its maker, as the maker answered a test request well."""
+        """End the cool-downs of a pair and of its maker.
+
+        The venue does so after the maker answered a test request for the pair with a good quote.
+        """
         for record in (self._maker, self._pairs.get(_pair(one, other))):
             if record is not None:
                 record.until_ms = min(record.until_ms, now_ms)

@@ -28,8 +28,8 @@ class SizeBound(Struct, frozen=True):
     Attributes:
         amount: most raw units of the pair's base token in one quote.
         until_ms: Unix milliseconds at which the bound ends.
-        refusals: number of refusals, less the later signed quotes that doubled the bound; each doubles the
-            duration of the next bound.
+        refusals: number of refusals, less the later signed quotes that doubled the bound; each refusal
+            doubles the duration of the next bound.
     """
 
     amount: int
@@ -73,8 +73,8 @@ class SizeBounds:
         """Record a signed quote of `amount` raw base units in the direction from `src` to `dest`.
 
         Returns:
-            The new bound, doubled, if `amount` is at least half of the bound in force; None for no change or
-                no bound.
+            The new bound, doubled, if `amount` is at least half of the bound in force; None if `amount` is
+                smaller, or if no bound is in force.
         """
         before = self._bounds.get((src, dest))
         if before is None or now_ms >= before.until_ms or 2 * amount < before.amount:

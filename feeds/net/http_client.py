@@ -340,7 +340,11 @@ class HttpClient:
         return answer
 
     def _head(self, connection: _Connection) -> Response | None:
-        """Status and headers of an answer whose body failed; None without these, or if bodies are needed."""
+        """Make an answer of status and headers alone, for an answer whose body could not be received.
+
+        Returns:
+            None if bodies are needed (`needs_body`), or if the header section is not complete.
+        """
         head = None if self._needs_body else connection.framing.head
         return head and Response(head.status, head.headers, keep_alive=False)
 

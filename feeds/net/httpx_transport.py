@@ -94,7 +94,7 @@ class DialTransport(httpx.AsyncBaseTransport):
 
     @asynccontextmanager
     async def _living(self) -> AsyncGenerator[trio.Nursery]:
-        """Context manager: run the HTTP clients' tasks; raises the body's own error, not a group."""
+        """Context manager: run the HTTP clients' tasks; an error of the body is raised without a group."""
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             try:

@@ -27,7 +27,8 @@ class LeanStream(trio.abc.Stream):
     """Stream over a connected socket, with fewer system calls and checkpoints than trio.SocketStream.
 
     Args:
-        connected: the socket, which the stream then owns; a trio.SocketStream is unusable afterwards.
+        connected: the socket, which this stream then owns; a trio.SocketStream loses its socket and is
+            unusable.
     """
 
     def __init__(self, connected: socket.socket | trio.SocketStream) -> None:
