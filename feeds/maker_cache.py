@@ -588,7 +588,7 @@ class MakerCache:
 
 
 def _with_faults(key: str, entries: Mapping[str, E], refused: Mapping[str, str]) -> Mapping[str, E | str]:
-    """Join valid entries of an answer with its refused entries, each mapped to the reason for refusal."""
+    """Merge an answer's valid entries with its refused ones, whose values are the reasons for refusal."""
     if not refused:
         return entries
     prefix = f"{key}."

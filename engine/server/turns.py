@@ -64,8 +64,9 @@ class Turns(trio.abc.Instrument):
     async def take(self) -> None:
         """Wait for this connection's turn; returns without a checkpoint if the scheduler pass has time left.
 
-        The wait is shielded: the connection has a request, maybe read already, which the short time-out of a
-        drain must not drop. Once the queue is closed no task waits, and a cancelled task gets no turn.
+        The wait is shielded from cancellation, since the connection has a request, which the short time-out
+        of a shutdown must not drop. Once the queue is closed no task waits, and a cancelled task gets no
+        turn.
         """
         if not self.has_room() and self._is_kept:
             await self._stand_in_line()

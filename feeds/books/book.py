@@ -194,7 +194,7 @@ def _read_amounts(texts: tuple[str, ...], decimals: int) -> list[int]:
 
 
 def _refuse_crossed(grid: PriceGrid, bids: Ladder, asks: Ladder, field: str) -> None:
-    """Refuse a book whose best ask is not above its best bid; the sides may differ in price scale."""
+    """Refuse a book whose best ask is not above its best bid; the sides may differ in `quote_scale`."""
     if not grid.bids or not grid.asks:
         return
     finer = asks.quote_scale - bids.quote_scale

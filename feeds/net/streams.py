@@ -109,7 +109,7 @@ def listen(host: str, port: int, *, backlog: int = BACKLOG) -> socket.socket:
 
 
 def socket_stream(connected: socket.socket) -> trio.SocketStream:
-    """Make the stream over a connected socket, which it owns from now on."""
+    """Make the stream over a connected socket; the stream owns the socket from now on."""
     return trio.SocketStream(trio.socket.from_stdlib_socket(connected))
 
 
