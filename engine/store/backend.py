@@ -12,8 +12,10 @@ from .units import Unit, UnitOutcome
 
 
 class Lease(Struct, frozen=True, array_like=True):
-    """A shard of the orders, leased to one engine; the engine's writes to the shard carry the lease's epoch,
-    so that the store refuses them once another engine has the shard.
+    """Lease of a shard (a fixed part of all orders) to one engine.
+
+    Each claim of the shard raises its epoch. The engine's writes carry the epoch of its lease, so that the
+    store refuses writes of an engine that has lost the shard.
     """
 
     shard: int
@@ -24,19 +26,22 @@ class Backend(Protocol):
     """Port: an opened database with this program's tables, as SQLite and PostgreSQL implement it.
 
     Every method raises StoreUnavailable while the database is unreachable or read-only, or its disk is full.
-    Then no part of the call is durable, except that the outcome is unknown if the connection was lost in
-    the middle of COMMIT. The backend reconnects by itself.
+    The failed call has written nothing; only if the connection was lost in the middle of COMMIT is its
+    outcome unknown. The backend reconnects by itself.
     """
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
-        """Write a batch of units in one transaction; each unit's outcome is durable when this returns.
+        """Write a batch of units (atomic groups of changes) in one transaction, durable when this returns.
 
-        A unit whose statement fails is Refused; the other units are not affected. If the writer sends its
-        last batch a second time, the stored outcomes are returned and nothing is written.
+        A unit whose statement fails gets the outcome Refused; the other units are not affected. If the writer
+        sends its last batch a second time, `apply` writes nothing and returns the stored outcomes.
 
         Args:
-            writer: 16 bytes that identify the writer.
-            batch: the writer's number of the batch, ascending.
+            writer: 16 bytes that identify the writer (one run of an engine).
+            batch: number of the batch, greater than the numbers of the writer's earlier batches.
+
+        Returns:
+            The outcome of each unit, in the order of `units`.
         """
         ...
 
@@ -45,8 +50,11 @@ class Backend(Protocol):
         ...
 
     def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register an engine, a holder of shards, as alive for `life_ms` from now; each call extends that
-        time.
+        """Record that an engine is alive until `now_ms + life_ms`.
+
+        Args:
+            holder: name of the engine's run, as a holder of shards.
+            now_ms: wall clock, Unix milliseconds.
 
         Returns:
             The names of all live holders, including `holder`, sorted.
@@ -54,12 +62,13 @@ class Backend(Protocol):
         ...
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """Renew the shard leases of `holder`, an engine, and claim shards that are free or whose lease has
-        expired.
+        """Renew the shard leases of an engine, and claim shards that are free or whose lease has expired.
 
         Args:
-            count: most shards that `holder` has after claiming.
-            life_ms: time until the leases expire.
+            holder: name of the engine's run.
+            count: number of held shards up to which `holder` claims more.
+            now_ms: wall clock, Unix milliseconds.
+            life_ms: milliseconds from `now_ms` until the leases expire.
 
         Returns:
             Every shard that `holder` has now. A claimed shard has a higher epoch than in any earlier lease.
@@ -67,17 +76,20 @@ class Backend(Protocol):
         ...
 
     def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release the given shards of `holder`, an engine; without `shards`, release all and deregister the
-        holder.
-        """
+        """Release the given shards of the engine `holder`; None releases all and deregisters the engine."""
         ...
 
     def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete rows that are final and last changed before `before_ms`: orders with their dependent rows,
-        events, expired routes, finished side effects. An order with an unfinished side effect stays.
+        """Delete rows that can no longer change and are older than `before_ms` (Unix milliseconds).
+
+        The rows are final orders with all that belongs to them (an order with an unfinished side effect
+        stays), ended intents and transactions of relayers, events, webhook deliveries and expired routes.
+
+        Args:
+            count_max: most rows of each kind to delete in this call; rows of a deleted order are not counted.
 
         Returns:
-            Count of deleted rows, at most `count_max` of each kind; 0 when no such row is left.
+            Number of all deleted rows; 0 when nothing is left to delete.
         """
         ...
 

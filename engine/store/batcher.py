@@ -50,15 +50,16 @@ class PendingUnit:
 
 
 class BatcherStatistics(Struct, frozen=True):
-    """Counters of the batcher, the queue of database writes.
+    """Counters of the batcher, the queue of units (atomic groups of changes) to write to the database.
 
     Attributes:
         queued, in_flight: units waiting and units being written at this moment.
         units, batches: units and batches that have an outcome so far.
         full: units refused because the queue was full.
-        unavailable: units that ended without an outcome.
-        sizes: histogram of units per batch: number of batches up to each bound of SIZES; the last counts
-            larger ones.
+        unavailable: units refused while the store was unavailable, and units that got an error instead of an
+            outcome.
+        sizes: histogram of units per batch: number of batches up to each bound of SIZES; the last number
+            counts larger batches.
     """
 
     queued: int
@@ -71,15 +72,15 @@ class BatcherStatistics(Struct, frozen=True):
 
 
 class Batcher:
-    """Queue of the units that one writer (an engine) has the database write in batches.
+    """Queue of an engine's units (atomic groups of changes), from which batches go to the database.
 
     Args:
-        queue_max: most units that wait, not counting the units in flight.
+        queue_max: most units that wait, not counting the units of the batch being written.
         batch_max: most units of one batch.
 
     Attributes:
         number: number of the batch being written, or of the last batch.
-        away: error with which new units are refused now; None while the store is available.
+        away: error with which `add` refuses units now; None while the store is available.
     """
 
     def __init__(self, queue_max: int, batch_max: int) -> None:
@@ -136,7 +137,11 @@ class Batcher:
         return [ticket.unit for ticket in self._in_flight]
 
     def settle(self, outcomes: Sequence[UnitOutcome]) -> None:
-        """End the batch being written, which is durable now: give each unit its outcome, in order."""
+        """Give each unit of the batch being written its outcome, now that the batch is durable.
+
+        Args:
+            outcomes: one outcome per unit, in the order in which `take` returned the units.
+        """
         if len(outcomes) != len(self._in_flight):
             raise StoreError(f"{len(self._in_flight)} writes came back with {len(outcomes)} outcomes")
         tickets, self._in_flight = self._in_flight, []
@@ -147,8 +152,9 @@ class Batcher:
             ticket.end(outcome, None)
 
     def fail(self, error: StoreError) -> None:
-        """End the units of the batch being written with an error: the batch was not written, or its outcome
-        is unknown.
+        """Give each unit of the batch being written `error` in place of an outcome.
+
+        The batch was not written, or its outcome is unknown.
         """
         tickets, self._in_flight = self._in_flight, []
         self._unavailable += len(tickets)
@@ -174,7 +180,7 @@ class Batcher:
         self.away = self._closed = error
 
     def statistics(self) -> BatcherStatistics:
-        """Return the counters of units and batches, and the present lengths."""
+        """Return the counters of units and batches, and the numbers of units queued and being written."""
         return BatcherStatistics(
             len(self._queue),
             len(self._in_flight),

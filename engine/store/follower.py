@@ -34,18 +34,23 @@ _HALF_MAX = 1 << 63
 
 
 def token_of(transaction: int, number: int) -> str:
-    """Encode an event's place in the log, (transaction, number), as a token, 32 hexadecimal digits."""
+    """Encode an event's place in the log as a resume token, 32 hexadecimal digits.
+
+    Args:
+        transaction: number of the database transaction that wrote the event; 0 in SQLite.
+        number: number that sorts the events of one transaction.
+    """
     return f"{transaction:016x}{number:016x}"
 
 
 def place_of(token: str, field: str = "after") -> tuple[int, int]:
-    """Decode a token to the place in the log that it stands for: (transaction, number).
+    """Decode a resume token to an event's place in the log: (transaction, number), as `token_of` takes them.
 
     Args:
-        field: name of the request's field that held the token, for the error.
+        field: name of the request field with the token, for the error.
 
     Raises:
-        InvalidInput: the text is no token.
+        InvalidInput: `token` is no resume token.
     """
     if _TOKEN.fullmatch(token):
         place = int(token[:16], 16), int(token[16:], 16)
@@ -55,7 +60,7 @@ def place_of(token: str, field: str = "after") -> tuple[int, int]:
 
 
 async def latest(store: Store) -> str:
-    """Return the token of the event log's current end: a follower that starts there gets only later
+    """Return the resume token of the event log's last event: a follower that starts from it gets only later
     events.
     """
     (rows,) = await store.read(last_event())
@@ -66,8 +71,8 @@ class FollowerStatistics(Struct, frozen=True):
     """Counters of a follower of the event log.
 
     Attributes:
-        token: the follower's place in the log.
-        events, reads: number of events returned, and of pages read.
+        token: resume token of the last event returned; before the first event, the follower's `after`.
+        events, reads: number of events returned, and of attempts to read a page.
         away: count of failed reads of the store.
     """
 
@@ -78,16 +83,17 @@ class FollowerStatistics(Struct, frozen=True):
 
 
 class EventFollower:
-    """Endless iterator over the log of order events: (token of the place, event), oldest first. Waits while
-    the store is unavailable.
+    """Endless iterator over the log of order events: (the event's resume token, event), oldest first. The
+    iterator waits while the store is unavailable.
 
     Args:
-        after: token of the place after which to start: from a client, START, or `await latest(store)`.
-        owner: the account whose orders are followed; without an owner, all orders.
+        after: resume token of the event after which to start: a client's token, START (the beginning of the
+            log), or `await latest(store)`.
+        owner: account whose orders' events are returned, 20 bytes; None for all orders.
         page_max: most events of one read.
 
     Raises:
-        InvalidInput: `after` is no token.
+        InvalidInput: `after` is no resume token.
     """
 
     def __init__(
@@ -104,14 +110,18 @@ class EventFollower:
         return self
 
     async def __anext__(self) -> tuple[str, OrderEvent]:
-        """Wait for the log's next event and return (token, event). Cancelling the call loses no event."""
+        """Wait for the log's next event and return (resume token, event). Cancellation loses no event."""
         while not self._page:
             await self._read()
         return self._next()
 
     async def page(self) -> list[tuple[str, OrderEvent]]:
-        """Wait for at least one event of the log, and return all (token, event) available then. Cancelling
-        the call loses no event.
+        """Wait until the log has a next event, and return it with the rest of the page that was read.
+
+        Cancelling the call loses no event.
+
+        Returns:
+            A (resume token, event) for each event, oldest first.
         """
         while not self._page:
             await self._read()
@@ -125,7 +135,7 @@ class EventFollower:
         return token_of(transaction, number), event
 
     def statistics(self) -> FollowerStatistics:
-        """Return the counters of events and reads, and the present place in the log."""
+        """Return the counters of events and reads, and the resume token of the last event returned."""
         return FollowerStatistics(token_of(*self._place), self._events, self._reads, self._away)
 
     async def _read(self) -> None:

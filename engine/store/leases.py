@@ -37,9 +37,9 @@ class LeasesStatistics(Struct, frozen=True):
 
     Attributes:
         held: shards held at this moment.
-        renewed, failed: renewals that the store answered, and renewals that failed.
-        given_up: count of times that all shards were given up because the lease ran out.
-        given_back: shards that were given back to other holders.
+        renewed, failed: number of attempts to renew the leases that succeeded, and that failed.
+        given_up: number of times that this engine stopped using all of its shards, as the leases ran out.
+        given_back: number of shards beyond the fair share that this engine released for other engines.
         holders: count of live engines that share the shards.
     """
 
@@ -52,18 +52,19 @@ class LeasesStatistics(Struct, frozen=True):
 
 
 def fair_share(holders: Sequence[str], name: str) -> int:
-    """Number of shards that an engine has when all live engines (holders) share them evenly. Pure.
+    """Compute how many shards the engine `name` gets when all live engines share them evenly. Pure.
 
     Args:
-        holders: names of all live holders, including `name`, sorted.
+        holders: sorted names of all live engines, including `name`; the first ones get the odd shards.
     """
     least, more = divmod(SHARDS, len(holders))
     return least + (holders.index(name) < more)
 
 
 class FencedOff(Exception):
-    """Raised when another engine now holds the shard, so that this one must stop working on it. The module
-    that raises this also catches it.
+    """Raised when another engine has claimed the shard, so that this engine must stop working on it.
+
+    The module that raises the exception also catches it.
     """
 
 
@@ -92,21 +93,23 @@ class Leases:
         self._holders = 0
 
     def fence(self, shard: int) -> Fence | None:
-        """Fence for a write to a shard, which makes the store refuse the write after the shard is lost; None
-        while this engine does not hold the shard.
+        """Return the fence to attach to a write to a shard; None while this engine does not hold the shard.
+
+        A fence has the store refuse the write if another engine has claimed the shard.
         """
         return self._fences.get(shard) if trio.current_time() < self._ends_at else None
 
     def held(self) -> Mapping[int, Fence]:
-        """Mapping shard -> fence of all shards that this engine holds. The mapping is immutable; a change
-        makes a new one.
+        """Return shard -> fence (for writes to the shard) of all shards that this engine holds.
+
+        The mapping never changes; a change of the shards makes a new mapping.
         """
         return self._fences if trio.current_time() < self._ends_at else {}
 
     def changed(self) -> trio.Event:
-        """Event that is set at the next change of the shards that this engine holds, or of their epochs.
+        """Return the event that is set when the mapping of `held` next changes.
 
-        Get the event before reading `held`, so that no change is missed.
+        The caller gets the event before it reads `held`, so that it misses no change.
         """
         return self._changed
 
@@ -117,10 +120,10 @@ class Leases:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Claim and renew leases until cancelled, then release all shards. `task_status.started` is called
-        once the store has answered.
+        """Claim shards and renew their leases until cancelled, then release all shards.
 
-        The tasks that run the shards' orders have to end before this task is cancelled.
+        `task_status.started` is called after the first successful claim. The tasks that work on the shards'
+        orders must have ended before this task is cancelled.
         """
         try:
             started = False
@@ -180,7 +183,7 @@ class Leases:
             self._again_at = min(self._again_at, asked_at + STORE_LEASE_SOON_S)
 
     async def _wait(self) -> None:
-        """Wait until the leases must be renewed; meanwhile give up those that run out."""
+        """Wait until it is time to renew the leases; give up all shards if the leases run out before."""
         if self._fences and self._ends_at <= self._again_at:
             await trio.sleep_until(self._ends_at)
             self._given_up += 1

@@ -31,15 +31,16 @@ class Migration(Struct, frozen=True):
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the migration's SQL text, in hexadecimal; shows whether an applied migration was changed
-        later.
+        """SHA-256 of the migration's SQL text, in hexadecimal.
+
+        A checksum other than the applied one shows that the text was changed after the migration.
         """
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
 class AppliedMigration(Struct, frozen=True):
-    """A row of the table `schema_migration`: a migration that the database has, with the checksum of its
-    text.
+    """A row of the table `schema_migration`: a migration that was applied to the database, with the SHA-256
+    checksum of its SQL text at that time.
     """
 
     number: int
@@ -58,7 +59,11 @@ def migrations(dialect: Dialect) -> list[Migration]:
 
 
 def pending(known: Iterable[Migration], applied: Iterable[AppliedMigration]) -> list[Migration]:
-    """Return this program's migrations that the database lacks, after checking those that it has.
+    """Return the migrations still to be applied to the database, after checking the applied ones.
+
+    Args:
+        known: this program's migrations.
+        applied: the database's migrations.
 
     Raises:
         ConfigError: an applied migration has another text now or is unknown to this program, or an earlier

@@ -47,11 +47,12 @@ class Table(Struct, frozen=True):
     """A table of the database.
 
     Attributes:
-        row: struct whose fields are the columns, in this order, without those that the database fills in
-            (`seq`, `n`, `tx`).
-        unique: sets of columns whose values are unique, the key first; empty for a log.
-        mutable: the columns that a Cas rewrites, in this order, without `version`.
-        repeatable: whether a second Put of a row with the same key changes nothing.
+        row: struct with a field for each column, in the order of the columns, except the columns that the
+            database fills in (`seq`, `n`, `tx`).
+        unique: sets of columns whose values are unique, the key first; empty for a table that only grows.
+        mutable: columns that a `Cas` (a change that rewrites a row) sets, in this order, without `version`.
+        repeatable: whether inserting a row with an existing key by a `Put` changes nothing; otherwise the
+            insertion fails.
     """
 
     name: str
@@ -62,7 +63,7 @@ class Table(Struct, frozen=True):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the table's columns, in order."""
+        """Names of the table's columns, in order, without the columns that the database fills in."""
         return self.row.__struct_fields__
 
     @property

@@ -21,8 +21,8 @@ from .tables import Table
 
 
 class New(Struct, frozen=True, array_like=True, tag=0, gc=False):
-    """Change: insert a row unless a row with the same unique values exists, in which case the whole unit is
-    not written.
+    """Change: insert a row. If a row with the same unique values exists, the whole unit (group of changes)
+    of this change is not written.
     """
 
     table: str
@@ -30,8 +30,11 @@ class New(Struct, frozen=True, array_like=True, tag=0, gc=False):
 
 
 class Cas(Struct, frozen=True, array_like=True, tag=1, gc=False):
-    """Change: rewrite a row's mutable columns if its version is the expected one; otherwise the whole unit is
-    not written.
+    """Change (compare and set): rewrite a row's mutable columns. If the row has another version than
+    `version`, the whole unit (group of changes) of this change is not written.
+
+    Attributes:
+        values: new values of the table's mutable columns, in their order.
     """
 
     table: str
@@ -57,8 +60,10 @@ class Drop(Struct, frozen=True, array_like=True, tag=3, gc=False):
 
 
 class Fence(Struct, frozen=True, array_like=True, gc=False):
-    """Condition for writing a unit: the shard must still have this epoch, that is, no other engine has
-    claimed it.
+    """Condition for writing a unit of changes: the shard still has this epoch.
+
+    Each claim by an engine raises the shard's epoch, so that the condition fails after a claim by another
+    engine.
     """
 
     shard: int
@@ -69,8 +74,13 @@ Change = New | Cas | Put | Drop
 
 
 class Unit(Struct, frozen=True, array_like=True, gc=False):
-    """Changes that are written all together or not at all. The cheapest unit is one in which only the first
-    change can fail to apply.
+    """Group of changes to the database that are written all together or not at all.
+
+    A unit is cheapest to write if at most its first change is a New or a Cas, the changes that can fail to
+    apply.
+
+    Attributes:
+        fence: condition on the shard of the changes; None without a condition.
     """
 
     changes: tuple[Change, ...]
@@ -78,17 +88,21 @@ class Unit(Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_decided_first(self) -> bool:
-        """Whether only the unit's first change can fail to apply, so that the others need no check."""
+        """Whether no change after the first is a New or a Cas, so that the first one decides the outcome."""
         return not any(type(change) in (New, Cas) for change in self.changes[1:])
 
 
 class Done(Struct, frozen=True, array_like=True, tag=0, gc=False):
-    """Outcome of a unit: all of its changes are written and durable."""
+    """Outcome of a unit of changes: all changes are written and durable."""
 
 
 class Duplicate(Struct, frozen=True, array_like=True, tag=1, gc=False):
-    """Outcome of a unit: no change is written, because a row to insert exists. `unique`: index of the set of
-    unique columns that it shares; `row`: the existing row.
+    """Outcome of a unit of changes: nothing is written, because a row to insert shares unique values with an
+    existing row.
+
+    Attributes:
+        unique: index, in the table's sets of unique columns, of the set with the shared values.
+        row: the existing row.
     """
 
     table: str
@@ -97,8 +111,11 @@ class Duplicate(Struct, frozen=True, array_like=True, tag=1, gc=False):
 
 
 class Conflict(Struct, frozen=True, array_like=True, tag=2, gc=False):
-    """Outcome of a unit: no change is written, because a row to rewrite has another version. `row`: the
-    current row, or None if it does not exist.
+    """Outcome of a unit of changes: nothing is written, because a row to rewrite has another version than
+    expected or does not exist.
+
+    Attributes:
+        row: the row as it is in the database; None if it does not exist.
     """
 
     table: str
@@ -106,15 +123,13 @@ class Conflict(Struct, frozen=True, array_like=True, tag=2, gc=False):
 
 
 class Fenced(Struct, frozen=True, array_like=True, tag=3, gc=False):
-    """Outcome of a unit: no change is written, because another engine has claimed the shard, which has
-    another epoch.
-    """
+    """Outcome of a unit of changes: nothing is written, because another engine has claimed the shard."""
 
     shard: int
 
 
 class Refused(Struct, frozen=True, array_like=True, tag=4, gc=False):
-    """Outcome of a unit: no change is written, because the database refused a statement."""
+    """Outcome of a unit of changes: nothing is written, because the database refused a statement."""
 
     detail: str
 
@@ -152,7 +167,7 @@ def drop(table: Table, row: Row) -> Drop:
 
 
 def values_of(row: Any) -> tuple[Any, ...]:
-    """Values of a row's columns in order, from the row's struct or from a decoded array."""
+    """Return the values of a row's columns in order; `row` is the table's struct or a decoded array."""
     return astuple(row) if isinstance(row, Struct) else tuple(row)
 
 

@@ -21,7 +21,7 @@ class Holder(Struct, frozen=True):
     """An engine and the number of shards that it holds; the empty name stands for shards without a holder.
 
     Attributes:
-        until_ms: Unix milliseconds at which the engine's first lease ends unless renewed.
+        until_ms: Unix milliseconds at which the first of the engine's leases expires unless renewed.
     """
 
     holder: str
@@ -35,9 +35,9 @@ class Schema(Struct, frozen=True):
 
     Attributes:
         applied: migrations that the database has.
-        pending: migrations that the database lacks.
-        unknown: applied migrations that this program does not know: a newer program's.
-        changed: migrations that were applied with a text other than this program's.
+        pending: migrations of this program that were not applied yet.
+        unknown: applied migrations that this program does not have, as a newer program applied them.
+        changed: applied migrations whose SQL text differs from this program's.
     """
 
     applied: tuple[str, ...]
@@ -89,7 +89,7 @@ class DatabaseStatus(Struct, frozen=True):
 
 
 def schema_of(known: list[Migration], there: list[AppliedMigration]) -> Schema:
-    """Compare a program's migrations with the migrations applied to a database. Pure."""
+    """Compare the program's migrations (`known`) with the database's applied ones (`there`). Pure."""
     ours = {migration.number: migration for migration in known}
     theirs = {row.number: row for row in there}
     return Schema(

@@ -11,8 +11,8 @@ from ....config.errors import ConfigError
 
 @contextmanager
 def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
-    """Context manager: give a temporary path to write to, which is renamed to `path` and durable if the block
-    succeeds.
+    """Context manager: yield a temporary path to write to; if the block succeeds, the file there is made
+    durable and renamed to `path`.
 
     Args:
         force: whether an existing file is replaced.

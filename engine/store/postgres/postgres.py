@@ -126,8 +126,8 @@ T = TypeVar("T")
 class PostgresBackend:
     """Implementation of `Backend` for a PostgreSQL database, which several engines may share.
 
-    `apply`, `attend`, `lease`, `release` and `prune` belong to one thread, `read` to another,
-    `wait_for_events` to a third.
+    One thread calls `apply`, `attend`, `lease`, `release` and `prune`; a second thread may call `read`
+    meanwhile, and a third one `wait_for_events`.
 
     Args:
         url: `postgresql://...`, as libpq takes it.
@@ -157,8 +157,10 @@ class PostgresBackend:
         return self._written(lambda: self._batch(writer, batch, units, one_by_one=True))
 
     def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each query, all of one committed state. See `Backend.read`. ValueError: a
-        query's `as_of` is no text that `as_of_now` returned.
+        """Return the rows of each query, all read from one committed state. See `Backend.read`.
+
+        Raises:
+            ValueError: a query's `as_of` is no text that the query `as_of_now` returned.
         """
 
         def once() -> list[list[tuple[Any, ...]]]:
@@ -186,7 +188,8 @@ class PostgresBackend:
         """Wait until any engine commits a batch with events.
 
         Returns:
-            Whether new events may exist; always True after a lost connection.
+            Whether new events may exist: False after `timeout_s` without a notice, True if the connection
+            was opened anew.
 
         Raises:
             StoreUnavailable: the database cannot be reached.
@@ -202,8 +205,10 @@ class PostgresBackend:
             raise translated(self._url, error) from error
 
     def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register an engine (holder) as alive. Without a connection an engine counts as alive for
-        STORE_DEAD_S after its last call. See `Backend.attend`.
+        """Record that an engine (`holder`) is alive. See `Backend.attend`.
+
+        An engine whose connection has ended counts as dead STORE_DEAD_S after its last call, even if its
+        `life_ms` has not passed.
         """
 
         def once() -> list[str]:
@@ -217,8 +222,10 @@ class PostgresBackend:
         return self._written(once)
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """Renew shard leases and claim shards. An engine that hangs in a batch for long and blocks the claim
-        of shards with expired leases loses its connection. See `Backend.lease`.
+        """Renew an engine's shard leases and claim free shards. See `Backend.lease`.
+
+        Another engine loses its connection if it hangs in a transaction for STORE_STUCK_S and so keeps shards
+        with expired leases from being claimed.
         """
         until_ms = now_ms + life_ms
 
@@ -270,8 +277,11 @@ class PostgresBackend:
     def _batch(
         self, writer: bytes, batch: int, units: Sequence[Unit], *, one_by_one: bool
     ) -> list[UnitOutcome]:
-        """Write a batch of units in a transaction of its own; `one_by_one` gives each unit its own
-        statements.
+        """Write a batch of units of changes in a new transaction.
+
+        Args:
+            one_by_one: write each unit with statements of its own, so that a faulty unit alone is refused;
+                otherwise units share statements, and a faulty unit fails the batch.
         """
         with self._transaction() as pipe:
             # A transaction of this writer that was cut off in COMMIT ends before its row is read.
@@ -288,8 +298,9 @@ class PostgresBackend:
         return outcomes
 
     def _epochs(self, pipe: Pipe, units: Sequence[Unit]) -> dict[int, int]:
-        """Read and lock the epochs (numbers of claims) of the units' shards: shard -> epoch, unchanged until
-        the transaction ends.
+        """Read the current epochs of the units' shards: shard -> epoch, a number that each claim raises.
+
+        The read locks the shards, so that no engine can claim them until the transaction ends.
         """
         shards = sorted({unit.fence.shard for unit in units if unit.fence is not None})
         if not shards:
@@ -334,8 +345,9 @@ class PostgresBackend:
         pipe.send(b"RELEASE one")
 
     def _remember(self, pipe: Pipe, writer: bytes, batch: int, outcomes: list[UnitOutcome]) -> None:
-        """Store the outcomes of a batch in its transaction, for a writer that lost the answer and sends the
-        batch again.
+        """Store the batch's outcomes in the batch's own transaction.
+
+        A writer that lost the answer sends the batch again and then gets these outcomes.
         """
         now_ms = self._now_ms()
         pipe.send(_REMEMBER, writer, batch, _encode(outcomes), now_ms)
@@ -369,8 +381,8 @@ class PostgresBackend:
     # --- Trying -------------------------------------------------------------------------------------
 
     def _written(self, once: Callable[[], T]) -> T:
-        """Run a function on the writer's connection, with retries; raise its errors as StoreUnavailable or
-        StoreError.
+        """Run `once`, a function on the writer's connection, with retries; convert its database errors to
+        StoreUnavailable or StoreError.
         """
         try:
             return self._tried(once)
@@ -380,8 +392,8 @@ class PostgresBackend:
             raise StoreUnavailable("the database is too busy: rows came and went", retry_after_s=1) from None
 
     def _tried(self, once: Callable[[], T]) -> T:
-        """Run a function; repeat it, TRIES times in all, while the connection is lost or other transactions
-        conflict.
+        """Run a function up to TRIES times, until it fails neither from a lost connection nor from a conflict
+        with another transaction.
         """
         for left in reversed(range(TRIES)):
             try:
@@ -394,7 +406,10 @@ class PostgresBackend:
 
 
 def _dead_until_ms(now_ms: int, life_ms: int) -> int:
-    """Bound for a holder's stored `until_ms`: the value if its last call was STORE_DEAD_S before `now_ms`."""
+    """Compute the `until_ms` (Unix ms) stored for an engine whose last call was STORE_DEAD_S before `now_ms`.
+
+    An engine with an earlier `until_ms` counts as dead if its connection has ended.
+    """
     return now_ms + life_ms - round(STORE_DEAD_S * 1_000)
 
 

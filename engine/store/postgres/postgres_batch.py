@@ -66,7 +66,7 @@ def array(kind: type[Array], values: Sequence[Any]) -> Array:
     """Encode a column of values as an array in the PostgreSQL server's binary format.
 
     Raises:
-        TypeError, ValueError, AttributeError, OverflowError: a value is not of that kind.
+        TypeError, ValueError, AttributeError, OverflowError: a value is not of the type of `kind`.
     """
     if kind is IntArray:
         elements: Sequence[bytes | None] = [
@@ -105,15 +105,18 @@ def _kind(annotation: Any) -> type[Array]:
 
 
 class Form:
-    """The SQL statements for a table; all arrays of a statement have equal length.
+    """SQL statements that write many rows of one table; a statement's parameters are arrays of equal length,
+    one per column.
 
     Attributes:
-        unique_places: for each unique set of columns: (table, number of the set, function row -> values of
+        unique_places: for each set of unique columns: (table, number of the set, function row -> values of
             the columns).
-        insert: inserts rows; a row that duplicates unique values fails, unless the table's rows are
-            repeatable.
-        insert_new: inserts the rows that duplicate no unique values, and returns their keys.
-            rewrite: takes mutable columns, keys and versions; returns the keys of the rewritten rows.
+        insert: inserts rows. A row with the unique values of an existing row is left out if the table is
+            `repeatable`, else it makes the statement fail.
+        insert_new: inserts the rows that share no unique values with existing rows, and returns the keys of
+            the inserted rows.
+        rewrite: sets mutable columns of the rows with the given keys and versions, and returns the keys of
+            the rewritten rows.
         delete: deletes the rows with the given keys.
     """
 
@@ -142,11 +145,11 @@ class Form:
             ).encode()
 
     def unique_of(self, number: int, row: Values) -> Values:
-        """Return a row's values in the table's unique set of columns with this number."""
+        """Return a row's values in the columns of the table's unique set `number`."""
         return self.unique_places[number][2](row)
 
     def found(self, unique: Unique) -> bytes:
-        """Return the SQL that selects the rows with given values in a unique set of columns."""
+        """Return the SQL that selects the rows with given values in the columns of `unique`."""
         columns = ", ".join(f"t.{column}" for column in self.table.columns)
         where = f" AND {unique.where}" if unique.where else ""
         return (
@@ -200,11 +203,12 @@ database.
 
 
 class Wave(Struct):
-    """Units of a batch, by number, that touch no row in common and can be written in any order.
+    """Units of changes in a batch that touch no row in common, so that they can be written in any order.
 
     Attributes:
-        together: units whose first change alone decides the outcome; they share statements.
-        alone: units that need a savepoint each; they are written after the others.
+        together: numbers of the units (in the batch) that are written with shared statements: only the first
+            change of such a unit can fail to apply.
+        alone: numbers of the units that need a savepoint each, written after `together`.
     """
 
     together: list[int]
@@ -224,8 +228,10 @@ class Waves(Struct):
 
 
 def waves_of(units: Sequence[Unit], numbers: Iterable[int]) -> Waves:
-    """Divide units into waves, each written at once: a unit that touches a row of an earlier unit comes in a
-    later wave.
+    """Divide the units of a batch into waves: a unit that touches a row of an earlier unit is in a later wave.
+
+    Args:
+        numbers: indices in `units` of the units to divide.
     """
     waves: list[Wave] = []
     changed: dict[RowPlace, int] = {}

@@ -197,11 +197,11 @@ def migrate(connection: Connection, now_ms: Callable[[], int]) -> list[str]:
 
 
 def _take_over(connection: Connection) -> None:
-    """Lower the transaction numbers stored in rows that were restored from another server, if they are ahead
-    of this server's.
+    """Lower stored transaction numbers that are above this server's current one, as after a restore from
+    another server.
 
-    Followers of events would otherwise wait until this server reaches these numbers. The cursors of webhooks
-    (`webhook.token`) are lowered too.
+    Without the change, followers of events would wait until this server's transactions reach the stored
+    numbers. Resume tokens of webhooks (`webhook.token`) are lowered too.
     """
     ahead = "tx >= pg_snapshot_xmax(pg_current_snapshot())"
     if connection.execute(f"SELECT 1 FROM order_event WHERE {ahead} LIMIT 1".encode()).fetchone():
@@ -224,8 +224,8 @@ def applied(connection: Connection) -> list[AppliedMigration]:
 
 
 def meaning(error: Exception) -> Meaning:
-    """Classify a psycopg error by the action that must follow: reconnect, retry, refuse one unit, or
-    report.
+    """Classify a psycopg error by the action to take: reconnect, retry, refuse one unit of changes, or report
+    the error.
     """
     driver = load_driver()
     state: str | None = getattr(error, "sqlstate", None)

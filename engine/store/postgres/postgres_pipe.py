@@ -40,9 +40,9 @@ _ERRORS_MAX = 100
 
 
 class Pipe:
-    """Pipeline of SQL statements on one PostgreSQL connection, which has no other user.
+    """Pipeline of SQL statements on a PostgreSQL connection of its own.
 
-    After any error that is not a statement's own, the connection is unusable.
+    After any error other than a failed statement, the connection is unusable.
     """
 
     def __init__(self, url: str) -> None:
@@ -83,8 +83,10 @@ class Pipe:
             self._execute(b"SELECT", (), prepare=False)
 
     def abandon(self) -> None:
-        """Wait for all statements sent and ignore their outcomes, after an error. psycopg.Error: the
-        connection is lost.
+        """Wait, after an error, until the server has handled all statements sent; ignore their errors.
+
+        Raises:
+            psycopg.Error: the connection is lost.
         """
         for _ in range(_ERRORS_MAX):
             try:

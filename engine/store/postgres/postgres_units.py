@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class OutOfOrder(Exception):
-    """Raised when writing a wave of units at once would give another outcome than writing the units in
-    turn.
+    """Raised when writing several units of changes with shared statements would give a unit another outcome
+    than writing the units one after the other.
     """
 
 
 class Vanished(Exception):
-    """Raised when the row that made a write conflict no longer exists: another transaction deleted it, or
-    rolled back, in between.
+    """Raised when a row that blocked an insertion cannot be found afterwards, because another transaction
+    deleted the row or rolled back its insertion.
     """
 
 
@@ -34,7 +34,7 @@ class UnitWriter:
     """Writes the units of one batch in an open PostgreSQL transaction.
 
     Attributes:
-        outcomes: outcome of each unit, by number; None while a unit is undecided.
+        outcomes: outcome of each unit, in the order of the batch; None for a unit without an outcome yet.
     """
 
     def __init__(self, pipe: Pipe, units: Sequence[Unit]) -> None:
@@ -44,10 +44,16 @@ class UnitWriter:
         self._events_are_in = False
 
     def together(self, numbers: Sequence[int], changed: dict[RowPlace, int]) -> None:
-        """Write units that touch no row in common: first the changes that decide outcomes, then the others.
+        """Write units that touch no row in common, with statements shared by all of them.
+
+        First come the changes that can fail to apply, then the other changes of the units that succeeded.
+
+        Args:
+            numbers: numbers of the units in the batch.
+            changed: row (by its key) -> number of the batch's first unit that rewrites or deletes the row.
 
         Raises:
-            OutOfOrder: writing the units at once would give another outcome than writing them in turn.
+            OutOfOrder: writing the units one after the other would give a unit another outcome.
         """
         news: defaultdict[str, dict[Values, tuple[int, Values]]] = defaultdict(dict)
         rewrites: defaultdict[str, dict[Values, tuple[int, Cas]]] = defaultdict(dict)
@@ -68,7 +74,9 @@ class UnitWriter:
         """Write one unit behind a savepoint: all of its changes in order, or none.
 
         Args:
-            with_events: write the unit's events now instead of in `add_events`; the same for all units.
+            number: number of the unit in the batch.
+            with_events: write the unit's order events now instead of in `add_events`; the caller passes the
+                same value for all units of the batch.
         """
         self._pipe.send(b"SAVEPOINT alone")
         outcome: UnitOutcome = DONE
@@ -83,8 +91,10 @@ class UnitWriter:
         self.outcomes[number] = outcome
 
     def add_events(self) -> bool:
-        """Write the order events of all units that were written (Done); return whether there are any
-        events.
+        """Write the order events of all units with the outcome Done, unless `alone` has written them.
+
+        Returns:
+            Whether these units have events.
         """
         rows = [
             values_of(change.row)
