@@ -48,15 +48,16 @@ _ONE = amount32(1)
 
 
 class Query(Struct, frozen=True, array_like=True):
-    """A query of the store: SQL text, values of its `?` marks, and a position in time.
+    """A query of the store: SQL text, the values of its `?` marks, and bounds on the rows by age.
 
     Attributes:
         sql: SQL text with `?` for each value, and names in braces for SQL that differs between dialects
             (`render`).
         values: values of the `?` marks in order: bytes, integers, texts.
-        as_of: opaque text that `as_of_now` returned earlier: orders added since then are left out; empty if
-            no order is left out.
-        after: (transaction, number) of the last event already read; used by `events_after`.
+        as_of: opaque text that the query `as_of_now` returned earlier, to leave out orders added since then;
+            empty to leave out none.
+        after: place in the log, (transaction, number), of the last event already read, in a query by
+            `events_after`.
     """
 
     sql: str
@@ -79,11 +80,13 @@ class OtcFilter(Struct, frozen=True):
     """Filters of the listings of OTC orders.
 
     Attributes:
-        maker, taker: account whose orders are listed, exactly one of the two; `taker` matches the order's
-            taker and the taker in nonceAndMeta.
-        swappable_min: None lists all orders. Else (`hideSmallBalances`) pairs (maker asset, amount32): orders
-            that cannot be filled now, or can fill less than the amount for their asset, are left out.
-        order_by: column to sort by, latest first; orders without an expiry come last. The hash breaks ties.
+        maker, taker: account whose orders are listed, 20 bytes; exactly one of the two is set. `taker`
+            matches both the order's taker and the taker in its nonceAndMeta.
+        swappable_min: (maker asset, amount of 32 bytes) pairs for `hideSmallBalances`: an order is listed
+            only if at least the amount of its maker asset (1 raw unit if not named) can be filled now. None
+            lists all orders.
+        order_by: column to sort by, latest first; orders without expiry come last, and orders with equal
+            times are sorted by hash.
     """
 
     chain_id: int
@@ -99,11 +102,12 @@ class OtcFilter(Struct, frozen=True):
 
 
 def by(table: Table, *values: Any, unique: int = 0) -> Query:
-    """Select the row with the given values in one of the table's unique sets of columns: at most one row.
+    """Select the row, at most one, that has given values in a set of unique columns of the table.
 
     Args:
-        unique: index of the unique set, 0 for the key; only rows that meet the set's `where` condition are
-            found.
+        values: values of the set's columns, in order.
+        unique: index of the set in `Table.unique`, 0 for the key; a row that does not meet the set's `where`
+            condition is not found.
     """
     columns = table.unique[unique]
     found = " AND ".join(f"{name} = ?" for name in columns.columns)
@@ -111,7 +115,7 @@ def by(table: Table, *values: Any, unique: int = 0) -> Query:
 
 
 def among(table: Table, column: str, values: Sequence[Any]) -> Query:
-    """Select a table's rows that have one of at most IDS_MAX values in a column, in no order."""
+    """Select a table's rows whose value in `column` is one of `values` (at most IDS_MAX), unsorted."""
     if column not in table.columns:
         raise ValueError(f"{table.name} has no column {column}")
     if len(values) > IDS_MAX:
@@ -128,8 +132,8 @@ def between(table: Table, least: bytes, greatest: bytes) -> Query:
 
 
 def delta_page(wanted: DeltaFilter, limit: int, offset: int, as_of: str = "") -> tuple[Query, Query]:
-    """Build the queries of a page of Delta orders: (the page's rows, newest first; total count of matching
-    orders).
+    """Build the two queries for a page of Delta orders: (query of the page's rows, newest first; query of the
+    number of all matching orders).
     """
     conditions = _conditions(owner=wanted.owner, type=wanted.type, kind=wanted.kind)
     conditions += _among(chain_id=wanted.chain_ids, status=wanted.statuses)
@@ -145,12 +149,12 @@ def otc_page(
     is_backwards: bool = False,
     counts: Sequence[int] = (),
 ) -> tuple[Query, Query]:
-    """Build the queries of a page of OTC orders: (hashes and sort keys of the page; number of orders in each
-    branch of `_otc_branches`).
+    """Build the two queries for a page of OTC orders: (hashes and sort keys of the page; number of matching
+    orders in each branch of `_otc_branches`, a part of the listing).
 
     Args:
         is_backwards: sort in the opposite order, so that pages near the end of the listing are fast.
-        counts: result of the second query, if known: branches without orders are left out.
+        counts: earlier result of the second query, to leave out branches without orders; empty if unknown.
     """
     key, way = _OTC_KEYS[wanted.order_by], "ASC" if is_backwards else "DESC"
     branches = _otc_branches(wanted)
@@ -169,7 +173,11 @@ def otc_page(
 
 
 def live_otc(chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> Query:
-    """Select a maker's OTC drafts and orders that may still be filled; of one maker asset, or of all."""
+    """Select a maker's OTC drafts and its orders that may still be filled.
+
+    Args:
+        maker_asset: token that the orders sell, 20 bytes; None for any token.
+    """
     of_asset = " AND maker_asset = ?" if maker_asset is not None else ""
     return Query(
         f"{_select(OTC_ORDER)} WHERE status IN ('DRAFT', 'PENDING', 'SUSPENDED') AND chain_id = ? "
@@ -179,8 +187,8 @@ def live_otc(chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> Q
 
 
 def unfinished_otc(chain_id: int, maker: bytes) -> Query:
-    """Select a maker's OTC orders that may still change, including ended ones whose end a reorganisation
-    could still undo.
+    """Select a maker's OTC orders that are not final: open orders, and orders whose fill or cancellation a
+    reorganisation could still undo.
     """
     return Query(
         f"{_select(OTC_ORDER)} WHERE is_final = FALSE AND chain_id = ? AND maker = ? ORDER BY order_hash",
@@ -189,8 +197,8 @@ def unfinished_otc(chain_id: int, maker: bytes) -> Query:
 
 
 def open_orders(table: Table, shards: Sequence[int], after_hash: bytes, limit: int) -> Query:
-    """Select the orders of some shards that may still change, in order of arrival; an engine loads them when
-    it claims the shards.
+    """Select a page of the orders in `shards` that are not final, sorted by arrival. An engine loads these
+    orders when it claims the shards.
 
     Args:
         after_hash: hash of the last order of the previous page; empty for the first page.
@@ -204,7 +212,11 @@ def open_orders(table: Table, shards: Sequence[int], after_hash: bytes, limit: i
 
 
 def intended_effects(shards: Sequence[int], after_key: str, limit: int) -> Query:
-    """Select unfinished side effects of orders in the given shards, sorted by key, a page at a time."""
+    """Select a page of the unfinished side effects of orders in the given shards, sorted by key.
+
+    Args:
+        after_key: key of the last side effect of the previous page; empty for the first page.
+    """
     marks = ", ".join("?" * len(shards)) or "NULL"
     return Query(
         f"{_select(EFFECT)} WHERE state = 'INTENDED' AND shard IN ({marks}) AND key > ? ORDER BY key LIMIT ?",
@@ -213,7 +225,7 @@ def intended_effects(shards: Sequence[int], after_key: str, limit: int) -> Query
 
 
 def open_transactions(chain_id: int, sender: bytes) -> Query:
-    """Select a relayer account's signed transactions without a final status, sorted by nonce."""
+    """Select a relayer account's transactions that wait to be mined or to become final, sorted by nonce."""
     return Query(
         f"{_select(CHAIN_TX)} WHERE chain_id = ? AND sender = ? AND status IN ('SIGNED', 'MINED') "
         "ORDER BY nonce, created_ms",
@@ -222,8 +234,8 @@ def open_transactions(chain_id: int, sender: bytes) -> Query:
 
 
 def settled_transactions(chain_id: int, sender: bytes, nonce_min: int, limit: int) -> Query:
-    """Select a relayer account's mined transactions that are final, successful or failed, from a nonce on,
-    sorted by nonce.
+    """Select a relayer account's transactions with the status FINAL or FAILED and a nonce of at least
+    `nonce_min`, sorted by nonce.
     """
     return Query(
         f"{_select(CHAIN_TX)} WHERE chain_id = ? AND sender = ? AND nonce >= ? "
@@ -255,8 +267,8 @@ def waiting_intents(chain_id: int, sender: bytes, limit: int) -> Query:
 
 
 def open_intents_count(chain_id: int, sender: bytes) -> Query:
-    """Select of a relayer account (number of waiting intents, creation time of the oldest unfinished intent
-    or None).
+    """Select one row about a relayer account's intents (calls to get mined): number of waiting intents, and
+    creation time of the oldest unfinished intent, Unix ms or None.
     """
     return Query(
         "SELECT count(CASE WHEN state = 'WAITING' THEN 1 END), min(created_ms) FROM chain_intent "
@@ -304,8 +316,11 @@ def refunds(order_hash: bytes) -> Query:
 
 
 def events_after(after: tuple[int, int], limit: int, owner: bytes | None = None) -> Query:
-    """Select (transaction, number, event's columns...) of the log's events after the place `after`, in
-    order.
+    """Select the events in the log after a place, as rows (transaction, number, the event's columns...).
+
+    Args:
+        after: place of an event in the log, (transaction, number); `follower.token_of` explains both.
+        owner: account whose orders' events are selected, 20 bytes; None for all orders.
     """
     columns = ", ".join(ORDER_EVENT.columns)
     of_owner = " AND owner = ?" if owner is not None else ""
@@ -318,29 +333,31 @@ def events_after(after: tuple[int, int], limit: int, owner: bytes | None = None)
 
 
 def last_event() -> Query:
-    """Select (transaction, number) of the log's last event before which no event can still appear; no row if
-    there is none.
+    """Select the place in the log, (transaction, number), of the last event that no transaction still running
+    can precede; no row without such an event.
     """
     return Query("SELECT {tx}, n FROM order_event WHERE {settled} ORDER BY {newest} LIMIT 1", ())
 
 
 def as_of_now(table: Table) -> Query:
-    """Select the opaque text that names the table's present state, so that a later query with it as
-    `Query.as_of` omits newer orders.
+    """Select an opaque text for the present state of a table of orders.
+
+    A later query with the text as `Query.as_of` leaves out orders added meanwhile.
     """
     return Query(f"SELECT {{now_{table.name}}}", ())
 
 
 def expired_routes(before_ms: int, limit: int) -> Query:
-    """Select Delta routes issued to clients that expired before a time, oldest first."""
+    """Select the issued routes of Delta orders that expired before `before_ms` (Unix ms), oldest first."""
     return Query(
         f"{_select(ISSUED_ROUTE)} WHERE expires_ms < ? ORDER BY expires_ms LIMIT ?", (before_ms, limit)
     )
 
 
 def due_deliveries(webhook: str, now_ms: int, limit: int) -> Query:
-    """Select a webhook's deliveries to be posted now, longest overdue first; of each order only the first
-    waiting delivery.
+    """Select a webhook's deliveries that are due to be posted at `now_ms`, longest overdue first.
+
+    Of the waiting deliveries about one order, only the first is selected.
     """
     return Query(
         f"{_select(DELIVERY)} d WHERE webhook = ? AND state = 'WAITING' AND due_ms <= ? "
@@ -350,7 +367,7 @@ def due_deliveries(webhook: str, now_ms: int, limit: int) -> Query:
 
 
 def next_delivery(webhook: str) -> Query:
-    """Select the time at which a webhook's next delivery is to be posted; no row if no delivery waits."""
+    """Select the Unix ms at which a webhook's next delivery is due to be posted; no row if none waits."""
     return Query(
         f"SELECT due_ms FROM delivery d WHERE webhook = ? AND state = 'WAITING' AND {_FIRST_OF_ORDER} "
         "ORDER BY due_ms LIMIT 1",
@@ -359,8 +376,8 @@ def next_delivery(webhook: str) -> Query:
 
 
 def overdue_deliveries(webhook: str, before_ms: int, limit: int) -> Query:
-    """Select a webhook's waiting deliveries that were created before a time, oldest first: too old to be
-    tried again.
+    """Select a webhook's waiting deliveries created before `before_ms` (Unix ms), oldest first; at this age the
+    venue gives them up.
     """
     return Query(
         f"{_select(DELIVERY)} WHERE webhook = ? AND state = 'WAITING' AND created_ms < ? "
@@ -370,7 +387,11 @@ def overdue_deliveries(webhook: str, before_ms: int, limit: int) -> Query:
 
 
 def deliveries(webhook: str, state: str, after_token: str, limit: int) -> Query:
-    """Select a webhook's deliveries in a state, sorted by their events' places in the log."""
+    """Select a page of a webhook's deliveries in a state, sorted by the events' places in the log.
+
+    Args:
+        after_token: resume token of the event of the previous page's last delivery.
+    """
     return Query(
         f"{_select(DELIVERY)} WHERE webhook = ? AND state = ? AND token > ? ORDER BY token LIMIT ?",
         (webhook, state, after_token, limit),
@@ -378,7 +399,7 @@ def deliveries(webhook: str, state: str, after_token: str, limit: int) -> Query:
 
 
 def delivery_counts(webhook: str) -> Query:
-    """Select for each state of a webhook's deliveries (state, number of deliveries)."""
+    """Select the number of a webhook's deliveries in each state, as rows (state, number)."""
     return Query("SELECT state, count(*) FROM delivery WHERE webhook = ? GROUP BY state", (webhook,))
 
 
@@ -386,10 +407,10 @@ def render(query: Query, words: Mapping[str, str]) -> str:
     """Fill a query's placeholders in braces with the SQL of one dialect.
 
     Args:
-        words: placeholder -> SQL: for `tx`, `settled`, `after`, `by_place`, `newest`, `as_of`, and `now_`
-            with a table's name; and for `part`, `part_asc` or `part_desc`, and `part_end`. The last enclose a
-            part of a sorted UNION ALL, with a number before `part_end`, and cut the part to that number of
-            rows where the database would otherwise not read it in order.
+        words: placeholder -> SQL. `tx`, `settled`, `after`, `by_place` and `newest` concern an event's place
+            in the log; `as_of` and `now_<table>` leave out newer orders. `{part}... {part_asc} n{part_end}`
+            (or `part_desc`) limits a SELECT within a sorted UNION ALL to n rows, in a database that would
+            otherwise sort all of its rows.
     """
     return _WORD.sub(lambda found: words[found[1]], query.sql)
 
@@ -411,12 +432,12 @@ def _among(**wanted: tuple[Any, ...]) -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[str, tuple[Any, ...]]]:
-    """Split an OTC listing into disjoint branches, (SQL condition, values), each of which can use an index of
-    its own.
+    """Split an OTC listing into disjoint branches, (SQL condition, values), so that each branch can use
+    another index.
 
     Args:
-        is_count: whether the conditions are for counting: then the index that includes the order type is
-            used, else it is kept from use.
+        is_count: True if the conditions are for counting orders, which the index with the order type serves
+            best; False keeps the database from using that index.
     """
     accounts = ["maker = ?"]
     if wanted.maker is None:
@@ -437,8 +458,11 @@ def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[st
 
 
 def _swappable_min(by_token: Sequence[tuple[bytes, bytes]]) -> tuple[str, list[bytes]]:
-    """Build SQL and values for the least swappable amount that keeps an order in a listing: the minimum of
-    its maker asset, or else 1.
+    """Build the SQL expression, with values, for the least amount that an order must be able to fill to be
+    listed.
+
+    Args:
+        by_token: (maker asset, least amount of 32 bytes); the least amount is 1 raw unit for other assets.
     """
     if not by_token:
         return "?", [_ONE]

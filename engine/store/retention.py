@@ -23,8 +23,8 @@ class RetentionStatistics(Struct, frozen=True):
     """Counters of the task that deletes old rows.
 
     Attributes:
-        rows, steps: deleted rows, and the transactions that deleted them.
-        failed: rounds that ended early because the store was unavailable.
+        rows, steps: number of deleted rows, and of the transactions that deleted them.
+        failed: number of rounds (periodic runs) that stopped early because the store was unavailable.
     """
 
     rows: int
@@ -36,9 +36,10 @@ class Retention:
     """Deletes rows older than the retention period. `run` is its task.
 
     Args:
-        days: days for which ended rows are kept (`[store] retention_days`); 0 keeps them for ever.
+        days: days for which ended orders and old events are kept (`[store] retention_days`); 0 keeps them
+            for ever.
         now_ms: wall clock, Unix milliseconds.
-        rows_max: most deleted rows of each kind in one step.
+        rows_max: most rows of each kind that one transaction deletes, see `Backend.prune`.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Retention:
         return RetentionStatistics(self._rows, self._steps, self._failed)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Delete old rows, round after round, until cancelled. Returns at once if `days` is 0."""
+        """Delete old rows every PRUNE_EVERY_S until cancelled; return at once if `days` is 0."""
         task_status.started()
         while self._days:
             await self._round()

@@ -25,8 +25,10 @@ NEVER_S = (1 << 63) - 1
 
 
 def amount32(amount: int) -> bytes:
-    """Encode an amount as the 32 bytes, big-endian, that the store keeps. OverflowError outside 0 to 2^256 -
-    1.
+    """Encode an amount as the 32 bytes, big-endian, that the store keeps.
+
+    Raises:
+        OverflowError: the amount is not from 0 to 2^256 - 1.
     """
     return amount.to_bytes(32, "big")
 
@@ -37,17 +39,17 @@ def amount_of(kept32: bytes) -> int:
 
 
 class Row(Struct, frozen=True, array_like=True, gc=False):
-    """Base class of the structs of all tables' rows; a row is encoded as an array."""
+    """Base class of the structs for rows of the store's tables; a row is encoded as an array of its fields."""
 
 
 class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
     """Row of a Delta order: its current state, without the signed document.
 
     Attributes:
-        order_hash: 32 bytes; its first byte is `shard`, and it makes the order's id (`order_id`).
+        order_hash: 32 bytes; the first byte is `shard`, and `order_id` computes the order's id from the hash.
         nonce: 32 bytes.
-        spent, received: source and destination amounts of all fills together.
-        is_final: whether the order's end is deep enough in the chain not to be undone.
+        spent, received: source and destination amounts of all fills together, 32 bytes each.
+        is_final: whether the order has ended and no reorganisation of the chain can undo this.
         failures: number of the order's failed settlements.
     """
 
@@ -75,10 +77,14 @@ class OtcOrderRow(Row, frozen=True, array_like=True, gc=False):
     """Row of an OTC order: its current state, without the signed document.
 
     Attributes:
-        order_hash: 32 bytes; its first byte is `shard`.
+        order_hash: 32 bytes; the first byte is `shard`.
+        taker_from_meta: the taker in the order's nonceAndMeta, 20 bytes.
         expires_s: expiry, Unix seconds; NEVER_S for an order without expiry.
-        remaining, maker_balance, reserved, swappable: amounts of the maker's asset (choices.md#otc-orders).
-        transaction_hash: hash of the transaction of the fill or cancellation, once settled.
+        remaining: unfilled amount of the maker's asset; 32 bytes, as all amounts here.
+        maker_balance: least of `remaining`, the maker's balance and its allowance.
+        reserved: part of the maker's funds that is reserved for this order (choices.md#otc-orders).
+        swappable: amount of the maker's asset that can be filled now.
+        transaction_hash: hash of the latest transaction that filled or cancelled the order; None before.
     """
 
     order_hash: bytes
@@ -106,20 +112,20 @@ class OtcOrderRow(Row, frozen=True, array_like=True, gc=False):
 
 
 class OrderDocument(Row, frozen=True, array_like=True, gc=False):
-    """The signed document of a Delta or OTC order, which never changes: the order's struct as msgpack."""
+    """A signed order in full, Delta or OTC, which never changes; `body` is the order's struct as msgpack."""
 
     order_hash: bytes
     body: bytes
 
 
 class DeltaFill(Row, frozen=True, array_like=True, gc=False):
-    """A settlement of a Delta order, identified by the place of its log in the chain.
+    """A settlement of a Delta order, identified by the chain's log of the settlement.
 
     Attributes:
         destination_tx: hash of a crosschain fill's transaction on the destination chain, once known.
-        spent, received: amounts of this fill.
-        filled: amount of the order's fixed side filled so far, this fill included; for a TWAP order, the
-            number of slices.
+        spent, received: source and destination amounts of this fill, 32 bytes each.
+        filled: amount settled so far, this fill included, of the token whose amount the order fixes (SELL:
+            source, BUY: destination), 32 bytes; for a TWAP order, the number of settled slices.
         is_closed: whether no further part of the order can be settled.
     """
 
@@ -152,9 +158,10 @@ class AuctionRound(Row, frozen=True, array_like=True, gc=False):
     """Result of one Delta order in a closed round of its auction.
 
     Attributes:
-        auction_id: id of the round, which may have several orders.
-        winner: the agent whose offer is settled first.
-        record: the request and the offers, as GET /v2/delta/auctions/{id} shows them, JSON.
+        auction_id: id of the round, which several orders may share.
+        winner: name of the agent whose offer is settled first; None without an offer to settle.
+        record: the round's request to agents and their offers, as GET /v2/delta/auctions/{id} shows them,
+            JSON.
     """
 
     auction_id: int
@@ -167,14 +174,14 @@ class AuctionRound(Row, frozen=True, array_like=True, gc=False):
 
 
 class OrderEvent(Row, frozen=True, array_like=True, gc=False):
-    """A change of an order: an entry of the event log, from which streams and webhooks are served.
+    """A change of an order, as an entry of the event log; event streams and webhooks read the log.
 
     Attributes:
         surface: kind of the order: `delta` or `otc`.
         owner: owner of the Delta order, or maker of the OTC order; 20 bytes.
         version: version of the order after the change.
-        body: further fields, as JSON (`EventBody`, `OtcEventBody`); may be empty.
-        partner: partner of a Delta order; else empty.
+        body: further fields of the event as JSON (`EventBody`, `OtcEventBody`); may be empty.
+        partner: name of the integrator named in a Delta order; else empty.
     """
 
     surface: str
@@ -190,7 +197,7 @@ class OrderEvent(Row, frozen=True, array_like=True, gc=False):
 
 
 class EffectState(StrEnum):
-    """States of a side effect of an order's change, which the venue carries out outside the store."""
+    """State of a side effect: an action outside the store that follows from an order's change of state."""
 
     INTENDED = "INTENDED"
     DONE = "DONE"
@@ -198,12 +205,13 @@ class EffectState(StrEnum):
 
 
 class Effect(Row, frozen=True, array_like=True, gc=False):
-    """A side effect, outside the store, of an order's change of state; the venue tries it until it is done or
-    has failed for good.
+    """A side effect: an action outside the store that follows from an order's change of state.
+
+    The venue attempts the action until it succeeds or fails for good.
 
     Attributes:
         key: `order hash:version:kind` (`effect_key`).
-        due_ms: earliest time of the next attempt.
+        due_ms: earliest time of the next attempt, Unix milliseconds.
     """
 
     key: str
@@ -220,7 +228,7 @@ class Effect(Row, frozen=True, array_like=True, gc=False):
 
 
 class TxStatus(StrEnum):
-    """State of a relayer's signed transaction; allowed steps are in `RELAY_TRANSACTION_LIFECYCLE`."""
+    """State of a relayer's signed transaction; `RELAY_TRANSACTION_LIFECYCLE` has the allowed transitions."""
 
     SIGNED = "SIGNED"
     MINED = "MINED"
@@ -230,8 +238,8 @@ class TxStatus(StrEnum):
 
 
 class IntentState(StrEnum):
-    """State of an intent, a call that a relayer is to get mined; allowed steps are in
-    `RELAY_INTENT_LIFECYCLE`.
+    """State of an intent, a call that a relayer is to get mined; `RELAY_INTENT_LIFECYCLE` has the allowed
+    transitions.
     """
 
     WAITING = "WAITING"
@@ -244,8 +252,7 @@ class IntentState(StrEnum):
 
 
 class IntentCause(StrEnum):
-    """Cause for which an intent (a call that a relayer is to get mined) failed, reverted, or was cancelled or
-    given up.
+    """Cause of the failure, revert or cancellation of an intent, a call that a relayer is to get mined.
 
     Attributes:
         DEADLINE: the intent's deadline passed before it was mined.
@@ -273,10 +280,10 @@ class ChainTx(Row, frozen=True, array_like=True, gc=False):
 
     Attributes:
         raw: the signed transaction's bytes, as broadcast.
-        fee_max_wei: maximum fee per unit of gas, as an amount in wei.
-        effect_key: key of the intent that the transaction carries out; empty if it only uses up a nonce that
-            later transactions wait for.
-        replaces: hash of the transaction with the same nonce that it replaces.
+        fee_max_wei: maximum fee per unit of gas, wei, as 32 bytes.
+        effect_key: key of the intent that the transaction carries out; empty if the transaction only uses up
+            a nonce that later transactions wait for.
+        replaces: hash of the earlier transaction with the same nonce that this one replaces; None if none.
         block_number, block_hash: block that includes the transaction; None before any block does.
     """
 
@@ -302,11 +309,11 @@ class ChainIntent(Row, frozen=True, array_like=True, gc=False):
     Attributes:
         sender: the relayer's address.
         target: the contract that is called.
-        value_wei: native tokens that the call sends, wei, as an amount of 32 bytes.
+        value_wei: native tokens that the call sends, wei, as 32 bytes.
         deadline_s: Unix seconds after which an unmined intent is no longer wanted; NEVER_S for no deadline.
         reason: text that explains `cause` to people; empty without a cause.
-        mined_hash, block_number, block_hash: the mined transaction, and its block.
-        cause: cause of a failure, a revert, a cancellation or of giving up; else None.
+        mined_hash, block_number, block_hash: hash of the mined transaction, and its block.
+        cause: cause of a failure, revert or cancellation; else None.
         error4: selector of the error that the contract returned, 4 bytes; None without one.
     """
 
@@ -331,8 +338,10 @@ class ChainIntent(Row, frozen=True, array_like=True, gc=False):
 
 
 class ChainCursor(Row, frozen=True, array_like=True, gc=False):
-    """Last block of a chain whose logs were read; `ring` is msgpack of the last blocks' (number, hash) pairs,
-    which show a reorganisation.
+    """Last block of a chain up to which the indexer has read logs.
+
+    Attributes:
+        ring: msgpack of the (number, hash) pairs of the last blocks, to detect a reorganisation.
     """
 
     chain_id: int
@@ -344,8 +353,8 @@ class ChainCursor(Row, frozen=True, array_like=True, gc=False):
 
 
 class UsedNonce(Row, frozen=True, array_like=True, gc=False):
-    """A nonce of an owner that is used or invalidated on the chain, so that no new Delta order with it is
-    accepted.
+    """A nonce that a settlement used, or that its owner invalidated, on the chain; the venue accepts no new
+    Delta order of the owner with this nonce.
 
     Attributes:
         order_hash: hash of the order whose settlement used the nonce; None if its owner invalidated it.
@@ -364,7 +373,7 @@ class OtcFill(Row, frozen=True, array_like=True, gc=False):
 
     Attributes:
         taker: account that received the maker's asset.
-        maker_amount, taker_amount: amounts of this fill.
+        maker_amount, taker_amount: amounts of the two assets in this fill, 32 bytes each.
     """
 
     chain_id: int
@@ -416,8 +425,9 @@ class OtcCancelUntil(Row, frozen=True, array_like=True, gc=False):
 
 
 class PreSignature(Row, frozen=True, array_like=True, gc=False):
-    """A signature of an order that its owner gave or revoked on chain; the latest row of an owner and order
-    counts.
+    """An owner's on-chain call that marks an order as signed, or withdraws this mark (`is_signed` False).
+
+    Of several rows with the same owner and order, the latest is in force.
     """
 
     chain_id: int
@@ -440,7 +450,7 @@ class IssuedRoute(Row, frozen=True, array_like=True, gc=False):
 
 
 class Webhook(Row, frozen=True, array_like=True, gc=False):
-    """A webhook's progress: `token` names the place in the event log up to which deliveries to the webhook
+    """Progress of a webhook; `token` is the resume token of the last event for which the webhook's deliveries
     are stored.
     """
 
@@ -455,10 +465,10 @@ class Delivery(Row, frozen=True, array_like=True, gc=False):
     """An event not yet delivered to a webhook.
 
     Attributes:
-        token: token of the event's place in the log.
-        body: the event's message as JSON, body of the POST.
-        created_ms: time of the event or of its replay; the delivery's age counts from it.
-        due_ms: earliest time of the next POST.
+        token: resume token of the event.
+        body: body of the POST: the event's message as JSON.
+        created_ms: time of the event or of its replay, Unix ms, from which the delivery's age counts.
+        due_ms: earliest time of the next POST, Unix ms.
         reason: failure of the last POST; empty before the first.
     """
 

@@ -41,21 +41,22 @@ class Link(Protocol):
     """
 
     def prepare(self, unit: Unit) -> Any:
-        """Encode a unit of changes in the form that `apply` takes."""
+        """Encode a unit (an atomic group of changes) in the form that `apply` takes."""
         ...
 
     async def apply(self, number: int, units: Sequence[Any]) -> list[UnitOutcome]:
-        """Write a batch of units. If its outcome is lost, the link itself sends the batch again. See
-        `Backend.apply`.
+        """Write batch `number` of units, encoded by `prepare`. See `Backend.apply`.
+
+        If the connection is lost before the answer, the link itself sends the batch again.
         """
         ...
 
     async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each query, all of one committed state. See `Backend.read`."""
+        """Return the rows of each query, all read from one committed state. See `Backend.read`."""
         ...
 
     async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register an engine (a holder of shards) as alive. See `Backend.attend`."""
+        """Record that an engine (`holder`) is alive. See `Backend.attend`."""
         ...
 
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
@@ -63,11 +64,11 @@ class Link(Protocol):
         ...
 
     async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release an engine's shards, for others to claim. See `Backend.release`."""
+        """Release an engine's shards, so that other engines can claim them. See `Backend.release`."""
         ...
 
     async def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete old rows of ended orders, events and routes. See `Backend.prune`."""
+        """Delete final orders, old events and expired routes. See `Backend.prune`."""
         ...
 
 
@@ -75,9 +76,11 @@ class StoreStatistics(Struct, frozen=True):
     """Counters of one store.
 
     Attributes:
-        commits: histogram: number of commits that took up to each bound of COMMIT_BOUNDS_S; the last counts
-            longer ones.
-        commit_s: total seconds of all commits, including the transfer to the store and back.
+        batcher: counters of the queue of writes.
+        commits: histogram: number of commits that took up to each bound of COMMIT_BOUNDS_S; the last number
+            counts longer commits.
+        commit_s: total seconds of all commits, with the transfer of the batches to the store process and of
+            the answers back.
         away: reason why a write would be refused now; empty if the store is available.
     """
 
@@ -88,7 +91,8 @@ class StoreStatistics(Struct, frozen=True):
 
 
 class Store:
-    """The engine's durable state: units to write and queries to read. `run` writes the batches.
+    """The engine's durable state, in a database. `run` writes the queued units (atomic groups of changes) in
+    batches.
 
     Args:
         link: access to the database.
@@ -118,14 +122,15 @@ class Store:
         return self._refusal or self._batcher.full
 
     async def write(self, unit: Unit) -> UnitOutcome:
-        """Write a unit, and return its outcome once it is durable. Cancelling the call does not cancel the
-        write.
+        """Write a unit (an atomic group of changes), and return its outcome once the changes are durable.
+
+        Cancelling the call does not cancel the write.
 
         Raises:
             StoreFull: too many writes wait; the unit was not queued.
             StoreUnavailable: the database is unreachable or read-only, or its disk is full. The unit was not
-                written or, if the store was lost meanwhile, its outcome is unknown: submitting it again is
-                safe.
+                written or, if the store was lost during the write, its outcome is unknown; writing the unit
+                again is safe.
         """
         task = trio.lowlevel.current_task()
         ticket = self._batcher.add(self._link.prepare(unit), lambda: trio.lowlevel.reschedule(task))
@@ -147,7 +152,7 @@ class Store:
         return await self._link.read(queries)
 
     async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register an engine (a holder of shards) as alive. See `Backend.attend`."""
+        """Record that an engine (`holder`) is alive. See `Backend.attend`."""
         return await self._link.attend(holder, now_ms, life_ms)
 
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
@@ -155,16 +160,17 @@ class Store:
         return await self._link.lease(holder, count, now_ms, life_ms)
 
     async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release an engine's shards, for others to claim. See `Backend.release`."""
+        """Release an engine's shards, so that other engines can claim them. See `Backend.release`."""
         await self._link.release(holder, shards)
 
     async def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete old rows of ended orders, events and routes. See `Backend.prune`."""
+        """Delete final orders, old events and expired routes. See `Backend.prune`."""
         return await self._link.prune(before_ms, count_max)
 
     def changed(self) -> trio.Event:
-        """Event that is set at the next write by this engine, or announced by another one. Get it before a
-        read to miss no write.
+        """Return the event that is set at the next write of this engine, or of another engine that is announced.
+
+        The caller gets the event before it reads from the store, so that it misses no write.
         """
         return self._changed
 
@@ -194,12 +200,13 @@ class Store:
         changed.set()
 
     def statistics(self) -> StoreStatistics:
-        """Return the counters of writes and commits, and the present lengths."""
+        """Return the counters of writes and commits, and the numbers of units queued and being written."""
         return StoreStatistics(self._batcher.statistics(), tuple(self._commits), self._commit_s, self.away)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Write queued units batch after batch until cancelled; tasks that still wait then receive
-        StoreUnavailable.
+        """Write queued units of changes, batch after batch, until cancelled.
+
+        On cancellation, tasks that still wait for an outcome receive StoreUnavailable.
         """
         batcher = self._batcher
         task_status.started()
@@ -232,8 +239,9 @@ class Store:
             self._idle.unpark_all()
 
     async def run_probes(self) -> NoReturn:
-        """Write an empty unit every READY_LOOK_S, sooner while the store is unavailable, until cancelled:
-        `away` then reflects the store's state even without other writes.
+        """Write an empty unit every READY_LOOK_S, more often while the store is unavailable, until cancelled.
+
+        The writes keep `away` up to date even if nothing else is written.
         """
         while True:
             with suppress(StoreError), trio.move_on_after(READY_ANSWER_S):
@@ -258,17 +266,17 @@ class InlineLink:
         return unit
 
     async def apply(self, number: int, units: Sequence[Unit]) -> list[UnitOutcome]:
-        """Write a batch of units in one transaction. See `Backend.apply`."""
+        """Write a batch of units (atomic groups of changes) in one transaction. See `Backend.apply`."""
         await trio.lowlevel.checkpoint()
         return self._backend.apply(self._writer, number, units)
 
     async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each query, all of one committed state. See `Backend.read`."""
+        """Return the rows of each query, all read from one committed state. See `Backend.read`."""
         await trio.lowlevel.checkpoint()
         return self._backend.read(queries)
 
     async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register an engine (a holder of shards) as alive. See `Backend.attend`."""
+        """Record that an engine (`holder`) is alive. See `Backend.attend`."""
         await trio.lowlevel.checkpoint()
         return self._backend.attend(holder, now_ms, life_ms)
 
@@ -278,11 +286,11 @@ class InlineLink:
         return self._backend.lease(holder, count, now_ms, life_ms)
 
     async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release an engine's shards, for others to claim. See `Backend.release`."""
+        """Release an engine's shards, so that other engines can claim them. See `Backend.release`."""
         await trio.lowlevel.checkpoint()
         self._backend.release(holder, shards)
 
     async def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete old rows of ended orders, events and routes. See `Backend.prune`."""
+        """Delete final orders, old events and expired routes. See `Backend.prune`."""
         await trio.lowlevel.checkpoint()
         return self._backend.prune(before_ms, count_max)

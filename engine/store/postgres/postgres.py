@@ -148,7 +148,7 @@ class PostgresBackend:
         self._listener = Reconnecting(url, _listening)
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
-        """Write a batch of units in one transaction. See `Backend.apply`."""
+        """Write a batch of units (atomic groups of changes) in one transaction. See `Backend.apply`."""
         try:
             return self._tried(lambda: self._batch(writer, batch, units, one_by_one=False))
         except (self._driver.Error, OutOfOrder, Vanished, *_POISON) as error:
@@ -243,7 +243,7 @@ class PostgresBackend:
         return self._written(once)
 
     def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release an engine's shards, for others to claim. See `Backend.release`."""
+        """Release an engine's shards, so that other engines can claim them. See `Backend.release`."""
         free = b"UPDATE shard SET holder = '', until_ms = 0 WHERE holder = $1"
 
         def once() -> None:
@@ -257,7 +257,7 @@ class PostgresBackend:
         self._written(once)
 
     def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete old rows of ended orders, events and routes. See `Backend.prune`."""
+        """Delete final orders, old events and expired routes. See `Backend.prune`."""
 
         def once() -> int:
             # A single snapshot: every statement sees the same orders.

@@ -228,7 +228,8 @@ class Waves(Struct):
 
 
 def waves_of(units: Sequence[Unit], numbers: Iterable[int]) -> Waves:
-    """Divide the units of a batch into waves: a unit that touches a row of an earlier unit is in a later wave.
+    """Divide units into waves, each written at once: a unit that touches a row of an earlier unit is in a
+    later wave.
 
     Args:
         numbers: indices in `units` of the units to divide.

@@ -224,8 +224,8 @@ def applied(connection: Connection) -> list[AppliedMigration]:
 
 
 def meaning(error: Exception) -> Meaning:
-    """Classify a psycopg error by the action to take: reconnect, retry, refuse one unit of changes, or report
-    the error.
+    """Classify a psycopg error: lost connection, conflict to retry, faulty unit of changes, database
+    unavailable, or bug of this program.
     """
     driver = load_driver()
     state: str | None = getattr(error, "sqlstate", None)

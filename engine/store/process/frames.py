@@ -32,8 +32,8 @@ class Open(Struct, frozen=True, array_like=True, tag=0):
     """First request of the engine on a socket to the store process: open this database.
 
     Attributes:
-        where: path of a SQLite file, or a PostgreSQL URL, which may hold the password.
-        password: value of PGPASSWORD; empty without one.
+        where: path of a SQLite file, or a PostgreSQL URL, which may contain the password.
+        password: value of the environment variable PGPASSWORD; empty if unset.
     """
 
     engine: Literal["sqlite", "postgres"]
@@ -54,8 +54,10 @@ def opening(place: StorePlace, password: str = "") -> Open:
 
 
 class Apply(Struct, frozen=True, array_like=True, tag=1):
-    """Request to write a batch of units, preceded by the units of any `More` messages. See
-    `Backend.apply`.
+    """Request to write a batch of units (atomic groups of changes). See `Backend.apply`.
+
+    Attributes:
+        units: the batch's units, except the first ones that preceding `More` messages carried.
     """
 
     writer: bytes
@@ -64,8 +66,9 @@ class Apply(Struct, frozen=True, array_like=True, tag=1):
 
 
 class More(Struct, frozen=True, array_like=True, tag=2):
-    """Message with the first units of a large batch, which an `Apply` completes; the store process does not
-    answer it.
+    """Message with a first part of the units of a large batch; an `Apply` with the last part follows.
+
+    The store process does not answer a `More`.
     """
 
     units: list[Unit]
@@ -88,7 +91,7 @@ class Release(Struct, frozen=True, array_like=True, tag=4):
 
 
 class Prune(Struct, frozen=True, array_like=True, tag=5):
-    """Request to delete old rows of ended orders. See `Backend.prune`."""
+    """Request to delete final orders, old events and expired routes. See `Backend.prune`."""
 
     before_ms: int
     count_max: int
@@ -152,9 +155,7 @@ class Failed(Struct, frozen=True, array_like=True, tag=6):
 
 
 class Announce(Struct, frozen=True, array_like=True, tag=7):
-    """Unrequested message of the store process: engines may have committed events since the last such
-    message.
-    """
+    """Message that the store process sends unasked: some engine may have committed new events."""
 
 
 class Attended(Struct, frozen=True, array_like=True, tag=8):
@@ -185,7 +186,11 @@ def frame(message: Any) -> bytes:
 
 
 def prepared(unit: Unit) -> Raw:
-    """Encode a unit of changes as msgpack, for `batch_frames`. StoreError if it is too large."""
+    """Encode a unit (an atomic group of changes) as msgpack, for `batch_frames`.
+
+    Raises:
+        StoreError: the unit is longer than STORE_UNIT_BYTES_MAX.
+    """
     encoded = _encoder.encode(unit)
     if len(encoded) > STORE_UNIT_BYTES_MAX:
         raise StoreError(_too_large("a write", len(encoded), STORE_UNIT_BYTES_MAX))
@@ -195,8 +200,12 @@ def prepared(unit: Unit) -> Raw:
 def batch_frames(
     writer: bytes, batch: int, units: Sequence[Raw], part_bytes: int = STORE_PART_BYTES_MAX
 ) -> list[bytes]:
-    """Encode a batch of units as frames for the store process: a More for every full `part_bytes`, then the
-    Apply.
+    """Encode a batch of units as frames for the store process: `More` messages, then the `Apply`.
+
+    Args:
+        writer, batch: the writer and the batch's number, as in `Backend.apply`.
+        units: the units, encoded by `prepared`.
+        part_bytes: most bytes of units in one message, unless a single unit is longer.
     """
     parts: list[list[Raw]] = [[]]
     size = 0
@@ -249,14 +258,16 @@ def raised(said: Failed) -> StoreError | ConfigError | ValueError:
 
 
 class FrameReader:
-    """Splits the bytes of a socket into the bodies of complete frames."""
+    """Splits the bytes received on a socket into frames, and returns their bodies (without length prefix)."""
 
     def __init__(self) -> None:
         self._kept = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Add received bytes and yield the bodies now complete. StoreError if a frame announces too large a
-        length.
+        """Add received bytes and yield the body of each frame that is complete now.
+
+        Raises:
+            StoreError: a frame's length prefix is above the limit.
         """
         kept = self._kept
         kept += data

@@ -29,8 +29,11 @@ class LineLost(Exception):
 
 
 class _PendingAnswer:
-    """A task that waits for the store process's answer; an answer of None means that the process ended
-    without one.
+    """Slot for the store process's answer to one request, for which a task waits.
+
+    Attributes:
+        answered: set once the request is answered or the process has ended.
+        said: the answer; None if the process ended without an answer.
     """
 
     __slots__ = ("answered", "said")

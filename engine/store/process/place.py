@@ -27,7 +27,9 @@ class SqlitePlace(Struct, frozen=True):
         return str(self.path)
 
     def files(self) -> frozenset[Path]:
-        """Absolute paths of every file of the database, and of the file that a symbolic link points to."""
+        """Return the absolute paths of all files of the database: the file (and `path` itself if `path` is a
+        symbolic link), the write-ahead log, its index, and the lock file.
+        """
         real = self.path.resolve()
         link = self.path.parent.resolve() / self.path.name
         return frozenset(
@@ -36,7 +38,7 @@ class SqlitePlace(Struct, frozen=True):
 
 
 class PostgresPlace(Struct, frozen=True):
-    """URL of a PostgreSQL database. `url` may hold the password; this object's text for messages does not."""
+    """Location of a PostgreSQL database: its URL, which may contain the password; `str()` leaves it out."""
 
     url: str
 

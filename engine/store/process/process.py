@@ -122,8 +122,13 @@ def _serve(work: socket.socket, reading: Sequence[socket.socket], now_ms: Callab
 
 @contextmanager
 def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket) -> Iterator[None]:
-    """Context manager: run threads that answer the engine's reads and announce committed events. If a thread
-    fails, the store process ends and the engine starts another.
+    """Context manager: run threads that answer the engine's reads and announce committed events.
+
+    If a thread fails, the store process ends and the engine starts another process.
+
+    Args:
+        source: socket for reads and announcements.
+        work: socket for writes, which a failing thread shuts down to end the process.
     """
     ending, one_speaks = Event(), Lock()
 
@@ -164,7 +169,11 @@ def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket
 
 
 def _answer(backend: Backend, asked: StoreQuestion, held: list[Unit]) -> bytes:
-    """Execute an engine's request on the database and return the frame with the answer or error."""
+    """Execute an engine's request on the database and return the frame with the answer or error.
+
+    Args:
+        held: units of the `More` messages before the request, which belong to the batch of an `Apply`.
+    """
     try:
         return frame(_done(backend, asked, held))
     except StoreError as error:

@@ -90,7 +90,7 @@ class ProcessLink:
     Args:
         place: the database.
         writer: 16 bytes that identify this engine's run among all writers to the database.
-        jitter: returns a random number from 0 to 1.
+        jitter: returns a random number from 0 to 1, which varies the back-off before a restart.
         environ: environment of the engine; the process gets the variables that Python and the database
             driver need.
     """
@@ -118,12 +118,14 @@ class ProcessLink:
     # --- The link -------------------------------------------------------------------------------------
 
     def prepare(self, unit: Unit) -> Raw:
-        """Encode a unit of changes as msgpack. StoreError if it is too large."""
+        """Encode a unit (an atomic group of changes) as msgpack. StoreError if the unit is too large."""
         return prepared(unit)
 
     async def apply(self, number: int, units: Sequence[Raw]) -> list[UnitOutcome]:
-        """Write a batch; if the store process dies, send the batch again to the next process, for up to
-        STORE_OUTCOME_S. See `Backend.apply`.
+        """Write batch `number` of units of changes. See `Backend.apply`.
+
+        If the store process dies, the next process gets the same batch again, until STORE_OUTCOME_S have
+        passed since the call.
         """
         frames = batch_frames(self._writer, number, units)
         tries = 0
@@ -143,7 +145,7 @@ class ProcessLink:
         raise StoreUnavailable(f"{_UNKNOWN}: {_TIMED_OUT}")
 
     async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each query, all of one committed state. See `Backend.read`."""
+        """Return the rows of each query, all read from one committed state. See `Backend.read`."""
         if self._file is not None:
             await trio.lowlevel.checkpoint()
             return read(self._file, queries)
@@ -155,7 +157,7 @@ class ProcessLink:
         raise StoreUnavailable(f"the store did not answer a read within {STORE_READ_S:g} s")
 
     async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register an engine (a holder of shards) as alive. See `Backend.attend`."""
+        """Record that an engine (`holder`) is alive. See `Backend.attend`."""
         return (await self._ask(Attended, Attend(holder, now_ms, life_ms))).holders
 
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
@@ -163,11 +165,11 @@ class ProcessLink:
         return (await self._ask(LeasesClaimed, Claim(holder, count, now_ms, life_ms))).leases
 
     async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release an engine's shards, for others to claim. See `Backend.release`."""
+        """Release an engine's shards, so that other engines can claim them. See `Backend.release`."""
         await self._ask(Released, Release(holder, None if shards is None else list(shards)))
 
     async def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete old rows of ended orders, events and routes. See `Backend.prune`."""
+        """Delete final orders, old events and expired routes. See `Backend.prune`."""
         return (await self._ask(Pruned, Prune(before_ms, count_max))).count
 
     async def _ask(self, kind: type[A], asked: Attend | Claim | Release | Prune) -> A:
@@ -190,7 +192,7 @@ class ProcessLink:
         return line
 
     def _give_up(self) -> None:
-        """Kill the store process, which does not answer."""
+        """Kill a store process that did not answer in time."""
         if self._process is not None:
             self._process.scope.cancel()
             self._lose(_TIMED_OUT)
@@ -200,8 +202,9 @@ class ProcessLink:
     async def run(
         self, store: Store, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Keep a store process running until cancelled; the process then writes all requests received and
-        ends.
+        """Keep a store process running until cancelled, and restart it after a failure.
+
+        On cancellation the process first executes all requests that it has received, and then ends.
 
         Raises:
             ConfigError, StoreError: the first process cannot open the database.
@@ -237,8 +240,9 @@ class ProcessLink:
                 await trio.sleep(pause_s(failures, self._jitter()))
 
     def _check_file(self) -> None:
-        """Refuse a SQLite file that was replaced or made anew since this engine first opened it: such a file
-        lacks writes that were reported as durable.
+        """Raise StoreUnavailable if the SQLite file is no longer the file that this engine first opened.
+
+        A replaced file lacks writes that the store reported as durable.
         """
         if isinstance(self._place, SqlitePlace) and self._inode not in (0, inode_of(self._place.path)):
             raise StoreUnavailable(f"{self._place.path.name} was removed or replaced while it was in use")
@@ -257,12 +261,13 @@ class ProcessLink:
 
 
 def pause_s(failures: int, jitter: float) -> float:
-    """Back-off before a restart of the store process, in seconds: it doubles with each failure, up to
-    STORE_PAUSE_S_MAX; the jitter takes 50 % to 100 % of it.
+    """Compute the back-off, in seconds, before the next start of the store process.
+
+    The back-off doubles with each failure, up to STORE_PAUSE_S_MAX, and is then multiplied by 0.5 to 1.
 
     Args:
-        failures: failed processes in a row, at least 1.
-        jitter: random number from 0 to 1.
+        failures: number of store processes that failed in a row, at least 1.
+        jitter: random number from 0 (a factor of 0.5) to 1 (a factor of 1).
     """
     longest_s = min(STORE_PAUSE_S * (1 << min(failures - 1, _DOUBLINGS_MAX)), STORE_PAUSE_S_MAX)
     return longest_s * (1 + jitter) / 2

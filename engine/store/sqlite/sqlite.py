@@ -45,7 +45,12 @@ from ..units import (
 
 @cache
 def insert(name: str, *, unless_there: bool) -> str:
-    """Build the SQL that inserts a row into a table; parameters: the values of all columns."""
+    """Build the SQL that inserts a row into a table; its parameters are the values of all columns.
+
+    Args:
+        name: name of the table.
+        unless_there: insert nothing, without an error, if a row with the same unique values exists.
+    """
     table = TABLES[name]
     marks = ", ".join("?" * len(table.columns))
     tail = " ON CONFLICT DO NOTHING" if unless_there or table.repeatable else ""
@@ -54,8 +59,9 @@ def insert(name: str, *, unless_there: bool) -> str:
 
 @cache
 def compare_and_set(name: str) -> str:
-    """Build the SQL that rewrites a row if it has the expected version; parameters: mutable columns, key,
-    expected version.
+    """Build the SQL that rewrites a row of a table if the row has an expected version.
+
+    The parameters of the SQL are the values of the mutable columns, the key, and the expected version.
     """
     table = TABLES[name]
     if not table.mutable:
@@ -67,7 +73,7 @@ def compare_and_set(name: str) -> str:
 
 @cache
 def delete(name: str) -> str:
-    """Build the SQL that deletes a table's row with a key."""
+    """Build the SQL that deletes a row of a table; its parameters are the columns of the row's key."""
     if not TABLES[name].unique:
         raise ValueError("a log is only added to")
     return f"DELETE FROM {name} WHERE " + " AND ".join(f"{column} = ?" for column in TABLES[name].key)
@@ -200,7 +206,7 @@ class SqliteBackend:
         self._has_others_leases = True  # of engines that had the file before
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
-        """Write a batch of units in one transaction. See `Backend.apply`."""
+        """Write a batch of units (atomic groups of changes) in one transaction. See `Backend.apply`."""
         with translated():
             before = self._execute("SELECT batch, outcomes FROM writer WHERE id = ?", (writer,)).fetchone()
             if before is not None and before[0] >= batch:
@@ -219,11 +225,11 @@ class SqliteBackend:
         return outcomes
 
     def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each query, all of one committed state. See `Backend.read`."""
+        """Return the rows of each query, all read from one committed state. See `Backend.read`."""
         return read(self._connection, queries)
 
     def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register an engine (a holder of shards) as alive. See `Backend.attend`."""
+        """Record that an engine (`holder`) is alive. See `Backend.attend`."""
         with translated():
             with self._transaction():
                 if self._has_others_leases:
@@ -251,7 +257,7 @@ class SqliteBackend:
             return [Lease(number, epoch) for number, epoch in mine]
 
     def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release an engine's shards, for others to claim. See `Backend.release`."""
+        """Release an engine's shards, so that other engines can claim them. See `Backend.release`."""
         free = "UPDATE shard SET holder = '', until_ms = 0 WHERE holder = ?"
         with translated(), self._transaction():
             if shards is None:
@@ -262,7 +268,7 @@ class SqliteBackend:
                 self._execute(f"{free} AND number = ?", (holder, shard))
 
     def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete old rows of ended orders, events and routes. See `Backend.prune`."""
+        """Delete final orders, old events and expired routes. See `Backend.prune`."""
         with translated(), self._transaction():
             values = {"before_ms": before_ms, "rows_max": count_max}
             return sum(self._execute(sql, values).rowcount for sql in PRUNES)
@@ -274,8 +280,8 @@ class SqliteBackend:
     # --- One unit -----------------------------------------------------------------------------------
 
     def _one(self, unit: Unit) -> UnitOutcome:
-        """Write one unit of changes in the open transaction, with a savepoint unless only the unit's first
-        change can fail to apply.
+        """Write one unit of changes in the open transaction, behind a savepoint if a change after the first
+        can fail to apply.
         """
         if unit.fence is not None and self._epoch(unit.fence.shard) != unit.fence.epoch:
             return Fenced(unit.fence.shard)
@@ -289,9 +295,7 @@ class SqliteBackend:
         return outcome
 
     def _alone(self, unit: Unit) -> UnitOutcome:
-        """Write one unit of changes behind a savepoint, so that a failing statement refuses this unit
-        only.
-        """
+        """Write one unit of changes behind a savepoint; if a statement fails, this unit alone is refused."""
         self._execute("SAVEPOINT alone")
         try:
             outcome = self._one(unit)
@@ -334,15 +338,16 @@ class SqliteBackend:
         return rows[0] if rows else None
 
     def _epoch(self, shard: int) -> int | None:
-        """Epoch of a shard's present lease, read once per transaction; -1 if the shard has no row."""
+        """Return a shard's current epoch, read once per transaction; -1 if the database lacks the shard."""
         if shard not in self._epochs:
             row = self._execute("SELECT epoch FROM shard WHERE number = ?", (shard,)).fetchone()
             self._epochs[shard] = row[0] if row else -1
         return self._epochs[shard]
 
     def _remember(self, writer: bytes, batch: int, outcomes: list[UnitOutcome]) -> None:
-        """Store the outcomes of a batch in its transaction, for a writer that lost the answer and sends the
-        batch again.
+        """Store the batch's outcomes in the batch's own transaction.
+
+        A writer that lost the answer sends the batch again and then gets these outcomes.
         """
         now_ms = self._now_ms()
         self._execute(
@@ -366,7 +371,7 @@ class SqliteBackend:
         self._check_files()
 
     def _check_files(self) -> None:
-        """Raise StoreUnavailable if the database's file was removed or replaced, which loses writes."""
+        """Raise StoreUnavailable if a file of the database was removed or replaced, as writes to it are lost."""
         for path, inode in self._files:
             if inode_of(path) != inode:
                 raise StoreUnavailable(
@@ -378,8 +383,9 @@ class SqliteBackend:
 
 
 def _files(path: Path) -> list[tuple[Path, int]]:
-    """List (path, inode) of the database's file and of its write-ahead log, to notice a replaced file, as
-    SQLite does not.
+    """List (path, inode) of the database's file and of its write-ahead log.
+
+    A later comparison shows whether a file was replaced, which SQLite does not notice.
     """
     path = path.resolve()
     return [(file, inode_of(file)) for file in (path, path.with_name(f"{path.name}-wal"))]
@@ -424,7 +430,7 @@ _MARK = re.compile(r"\?|\{after\}")
 def bound(query: Query) -> tuple[str, tuple[Any, ...]]:
     """Return the SQL of a query for SQLite, and the values of its `?` marks in order.
 
-    The place after which events are read is a value too, so that all pages share one compiled statement.
+    `Query.after` becomes a value too, so that all pages of the event log share one compiled statement.
     """
     if "{" not in query.sql:
         return query.sql, query.values
@@ -465,8 +471,8 @@ affected.
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Context manager: re-raise SQLite's errors as store errors: StoreUnavailable if full, read-only or
-    locked, else StoreError.
+    """Context manager: re-raise SQLite's errors as StoreUnavailable if the database is full, read-only or
+    locked, else as StoreError.
     """
     try:
         yield
