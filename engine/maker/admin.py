@@ -23,7 +23,11 @@ from ..server.routing import HttpCall, Reply, RouteGroup
 
 
 class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Request body of /halt and /resume: the scope to stop or resume."""
+    """Request body of /halt and /resume: the part of trading to stop or resume.
+
+    Attributes:
+        scope: `all`, a chain as `chain 137`, or a pair as `pair 137 WETH/USDC`.
+    """
 
     scope: str
 
@@ -42,8 +46,9 @@ def admin_surface(
     """Build the routes of the operator's listener: /halt, /resume, /status, /healthz and /readyz.
 
     Args:
-        gate: checks signatures; only signed requests are admitted.
-        domains: signers (domains of request signatures) that may use the routes.
+        gate: checks the signatures of requests; /healthz and /readyz need no signature.
+        domains: names of the signers (domains of request signatures) that may use the signed routes.
+        switch: kill switch, which stops and resumes trading.
         known: chain id -> pair ids that a request to stop or resume may name.
         status: returns the JSON content of /status.
         not_ready: returns the reasons why /readyz fails; empty when the maker is ready.

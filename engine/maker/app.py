@@ -97,20 +97,21 @@ class MakerApp:
     """A market maker as one process.
 
     Args:
-        settings: with `[maker]`.
-        environ: source of `env:` references in URLs.
+        settings: all settings; the part `[maker]` is required.
+        environ: environment variables that `env:NAME` in URLs of the settings refers to.
         folder: base of relative paths in the settings.
         clock: the wall clock.
-        place: index of this process and number of processes, which share the maker's funds and bounds
+        place: index of this process, and number of the maker's processes, which divide its funds and bounds
             equally.
-        access_log: log that the server writes.
-        random: source of jitter for restarts of price sources.
+        access_log: log of the server's requests; None for no log.
+        random: random generator for the jitter before restarts of price sources.
 
     Attributes:
-        chains, surfaces, feeds, prefixes: by chain id: its role, routes, price feed and path.
+        chains, surfaces, feeds, prefixes: chain id -> the chain's objects (`ChainRole`), HTTP handlers, price
+            feed, and prefix of the URL path.
         scheme: http or https.
         switch: the kill switch.
-        drained: whether `run` has ended in order, after every answer went out.
+        drained: whether `run` has returned after `drain`, with every request in flight answered.
 
     Raises:
         ConfigError: names the setting at fault.
@@ -163,10 +164,11 @@ class MakerApp:
 
     @contextmanager
     def remembering(self) -> Iterator[None]:
-        """Context manager around `run`: restore the last run's live quotes first, and save the live quotes at
-        the end if `run` ended in order.
+        """Context manager around `run`: first restore the live quotes of the process's last run; at the end
+        save the live quotes, if `run` returned after `drain`.
 
-        Separate from `run`, whose nursery would wrap a ConfigError in an exception group.
+        The context manager is not a part of `run`, whose nursery would wrap a ConfigError in an exception
+        group.
 
         Raises:
             ConfigError: the state directory cannot be used, or another process uses it.
@@ -424,8 +426,12 @@ class MakerApp:
         )
 
     def _begin(self, memories: Iterable[QuoteMemory]) -> None:
-        """Restore the last run's live quotes, whose funds stay reserved; if that run ended without saving
-        them, sign nothing until they have expired.
+        """Restore the live quotes of the process's last run and reserve their funds.
+
+        If the last run ended without saving its quotes, forbid signing until these quotes have expired.
+
+        Args:
+            memories: for each chain, in the order of `chains`, the file with the last run's quotes.
         """
         now_s = self._wall_ms() // 1_000
         for memory, role in zip(memories, self.chains.values(), strict=True):
@@ -453,7 +459,7 @@ class MakerApp:
     # --- The kill switch ----------------------------------------------------------------------------
 
     def _obey(self, halts: Halts) -> None:
-        """Stop and resume pairs and chains at once, to match a changed state of the kill switch."""
+        """Stop or resume each pair and chain at once, as the changed kill switch (`halts`) says."""
         halts = halts.within(known_scopes(self._settings))
         _log.warning("trading changed", halted=halts.text().splitlines(), reason=halts.reason)
         now_ms = self._wall_ms()

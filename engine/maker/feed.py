@@ -26,15 +26,17 @@ _log = structlog.get_logger("cambist.maker")
 
 
 class Feed:
-    """Keeps one chain's published prices (the board) in step with a price source, and publishes the changes.
+    """Copies prices from a price source to one chain's `Board`, and sends the changes to WebSocket consumers.
 
     Args:
         make_source: creates a price source, at the start and after each failure.
-        refresh_ms: milliseconds after which an unchanged price is published again.
-        random: source of jitter for restarts.
+        refresh_ms: milliseconds after which a confirmed but unchanged price is sent to consumers again.
+        wall_ms: wall clock, Unix milliseconds.
+        random: random generator for the jitter before restarts of the source.
 
     Attributes:
-        updates, refused, restarts: counts of accepted grids, refused grids and failures of the source.
+        updates, refused: number of the source's price grids that were applied, and that were invalid.
+        restarts: number of times that the source failed or ended.
     """
 
     def __init__(
@@ -78,8 +80,13 @@ class Feed:
             wait_s = min(2 * wait_s, SOURCE_PAUSE_S_MAX)
 
     async def apply(self, update: Mapping[str, Any]) -> None:
-        """Apply one update of prices in slices of time, publishing after each; an invalid price grid disables
-        only its own pair.
+        """Apply the price grids of one update to the board, and publish the changes.
+
+        A long update is published in steps, after each of which other tasks run. An invalid price grid
+        disables only its own pair.
+
+        Args:
+            update: pair id -> price grid, as the price source yields it.
         """
         slice_ends = time.perf_counter() + _SLICE_S
         for pair_id, value in update.items():
@@ -91,8 +98,8 @@ class Feed:
         self.publish()
 
     async def keep_fresh(self) -> None:
-        """Withdraw stale prices, republish confirmed ones, and release expired quotes' funds, until
-        cancelled.
+        """Withdraw stale prices, publish confirmed prices again, and release the funds of expired quotes,
+        every MAKER_TICK_S until cancelled.
         """
         while True:
             await trio.sleep(MAKER_TICK_S)

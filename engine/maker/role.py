@@ -30,8 +30,9 @@ class ChainRole(msgspec.Struct, frozen=True):
 
     Attributes:
         field: dotted name of the chain's settings, for errors.
-        caps: token -> most raw units to promise in quotes; without a node to read balances, these are the
-            funds.
+        settings: the chain's part of the settings.
+        caps: token -> most raw units of the maker's balance to use for quotes; without a node to read
+            balances from, the cap counts as the balance.
         fixed_takers: contracts that the settings allow to fill quotes.
     """
 
@@ -62,7 +63,7 @@ def build_chain(
         maker: the `[maker]` part of `settings`.
         keys: name -> key of `[keys]`.
         random96: returns 12 unpredictable bytes per call.
-        share: number of processes that divide funds and bounds among them.
+        share: number of maker processes, which divide funds and bounds equally.
     """
     chain = maker.chains[chain_id]
     field = f"maker.chains.{chain_id}"

@@ -70,8 +70,9 @@ async def serve_maker(
 async def _serve_several(
     settings: Settings, environ: Mapping[str, str], folder: Path, command: Sequence[str]
 ) -> int:
-    """Run the parent of several maker processes; the parent reports a fault in the settings once, before any
-    of them starts.
+    """Run several maker processes as the parent process, until a signal ends them; return the exit status.
+
+    Before the processes start, the parent checks the settings, so that a fault is reported only once.
     """
     server = settings.server
     app = MakerApp(

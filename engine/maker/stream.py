@@ -62,8 +62,8 @@ class Broadcast:
         closes.
 
         Args:
-            make_first: makes the first message; called when the consumer is registered, so that no change is
-                missed. None as its result closes the socket.
+            make_first: returns the first message, or None to have the socket closed; called at the moment
+                when the consumer is registered for changes, so that the consumer misses none.
         """
         await socket.until_sent()  # the handshake: the first message may have any size
         first = make_first()

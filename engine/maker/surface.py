@@ -104,8 +104,8 @@ class ChainSurface:
         await self._broadcast.serve(socket, self._first_message)
 
     def _first_message(self) -> bytes | None:
-        """First WebSocket message with tokens, pairs, prices and blacklist, or None if trading was stopped
-        after the handshake.
+        """Build the first WebSocket message, with tokens, pairs, prices and blacklist; None if trading was
+        stopped after the handshake.
         """
         return None if self._desk.halted else self._board.first_message(self._blacklist.json())
 

@@ -376,8 +376,8 @@ def next_delivery(webhook: str) -> Query:
 
 
 def overdue_deliveries(webhook: str, before_ms: int, limit: int) -> Query:
-    """Select a webhook's waiting deliveries created before `before_ms` (Unix ms), oldest first; at this age the
-    venue gives them up.
+    """Select a webhook's waiting deliveries created before `before_ms` (Unix ms), oldest first; the venue
+    gives up deliveries of this age.
     """
     return Query(
         f"{_select(DELIVERY)} WHERE webhook = ? AND state = 'WAITING' AND created_ms < ? "

@@ -39,7 +39,7 @@ def amount_of(kept32: bytes) -> int:
 
 
 class Row(Struct, frozen=True, array_like=True, gc=False):
-    """Base class of the structs for rows of the store's tables; a row is encoded as an array of its fields."""
+    """Base class of the structs for rows of the store's tables; a row is encoded as an array of fields."""
 
 
 class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):

@@ -41,8 +41,11 @@ _BASE_DECIMALS_MAX = 8  # digits of a shown amount, or fewer where the token has
 
 
 class WalkOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Options of the price source `random_walk`: seed, step interval and pairs; the module's text describes
-    each.
+    """Options of the price source `random_walk`; the module's docstring describes each.
+
+    Attributes:
+        interval_ms: milliseconds between two steps.
+        pairs: pair id -> options of the pair (`PairOptions`).
     """
 
     seed: int = 0
@@ -55,8 +58,8 @@ class WalkOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class PairOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Options of one pair of the price source `random_walk`, as start price, spread, levels, volatility; the
-    module's text describes each.
+    """Options of one pair of the price source `random_walk`, such as start price, spread and volatility; the
+    module's docstring describes each.
     """
 
     start: str
@@ -92,8 +95,8 @@ class Walk:
         field: dotted name of the options in errors.
 
     Raises:
-        ConfigError: a text is no decimal, `start` is less than 1,000 ticks, or `skew_scale`, `size` or
-            `growth_percent` is out of range.
+        ConfigError: an option is no decimal number, `start` is less than 1,000 ticks (units of the last
+            decimal place of a price), or `skew_scale`, `size` or `growth_percent` is out of range.
     """
 
     def __init__(self, options: PairOptions, base_decimals: int, random: Random, field: str) -> None:
@@ -117,8 +120,10 @@ class Walk:
         self._mid = min(max(moved, self._least), self._most)
 
     def grid(self, exposure: Decimal) -> PriceGrid:
-        """Build the order book around the mid price; `exposure` is base tokens sold less base tokens
-        bought.
+        """Build the order book around the mid price, shifted to reduce the maker's exposure.
+
+        Args:
+            exposure: base tokens that the maker has sold, less base tokens that it has bought.
         """
         options = self._options
         mid = self._mid + self._mid * self._lean(exposure) // (BPS_ONE * _STEPS_PER_BPS)
@@ -137,8 +142,11 @@ class Walk:
         return PriceGrid(tuple(bids), tuple(asks))
 
     def _lean(self, exposure: Decimal) -> int:
-        """Compute the shift of the mid price for an exposure (base tokens sold less bought), in thousandths
-        of a basis point.
+        """Compute the shift of the mid price for an exposure, in thousandths of a basis point.
+
+        Args:
+            exposure: base tokens that the maker has sold, less base tokens that it has bought; a positive
+                exposure shifts the price up.
         """
         sold, one = exposure.as_integer_ratio()
         mantissa, scale = self._scale
@@ -176,8 +184,10 @@ class RandomWalk:
 
 
 def _amounts(options: PairOptions, base_decimals: int, field: str) -> list[str]:
-    """List the amounts of a book side's levels: `size`, grown by `growth_percent` per level, cut to the
-    digits shown.
+    """List the base amounts of the price levels, from the best level on, the same for bids and asks.
+
+    The first amount is the option `size`; each next one is larger by `growth_percent`, rounded down to the
+    digits of a shown amount.
     """
     digits = min(base_decimals, _BASE_DECIMALS_MAX)
     size = rescale_down(*_decimal(options.size, f"{field}.size"), digits)

@@ -52,7 +52,12 @@ class ReplayOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of a recording of prices: time and price grids, which are not decoded yet."""
+    """A line of a recording of prices.
+
+    Attributes:
+        at_ms: time of the prices, Unix milliseconds.
+        prices: pair id -> price grid, as JSON that is not decoded yet.
+    """
 
     at_ms: Annotated[int, Meta(ge=0, le=JSON_INT_MAX)]
     prices: Annotated[dict[str, Raw], Meta(max_length=MAKER_ENTRIES_MAX)]
@@ -65,6 +70,10 @@ _decode_grid = decoder(PriceGrid, bytes_max=LINE_BYTES_MAX)
 def encode_record(at_ms: int, prices: Mapping[str, Grid]) -> bytes:
     """Encode an update of prices as a line of a recording, newline included.
 
+    Args:
+        at_ms: time of the prices, Unix milliseconds.
+        prices: pair id -> price grid.
+
     Raises:
         InvalidInput: a grid is invalid, or the line would be longer than LINE_BYTES_MAX.
     """
@@ -76,7 +85,7 @@ def encode_record(at_ms: int, prices: Mapping[str, Grid]) -> bytes:
 
 
 class Replay:
-    """Price source `replay`: plays the prices of a recorded file at their recorded distances in time."""
+    """Price source `replay`: yields the prices of a recording with the recorded intervals between them."""
 
     def __init__(self, options: Mapping[str, Any], context: SourceContext) -> None:
         self._options = read_options(ReplayOptions, options, context)
@@ -85,8 +94,9 @@ class Replay:
         self._reports = 0
 
     async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
-        """Yield the price grids of each recorded line, at its recorded distance from the first line divided
-        by `speed`.
+        """Yield the price grids of each line of the recording: pair id -> price grid.
+
+        A line's time after the first line is the recorded time, divided by the option `speed`.
         """
         while True:
             passed_at = trio.current_time() + LOOP_S_MIN
@@ -116,8 +126,10 @@ class Replay:
             raise ConfigError(str(self._path), f"cannot be read: {error.strerror}") from None
 
     def _records(self, file: IO[bytes]) -> Iterator[tuple[int, dict[str, PriceGrid]] | None]:
-        """Yield (Unix milliseconds, price grids) of each recorded line, and None after each grid and each
-        line, where the caller lets other tasks run.
+        """Yield (Unix milliseconds, price grids) of each recorded line.
+
+        The iterator also yields None after each grid and each line, so that the caller can let other tasks
+        run.
         """
         for number, line in lines(file):
             if line is None:
@@ -142,10 +154,10 @@ class Replay:
 
 
 def lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
-    """Read a file in pieces and yield (number, line without its end), with None for an overlong line.
+    """Read a file in pieces and yield (line number, line without newline) for each line.
 
-    While an overlong line goes on, each of its pieces gives an empty line of its number, so that other tasks
-    get their turn.
+    A line longer than LINE_BYTES_MAX yields None in place of its text. Before that, each further piece of the
+    line that is read yields an empty text, so that the caller can let other tasks run.
     """
     number, held, too_long = 1, b"", False
     while piece := file.read(PIECE_BYTES):

@@ -73,8 +73,8 @@ class SourceContext(Struct, frozen=True, kw_only=True):
         now_ms: returns the wall clock, Unix milliseconds.
         folder: base of relative file names: the folder of the settings file.
         secret: (`env:NAME` or `file:PATH`, dotted name of the option) -> the secret read from there.
-        exposure: pair id -> base tokens that the maker has sold by its fills and its open quotes, less bought
-            ones; input of an inventory skew.
+        exposure: pair id -> base tokens that the maker sells less those that it buys, in fills and open
+            quotes together; a source can skew its prices by this inventory.
         report: writes one line to the operator's log.
         field: dotted name of the options in errors, `maker.chains.1.price_options`; `load_source` sets it.
     """
@@ -144,8 +144,9 @@ def read_options(kind: type[Options], options: Mapping[str, Any], context: Sourc
 
 
 def normalise_grid(pair_id: str, value: Grid) -> PriceGrid:
-    """Convert a price source's grid to an immutable PriceGrid; whether prices cross is checked later, in
-    building the book.
+    """Convert a price source's grid to an immutable PriceGrid.
+
+    The later construction of the order book checks that bids and asks do not cross.
 
     Raises:
         InvalidInput: names pair, side and level: the value is no grid, or a price or amount is neither a

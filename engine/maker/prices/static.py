@@ -44,8 +44,13 @@ _decode_json = msgspec.json.Decoder().decode
 
 
 class StaticOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Options of the price source `static`: path of the file, poll and refresh times, and the file's largest
-    age.
+    """Options of the price source `static`.
+
+    Attributes:
+        path: path of the price file.
+        poll_ms: milliseconds between two checks whether the file has changed.
+        refresh_ms: milliseconds after which the source yields unchanged prices again.
+        age_max_ms: age of the file, ms, above which its prices count as stale; 0 sets no bound.
     """
 
     path: str
@@ -76,7 +81,11 @@ class StaticPrices:
         self._said = ""
 
     async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
-        """Yield the file's prices when they change, and every `refresh_ms` while the file confirms them."""
+        """Yield the file's prices when they change, and every `refresh_ms` while the file is valid and recent.
+
+        Yields:
+            Pair id -> price grid; an empty grid for a pair that the file no longer has.
+        """
         poll_s, refresh_s = self._options.poll_ms / 1_000, self._options.refresh_ms / 1_000
         prices: dict[str, PriceGrid] = {}
         in_force = False
@@ -99,7 +108,7 @@ class StaticPrices:
             await trio.sleep_until(wake_at)
 
     def _changed(self) -> bytes | None:
-        """Content of the price file if it has changed since the last call, or None."""
+        """Return the content of the price file if it has changed since the last call, else None."""
         try:
             status = self._path.stat()
             signature = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -129,8 +138,9 @@ class StaticPrices:
         self._say(f"cannot be read: {why}")
 
     def _is_old(self) -> bool:
-        """Whether the price file is older than `age_max_ms`, so that its prices are no longer confirmed; the
-        same content written anew counts as new.
+        """Whether the price file was last written more than `age_max_ms` ago, so that its prices are stale.
+
+        Writing the same content again makes the prices recent.
         """
         age_max_ms = self._options.age_max_ms
         if not age_max_ms or self._signature is None:
@@ -141,7 +151,7 @@ class StaticPrices:
         return age_ms > age_max_ms
 
     async def _read(self, raw: bytes) -> dict[str, PriceGrid] | None:
-        """Price grids by pair from the file's content, or None after reporting a mistake in it."""
+        """Decode the price file's content: pair id -> price grid; None after reporting a mistake in it."""
         try:
             grids: dict[str, PriceGrid] = {}
             for pair_id, value in self._pairs(raw).items():
@@ -157,7 +167,7 @@ class StaticPrices:
         return grids
 
     def _pairs(self, raw: bytes) -> dict[str, Any]:
-        """Split the price file into an entry for each pair; entries of JSON are not decoded yet."""
+        """Split the price file's content into pair id -> price grid; grids from JSON are not decoded yet."""
         tree = _parse(raw, is_toml=self._path.suffix == ".toml")
         if not isinstance(tree, dict) or tree.keys() != {"prices"} or not isinstance(tree["prices"], dict):
             raise InvalidInput(expected="one object, `prices`", got=tree)

@@ -17,7 +17,7 @@ class Blacklist:
     """Set of users (addresses of 20 bytes) who get no firm quote.
 
     Attributes:
-        users: address -> the address as JSON text; read-only.
+        users: address -> the address as a JSON string; callers only read the mapping.
     """
 
     __slots__ = ("_added", "_json", "_until", "users")
@@ -33,7 +33,11 @@ class Blacklist:
         return len(self.users)
 
     def add(self, user: bytes, until_s: int) -> bool:
-        """Blacklist a user until a time (Unix seconds); False if already blacklisted or the list is full."""
+        """Blacklist a user until `until_s`, Unix seconds.
+
+        Returns:
+            False if the user is already on the list or the list is full.
+        """
         if user in self.users or len(self.users) >= limits.MAKER_BLACKLIST_MAX:
             return False
         self.users[user] = _json(user)

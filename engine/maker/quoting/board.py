@@ -29,14 +29,16 @@ def message_tail(message: str) -> bytes:
 
 
 class PairState:
-    """A pair with its current book and its published price.
+    """A pair with its current order book and its published price grid (bids and asks).
 
     Attributes:
-        book: None while the pair is disabled.
-        updated_ms: time of the source's last confirmation of the price.
+        grid: the price source's last valid grid; empty while the pair is disabled.
+        book: order book made of `grid`; None while the pair is disabled.
+        exposure: totals of the pair's quotes and fills.
+        updated_ms: Unix milliseconds at which the source last yielded or confirmed the price.
         halted: whether the operator has stopped the pair.
         retired: whether the settings withdraw the pair for good.
-        fragment: published grid as JSON, joined into response bodies as it is.
+        key, fragment: the pair id and the published grid as JSON, for response bodies.
         published_ms: time of the last WebSocket message with this price, Unix milliseconds.
     """
 
@@ -83,7 +85,7 @@ class Board:
 
     Attributes:
         tokens_body, pairs_body: response bodies of GET /tokens and GET /pairs.
-        withheld: whether the chain signs no quotes now, and therefore publishes no prices.
+        withheld: whether the maker signs no quotes on the chain now, and therefore publishes no prices.
         price_life_ms: milliseconds after which a price that its source has not confirmed is neither published
             nor signed.
         pairs: by id, in the order of the settings.
@@ -111,10 +113,15 @@ class Board:
         self._prices_body: bytes | None = None
 
     def apply(self, pair_id: str, grid: PriceGrid, now_ms: int) -> None:
-        """Apply a pair's price grid from the price source; `{}` (both sides absent) disables the pair.
+        """Make a price grid of the price source the pair's current price.
+
+        A grid without bids and asks disables the pair.
+
+        Args:
+            now_ms: wall clock, Unix milliseconds.
 
         Raises:
-            InvalidInput: unknown pair, or a grid that cannot be quoted, which disables the pair.
+            InvalidInput: the pair is unknown, or the grid cannot be quoted, which also disables the pair.
         """
         state = self.pairs.get(pair_id)
         if state is None:
@@ -168,8 +175,8 @@ class Board:
         )
 
     def take_changes(self, now_ms: int) -> bytes | None:
-        """WebSocket message with the prices changed, or marked to be sent again, since the last call; None
-        without any.
+        """Build the WebSocket message with all prices that changed or were marked for sending since the last
+        call; None if there are none.
         """
         if not self.dirty:
             return None

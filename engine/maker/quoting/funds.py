@@ -34,10 +34,10 @@ class FundsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings for reading a maker's balances from a node: accounts, caps, intervals and largest ages.
 
     Attributes:
-        maker, contract: 20 bytes; owner and spender of the funds.
-        caps: token -> most raw units to promise, even of a larger balance.
+        maker, contract: owner of the funds, and the RFQ contract that spends them; 20 bytes each.
+        caps: token -> most raw units of the balance to use for quotes.
         processes: number of maker processes that divide the funds.
-        promise_s: longest life of a firm quote, seconds.
+        promise_s: longest time, in seconds, for which a firm quote keeps funds reserved.
         every_s: seconds between two rounds of reads.
         stale_s: age of the last successful round, in seconds, after which no quote is signed.
         head_max_s: largest age of the node's latest block, in seconds, at which its balances count; 0 turns
@@ -55,7 +55,7 @@ class FundsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MakerFunds:
-    """Keeps the maker's recorded balances and quotes' fill states on one chain in step with the node."""
+    """Updates the maker's known funds and its quotes' fills on one chain from a node's latest block."""
 
     def __init__(
         self,
@@ -95,8 +95,8 @@ class MakerFunds:
             await trio.sleep(self._settings.every_s)
 
     async def read(self) -> None:
-        """Read from the node, at its latest block, the maker's funds in all tokens, and the fill state of
-        some live quotes in turn.
+        """Read the maker's funds in all tokens, and the fills of the next QUOTES_PER_ROUND live quotes, from
+        the node at its latest block.
 
         Raises:
             ChainError: a read failed; the recorded funds and quotes stay as they were.
@@ -136,8 +136,12 @@ class MakerFunds:
         self._desk.withhold("funds", "")
 
     def _check(self, block: int, time_s: int) -> None:
-        """Raise ChainError if the node's latest block is lower than the last one read or too old: its
-        balances are outdated.
+        """Raise ChainError if the node's latest block is outdated: too old, or lower than the block of the
+        last successful round.
+
+        Args:
+            block: number of the node's latest block.
+            time_s: timestamp of that block, Unix seconds.
         """
         settings = self._settings
         waited_s = trio.current_time() - self._read_at
@@ -169,7 +173,7 @@ def _words(answer: bytes, count: int) -> list[int]:
     """Decode a uint256[] of `count` elements that a contract call returned.
 
     Raises:
-        ChainError: the data is no array of that length.
+        ChainError: the data is no array of `count` elements.
     """
     head = (32).to_bytes(32, "big") + count.to_bytes(32, "big")
     if len(answer) != 64 + 32 * count or not answer.startswith(head):

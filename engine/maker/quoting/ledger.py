@@ -36,11 +36,12 @@ from ....config.errors import FirmRefused
 
 
 class Share:
-    """Computes the part of one token's funds that one of several processes may promise.
+    """Part of the maker's funds in one token that this process may promise in firm quotes, beside the maker's
+    other processes.
 
     Args:
-        count: number of maker processes.
-        lifetime_s: longest life of a promise (a firm quote), seconds.
+        count: number of the maker's processes.
+        lifetime_s: longest time, in seconds, for which a quote keeps funds reserved.
     """
 
     __slots__ = ("_count", "_largest", "_lifetime_s")
@@ -51,8 +52,14 @@ class Share:
         self._largest: deque[tuple[int, int]] = deque()  # (until, share): shares fall from left to right
 
     def of(self, funds: int, now_s: int) -> int:
-        """Compute the raw units of the token that this process may promise, assuming that each other process
-        has promised its largest share.
+        """Compute the raw units of the token that this process may promise now.
+
+        The method assumes that each other process has promised the largest equal share that it had within
+        the last `lifetime_s`.
+
+        Args:
+            funds: the maker's funds in the token, raw units.
+            now_s: wall clock, Unix seconds.
         """
         share = funds // self._count
         largest = self._largest
@@ -74,9 +81,10 @@ class MakerHolding:
 
     Attributes:
         token: 20 bytes.
-        funds: raw units that may be promised: the lesser of balance and allowance; 0 until known.
-        reserved: raw units in live promises.
-        quote_max: most raw units that one quote may give; None sets no bound.
+        funds: raw units that this process may promise in quotes, at most the balance and the allowance; 0
+            until both are known.
+        reserved: raw units that live firm quotes can still take.
+        quote_max: most raw units that the maker gives in one quote; None sets no bound.
     """
 
     __slots__ = ("funds", "quote_max", "reserved", "token")
@@ -92,10 +100,11 @@ class Exposure:
     """Totals of the live quotes and fills of one pair.
 
     Attributes:
-        notional: value of all live quotes, in raw units of the pair's quote token.
-        base_sold: base that live promises and fills sell, less base that they buy, in raw units of the token.
-        one_max, open_max: most value of one quote, and of all live quotes (`notional`), raw units of the
-            quote token; None for no bound.
+        notional: value of the unfilled parts of all live quotes, raw units of the pair's quote token.
+        base_sold: base token that the maker sells in fills and live quotes, less base token that it buys in
+            them, raw units.
+        one_max, open_max: largest value of one quote, and of all live quotes together (`notional`), raw units
+            of the quote token; None for no bound.
     """
 
     __slots__ = ("base_sold", "notional", "one_max", "open_max")
@@ -112,11 +121,13 @@ class Promise(Struct, gc=False):
 
     Attributes:
         release_s: Unix seconds after which the quote cannot be filled.
-        amount, notional, base_sold: amount that the maker gives, value in the quote token, and base sold
-            (negative if bought), as signed; raw units.
-        left: part of `amount` that can still be filled.
-        used: whether any part was filled.
-        live: whether its funds are still reserved.
+        user: account that asked for the quote, 20 bytes.
+        amount: amount that the maker gives in the signed quote, raw units.
+        notional: value of the signed quote, raw units of the pair's quote token.
+        base_sold: base token that the maker sells in the signed quote (negative: buys), raw units.
+        left: part of `amount` that can still be filled, raw units.
+        used: whether the quote was filled, also in part, or cancelled on chain.
+        live: whether funds are still reserved for the quote.
     """
 
     release_s: int
@@ -137,8 +148,9 @@ class QuoteLedger:
 
     Args:
         live_max: most live firm quotes.
-        unused_max: number of remembered unused quotes at which a user gets no further quote; 0 sets no bound.
-        unused_window_s: seconds after its expiry for which an unused quote is remembered.
+        unused_max: number of a user's unfilled quotes, live or expired, at which the user gets no further
+            quote; 0 sets no bound.
+        unused_window_s: seconds for which a quote that expired unfilled still counts.
     """
 
     __slots__ = ("_live_max", "_queue", "_turn", "_unused", "_unused_by_user", "_unused_max", "_window_s")
@@ -157,8 +169,12 @@ class QuoteLedger:
         return len(self._queue)
 
     def admits(self, user: bytes, now_s: int) -> bool:
-        """Whether `user` may get a quote: fewer than `unused_max` quotes went unused. Also releases some
-        expired quotes.
+        """Whether `user` may get a quote, having fewer than `unused_max` unfilled quotes.
+
+        The method also releases some expired quotes.
+
+        Args:
+            now_s: Unix seconds, as for `release_expired`.
         """
         queue, unused = self._queue, self._unused
         if (queue and queue[0].release_s < now_s) or (unused and unused[0][0] < now_s):
@@ -166,11 +182,14 @@ class QuoteLedger:
         return not self._unused_max or self._unused_by_user.get(user, 0) < self._unused_max
 
     def check(self, holding: MakerHolding, amount: int, exposure: Exposure, notional: int) -> None:
-        """Raise FirmRefused unless the maker's funds and the pair's bounds allow one more quote of this
-        amount and notional (value in the quote token).
+        """Raise FirmRefused unless the maker's funds and the pair's bounds allow one more firm quote.
+
+        Args:
+            amount: raw units of the token of `holding` that the maker would give.
+            notional: value of the quote, raw units of the pair's quote token.
 
         Raises:
-            FirmRefused: the promise would exceed a bound; the message names the bound, not its value.
+            FirmRefused: the quote would exceed a bound; the message names the bound, not its value.
         """
         if holding.quote_max is not None and amount > holding.quote_max:
             raise FirmRefused(message="Notional limit", detail="makerAmount is above quote_max of the token")
@@ -197,11 +216,13 @@ class QuoteLedger:
         base_sold: int,
         expiry_s: int,
     ) -> Promise:
-        """Reserve the funds of a firm quote, admitted by `check`, until `EXPIRY_GRACE_S` after the quote's
-        expiry.
+        """Reserve the funds for a firm quote that `check` allows, until EXPIRY_GRACE_S after its expiry.
 
         Args:
-            base_sold: raw units of the pair's base token that the maker gives; negative if it gets them.
+            amount: raw units of the token of `holding` that the maker gives.
+            notional: value of the quote, raw units of the pair's quote token.
+            base_sold: raw units of the pair's base token that the maker sells; negative if the maker buys.
+            expiry_s: expiry of the quote, Unix seconds.
         """
         promise = Promise(
             expiry_s + EXPIRY_GRACE_S,
@@ -224,14 +245,15 @@ class QuoteLedger:
         return promise
 
     def release_expired(self, now_s: int, count_max: int = RELEASED_AT_ONCE) -> bool:
-        """Release quotes that cannot be filled any more, and forget old unused quotes.
+        """Release the funds of quotes that can no longer be filled, and forget old unfilled quotes.
 
         Args:
-            now_s: Unix seconds; with a node, the timestamp of the block whose balances are known.
-            count_max: bound on the released quotes, and on the forgotten ones.
+            now_s: Unix seconds: the timestamp of the block at which balances were last read, or the wall
+                clock if the maker reads no balances.
+            count_max: most quotes to release, and most unfilled quotes to forget.
 
         Returns:
-            Whether more quotes may wait to be released or forgotten, because a bound was reached.
+            Whether `count_max` was reached, so that more quotes may wait to be released or forgotten.
         """
         queue, unused = self._queue, self._unused
         left = count_max
@@ -251,12 +273,12 @@ class QuoteLedger:
         return not (left and count_max)
 
     def settle(self, promise: Promise, remaining: int) -> None:
-        """Update a live quote's reservation by what the chain reports of its fills.
+        """Adapt the funds reserved for a quote to the part of it that is still unfilled on chain.
 
         Args:
-            promise: ignored if it is already released.
-            remaining: as the contract's `remaining`: 0 never seen, 1 filled or cancelled, else the rest of
-                the maker amount plus 1.
+            promise: the quote; nothing happens if its funds are already released.
+            remaining: result of the RFQ contract's `remaining` for the quote: 0 if the contract has not seen
+                the quote, 1 if filled or cancelled, else the unfilled part of the maker amount plus 1.
         """
         if not promise.live:
             return
@@ -273,12 +295,13 @@ class QuoteLedger:
         promise.used = used
 
     def promises(self) -> list[Promise]:
-        """List all live firm quotes, the first to be released first."""
+        """List all live firm quotes, sorted by the time of their release, earliest first."""
         return list(self._queue)
 
     def take_turns(self, count: int) -> list[Promise]:
-        """Return the next `count` live firm quotes in rotation, so that the fills of each are read from the
-        chain in turn.
+        """Return the next live firm quotes, at most `count`, in rotation.
+
+        The rotation has the fills of every quote read from the chain from time to time.
         """
         if self._turn >= len(self._queue):
             self._turn = 0
@@ -295,7 +318,9 @@ class QuoteLedger:
 
 
 def _part(whole: int, promise: Promise) -> int:
-    """Scale `whole`, a total of a firm quote, to the quote's unfilled part."""
+    """Compute the share of `whole` (a value of the entire quote) that falls on its unfilled part, rounded
+    down.
+    """
     if promise.left == promise.amount:
         return whole
     return div_down(whole * promise.left, promise.amount)

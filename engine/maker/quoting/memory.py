@@ -33,8 +33,9 @@ _BYTES_MAX = 1 << 30
 
 
 class Kept(msgspec.Struct, array_like=True):
-    """A live firm quote as the state file stores it between runs: bytes as hexadecimal, amounts as decimal
-    text.
+    """A live firm quote as the state file stores the quote between two runs.
+
+    Bytes are hexadecimal text, and amounts are decimal text, in raw token units. Fields are as in `Promise`.
     """
 
     order_hash: str
@@ -52,11 +53,11 @@ class Remembered(msgspec.Struct, forbid_unknown_fields=True):
     """Content of the file that keeps live quotes between two runs.
 
     Attributes:
-        running: True from a process's start until its orderly end, so also after a crash.
-        expiry_s: life of the run's quotes, seconds.
-        quotes: live quotes at the end of the run.
-        hold_until_s: Unix seconds until which an earlier crashed run's quotes, which are unknown, may be
-            filled.
+        running: True from the start of a run until its orderly end; True at the next start shows a crash.
+        expiry_s: seconds for which quotes of the run may live.
+        quotes: live quotes at the run's orderly end; empty while `running`.
+        hold_until_s: Unix seconds until which unknown quotes of an earlier, crashed run may be filled; 0 for
+            none.
     """
 
     running: bool
@@ -73,10 +74,11 @@ class QuoteMemory:
 
     Args:
         path: the file, in the state directory.
-        inherited: such files of former processes, whose quotes this process takes over.
-        holdings: token -> holding, to which restored quotes are added.
-        exposures: pair id -> exposure, to which restored quotes are added.
-        expiry_s: life of this run's quotes, seconds.
+        inherited: files of processes that the maker no longer runs, whose quotes this process takes over.
+        ledger: ledger to which restored quotes are added.
+        holdings: token -> the maker's funds in the token, of which restored quotes reserve a part.
+        exposures: pair id -> totals of the pair's quotes, to which restored quotes are added.
+        expiry_s: seconds from signing until a quote of this run expires.
     """
 
     def __init__(
@@ -98,8 +100,7 @@ class QuoteMemory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Context manager: hold an exclusive lock on the file of live quotes, so that no other process uses
-        it.
+        """Context manager: hold an exclusive lock, so that no other process uses the file of live quotes.
 
         Raises:
             ConfigError: another process holds the lock, or the file cannot be made.
@@ -118,10 +119,14 @@ class QuoteMemory:
             yield
 
     def begin(self, now_s: int) -> int:
-        """Restore the last run's live quotes from the file, and write to the file that this run is under way.
+        """Restore the last run's live quotes from the file, and mark the file as `running`.
+
+        Args:
+            now_s: wall clock, Unix seconds.
 
         Returns:
-            Unix seconds until which no quote may be signed; 0 for no wait.
+            Unix seconds until which this run must sign no quote, since quotes of a crashed run may still be
+            filled; 0 for no wait.
 
         Raises:
             ConfigError: the file cannot be read or written.
@@ -147,7 +152,8 @@ class QuoteMemory:
     def end(self) -> None:
         """Write the live quotes to the file, for the next run.
 
-        Raises ConfigError if the write fails: the next start then waits until these quotes have expired.
+        Raises:
+            ConfigError: the write fails; the next run then signs nothing until these quotes have expired.
         """
         pairs = {id(exposure): pair_id for pair_id, exposure in self._exposures.items()}
         quotes = [
@@ -169,8 +175,8 @@ class QuoteMemory:
         )
 
     def _restore(self, kept: Kept) -> None:
-        """Reserve the funds of a stored quote again; skip a quote of a token or pair that the settings no
-        longer have.
+        """Reserve the funds for a stored quote again; ignore the quote if the settings no longer have its token
+        or pair.
         """
         holding = self._holdings.get(bytes.fromhex(kept.token))
         exposure = self._exposures.get(kept.pair_id)

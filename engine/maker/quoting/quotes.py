@@ -39,14 +39,14 @@ from .ledger import MakerHolding, QuoteLedger
 
 
 class PairDirection(msgspec.Struct, frozen=True):
-    """A pair in one trade direction, with the token that the maker gives and the token that it takes.
+    """A pair in one trade direction: the maker gives one of its two tokens and takes the other.
 
     Attributes:
         state: the pair and its price.
         holding: the maker's funds in the token that it gives.
-        takes: the token that the maker gets, 20 bytes.
-        addresses128: cache: taker -> the order's four address words (32 bytes each) in the form that is
-            signed, 128 bytes.
+        takes: address of the token that the maker takes, 20 bytes.
+        addresses128: cache: taker -> the four addresses of an order (maker, taker and both tokens) as EIP-712
+            encodes them, 4 words of 32 bytes.
         gives_base: whether the maker sells base, so that its asks are filled; otherwise its bids are.
     """
 
@@ -61,10 +61,11 @@ class Signer(msgspec.Struct, frozen=True):
     """Key, account and signing domain of one chain's firm quotes.
 
     Attributes:
-        key: signing key, restricted by its policy.
-        chain_id, contract: chain and address of the RFQ contract.
+        key: signing key; its policy restricts what the key signs.
+        chain_id, contract: chain and address (20 bytes) of the RFQ contract.
         domain_separator: EIP-712 domain separator, 32 bytes.
-        maker: 20 bytes; the key's own address, or a contract that accepts the key's signature (EIP-1271).
+        maker: account that gives the quotes, 20 bytes: the key's own address, or a contract that accepts the
+            key's signature (EIP-1271).
     """
 
     key: PolicedKey
@@ -75,16 +76,20 @@ class Signer(msgspec.Struct, frozen=True):
 
 
 class Desk:
-    """Decides on requests for firm quotes on one chain, and signs the quotes.
+    """Answers requests for firm quotes on one chain: refuses them, or signs a quote.
 
     Attributes:
-        halted: whether the operator has stopped the chain.
-        takers: contracts that may fill a quote: lower-case text -> 20 bytes.
-        chain_time_s: timestamp of the block whose balances are known; None without a node.
-        withheld: reason for which no quote is signed now, though trading is not stopped; empty for none.
-        signed, refused, blacklisted: counts of quotes, of refusals, and of answers without `order` (to
-            blacklisted users).
-        policy_refusal: reason of the key policy's last refusal; empty without one.
+        markets: (token that the maker gives, token that it takes), as lower-case addresses -> pair direction.
+        tokens: lower-case addresses of all tokens in `markets`.
+        halted: whether the operator has stopped trading on the chain.
+        takers: contracts that may fill a quote: lower-case address text -> the address as 20 bytes.
+        chain_time_s: timestamp (Unix seconds) of the block at which balances were last read; None if the
+            maker reads no balances, or does not trust block times.
+        withheld: reason why the maker signs no quote now, though the operator has not stopped trading; empty
+            for none.
+        signed, refused: number of signed quotes, and of refused requests.
+        blacklisted: number of answers without `order`, which blacklisted users get.
+        policy_refusal: reason of the last refusal by the signing key's policy; empty without one.
     """
 
     __slots__ = (
@@ -169,7 +174,7 @@ class Desk:
             now_ms: wall clock, milliseconds since the Unix epoch.
 
         Raises:
-            InvalidInput: the body is not the documented one.
+            InvalidInput: the body is not a valid request.
             FirmRefused, TradingStopped, ServiceUnavailable: no quote is possible now.
         """
         try:
@@ -179,18 +184,23 @@ class Desk:
             raise
 
     def obey(self, halts: Halts) -> None:
-        """Stop or resume trading on the chain and in each of its pairs, as the kill switch says."""
+        """Stop or resume trading on the chain and in each of its pairs, as the kill switch (`halts`) says."""
         self.halted = halts.stops_chain(self._chain_id)
         for pair_id, state in self.board.pairs.items():
             state.halted = (self._chain_id, pair_id) in halts.pairs
 
     def allow(self, takers: Iterable[bytes]) -> None:
-        """Replace the contracts that may fill quotes, addresses of 20 bytes."""
+        """Set the contracts that may fill quotes (addresses of 20 bytes), in place of the former ones."""
         self.takers = {f"0x{taker.hex()}": taker for taker in takers}
 
     def withhold(self, cause: str, reason: str) -> None:
-        """Stop signing quotes and publishing prices for a reason; an empty reason lifts the earlier reason of
-        the cause.
+        """Stop signing quotes and publishing prices for a cause, or lift the cause.
+
+        Signing resumes once no cause is left.
+
+        Args:
+            cause: name of the cause, such as `clock` or `funds`.
+            reason: text for the refusals; empty lifts the cause.
         """
         if reason:
             self._withheld[cause] = reason
@@ -253,8 +263,9 @@ class Desk:
         return answer[:-1] + self._tail if self._tail else answer
 
     def _address_words(self, market: PairDirection, taker: bytes) -> bytes:
-        """Return an order's four addresses (maker, taker, two tokens) in the form that is signed, cached per
-        trade direction and allowed taker.
+        """Encode an order's four addresses (two tokens, maker, taker) as EIP-712 signs them, 128 bytes.
+
+        The result is cached in `market.addresses128`.
         """
         words = address_words(market.holding.token, market.takes, self._maker, taker)
         market.addresses128[taker] = words
@@ -277,22 +288,21 @@ class Desk:
         return book
 
     def hold(self, until_s: int) -> None:
-        """Refuse to sign quotes before a time, Unix seconds; used after a crash, until the lost quotes have
-        expired.
+        """Sign no quote until `until_s`, Unix seconds.
+
+        After a crash the caller so waits until the quotes of the crashed run have expired.
         """
         self._hold_until_s = until_s
         self.withhold("hold", "quotes of a run that ended badly may still be filled")
 
     def look(self, now_s: int) -> None:
-        """Resume signing quotes if the time before which `hold` forbids it is over."""
+        """Allow signing again if `now_s` (Unix seconds) has reached the time that `hold` set."""
         if self._hold_until_s and now_s >= self._hold_until_s:
             self._hold_until_s = 0
             self.withhold("hold", "")
 
     def _no_market(self, request: FirmRequest) -> Exception:
-        """Create the error for a request whose pair is not quoted: a token is unknown, or the two tokens have
-        no common pair.
-        """
+        """Create the error for a request that names an unknown token, or two tokens that are not a pair."""
         for field, text in (("makerAsset", request.maker_asset), ("takerAsset", request.taker_asset)):
             parse_address(text, field)
             if text.lower() not in self.tokens:
@@ -314,8 +324,9 @@ class Desk:
 
 
 def _amounts(request: FirmRequest, book: Book, *, gives_base: bool) -> tuple[int, int]:
-    """Compute a firm quote's (maker amount, taker amount): the request names one of them, the pair's order
-    book gives the other.
+    """Compute a firm quote's (maker amount, taker amount), raw units.
+
+    The request names one of the two amounts; the other follows from the prices of the pair's order book.
     """
     text = request.taker_amount
     if text is not None and request.maker_amount is None:

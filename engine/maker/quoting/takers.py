@@ -27,8 +27,11 @@ _decode = decoder(ContractTakers, bytes_max=limits.JSON_BYTES_MAX)
 async def follow_takers(
     client: httpx.AsyncClient, url: str, desk: Desk, fixed: Iterable[bytes], every_s: float
 ) -> None:
-    """Update the contracts that may fill quotes (`desk.takers`) from the service's list at `url`, every
-    `every_s` seconds until cancelled; `fixed` takers are always added.
+    """Update the contracts that may fill quotes (`desk.takers`) every `every_s` seconds until cancelled.
+
+    Args:
+        url: URL of the RFQ service's list of these contracts.
+        fixed: contracts that always belong to `desk.takers`, addresses of 20 bytes.
     """
     fixed = tuple(fixed)
     while True:
@@ -42,7 +45,7 @@ async def follow_takers(
 
 
 async def read_takers(client: httpx.AsyncClient, url: str) -> list[bytes]:
-    """Fetch the service's list of takers, the contracts that may fill a quote.
+    """Fetch the RFQ service's list of takers, the contracts that may fill a quote, as addresses of 20 bytes.
 
     Raises:
         MakerError: the service is not reached, does not answer with status 200, or lists the zero address.
