@@ -168,7 +168,7 @@ class Store:
         return await self._link.prune(before_ms, count_max)
 
     def changed(self) -> trio.Event:
-        """Return the event that is set at the next write of this engine, or by `announce` for another engine's.
+        """Return the event that is set at this engine's next write, or by `announce` after another engine's.
 
         The caller gets the event before it reads from the store, so that it misses no write.
         """

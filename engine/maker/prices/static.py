@@ -81,7 +81,7 @@ class StaticPrices:
         self._said = ""
 
     async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
-        """Yield the file's prices when they change, and every `refresh_ms` while the file is valid and recent.
+        """Yield the file's prices when they change, and each `refresh_ms` while the file is valid and recent.
 
         Yields:
             Pair id -> price grid; an empty grid for a pair that the file no longer has.

@@ -175,8 +175,8 @@ class QuoteMemory:
         )
 
     def _restore(self, kept: Kept) -> None:
-        """Reserve the funds for a stored quote again; ignore the quote if the settings no longer have its token
-        or pair.
+        """Reserve the funds for a stored quote again; ignore the quote if its token or pair is no longer set
+        up.
         """
         holding = self._holdings.get(bytes.fromhex(kept.token))
         exposure = self._exposures.get(kept.pair_id)

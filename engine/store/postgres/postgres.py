@@ -126,8 +126,8 @@ T = TypeVar("T")
 class PostgresBackend:
     """Implementation of `Backend` for a PostgreSQL database, which several engines may share.
 
-    One thread calls `apply`, `attend`, `lease`, `release` and `prune`; a second thread may call `read`
-    meanwhile, and a third one `wait_for_events`.
+    A single thread calls `apply`, `attend`, `lease`, `release` and `prune`; a second thread may call `read`
+    meanwhile, and a third thread `wait_for_events`.
 
     Args:
         url: `postgresql://...`, as libpq takes it.
