@@ -30,7 +30,8 @@ class Feed:
 
     Args:
         make_source: creates a price source, at the start and after each failure.
-        refresh_ms: milliseconds after which a confirmed but unchanged price is sent to consumers again.
+        refresh_ms: milliseconds after which an unchanged price that the source still confirms is sent to
+            consumers again.
         wall_ms: wall clock, Unix milliseconds.
         random: random generator for the jitter before restarts of the source.
 

@@ -66,7 +66,7 @@ class Backend(Protocol):
 
         Args:
             holder: name of the engine's run.
-            count: number of held shards up to which `holder` claims more.
+            count: number of shards; `holder` claims shards only while it holds fewer.
             now_ms: wall clock, Unix milliseconds.
             life_ms: milliseconds from `now_ms` until the leases expire.
 
@@ -86,10 +86,10 @@ class Backend(Protocol):
         stays), ended intents and transactions of relayers, events, webhook deliveries and expired routes.
 
         Args:
-            count_max: most rows of each kind to delete in this call; rows of a deleted order are not counted.
+            count_max: most orders, events, and so on, of each kind to delete in this call.
 
         Returns:
-            Number of all deleted rows; 0 when nothing is left to delete.
+            Number of deleted rows, those that belong to deleted orders included; 0 if none is left to delete.
         """
         ...
 

@@ -55,14 +55,15 @@ def fair_share(holders: Sequence[str], name: str) -> int:
     """Compute how many shards the engine `name` gets when all live engines share them evenly. Pure.
 
     Args:
-        holders: sorted names of all live engines, including `name`; the first ones get the odd shards.
+        holders: sorted names of all live engines, including `name`; if the division leaves a rest, the first
+            engines get one shard more.
     """
     least, more = divmod(SHARDS, len(holders))
     return least + (holders.index(name) < more)
 
 
 class FencedOff(Exception):
-    """Raised when another engine has claimed the shard, so that this engine must stop working on it.
+    """Raised when another engine has claimed a shard, so that this engine must stop work on its orders.
 
     The module that raises the exception also catches it.
     """

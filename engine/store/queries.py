@@ -333,8 +333,8 @@ def events_after(after: tuple[int, int], limit: int, owner: bytes | None = None)
 
 
 def last_event() -> Query:
-    """Select the place in the log, (transaction, number), of the last event that no transaction still running
-    can precede; no row without such an event.
+    """Select the place in the log, (transaction, number), of the last event before which no running
+    transaction can still insert an event; no row without such an event.
     """
     return Query("SELECT {tx}, n FROM order_event WHERE {settled} ORDER BY {newest} LIMIT 1", ())
 
@@ -407,10 +407,15 @@ def render(query: Query, words: Mapping[str, str]) -> str:
     """Fill a query's placeholders in braces with the SQL of one dialect.
 
     Args:
-        words: placeholder -> SQL. `tx`, `settled`, `after`, `by_place` and `newest` concern an event's place
-            in the log; `as_of` and `now_<table>` leave out newer orders. `{part}... {part_asc} n{part_end}`
-            (or `part_desc`) limits a SELECT within a sorted UNION ALL to n rows, in a database that would
-            otherwise sort all of its rows.
+        words: placeholder, without braces -> SQL:
+            `tx`: number of the transaction that wrote an event;
+            `settled`: condition that no event can still be inserted before this one;
+            `after`: condition that an event is later in the log than `Query.after`;
+            `by_place`, `newest`: columns that sort events by place, ascending or descending;
+            `as_of`: condition that an order is not newer than `Query.as_of`;
+            `now_<table>`: text for the state of a table, see `as_of_now`;
+            `part`, then `part_asc` or `part_desc`, a number, and `part_end`: limit of a SELECT within a
+            UNION ALL to that number of rows, in a database that would otherwise read all rows.
     """
     return _WORD.sub(lambda found: words[found[1]], query.sql)
 
@@ -432,8 +437,8 @@ def _among(**wanted: tuple[Any, ...]) -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[str, tuple[Any, ...]]]:
-    """Split an OTC listing into disjoint branches, (SQL condition, values), so that each branch can use
-    another index.
+    """Split an OTC listing into disjoint branches, (SQL condition, values), so that an index can serve each
+    branch.
 
     Args:
         is_count: True if the conditions are for counting orders, which the index with the order type serves
@@ -458,11 +463,11 @@ def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[st
 
 
 def _swappable_min(by_token: Sequence[tuple[bytes, bytes]]) -> tuple[str, list[bytes]]:
-    """Build the SQL expression, with values, for the least amount that an order must be able to fill to be
-    listed.
+    """Build the SQL expression, with its values, for the least fillable amount of an order to be listed.
 
     Args:
-        by_token: (maker asset, least amount of 32 bytes); the least amount is 1 raw unit for other assets.
+        by_token: (maker asset, least amount of 32 bytes) pairs; for other assets the least amount is 1 raw
+            unit.
     """
     if not by_token:
         return "?", [_ONE]

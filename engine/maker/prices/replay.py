@@ -40,7 +40,13 @@ LOOP_S_MIN = 1.0  # least duration of one pass, even of an empty recording
 
 
 class ReplayOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Options of the price source `replay`: path of the recording, speed, and whether it loops."""
+    """Options of the price source `replay`.
+
+    Attributes:
+        path: path of the recording.
+        speed: factor by which the replay is faster than the recording.
+        loop: whether the recording is replayed again after its end.
+    """
 
     path: str
     speed: float = 1.0

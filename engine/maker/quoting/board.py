@@ -113,7 +113,7 @@ class Board:
         self._prices_body: bytes | None = None
 
     def apply(self, pair_id: str, grid: PriceGrid, now_ms: int) -> None:
-        """Make a price grid of the price source the pair's current price.
+        """Set a pair's current prices to a price grid from the price source.
 
         A grid without bids and asks disables the pair.
 
@@ -186,8 +186,8 @@ class Board:
         return b'{"prices":{%b}}' % self._joined(changed.values())
 
     def mark_for_refresh(self, now_ms: int, refresh_ms: int) -> None:
-        """Mark prices that are still confirmed, and were last published `refresh_ms` ago, to be published
-        again.
+        """Mark every price that was last sent at least `refresh_ms` ago, and that the price source has
+        confirmed since, to be sent again.
         """
         for state in self.pairs.values():
             confirmed = state.updated_ms > state.published_ms

@@ -249,7 +249,7 @@ class QuoteLedger:
 
         Args:
             now_s: Unix seconds: the timestamp of the block at which balances were last read, or the wall
-                clock if the maker reads no balances.
+                clock if the maker does not use block times.
             count_max: most quotes to release, and most unfilled quotes to forget.
 
         Returns:
@@ -301,7 +301,7 @@ class QuoteLedger:
     def take_turns(self, count: int) -> list[Promise]:
         """Return the next live firm quotes, at most `count`, in rotation.
 
-        The rotation has the fills of every quote read from the chain from time to time.
+        The caller reads the fills of these quotes from the chain, so that each quote has its turn.
         """
         if self._turn >= len(self._queue):
             self._turn = 0

@@ -175,9 +175,7 @@ class QuoteMemory:
         )
 
     def _restore(self, kept: Kept) -> None:
-        """Reserve the funds for a stored quote again; ignore the quote if its token or pair is no longer set
-        up.
-        """
+        """Reserve the funds for a stored quote again, unless the settings lack its token or pair now."""
         holding = self._holdings.get(bytes.fromhex(kept.token))
         exposure = self._exposures.get(kept.pair_id)
         if holding is None or exposure is None:

@@ -290,7 +290,7 @@ class Desk:
     def hold(self, until_s: int) -> None:
         """Sign no quote until `until_s`, Unix seconds.
 
-        After a crash the caller so waits until the quotes of the crashed run have expired.
+        The wait is for quotes of a crashed run, which are unknown and may be filled until then.
         """
         self._hold_until_s = until_s
         self.withhold("hold", "quotes of a run that ended badly may still be filled")

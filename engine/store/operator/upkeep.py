@@ -52,14 +52,14 @@ class SqliteUpkeep:
             yield _SqliteSnapshot(connection, self._path)
 
     def migrate(self, now_ms: Callable[[], int]) -> list[str]:
-        """Apply the missing migrations under the file lock that a store process would hold. See
-        `Upkeep.migrate`.
+        """Apply the missing migrations, holding the file's lock so that no store process can run meanwhile.
+        See `Upkeep.migrate`.
         """
         with locked(self._path, 0), self._named(), closing(open_for_writing(self._path)) as connection:
             return migrate(connection, now_ms)
 
     def vacuum(self) -> None:
-        """Compact the SQLite file, which needs as much free disk meanwhile as the file's size. See
+        """Compact the SQLite file; meanwhile a copy needs as much free disk space as the file's size. See
         `Upkeep.vacuum`.
         """
         self._check_there()

@@ -268,7 +268,7 @@ class PostgresBackend:
         return self._written(once)
 
     def close(self) -> None:
-        """Close all connections. No thread may be in `read` or `wait_for_events`. See `Backend.close`."""
+        """Close all connections; `read` and `wait_for_events` must have returned. See `Backend.close`."""
         for line in (self._writer, self._reader, self._listener):
             line.close()
 
@@ -392,8 +392,8 @@ class PostgresBackend:
             raise StoreUnavailable("the database is too busy: rows came and went", retry_after_s=1) from None
 
     def _tried(self, once: Callable[[], T]) -> T:
-        """Run a function up to TRIES times, until it fails neither from a lost connection nor from a conflict
-        with another transaction.
+        """Run a function; after a lost connection or a conflict with another transaction, run the function
+        again, TRIES times in all.
         """
         for left in reversed(range(TRIES)):
             try:

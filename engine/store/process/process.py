@@ -84,8 +84,14 @@ def open_backend(place: StorePlace, now_ms: Callable[[], int], lock_s: float) ->
 
 
 def main(descriptors: Sequence[str]) -> int:
-    """Run the store process: serve one engine over the inherited sockets until it closes them; returns the
-    exit status.
+    """Run the store process: serve one engine over inherited sockets until the engine closes them.
+
+    Args:
+        descriptors: file descriptors of the sockets: first that for writes, then that for reads if the
+            database is PostgreSQL.
+
+    Returns:
+        The exit status.
     """
     for number in IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)

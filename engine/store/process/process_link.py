@@ -124,8 +124,8 @@ class ProcessLink:
     async def apply(self, number: int, units: Sequence[Raw]) -> list[UnitOutcome]:
         """Write batch `number` of units of changes. See `Backend.apply`.
 
-        If the store process dies, the next process gets the same batch again, until STORE_OUTCOME_S have
-        passed since the call.
+        If the store process dies, the next process gets the same batch again, until STORE_OUTCOME_S seconds
+        have passed since the call.
         """
         frames = batch_frames(self._writer, number, units)
         tries = 0
@@ -277,8 +277,8 @@ class _Process:
     """A store process, from its start to its end.
 
     Attributes:
-        work: socket line for requests that write.
-        reads: socket line for reads; None for SQLite, which the engine reads itself.
+        work: connection to the process for requests that write.
+        reads: connection for reads; None for SQLite, since the engine reads the file itself.
         scope: cancel scope; cancelling it kills the process.
     """
 

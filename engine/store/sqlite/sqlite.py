@@ -371,7 +371,7 @@ class SqliteBackend:
         self._check_files()
 
     def _check_files(self) -> None:
-        """Raise StoreUnavailable if a file of the database was removed or replaced: its writes are lost."""
+        """Raise StoreUnavailable if a file of the database was removed or replaced, and so lost writes."""
         for path, inode in self._files:
             if inode_of(path) != inode:
                 raise StoreUnavailable(
