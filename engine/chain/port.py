@@ -185,7 +185,7 @@ class Chain(Protocol):
         ...
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """Read a transaction's receipt; None if the transaction is waiting, unknown or undone."""
+        """Read a transaction's receipt; None if the transaction is in no block of the chain (any more)."""
         ...
 
     async def knows(self, tx_hash: bytes) -> bool:

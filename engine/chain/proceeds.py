@@ -35,7 +35,7 @@ class Cut(Struct, frozen=True):
 
     Attributes:
         fee: fee of the partner, or of the protocol for a trade without a partner.
-        share: half of the shared surplus, which the partner gets; the protocol gets as much.
+        share: the partner's half of the surplus that is shared; the protocol gets the same amount.
     """
 
     fee: int
@@ -48,12 +48,13 @@ class Cut(Struct, frozen=True):
 
 
 def of_sale(received: int, expected: int, minimum: int, terms: PartnerAndFee) -> Cut:
-    """Compute the fee and the surplus shares of a sale from the amount that it brought.
+    """Compute the fee and the surplus shares of a sale from the amount that the sale brought.
 
     Args:
         received: raw units of the destination token.
         expected: expected amount after the fee, in the same units; 0 for no expectation.
         minimum: signed minimum, in the same units.
+        terms: fee rate, and whether partner and protocol share the surplus.
     """
     fee = received * terms.fee_bps // BPS
     base = max(expected, minimum)
@@ -62,12 +63,13 @@ def of_sale(received: int, expected: int, minimum: int, terms: PartnerAndFee) ->
 
 
 def of_purchase(spent: int, expected: int, maximum: int, terms: PartnerAndFee) -> Cut | None:
-    """Compute the fee and the surplus shares of a purchase; None if cost and fee exceed the maximum.
+    """Compute the fee and the surplus shares of a purchase; None if cost plus fee exceeds the maximum.
 
     Args:
         spent: cost of the trade itself, in raw units of the source token.
         expected: expected cost with the fee, in the same units; 0 for no expectation.
         maximum: signed maximum, in the same units.
+        terms: fee rate, and whether partner and protocol share the surplus.
     """
     fee = spent * terms.fee_bps // BPS
     if spent + fee > maximum:
@@ -82,7 +84,7 @@ def least_before_fee(least: int, fee_bps: int) -> int:
 
 
 def most_before_fee(most: int, fee_bps: int) -> int:
-    """Largest cost of a purchase, in raw units, that is at most `most` with the fee on top."""
+    """Largest cost of a purchase, in raw units, for which cost plus fee is at most `most`."""
     return div_up((most + 1) * BPS, BPS + fee_bps) - 1
 
 

@@ -138,7 +138,7 @@ def judge_refusal(
 ) -> Iterator[Result]:
     """Judge whether the maker refused a request, and whether its error answer has the documented form.
 
-    A 429 answer skips the check as a gap, since the maker only limits the rate of requests.
+    A 429 answer (too many requests) is no refusal: the check is skipped, and counts as a gap.
 
     Args:
         check: id of the check that judges the answer.

@@ -165,7 +165,7 @@ class Probe:
 
     Attributes:
         requests: number of requests sent, hostile bytes included.
-        firm_requests: number of whole requests for a firm quote.
+        firm_requests: number of POST /firm requests, without those sent as raw bytes.
         latencies_ms: times of the last _LATENCIES_MAX answers, milliseconds.
         late: number of requests without an answer within `timeout_s`.
         send: `ProbeConnection.send` on the probe's own connection.
@@ -269,7 +269,7 @@ class Probe:
 
     @asynccontextmanager
     async def holding(self, payload: bytes, requests: int = 1) -> AsyncGenerator[trio.abc.Stream]:
-        """Context manager that sends `payload` on a new connection and keeps the connection open meanwhile.
+        """Context manager that sends `payload` on a new connection and keeps it open until `with` ends.
 
         Args:
             requests: number added to the probe's count of requests.

@@ -36,8 +36,8 @@ class Good(Struct, frozen=True):
 
     Attributes:
         asking: the request.
-        depth: largest fixed amount that its side of the price grid holds, raw units.
-        other: the amount that the maker should compute by the grid, raw units.
+        depth: largest fixed amount for which the request's side of the price grid has levels, raw units.
+        other: amount that the price grid gives in exchange for the fixed amount, raw units.
     """
 
     asking: Asking
@@ -52,7 +52,7 @@ class Session:
         tally: all results so far.
         snapshot: last answers of GET /tokens, /pairs, /prices and /blacklist, by name.
         good: a request that the maker quoted; None until the first quote.
-        sightings: pairs listed and disabled by each answer of /pairs and /prices, and by WebSocket messages.
+        sightings: listed pairs and disabled pairs of each /pairs and /prices answer and WebSocket message.
         load: the load stage's report; None before that stage.
         stage: name of the running stage, for the progress display.
         tokens: the valid tokens of the last snapshot.
@@ -97,7 +97,7 @@ class Session:
 
     @property
     def is_silent(self) -> bool:
-        """Whether none of the maker's four GET endpoints answered, so that more checks only time out."""
+        """Whether none of the maker's four GET endpoints answered: more checks would only time out."""
         return all(exchange.failure for exchange in self.snapshot.values())
 
     def add(self, results: Iterable[Result]) -> None:
@@ -192,7 +192,7 @@ class Session:
         )
 
     async def find_good(self) -> Asking | None:
-        """Small firm-quote request that the maker quotes; None if the maker refuses the first four tried."""
+        """Find a small firm-quote request that the maker quotes; None if the maker refuses four of them."""
         if self.good is None and self.snapshot:
             market = await self.market()
             for pair_id, leg, ladder in market.legs()[:4]:

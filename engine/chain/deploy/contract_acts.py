@@ -48,14 +48,15 @@ class OwnedContracts(Struct, frozen=True):
 
 
 class Act(Struct, frozen=True):
-    """A call of one contract by its owner, pauser or a user, not sent yet, with the role that may make it.
+    """A call of one contract that is not sent yet, with the role (owner, pauser, ...) that may make the call.
 
     Attributes:
         contract: name of the contract.
         to: address of the contract, 20 bytes.
         words: the function and its arguments as text, such as `setCap(0x..., 5)`.
         data: calldata.
-        by: the role that may make the call: OWNER, PAUSER (or the owner), PROPOSED or ACCOUNT.
+        by: the role that may make the call: OWNER, PAUSER (the owner may too), PROPOSED (proposed next owner)
+            or ACCOUNT (any account with fees in the FeeVault).
     """
 
     contract: str
@@ -71,9 +72,9 @@ class Powers(Struct, frozen=True):
     Attributes:
         owner: account that may change the contract's settings.
         proposed: proposed next owner; 20 zero bytes for none.
-        pauser: account that may only pause the contract; 20 zero bytes for none.
-        protocol: receiver of the protocol's fees and of its share of surplus.
-        pauser, protocol, is_paused: None for a contract without these.
+        pauser: account that may pause the contract, and nothing else; 20 zero bytes for none.
+        protocol: account that receives the protocol's fees and the protocol's share of surplus.
+        pauser, protocol, is_paused: None for a contract that cannot be paused.
     """
 
     owner: bytes
@@ -84,12 +85,12 @@ class Powers(Struct, frozen=True):
 
 
 class Bound(Struct, frozen=True):
-    """Cap on the amount of a token that a contract may move, and the part used, in raw units.
+    """Cap on the amount of a token that a contract may move, and the amount moved so far, in raw units.
 
     Attributes:
         cap: most raw units, per hour for Delta and per call for the Router.
-        given: amount that Delta took from owners for settlements in the current hour; 0 for the Router, which
-            counts nothing.
+        given: amount that Delta moved for settlements in the current hour; 0 for the Router, which counts no
+            amounts.
     """
 
     cap: int
@@ -104,7 +105,7 @@ class Roles(Struct, frozen=True):
         relayers: accounts that may settle orders on Delta.
         callers: accounts that may fill quotes through the executor.
         collectors: accounts that may credit fees in the vault.
-        bounds: contract name -> token -> cap and counted amount, without caps of zero.
+        bounds: contract name -> token -> cap and amount moved so far; tokens with a cap of zero are left out.
     """
 
     powers: Mapping[str, Powers]
@@ -120,7 +121,7 @@ _RAILED = (owner.PAUSER, owner.PROTOCOL, owner.IS_PAUSED)
 
 
 def powers_calls(at: OwnedContracts) -> list[EthCall]:
-    """Build the calls that read each contract's owner, proposed owner, pauser, fee receiver and pause.
+    """Build the calls that read each contract's owner, proposed owner, pauser, fee receiver and paused flag.
 
     `read_powers` takes the results in the order of these calls.
     """
@@ -150,7 +151,7 @@ def read_powers(at: OwnedContracts, answers: Iterable[bytes]) -> dict[str, Power
 
 
 def role_topics() -> tuple[bytes, ...]:
-    """First topics of the logs that name all accounts that ever had a role, and all tokens with a cap."""
+    """First topics of the logs that record changes of relayers, callers, fee collectors and token caps."""
     return RELAYER_CHANGED, CALLER_CHANGED, COLLECTOR_CHANGED, CAP_CHANGED
 
 
@@ -223,8 +224,8 @@ def _revoked(at: OwnedContracts, roles: Roles, account: bytes, heir: bytes = b""
     """Yield the calls that end an account's roles other than owner.
 
     Args:
-        heir: next receiver of the protocol's fees, if the account receives them now; empty for the contract's
-            owner.
+        heir: account that receives the protocol's fees from now on, if `account` receives them at present;
+            empty stands for the contract's owner.
     """
     named = to_checksum(account)
     if account in roles.relayers:
@@ -248,15 +249,14 @@ def _revoked(at: OwnedContracts, roles: Roles, account: bytes, heir: bytes = b""
 def handover_acts(
     at: OwnedContracts, powers: Mapping[str, Powers], held: Mapping[bytes, Roles], new: bytes
 ) -> list[Act]:
-    """Build the calls by which present owners give up their other roles and propose a new owner.
+    """Build the calls by which present owners propose `new` as owner and give up their other roles.
 
-    If an earlier proposed owner, whom the new proposal replaces, receives the protocol's fees, the new owner
-    receives them instead.
+    If an earlier proposed owner receives the protocol's fees, a call makes `new` their receiver.
 
     Args:
         powers: contract name -> its owner, proposed owner and receiver of fees.
-        held: each present owner's account -> its roles. The new owner receives the protocol's fees in its
-            place; its roles as relayer, caller, collector and pauser pass to no account.
+        held: account of each present owner -> roles of that account. If the account receives the protocol's
+            fees, `new` does so instead; the roles relayer, caller, collector and pauser are revoked.
         new: address of the new owner, 20 bytes.
     """
     given_up = [act for account, roles in held.items() for act in _revoked(at, roles, account, new)]
@@ -288,7 +288,7 @@ def claim_acts(at: OwnedContracts, tokens: Sequence[bytes], receiver: bytes) -> 
 
 
 def holders(act: Act, powers: Mapping[str, Powers]) -> tuple[bytes, ...]:
-    """Accounts that may make the call of an act; empty if any account with fees in the FeeVault may."""
+    """Accounts that may make the call `act`; empty if every account with fees in the FeeVault may make it."""
     held = powers[act.contract]
     match act.by:
         case "owner":

@@ -50,7 +50,7 @@ async def powers_of(chain: Chain, at: OwnedContracts) -> dict[str, Powers]:
 
 
 async def roles_of(chain: Chain, at: OwnedContracts, since: int) -> Roles:
-    """Read the accounts that hold roles on a chain's contracts, and the caps, by way of the logs.
+    """Read the accounts that hold roles on a chain's contracts, and the caps, from contracts and their logs.
 
     Args:
         since: first block whose logs are read: the deployment's block, or an earlier one.
@@ -109,7 +109,7 @@ async def handover_of(chain: Chain, at: OwnedContracts, new: bytes) -> list[Act]
 async def owed_to(
     chain: Chain, at: OwnedContracts, account: bytes, tokens: Sequence[bytes], since: int
 ) -> dict[bytes, int]:
-    """Read the fees that the FeeVault keeps for an account: token -> raw units, without zeros.
+    """Read the fees that the FeeVault keeps for an account: token -> raw units, only tokens with fees.
 
     Args:
         tokens: the tokens to read; empty for every token in which the vault credited the account.

@@ -30,7 +30,8 @@ class DeploymentPlan(Struct, frozen=True, kw_only=True):
     """Parameters of a deployment of all contracts on a chain.
 
     Attributes:
-        owner: account that may pause, cap and name relayers, and sends the transactions of a deployment.
+        owner: account that may pause contracts, set caps and appoint relayers; the account also sends the
+            deployment's transactions.
         protocol: account that gets the protocol's share of surplus, and fees without a partner, until the
             owner names another.
         relayers: accounts that may settle Delta orders.
@@ -105,7 +106,8 @@ def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -
     """List the contracts to create, in order, with their addresses.
 
     Args:
-        address_of: (number in that order, creation code with arguments) -> the contract's address.
+        address_of: (position in the order of creation, from 0; creation code with arguments) -> the
+            contract's address.
     """
     made: list[Creation] = []
 
@@ -153,7 +155,7 @@ def provisions(plan: DeploymentPlan, at: DeployedContracts) -> Iterator[Provisio
 async def planned(chain: Chain, plan: DeploymentPlan) -> list[Creation]:
     """List the contracts to create on a chain, with their addresses.
 
-    The addresses are those of CREATE2 if the chain has the factory, else those of the owner's next nonces.
+    The addresses follow from CREATE2 if the chain has the factory, else from the owner's next nonces.
     """
     has_factory = bool(await chain.code(FACTORY))
     nonce = await chain.nonce(plan.owner)

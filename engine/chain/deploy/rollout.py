@@ -32,8 +32,8 @@ class Rollout(Struct, frozen=True):
     """State of a deployment on a chain.
 
     Attributes:
-        made: the planned contracts, and whether each exists on the chain.
-        changes: settings that differ from the plan, or whose contract does not exist yet.
+        made: (planned contract, whether the contract exists on the chain), in the order of creation.
+        changes: planned settings that the chain does not have yet, such as all those of a missing contract.
     """
 
     made: list[tuple[Creation, bool]]

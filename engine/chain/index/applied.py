@@ -57,8 +57,8 @@ class IndexedContracts(Struct, frozen=True):
     def filter(self) -> LogFilter:
         """Build the log filter that selects the stored events of the contracts.
 
-        With both contracts, the filter lets pass each event type from either contract; `read_events` drops
-        the logs whose event type is stored for the other contract alone.
+        If both contracts are present, the filter accepts each contract's event types from either address;
+        `read_events` drops the logs whose event type belongs to the other contract.
         """
         addresses = tuple(address for address in (self.rfq, self.delta) if address is not None)
         topics = (RFQ_TOPICS if self.rfq is not None else ()) + (

@@ -63,7 +63,7 @@ _log = structlog.get_logger("cambist.chain")
 
 
 class Advance(Struct, frozen=True):
-    """Result of one indexer step, from which projections derive further rows.
+    """Result of one indexer step, from which a `Projection` derives further rows.
 
     Attributes:
         top: height and hash of the last block read, this step included.
@@ -80,19 +80,19 @@ class Advance(Struct, frozen=True):
 
 
 class Projection(Protocol):
-    """Interface: derives further rows, such as order states, that are written together with a step."""
+    """Interface: derives further rows, such as order states, which the indexer writes with a step's rows."""
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """Return further changes of rows to write together with an indexer step.
+        """Return further changes of rows to write atomically with the rows of an indexer step.
 
-        If a changed row conflicts, the indexer calls this method again for the same step; each call reads the
-        store, which does not hold the step's rows yet.
+        If another writer changed one of these rows meanwhile, the indexer calls this method again for the
+        same step. Each call reads the store, which does not hold the step's rows yet.
         """
         ...
 
 
 class IndexerState(Enum):
-    """States of an indexer; HALTED: a re-organisation is deeper than the blocks that the cursor keeps."""
+    """States of an indexer; HALTED: a re-organisation is deeper than the blocks whose hashes are stored."""
 
     STARTING = "starting"
     CATCHING_UP = "catching up"
@@ -109,12 +109,12 @@ class IndexerStatistics(Struct, frozen=True):
         block_number, block_hash: the last block read.
         head_number: height of the node's latest block, when last asked; -1 before.
         steps, blocks, rows: numbers of steps, blocks and rows written.
-        reorganisations, undone_rows, deepest: number of re-organisations, of rows deleted by them, and the
-            most blocks undone at once.
+        reorganisations, undone_rows, deepest: number of re-organisations, number of rows deleted for them,
+            and the most blocks undone in one step.
         lost: number of steps that another indexer of the chain wrote first.
-        conflicts: writes of a step that were repeated because an order had changed meanwhile.
-        refused: number of requested ranges of logs that were too wide, for the node or for one step.
-        range_blocks: number of blocks in the next range.
+        conflicts: number of repeated writes of a step, because another writer had changed one of its rows.
+        refused: number of log queries whose range of blocks was too wide, for the node or for one step.
+        range_blocks: number of blocks in the range of the next log query.
         faults: kind -> number of failed steps; the kinds are those of NodeFault, and `unavailable`, `block
             gone`, `slow`, `store`, `error`.
     """
@@ -141,12 +141,12 @@ class Indexer:
     """Follows one chain and stores the logs of its contracts as rows. `run` is its task.
 
     Args:
-        watch: accounts whose balances and allowances the venue follows.
+        watch: pairs (token, owner) whose balances and allowances the venue follows.
         touched: called after a step is durable, with the chain id and the followed (token, owner) whose
             balances or allowances may have changed; the set may contain unchanged pairs.
         now_ms: wall clock, Unix milliseconds.
-        first_block: first height to read if the store has no cursor of the chain, as the height of the
-            contracts' deployment; None for the head.
+        first_block: height of the first block to read if the store has no cursor (record of the blocks
+            read) of the chain, such as the contracts' deployment; None starts after the latest block.
         confirmations: blocks after which no re-organisation is expected.
         projection: derives further rows, written with each step; None for none.
     """
@@ -210,7 +210,7 @@ class Indexer:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Read new blocks into rows, step by step, until cancelled; a failed step is tried again."""
+        """Store the events of new blocks as rows, step by step, until cancelled; retry a failed step."""
         task_status.started()
         while True:
             try:
@@ -228,7 +228,7 @@ class Indexer:
             await trio.sleep(INDEX_PAUSE_S)
 
     async def step(self) -> bool:
-        """Follow the chain by one step: delete rows of blocks that left it, store rows of the next blocks.
+        """Follow the chain by one step: delete rows of blocks that left the chain, store rows of new blocks.
 
         Returns:
             Whether another step may have work at once.
@@ -269,7 +269,7 @@ class Indexer:
     # --- One step -------------------------------------------------------------------------------------
 
     async def _cursor(self) -> ChainCursor | None:
-        """Read the stored cursor, i.e. the last block read; None before the first step."""
+        """Read the stored cursor, i.e. the record of the last blocks read; None before the first step."""
         (rows,) = await self._store.read(by(CHAIN_CURSOR, self._chain.chain_id))
         cursor: ChainCursor | None = row_of(CHAIN_CURSOR, rows[0]) if rows else None
         return cursor
@@ -277,8 +277,12 @@ class Indexer:
     async def _passed(self, ring: Ring, common: Mark) -> frozenset[WatchedAccount] | None:
         """Find the followed accounts whose funds may have moved in blocks that another indexer read.
 
+        Args:
+            ring: last blocks that any indexer read of the chain.
+            common: highest of these blocks that the node's chain has.
+
         Returns:
-            The accounts; None if they are unknown, so that every followed account counts.
+            The accounts as (token, owner); None if the funds of any followed account may have moved.
 
         Raises:
             NodeUnavailable: no node answers; try again.
@@ -314,10 +318,10 @@ class Indexer:
         return True
 
     async def _last_common(self, ring: Ring, head: Header) -> Mark | None:
-        """Find the last block read that is still on the node's chain; None if none of the ring is.
+        """Find the highest block of `ring` (the last blocks read) that the node's chain has; None for none.
 
         Raises:
-            NodeContradiction: the node is behind the last block read, on the same chain.
+            NodeContradiction: the node's latest block is an earlier block of `ring` than the last one read.
         """
         if ring.top == Mark(head.number, head.hash) or (
             ring.top.number + 1 == head.number and ring.top.hash == head.parent_hash
@@ -343,10 +347,10 @@ class Indexer:
         return mark.number == NOTHING_READ or (await header_at(self._chain, mark.number)).hash == mark.hash
 
     async def _undone(self, ring: Ring, common: Mark) -> tuple[Mark, list[KeptRow]]:
-        """Return (height and hash of the block to go back to, stored rows of higher blocks).
+        """Return (block to go back to, stored rows of higher blocks) after a re-organisation.
 
-        The block is the last that the node's chain still has, or a higher one if the rows are too many for
-        one step.
+        The block is `common`, the highest block of `ring` that the node's chain has, or a higher block if one
+        step cannot delete all the rows.
         """
         if common == ring.top:
             return common, []
@@ -357,8 +361,9 @@ class Indexer:
     async def _rows_above(self, number: int, floor_max: int) -> tuple[list[KeptRow], int]:
         """Return (rows, floor): all rows of the chain whose block is above height `floor`.
 
-        The floor is `number`, or a greater height if more than INDEX_STEP_ROWS_MAX rows are above that. The
-        bound doubles until the floor is at most `floor_max`, so that a block with many rows can be undone.
+        The floor is `number`, or a greater height if more than INDEX_STEP_ROWS_MAX rows are above `number`.
+        This limit of rows doubles until the floor is at most `floor_max`, so that a block with many rows can
+        be undone.
         """
         chain_id, count = self._chain.chain_id, INDEX_STEP_ROWS_MAX
         while True:
@@ -378,7 +383,7 @@ class Indexer:
             count *= 2
 
     async def _read(self, after: Mark, head: Header) -> Reading:
-        """Read the blocks that follow `after`: a range of history, or block by block.
+        """Read the blocks that follow `after`: old blocks by one request for a range, recent ones one by one.
 
         A failure halves the number of blocks that the next read requests.
         """
@@ -423,7 +428,12 @@ class Indexer:
     async def _write(
         self, cursor: ChainCursor, ring: Ring, target: Mark, undone: list[KeptRow], reading: Reading
     ) -> bool:
-        """Write a step atomically, in one unit; False, with nothing written, if another indexer was first."""
+        """Write a step atomically; False, with nothing written, if another indexer wrote a step first.
+
+        Args:
+            target: the block to go back to, above which the rows `undone` are.
+            reading: blocks and logs that follow `target`; empty if further rows must be undone first.
+        """
         found = read_events(self._contracts, reading.logs)
         rows = rows_of(self._chain.chain_id, found, reading.times)
         after = ring.cut(target).pushed(reading.marks, self._depth)
@@ -453,7 +463,7 @@ class Indexer:
         raise StoreUnavailable(f"other writers changed the rows of this step {INDEX_TRIES_MAX} times")
 
     def _written(self, before: Ring, step: Advance, target: Mark, reading: Reading) -> None:
-        """Count a step that is stored, and mark the accounts whose funds it may have moved."""
+        """Count a stored step, and mark the accounts whose funds its blocks may have moved."""
         self._version += 1
         self._top = self._noted = step.top
         self._counts["steps"] += 1
@@ -516,7 +526,7 @@ async def rescan(chain: Chain, store: Store, first_block: int, now_ms: int) -> N
     """Reset a chain's cursor so that its indexer reads the blocks from `first_block` on anew.
 
     The indexer may run meanwhile, and deletes the rows from `first_block` on, step by step. A re-organisation
-    deeper than the ring needs this call, with a block below the re-organisation.
+    that halts the indexer (see `IndexerState`) needs this call, with a block below the re-organisation.
 
     Raises:
         ValueError: the chain was not read up to the block before `first_block`.

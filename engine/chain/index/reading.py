@@ -39,11 +39,12 @@ class Reading(Struct, frozen=True):
     """Blocks and logs that the indexer read from a node in one step.
 
     Attributes:
-        marks: height and hash of each block read, lowest first; of a range, those of its last block alone.
+        marks: height and hash of each block read, lowest first; for a range of blocks read by one request,
+            height and hash of its last block alone.
         logs: the contracts' logs, in the order of the chain.
         times: height -> timestamp in Unix seconds, for each block with these logs.
-        touched: the followed (token, owner) whose funds may have moved; None for a range, in which moves of
-            funds are not read.
+        touched: the followed (token, owner) whose funds may have moved; None for such a range, whose moves
+            of funds are not read.
     """
 
     marks: tuple[Mark, ...] = ()

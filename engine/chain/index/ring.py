@@ -70,14 +70,14 @@ class Ring(Struct, frozen=True):
 
 
 def last_common(marks: Sequence[Mark]) -> Generator[Mark, bool, Mark | None]:
-    """Find the highest of some marks (height and hash) that a node has on its chain, by few questions.
+    """Find the highest of some marks (height and hash) that a node has, with few requests.
 
     Yields:
         A mark; send whether the node has a block of that height and hash.
 
     Returns:
         The highest mark that the node has; None if it lacks even the lowest. A node with the highest mark, or
-            without any, gets at most two questions.
+            without any, gets at most two requests.
     """
     if not marks:
         return None

@@ -47,7 +47,7 @@ class NodeStatistics(Struct, frozen=True):
     """State and counters of a node at one moment.
 
     Attributes:
-        name: the node's place in the settings.
+        name: path of the node's URL in the settings, such as `chains.1.node.urls[0]`.
         requests: number of conversations (`Talk`) with a valid answer.
         failures: number of failed conversations.
         rest_s: seconds left of the node's cool-down; 0 for a healthy node.
@@ -102,7 +102,7 @@ class Talk:
 
     @property
     def name(self) -> str:
-        """Name of the node in errors: its place in the settings."""
+        """Name of the node in errors: the path of its URL in the settings."""
         return self._node.name
 
     async def outcomes(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
@@ -192,7 +192,7 @@ class Nodes:
                 then no other node is asked.
 
         Raises:
-            NodeUnavailable: no node answers, or all are in cool-down.
+            NodeUnavailable: no node answers, or all are in cool-down and not due for a try.
             ChainError: raised by `converse`; carries the node's name.
         """
         failures: list[ChainError] = []
@@ -238,7 +238,7 @@ class Nodes:
         return answers
 
     def _able(self) -> list[_Health]:
-        """List the nodes that may be asked: the healthy ones, else those in cool-down whose probe is due."""
+        """List the nodes that may be asked: the healthy ones, else those in cool-down due for a try."""
         now = trio.current_time()
         well = [health for health in self._healths if health.rests_until <= now]
         if well:
@@ -260,7 +260,7 @@ class Nodes:
     async def _check(self, health: _Health) -> None:
         """Read and check a node's chain id: before its first use, and after a cool-down.
 
-        A URL may lead to another node by then.
+        After a cool-down, the URL may lead to another node than before.
         """
         (outcome,) = await health.node.outcomes([_CHAIN_ID])
         name = health.node.name
@@ -283,7 +283,7 @@ class Nodes:
     def _failed(self, health: _Health, error: ChainError | InvalidInput) -> ChainError:
         """Record a node's failure, and return the error with the node's name.
 
-        A cool-down begins, unless the node only answered with a JSON-RPC error that is not internal.
+        A cool-down begins, unless the failure is a JSON-RPC error other than -32603 (internal error).
         """
         name = f"{health.node.name}: "
         named = error if isinstance(error, ChainError) else ChainError(error.detail)

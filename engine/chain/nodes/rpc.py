@@ -77,8 +77,8 @@ class RpcStatistics(Struct, frozen=True):
 
     Attributes:
         height: height of the last accepted head; 0 before the first.
-        cross_checks: number of blocks whose logs were all read, since the node returned none although the
-            bloom filter of the header allows a match.
+        cross_checks: number of blocks whose logs were all read as a check, because the node had returned no
+            matching log although the bloom filter of the block's header allows a match.
         nodes: statistics of each node.
         heads: statistics of the subscriptions.
     """
@@ -200,7 +200,7 @@ class RpcChain:
         return await self._nodes.ask(converse)
 
     def _returned(self, outcome: RpcOutcome, at: At) -> bytes | Reverted:
-        """Return the contract's data of an `eth_call` outcome, or its revert as a value.
+        """Return the data of an `eth_call` outcome, or the error Reverted as a value if the call reverted.
 
         Raises:
             BlockGone: the node has no block `at`.
@@ -408,12 +408,12 @@ class RpcChain:
         return logs
 
     async def _cross_check(self, talk: Talk, wanted: LogFilter, block: values.FullHeader) -> None:
-        """Check that the logs of a block account for the bloom filter of its header.
+        """Check that all logs of a block together set every bit of the bloom filter in the block's header.
 
-        Called if a node returned no log though the filter allows a match.
+        Called if a node returned no log that passes `wanted`, though the bloom filter allows a match.
 
         Raises:
-            ChainError: the logs do not account for the filter, or one of them passes `wanted`.
+            ChainError: the logs leave out a bit, or one of them passes `wanted`: the node withheld logs.
         """
         self._cross_checks += 1
         named = to_hex(block.header.hash)
@@ -478,10 +478,15 @@ class RpcChain:
         raise ChainError(f"names {to_hex(missed)} as its latest block, and does not have it")
 
     async def _confirm(self, talk: Talk, number: int, ahead: int) -> None:
-        """Check a head far above the last accepted head against the heads of the other nodes.
+        """Check a latest block far above the last accepted one against the latest blocks of other nodes.
+
+        Args:
+            number: height of the block.
+            ahead: number of blocks above the last accepted one, for the error's text.
 
         Raises:
-            ChainError: no other node is about as high, and the others have not stood still for NODE_BACK_S.
+            ChainError: all other nodes are more than `lag_blocks_max` blocks lower; no longer raised once
+                their highest block has not risen for NODE_BACK_S seconds.
         """
         highest = max(await self._nodes.ask_others(talk.name, _latest_number), default=number)
         if number - highest <= self._settings.lag_blocks_max:

@@ -268,7 +268,7 @@ def call_parameter(call: EthCall) -> dict[str, str]:
 
 
 def filter_parameter(wanted: LogFilter) -> dict[str, object]:
-    """Encode a filter as the parameter of `eth_getLogs`, without the blocks, which the caller adds."""
+    """Encode a filter as the parameter of `eth_getLogs`; the caller adds the blocks to search."""
     asked: dict[str, object] = {}
     if wanted.addresses:
         asked["address"] = [to_hex(address) for address in wanted.addresses]

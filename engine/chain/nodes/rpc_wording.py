@@ -197,7 +197,7 @@ def is_known_already(fault: RpcError) -> bool:
 
 
 def refusal_kind(fault: RpcError) -> RefusalKind | None:
-    """Kind of reason for which the node refuses a transaction; None for an error of another kind."""
+    """Kind of the node's refusal of a transaction; None if the error's text has none of the known phrases."""
     said = fault.message.lower()
     return next((kind for words, kind in _REFUSALS if words in said), None)
 

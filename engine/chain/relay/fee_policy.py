@@ -27,7 +27,8 @@ class FeePolicy(Struct, frozen=True):
 
     Attributes:
         cap_wei: upper bound of `fee_max_wei`.
-        tip_min_wei, tip_max_wei: bounds of a first price's tip; replacements may exceed the upper bound.
+        tip_min_wei, tip_max_wei: bounds of the tip of a nonce's first transaction; the tip of a replacement
+            may exceed the upper bound.
         bump_bps: least rise of both fees in a replacement, basis points.
     """
 
@@ -38,10 +39,10 @@ class FeePolicy(Struct, frozen=True):
 
 
 def first_price(fees: GasFees, policy: FeePolicy) -> GasPrice | None:
-    """Gas price of the first transaction of a nonce; None if base fee and least tip exceed the cap.
+    """Gas price of the first transaction of a nonce; None if base fee plus least tip exceeds the cap.
 
-    If twice the base fee and the tip exceed the cap, the maximum fee is the cap; the tip shrinks only if it
-    exceeds the cap by itself.
+    The maximum fee is twice the base fee, plus the tip, but at most the cap; the tip shrinks only if the
+    tip alone exceeds the cap.
     """
     if fees.base_fee_wei + policy.tip_min_wei > policy.cap_wei:
         return None
@@ -51,7 +52,7 @@ def first_price(fees: GasFees, policy: FeePolicy) -> GasPrice | None:
 
 
 def replacement_price(before: GasPrice, fees: GasFees, policy: FeePolicy) -> GasPrice | None:
-    """Gas price of a transaction that replaces one of price `before`; None if the price exceeds the cap."""
+    """Gas price of a transaction that replaces one of price `before`; None if it would exceed the cap."""
     least = GasPrice(_raised(before.fee_max_wei, policy), _raised(before.tip_wei, policy))
     now = first_price(fees, policy)
     if now is None or least.fee_max_wei > policy.cap_wei:

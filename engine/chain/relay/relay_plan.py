@@ -48,7 +48,7 @@ class RelayPolicy(Struct, frozen=True):
 
     Attributes:
         confirmations: blocks, the transaction's own included, after which a transaction is final.
-        stuck_ms: time without progress after which a transaction is replaced, or a refused intent given up.
+        stuck_ms: milliseconds until an unmined transaction is replaced, or a call that nodes refuse given up.
         in_flight_max: most nonces with a transaction waiting to be mined.
         gas_floor_wei: balance of the account below which no new intent is signed.
     """
@@ -73,8 +73,10 @@ class Facts(Struct, frozen=True):
     Attributes:
         head: header of that block.
         nonce: number of the account's mined transactions, i.e. the nonce of its next one.
-        receipts: transaction hash -> receipt, for the requested transactions that are mined in this chain.
-        on_chain: hashes of the requested blocks that are part of this chain.
+        receipts: transaction hash -> receipt, for transactions of the relayer that are newly found in a block
+            of this chain.
+        on_chain: hashes of those blocks that are still part of this chain, among the blocks of transactions
+            stored as mined and of `TakenNonce`.
     """
 
     head: Header
@@ -121,7 +123,7 @@ UNEXPLAINED = Reason(IntentCause.UNEXPLAINED, "reverted; the block before it wou
 
 
 class Front(Struct, frozen=True):
-    """Transaction that has the account's next nonce, and the time and block since which it is the next."""
+    """Transaction with the account's next nonce, and the time (Unix ms) and height since which it is next."""
 
     tx_hash: bytes
     since_ms: int
@@ -145,10 +147,10 @@ class RelayMemory(Struct):
 
 
 class NonceSlot(Struct, frozen=True):
-    """A nonce of the relayer's account and the transactions signed for it, of which `best` comes last.
+    """A nonce of the relayer's account, and the transactions signed for that nonce; the last is `best`.
 
     Attributes:
-        intent: the intent (call to get mined) that the nonce is for; None if no transaction makes a call.
+        intent: the intent (call to get mined) that the nonce is for; None if all transactions are fillers.
     """
 
     nonce: int
@@ -157,7 +159,7 @@ class NonceSlot(Struct, frozen=True):
 
     @property
     def best(self) -> ChainTx:
-        """Transaction to be mined: the one with the highest fee, of fillers (without call) if any exist."""
+        """Transaction to get mined: of the fillers, or of the calls without a filler, the highest-fee one."""
         return self.transactions[-1]
 
     @property
@@ -300,7 +302,7 @@ def plan(
 
     Args:
         slots: nonce -> its transactions, for every nonce with an open transaction (signed, or mined but not
-            final), and for every settled nonce that the account's nonce on the chain has not passed.
+            final), and for every nonce with a final transaction that a re-organisation undid.
         waiting: intents without a signed transaction, in the order in which they get nonces.
         memory: the memory as updated by `remember` with the same slots and facts.
 
@@ -348,7 +350,7 @@ def _depth(draft: _Draft, block_number: int) -> int:
 
 
 def _plan_taken(draft: _Draft, slot: NonceSlot) -> None:
-    """Plan for a nonce that a foreign transaction used: once confirmed, the intent ends or waits again."""
+    """Plan for a nonce used by a foreign transaction: once that is final, the intent ends or waits anew."""
     taken = draft.memory.taken.get(slot.nonce)
     if taken is None or draft.now_ms - taken.since_ms < _TAKEN_MS:
         return
@@ -402,7 +404,7 @@ def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> Rea
 
 
 def _is_passed_by(draft: _Draft, tx: ChainTx) -> bool:
-    """Whether blocks came without the transaction, though it had the next nonce for `stuck_ms`."""
+    """Whether `tx` is unmined though it has had the next nonce for `stuck_ms` and new blocks came."""
     front = draft.memory.front
     return (
         front is not None
@@ -427,7 +429,7 @@ def _send_if_due(draft: _Draft, tx: ChainTx) -> None:
 def _plan_new(
     draft: _Draft, slots: Mapping[int, NonceSlot], waiting: Sequence[ChainIntent], room: int
 ) -> None:
-    """Give nonces to waiting intents, gaps first; fill remaining gaps with transactions without a call."""
+    """Give nonces to up to `room` waiting intents, gaps first; plan fillers for the remaining gaps."""
     first = draft.facts.nonce
     next_nonce = max([first, *(nonce + 1 for nonce in slots)])
     free = [nonce for nonce in range(first, next_nonce) if nonce not in slots]

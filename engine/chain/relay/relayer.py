@@ -107,8 +107,8 @@ class IntentOutcome(Struct, frozen=True):
         reason: `cause` as text, for people; empty without a cause.
         tx_hash: hash of the mined transaction; None while none is mined.
         receipt: receipt of that transaction, as the chain has it now; None if it was not read.
-        cause: cause of a failure, revert or cancellation; set early for an intent that is given up but may
-            still be mined. None without a cause.
+        cause: cause of a failure, revert or cancellation; a given-up intent has a cause already while its
+            call may still be mined. None without a cause.
         error4: selector of the error that the contract returned, 4 bytes; None without one.
     """
 
@@ -330,7 +330,7 @@ class Relayer:
         self._away = why
 
     async def _rest(self, *, is_idle: bool) -> None:
-        """Wait until an intent is submitted, a block is new (unless idle), or RELAY_LOOK_S is over."""
+        """Wait for a submitted intent or (unless `is_idle`) a new block, at most RELAY_LOOK_S seconds."""
         with trio.move_on_after(RELAY_LOOK_S):
             if is_idle:
                 await self._wake.wait()
@@ -350,7 +350,7 @@ class Relayer:
     # --- One look ---------------------------------------------------------------------------------------
 
     async def _look(self, fence: Fence) -> bool:
-        """Read store and chain once, and execute the plan; return True if nothing is unfinished."""
+        """Read store and chain, plan the next actions and execute them; True if no intent is unfinished."""
         chain_id, sender = self._chain.chain_id, self._key.address
         transactions, intents, waits, counts = await self._store.read(
             open_transactions(chain_id, sender),
@@ -458,7 +458,7 @@ class Relayer:
             raise BlockGone("the chain was re-organised during the look")
 
     def _signed(self, action: Sign) -> tuple[Write, ChainTx | None]:
-        """Sign a transaction; return the changes and the row to store; None if the key may not sign it."""
+        """Sign a transaction; return (changes to store, transaction or None if the key may not sign it)."""
         intent, now_ms = action.intent, self._now_ms()
         target, data, value_wei, gas = (
             (self._key.address, b"", 0, FILLER_GAS) if intent is None else _call_of(intent)
@@ -484,7 +484,7 @@ class Relayer:
         return Write("signed", row.effect_key, changes), row
 
     async def _keep(self, writes: Sequence[Write], fence: Fence) -> None:
-        """Write the changes of all planned writes to the store, in one unit (atomically)."""
+        """Write the changes of all planned writes to the store, atomically."""
         if not writes:
             return
         changes = tuple(change for write in writes for change in write.changes)

@@ -116,8 +116,8 @@ def unsigned(target: Target) -> Iterator[Tampering]:
 def tamperings(credentials: Credentials, target: Target, now_ms: Clock) -> Iterator[Tampering]:
     """Yield requests with every kind of wrong signature, and with unusual signatures that are correct.
 
-    Guarantees: each request is signed when it is taken from the iterator, so that its age on arrival is as
-    its name says, even if the maker answers slowly.
+    Guarantees: each request is signed when the caller takes it from the iterator, so that a signature with an
+    age of 25 s is that old on arrival even if the maker answers earlier requests slowly.
     """
     prices = target.get("prices")
     for header in HEADERS:

@@ -47,12 +47,12 @@ class Asking(Struct, frozen=True):
     """A request for a firm quote, and the checks that its answer decides.
 
     Attributes:
-        leg: the side of the price grid, and the amount that the request fixes.
+        leg: the side of the price grid, and the token whose amount the request fixes.
         amount: the fixed amount, raw units.
         purpose: `small`, `deep`, `load` or the name of a variation.
         body: the JSON object to send.
         checks: ids of further checks that pass if the maker quotes the request.
-        must: whether a refusal is a fault of `firm.quotes`; otherwise it is a fault of `checks` alone.
+        must: whether a refusal is a fault of the check `firm.quotes` too, not of `checks` alone.
     """
 
     pair_id: str
@@ -75,7 +75,7 @@ class Asking(Struct, frozen=True):
 
 
 class Users:
-    """Source of the user addresses of a run's quote requests: the given address, or a new one each time."""
+    """Supplier of the user address of each quote request: the address given by option, or a new one each."""
 
     def __init__(self, seed: int, given: str | None) -> None:
         self._seed, self._given, self._count = seed, given, 0
@@ -102,7 +102,8 @@ def ask(
 
     Args:
         leg: the side of the price grid, and the token whose amount the request fixes.
-        more: values of further attributes of the Asking.
+        user, taker: addresses that the request names as userAddress and takerAddress.
+        more: values of further attributes of the Asking, such as `checks`.
     """
     maker_asset, taker_asset = market.assets(pair_id, leg)
     body = {
@@ -116,9 +117,9 @@ def ask(
 
 
 def small_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
-    """Choose a random amount, raw units, within the first level and a two-hundredth of the ladder's depth.
+    """Choose a random amount, raw units, of at most a two-hundredth of the ladder's depth.
 
-    The amount is at least 1.
+    The amount does not exceed the first level, and is at least 1.
     """
     return _part(leg, ladder, rng, _SMALL_PARTS)
 
@@ -184,8 +185,8 @@ def deep_askings(market: MakerMarket, rng: random.Random, users: Users, taker: s
 def variations(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> Iterator[Asking]:
     """Yield firm-quote requests of unusual but valid form, which the maker must quote.
 
-    Variations: addresses in upper case, unknown JSON keys, and amounts slightly above a small amount on each
-    side of each pair. The market must have at least one price.
+    Variations: addresses in upper case and unknown JSON keys, on the first pair; amounts 0.01 % or 1 % above
+    a small amount, on each side of each pair. The market must have at least one price.
     """
     legs = market.legs()
     pair_id, leg, ladder = legs[0]
@@ -244,8 +245,8 @@ def judge_answer(
     """Judge an answer to POST /firm: success, and the form of the order; then yield the order as Quoted.
 
     Args:
-        before, after: the maker's market just before and just after the request; a refusal is no fault unless
-            both hold the amount.
+        before, after: the maker's market just before and just after the request; a refusal is a fault only
+            if the price grids of both have enough depth for the amount.
     """
     where = asking.where
     holds = expected_range(before, after, asking.pair_id, asking.leg, asking.amount) is not None

@@ -99,8 +99,8 @@ def spoiled(good: Asking, depth: int, other: int) -> Iterator[Spoiled]:
 
     Args:
         good: a request that the maker quotes.
-        depth: the largest fixed amount that its side of the price grid holds, raw units.
-        other: roughly the amount that the maker computes, raw units; a request with both amounts is invalid.
+        depth: the largest amount for which the price grid has levels on the request's side, raw units.
+        other: approximate amount that the maker computes, raw units, for the variant that fixes both amounts.
     """
     both = good.body | {good.leg.computed: str(other)}
     yield Spoiled("refuse.both-amounts", "makerAmount and takerAmount", msgspec.json.encode(both))
@@ -136,7 +136,7 @@ def unlisted(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
 
 
 def silent(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
-    """Yield firm-quote requests that the maker must refuse: on a disabled pair, on an empty book side."""
+    """Yield a firm-quote request on a disabled pair and one on an empty side of a price grid, if present."""
     seen: set[str] = set()
     for pair_id, leg in market.silent_legs():
         check = "refuse.disabled-pair" if market.is_disabled(pair_id) else "refuse.silent-side"
@@ -155,9 +155,10 @@ def wrong_taker(good: Asking) -> Spoiled:
 
 
 def not_there(market: MakerMarket, *, taker_given: bool) -> Iterator[Result]:
-    """Yield skipped results for refusals that the run cannot test.
+    """Yield a skipped result for each kind of refusal that the run cannot test.
 
-    A test needs the option --taker, a disabled pair, or a pair with an empty side.
+    The kinds are: a wrong taker without the option --taker, a disabled pair if no pair is disabled, and an
+    empty side of a price grid if every pair has both sides.
 
     Args:
         taker_given: whether the option --taker is given.

@@ -187,7 +187,7 @@ PIPELINED = ("tokens", "pairs", "blacklist")
 
 
 def judge_pipelined(answer: RawAnswer) -> Iterator[Result]:
-    """Judge whether answers to pipelined requests come in sequence, all or up to a closed connection."""
+    """Judge whether answers to pipelined requests keep the requests' order; a close may cut them short."""
     where = f"bytes (GET {', '.join(PIPELINED)} at once)"
     found = [(answer.data.find(b'"%b"' % name.encode()), name) for name in PIPELINED]
     order = [name for at, name in sorted(found) if at >= 0]
@@ -201,7 +201,7 @@ def judge_pipelined(answer: RawAnswer) -> Iterator[Result]:
 
 
 def judge_split(answer: RawAnswer) -> Iterator[Result]:
-    """Judge whether the maker answers a GET /tokens that arrives byte by byte with 200."""
+    """Judge whether the maker answers with status 200 to a GET /tokens that arrives byte by byte."""
     where = "bytes (GET /tokens, one byte at a time)"
     if answer.status == 200:
         yield passed("hostile.split-request", where)

@@ -13,7 +13,7 @@ from ..rules import Result, Said, judged, skipped
 
 
 class Sighting(Struct, frozen=True):
-    """Pairs that are listed and disabled in an answer of /pairs or /prices, or in a WebSocket message.
+    """Pairs that an answer of /pairs and /prices or a WebSocket message shows as listed, or as disabled.
 
     Attributes:
         listed: pair ids of /pairs; None if the answer or message has prices only.

@@ -21,10 +21,10 @@ class LoadSample(Struct, frozen=True):
     """A firm-quote request of the load stage, and its outcome.
 
     Attributes:
-        trouble: reason of the failure: no answer, 5xx, no order in a success; empty if it did not fail.
+        trouble: reason of a failure (no answer, 5xx, success without an order); empty without a failure.
         refused: whether the answer is a 4xx.
         nonce_and_meta: nonceAndMeta of the order as an integer; None without an order.
-        off_bps: signed deviation of the quoted amount from the displayed grid, basis points; None if unknown.
+        off_bps: `deviation_bps` of the quoted amount from the displayed price grids; None if unknown.
     """
 
     latency_ms: float
@@ -61,7 +61,7 @@ def percentile(ordered: Sequence[float], percent: int) -> float:
 
 
 def speed_said(latencies_ms: Sequence[float], late: int, timeout_s: float) -> Said:
-    """Describe the median answer time as text, or the number of late answers if at least half are late.
+    """Describe as text the median answer time or, if at least half of the answers are late, their number.
 
     Args:
         latencies_ms: times of the answers received, milliseconds.

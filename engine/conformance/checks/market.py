@@ -134,7 +134,7 @@ class MakerMarket(Struct, frozen=True):
 
     Attributes:
         tokens, pairs: entries by id.
-        books: by pair id: books of the first pairs with a usable side, in the sequence of /pairs.
+        books: pair id -> book, for the first pairs of /pairs that have a usable side, up to a limit.
         grids: price grids of /prices, by pair id.
     """
 
@@ -204,7 +204,7 @@ def read_grids(exchange: HttpExchange) -> Mapping[str, PriceGrid]:
 def market_of(
     tokens: Mapping[str, Token], pairs: Mapping[str, Pair], grids: Mapping[str, PriceGrid], books_max: int
 ) -> MakerMarket:
-    """Build a maker's market from parsed entries, with books for the first `books_max` quoted pairs."""
+    """Build a maker's market from parsed entries, with books for the first `books_max` pairs with prices."""
     books: dict[str, UsableBook] = {}
     for pair_id, pair in pairs.items():
         grid = grids.get(pair_id)
@@ -247,10 +247,10 @@ def _ladder(levels: object, base_decimals: int, quote_decimals: int, *, rising: 
 
 
 class Range(Struct, frozen=True):
-    """Range of the amount that a quote should compute, by the price grids before and after the quote.
+    """Range of the amount that a maker should quote, from the price grids before and after the quote.
 
     Attributes:
-        low, high: the lesser and the greater of the amounts by the two grids, raw units.
+        low, high: the lesser and the greater of the two amounts that the grids give, raw units.
         still: whether both grids give the same amount, so that the quote can be exact.
     """
 
@@ -262,9 +262,9 @@ class Range(Struct, frozen=True):
 def expected_range(
     before: MakerMarket, after: MakerMarket, pair_id: str, leg: GridLeg, amount: int
 ) -> Range | None:
-    """Range of the amount that a quote should compute by the price grids before and after the quote.
+    """Compute the range of the amount that a maker should quote for a request's fixed amount.
 
-    The result is None if a grid lacks depth or computes zero.
+    Each of the two price grids gives one amount. The result is None if a grid lacks depth or gives zero.
 
     Args:
         before, after: the maker's market just before and just after the quote.
@@ -285,9 +285,10 @@ def _walk(market: MakerMarket, pair_id: str, leg: GridLeg, amount: int) -> int |
 
 
 def deviation_bps(quoted: int, expected: Range) -> Fraction:
-    """Return a quoted amount's signed distance from the expected range, in basis points of the nearer end.
+    """Return how far a quoted amount is outside the expected range, in basis points of the nearer bound.
 
-    A distance of up to ROUNDING_UNITS raw units counts as rounding, i.e. as zero.
+    The result is negative below the range, and zero within the range or up to ROUNDING_UNITS raw units
+    outside.
     """
     nearer = min(max(quoted, expected.low), expected.high)
     if abs(quoted - nearer) <= ROUNDING_UNITS:

@@ -82,7 +82,12 @@ def entries_of(name: str, exchange: HttpExchange) -> Any:
 
 
 def judge_tokens(where: str, tokens: Mapping[str, object]) -> Iterator[Result]:
-    """Judge every entry of GET /tokens, and whether two entries have the same contract address."""
+    """Judge every entry of GET /tokens, and whether two entries have the same contract address.
+
+    Args:
+        where: name of the answer in findings, such as `GET /tokens`.
+        tokens: entries by token id.
+    """
     for token_id, token in tokens.items():
         yield from judge_token(f"{where} {token_id}", token)
     addresses = Counter(
@@ -95,7 +100,11 @@ def judge_tokens(where: str, tokens: Mapping[str, object]) -> Iterator[Result]:
 
 
 def judge_token(where: str, token: object) -> Iterator[Result]:
-    """Judge an entry of GET /tokens: address, decimals, type, texts and keys."""
+    """Judge an entry of GET /tokens: address, decimals, type, texts and keys.
+
+    Args:
+        where: name of the entry in findings.
+    """
     if not isinstance(token, dict):
         yield fault("tokens.entry", where, "an object", token)
         return
@@ -115,7 +124,12 @@ def judge_token(where: str, token: object) -> Iterator[Result]:
 
 
 def judge_pairs(where: str, pairs: Mapping[str, object], tokens: Mapping[str, object]) -> Iterator[Result]:
-    """Judge every entry of GET /pairs, and whether two entries have the same two tokens."""
+    """Judge every entry of GET /pairs, and whether two entries have the same two tokens.
+
+    Args:
+        where: name of the answer in findings, such as `GET /pairs`.
+        pairs, tokens: entries by id.
+    """
     markets: dict[tuple[str, str], str] = {}
     for pair_id, pair in pairs.items():
         yield from judge_pair(f"{where} {pair_id}", pair_id, pair, tokens)
@@ -130,7 +144,12 @@ def judge_pairs(where: str, pairs: Mapping[str, object], tokens: Mapping[str, ob
 
 
 def judge_pair(where: str, pair_id: str, pair: object, tokens: Mapping[str, object]) -> Iterator[Result]:
-    """Judge an entry of GET /pairs: two known tokens, liquidity, id and keys."""
+    """Judge an entry of GET /pairs: two known tokens, liquidity, id and keys.
+
+    Args:
+        where: name of the entry in findings.
+        tokens: entries of tokens by token id.
+    """
     if not isinstance(pair, dict):
         yield fault("pairs.entry", where, "an object", pair)
         return
@@ -153,7 +172,12 @@ def judge_pair(where: str, pair_id: str, pair: object, tokens: Mapping[str, obje
 
 
 def judge_prices(where: str, prices: Mapping[str, object], pairs: Mapping[str, object]) -> Iterator[Result]:
-    """Judge every grid of GET /prices, whether its pair is listed, and whether each listed pair has one."""
+    """Judge every grid of GET /prices, whether its pair is listed, and whether each listed pair has a grid.
+
+    Args:
+        where: name of the answer in findings, such as `GET /prices`.
+        prices, pairs: entries by pair id.
+    """
     for pair_id, grid in prices.items():
         yield judged("prices.known-pairs", pair_id in pairs, where, "ids of /pairs", pair_id)
         yield from judge_grid(f"{where} {pair_id}", grid)
@@ -163,7 +187,11 @@ def judge_prices(where: str, prices: Mapping[str, object], pairs: Mapping[str, o
 
 
 def judge_blacklist(where: str, blacklist: list[object]) -> Iterator[Result]:
-    """Judge the form of every address of GET /blacklist, and whether an address is repeated."""
+    """Judge the form of every address of GET /blacklist, and whether an address is repeated.
+
+    Args:
+        where: name of the answer in findings, such as `GET /blacklist`.
+    """
     yield passed("blacklist.addresses", where)
     seen: set[str] = set()
     yield passed("blacklist.unique", where)

@@ -213,7 +213,8 @@ def judge_agreement(
     """Judge whether each GET /prices agrees with the grids that the WebSocket sent at about the same time.
 
     Args:
-        drift_bps: the largest allowed distance between best prices that differ, basis points.
+        drift_bps: largest allowed distance between the best prices of a side whose levels differ, basis
+            points.
     """
     if not states or not samples:
         yield gap("stream.agrees", "no prices over both ways")

@@ -44,7 +44,7 @@ _NONCES = 16
 
 
 async def check_quotes(session: Session) -> None:
-    """Request up to four firm quotes on each of the first pairs, and judge each order by the price grids.
+    """Request up to four firm quotes on each of the first `pairs_max` pairs, and judge the orders.
 
     The four requests of a pair buy or sell, and fix the base or the quote amount.
     """
@@ -109,7 +109,10 @@ async def _judge_order(session: Session, quoted: Quoted, before: MakerMarket, af
 
 
 async def _check_nonces(session: Session, orders: Sequence[Quoted]) -> None:
-    """Request tiny quotes up to _NONCES in all, and judge their nonces for repetition and patterns."""
+    """Judge whether nonces repeat or show a pattern: those of `orders`, and of tiny quotes up to _NONCES.
+
+    The check requests tiny quotes until both kinds together have _NONCES nonces.
+    """
     if not session.wants("firm.nonce-distinct", "firm.nonce-unforeseeable"):
         return
     nonces = [quoted.nonce_and_meta for quoted in orders]

@@ -137,7 +137,7 @@ async def _check(session: Session, door: Door) -> None:
 
 
 def _is_absent(error: MakerError) -> bool:
-    """Whether a refused handshake means that the maker has no WebSocket, i.e. is neither 401 nor 403."""
+    """Whether a refused handshake shows that the maker has no WebSocket: its status is not 401 or 403."""
     return isinstance(error, HandshakeRefused) and error.status not in (401, 403)
 
 
@@ -155,7 +155,11 @@ async def _first(session: Session, socket: WebSocket) -> Heard | None:
 
 
 async def _listen(session: Session, socket: WebSocket, before: Mapping[str, HttpExchange]) -> None:
-    """Judge the first WebSocket message, and the updates of `watch_s` seconds against polled GET /prices."""
+    """Judge the first WebSocket message, and the updates of `watch_s` seconds against polled GET /prices.
+
+    Args:
+        before: answers of the four GET endpoints from before the handshake.
+    """
     first = await _first(session, socket)
     if first is None:
         got = Said(f"nothing within {session.options.timeout_s:g} s")
@@ -195,7 +199,7 @@ async def _sample(
 ) -> None:
     """Fetch GET /prices _SAMPLES times over `watch_s` seconds, then cancel the scope `watch`.
 
-    If prices moved meanwhile, the cancellation first waits up to `watch_s` for a message with prices.
+    If these answers have different prices, first wait up to `watch_s` seconds for `told`.
 
     Args:
         told: event that a WebSocket message with prices sets.
