@@ -106,7 +106,7 @@ class Admission:
 
     Args:
         settings: rate tiers, API keys and trusted proxies.
-        secret32: random bytes of this process, the secret of the key ring's hashes.
+        secret32: 32 random bytes, the key of the hashes under which this process keeps the API keys.
 
     Raises:
         ConfigError: an API key cannot be sent in a header, or two entries have the same key.

@@ -70,10 +70,10 @@ class Buckets:
 
         Args:
             cost: tokens, above 0.
-            now_ms: wall clock, milliseconds; buckets do not refill while the clock goes back.
+            now_ms: wall clock, Unix milliseconds; buckets do not refill while the clock goes back.
 
-        Guarantees: from any moment on, a caller gets at most burst + per_s * seconds tokens, plus the tokens
-            that it gives back.
+        Guarantees: in any period, a caller takes at most burst + per_s * seconds tokens, plus the tokens
+            that `give_back` has returned to the caller's bucket.
         """
         now = now_ms * self._ticks_per_ms
         known = self._full_at.get(caller)
@@ -92,16 +92,16 @@ class Buckets:
         return TokensTaken((size - after) // self._token, -(-after // second), 0)
 
     def give_back(self, caller: str, cost: int) -> None:
-        """Return the tokens of an earlier `take` of the same cost to a caller's bucket.
+        """Put the tokens of an earlier `take` of the same cost back into a caller's bucket.
 
-        A bucket that is full by now stays full.
+        A bucket that is full again by now stays full.
         """
         known = self._full_at.get(caller)
         if known is not None:
             self._full_at[caller] = known - min(cost * self._token, self._size)
 
     def _make_room(self, now: int) -> bool:
-        """Remove some callers whose buckets are full. Returns whether another caller has room."""
+        """Remove some of the full buckets, and return whether the bucket of a new caller fits."""
         full_at, line = self._full_at, self._line
         for looked in range(min(_LOOKS_MAX, len(line))):
             if looked >= _LOOKS and len(line) < self._callers_max:

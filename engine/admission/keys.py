@@ -36,11 +36,11 @@ class KeyHolder(Struct, frozen=True):
 
 
 class KeyRing:
-    """Table of the venue's API keys, found by their keyed hashes.
+    """Table of the venue's API keys, which stores keyed hashes in place of the keys.
 
     Args:
-        keys: settings of the keys, by name.
-        secret32: random bytes of this process.
+        keys: settings of the API keys, by name.
+        secret32: 32 random bytes of this process, the key of the hashes.
 
     Raises:
         ConfigError: an API key cannot be sent in a header, or two entries have the same key.

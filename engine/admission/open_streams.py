@@ -11,10 +11,10 @@ from ...config.limits import ADMISSION_STREAMS_PER_CALLER_MAX
 
 
 class OpenStreams:
-    """Counter of the open streams of one kind, such as streams of order events, with bounds.
+    """Counter of the open streams of one kind (order events, quotes), with a bound per caller and in total.
 
     Args:
-        what: name of the streams in error messages.
+        what: name of this kind of streams in error messages, e.g. `quote streams`.
         streams_max: greatest number of open streams, of all callers together.
 
     Attributes:

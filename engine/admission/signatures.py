@@ -24,11 +24,13 @@ from .buckets import Buckets
 
 
 class SignatureUnits:
-    """Budgets of wrong signatures of all callers of a rate tier; a unit pays for one signature check.
+    """Budgets that bound how many wrong signatures the venue checks, one for each caller of a rate tier.
+
+    A budget counts in units: each check of a signature takes one unit, which a valid signature gives back.
 
     Attributes:
-        buckets: a token bucket of units for each caller.
-        spent: units of wrong signatures so far.
+        buckets: token bucket of each caller, whose tokens are the units.
+        spent: number of units that wrong signatures have cost so far.
         refused: number of requests refused because the caller had too few units.
     """
 
@@ -40,14 +42,14 @@ class SignatureUnits:
 
 
 class SignatureBudget:
-    """Units that one request takes from its caller's budget of wrong signatures while it is handled.
+    """Units of signature checks that one request holds while it is handled; a wrong signature costs them.
 
-    The budget is a context manager around the handling of the request: the first unit is taken on entry, and
-    units that no wrong signature has spent return to the caller on exit.
+    The object is a context manager around the handling of the request. The entry takes the first unit from
+    the caller's budget; the exit gives back the units that no wrong signature has cost.
 
     Args:
         units: budgets of the caller's rate tier.
-        caller: the caller, from whose bucket the units are taken.
+        caller: the caller, from whose budget the units are taken.
         now_ms: time of the request, Unix milliseconds.
     """
 
@@ -96,27 +98,32 @@ class SignatureBudget:
         self._held = count
 
     def proven(self, count: int) -> None:
-        """Return the units of signatures made by the owners' keys; contracts have to confirm the others.
+        """Give the caller's budget back a unit for each signature that an owner's key is proven to have made.
+
+        The units of the other signatures, which contracts have to confirm, stay with the request.
 
         Args:
-            count: number of signatures by the owners' keys, at most the `count` of `begin`.
+            count: number of proven signatures, at most the `count` of `begin`.
         """
         self._give_back(count)
         self._is_chain_asked = bool(self._held)
 
     def refused(self, error: CambistError) -> None:
-        """Spend this request's units if the error with which the request is refused shows a wrong signature.
+        """Spend the units that this request holds if its error shows, or may hide, a wrong signature.
 
-        An InvalidSignature always spends the units. Any other error of the client spends them only after a
-        contract had to confirm a signature; failures of the venue, its store or chain spend none. A handler
-        that answers a repeated submission with the stored order passes the error that it did not send.
+        InvalidSignature always spends the units. Any other error of the client spends them only if a contract
+        had to confirm a signature; failures of the venue, its store or chain spend none.
+
+        Args:
+            error: error with which the request is refused; or error that a handler has replaced by a stored
+                order, since the submission was a repeated one.
         """
         is_ours = isinstance(error, ServiceUnavailable) or not isinstance(error, RequestError)
         if isinstance(error, InvalidSignature) or (self._is_chain_asked and not is_ours):
             self.wrong()
 
     def wrong(self) -> None:
-        """Spend the units that this request still holds: those of all signatures not known to be valid."""
+        """Spend the units that this request still holds, i.e. one for each signature not proven valid."""
         self._units.spent += self._held
         self._held = 0
 

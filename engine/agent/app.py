@@ -48,14 +48,14 @@ class AgentApp:
         places: chain id -> open chain with its makers.
         strategies: bidding strategies by name.
         clock: the wall clock.
-        access_log: log of the requests that the server answers.
+        access_log: log of the requests that the server answers; None for no log.
 
     Attributes:
         name: the agent's name in the settings.
         places: chain id -> open chain with its makers.
         solver: finds the bids for the orders of an auction round.
         scheme: `http` or `https`, of the listener.
-        drained: whether `run` has ended after every answer went out.
+        drained: whether `run` has returned after `drain`, with every request in flight answered.
     """
 
     def __init__(
@@ -92,7 +92,8 @@ class AgentApp:
         """Serve HTTP requests until `drain` is called or the task is cancelled, then close the listeners.
 
         Args:
-            health_listener: socket that serves only /healthz and /readyz.
+            listener: socket or listener on which all endpoints are served.
+            health_listener: further socket on which only /healthz and /readyz are served; None for none.
         """
         async with trio.open_nursery() as nursery:
             if health_listener is not None:
@@ -147,10 +148,11 @@ async def opened_agent(
     """Context manager that opens an agent: connections to chain nodes and makers, and bidding strategies.
 
     Args:
-        environ: environment variables that `env:` references name.
+        environ: environment variables that `env:` references in the settings name.
         folder: base of relative paths in the settings.
-        random: source of random jitter; the system's unless given.
-        chains: chain id -> chain object to use in place of a node.
+        access_log: log of the requests that the server answers; None for no log.
+        random: source of random jitter; None for the system's source.
+        chains: chain id -> open chain, used instead of a connection to the configured node.
 
     Raises:
         ConfigError: a setting is missing or invalid; the error names it.

@@ -34,6 +34,7 @@ def bid_of_route(order: OpenOrder, route: FirmRoute, at: Filling, margin_bps: in
     Args:
         order: the order, or the part of it to fill.
         route: quotes that makers signed for the order's owner.
+        at: addresses of the contracts that the bid calls.
         margin_bps: the agent's margin, basis points: reduces the promised proceeds of a sale, raises the
             promised cost of a purchase.
     """
@@ -52,12 +53,17 @@ def bid_of_route(order: OpenOrder, route: FirmRoute, at: Filling, margin_bps: in
 
 
 def crossed_part(order: OpenOrder, paid: int, at: Filling, rest: FirmRoute | None = None) -> BidPart | None:
-    """Build the bid part of a sale that an opposite sale fills; None if its payment is below its minimum.
+    """Build a sale's part of a bid that settles the sale with an opposite sale.
+
+    The result is None if the proceeds, less fees, are below the minimum that the sale's owner signed.
 
     Args:
-        paid: raw units of the destination token paid to the sale, before its fee.
-        rest: route for the part of the source amount that makers buy; None if makers buy nothing. The step
-            sells exactly that part, since the executor may hold more of the source token.
+        order: the sale.
+        paid: raw units of the destination token that the sale gets from the opposite sale and from makers,
+            before fees.
+        at: addresses of the contracts that the bid calls.
+        rest: signed route by which makers buy the source tokens that the opposite sale does not take; None
+            if makers buy nothing.
     """
     promised = order.promised(order.src_amount, paid, 0)
     if promised is None:
@@ -81,8 +87,10 @@ def _step(order: OpenOrder, hop: FilledHop, at: Filling, all_there_is: int = 0) 
     """Convert a hop of a signed route to a step, i.e. a contract call of the executor.
 
     Args:
-        all_there_is: raw units to sell in a hop that would otherwise sell the executor's whole balance; 0
-            sells the whole balance.
+        order: the order that the route fills.
+        at: addresses of the RFQ contract, which is called, and of the executor.
+        all_there_is: raw units of the source token that a hop without a fixed amount sells; 0 for the
+            executor's whole balance.
     """
     infos = [OrderInfo(fill.order, fill.signature, fill.order.taker_amount) for fill in hop.fills]
     taker_amount = hop.taker_amount

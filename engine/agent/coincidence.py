@@ -28,7 +28,8 @@ class Coincidence:
     async def solve(self, request: SolveRequest, market: RoundMarket) -> Sequence[SolverBid]:  # noqa: ARG002
         """Return a bid for each pair of opposite sales that can be settled with each other.
 
-        A pair whose remainder makers must buy gets a bid only if the makers sign before the round's deadline.
+        If one sale takes only a part of the other's source tokens, makers have to buy the unsold tokens: the
+        pair gets a bid only if the makers sign before the round's deadline.
         """
         known: dict[str, int] = {}
 

@@ -37,11 +37,10 @@ class Crossing(Struct, frozen=True):
     """Two sales that are settled with each other, each selling the token that the other buys.
 
     Attributes:
-        long: the sale whose remainder, if any, makers buy.
-        short: the sale that `long` fills entirely.
-        to_short: raw units of the long sale's source token that the short sale receives.
-        rest: raw units of the long sale's source token that makers buy; 0 if the sales fill each other
-            entirely.
+        long: the larger sale: gives `to_short` source tokens to `short`, and sells the `rest` to makers.
+        short: the smaller sale: gives all its source tokens to `long`.
+        to_short: raw units of `long`'s source token that `short` receives.
+        rest: raw units of `long`'s source token that makers buy; 0 if `short` receives all.
     """
 
     long: OpenOrder
@@ -50,18 +49,22 @@ class Crossing(Struct, frozen=True):
     rest: int
 
     def paid_to_long(self, received: int = 0) -> int:
-        """Compute the long sale's payment before its fee, in raw units of its destination token.
+        """Compute the payment to the sale `long` before fees, in raw units of the token that it buys.
 
         Args:
-            received: raw units of the same token that makers pay for the remainder of the long sale.
+            received: raw units of this token that makers pay for the `rest` source units of `long`.
         """
         return self.short.src_amount + received
 
 
 def crossings(orders: Sequence[OpenOrder], alone: Alone) -> tuple[Crossing, ...]:
-    """Choose pairs of opposite sales to settle with each other, smallest remainder for makers first.
+    """Choose pairs of opposite sales to settle with each other; each order is in at most one pair.
 
-    Each order is in at most one pair.
+    Pairs that leave the smallest part of a sale for makers to buy are chosen first.
+
+    Args:
+        alone: function from a sale to its proceeds if makers alone fill it at their current books, raw units
+            before fees; 0 if the books do not fill the whole sale.
     """
     found = sorted(
         [crossing for one, other in _opposites(orders) if (crossing := _crossing(one, other, alone))],
@@ -91,7 +94,10 @@ def _opposites(orders: Iterable[OpenOrder]) -> Iterable[tuple[OpenOrder, OpenOrd
 
 
 def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None:
-    """Settlement of two opposite sales with each other; None if their prices do not meet."""
+    """Match two opposite sales; None if no match pays both sales enough.
+
+    A sale is paid enough if it gets its limit, and no less than makers alone would pay at their books.
+    """
     least_of_one, least_of_other = max(one.limit, alone(one)), max(other.limit, alone(other))
     if other.src_amount >= least_of_one and one.src_amount >= least_of_other:
         return Crossing(one, other, one.src_amount, 0)
@@ -101,13 +107,15 @@ def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None
 
 
 def _with_rest(long: OpenOrder, short: OpenOrder, least: tuple[int, int], alone: int) -> Crossing | None:
-    """Settlement of two opposite sales in which makers buy the remainder of the long sale's source.
+    """Match two opposite sales so that makers buy the source tokens of `long` that `short` does not take.
 
-    The result is None if a sale would get less than `least`.
+    The result is None if a sale would get less than `least`, or `alone` is 0.
 
     Args:
-        least: smallest acceptable payments in raw units: to the long sale, to the short sale.
-        alone: raw units that makers would pay for the whole long sale; 0 if makers' books do not fill it.
+        long: the sale that sells a part of its source tokens to makers.
+        short: the sale that gives all its source tokens to `long`.
+        least: smallest acceptable payments, raw units before fees: (to `long`, to `short`).
+        alone: raw units that makers would pay for the whole sale `long`; 0 if their books do not fill all.
     """
     if not alone:
         return None

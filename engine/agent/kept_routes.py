@@ -39,7 +39,7 @@ class KeptRoutes:
         """Store an order's signed route; above AGENT_ROUTES_KEPT_MAX routes, drop the oldest route.
 
         Args:
-            amount: raw units that the order fixes: of the source of a sale, of the destination of a purchase.
+            amount: raw units of the source token (sale) or destination token (purchase) that the route trades.
         """
         self._routes.pop(order_hash, None)
         self._routes[order_hash] = amount, route
@@ -47,17 +47,16 @@ class KeptRoutes:
             del self._routes[next(iter(self._routes))]
 
     def get(self, order_hash: str, amount: int, *, limit: int, shown: int, now_s: int) -> FirmRoute | None:
-        """Stored signed route of an order; None if the route does not suit another bid.
+        """Return the stored signed route of an order; None if no stored route may be bid again.
 
-        The route must have the same amount, expire no sooner than in AGENT_ROUTE_LEFT_S seconds, keep the
-        limit, and be at most ROUTE_DRIFT_BPS worse than the books' present prices.
+        A route may be bid again if it was signed for `amount`, does not expire within AGENT_ROUTE_LEFT_S
+        seconds, keeps `limit`, and is at most ROUTE_DRIFT_BPS worse than `shown`.
 
         Args:
-            amount: raw units that the order fixes: of the source of a sale, of the destination of a purchase.
-            limit: raw units of the other token: least proceeds of a sale, greatest cost of a purchase.
-            shown: raw units of the other token at the books' present prices: proceeds (sale) or cost
-                (purchase).
-            now_s: Unix seconds.
+            amount: raw units of the source token (sale) or destination token (purchase) to trade.
+            limit: least proceeds (sale) or greatest cost (purchase), raw units.
+            shown: proceeds (sale) or cost (purchase) at the books' present prices, raw units.
+            now_s: present time, Unix seconds.
         """
         kept_amount, route = self._routes.get(order_hash, (0, None))
         if route is None or kept_amount != amount:

@@ -52,8 +52,8 @@ class RoundMarket(Struct, frozen=True):
         margin_bps: the agent's margin, basis points, by which its bids promise the user less.
         deadline: trio time, seconds, at which bids are due; a strategy is cancelled soon after it.
         wall_ms: returns the wall clock, Unix milliseconds.
-        not_reached: hashes of orders for which a strategy had no time; the agent's answer lists those of them
-            for which no strategy bids.
+        not_reached: hashes of orders for which a strategy had no time; strategies add to the set. The agent's
+            answer reports these orders to the venue, except orders that another strategy bids for.
     """
 
     place: AgentChain
@@ -87,9 +87,9 @@ class RoundMarket(Struct, frozen=True):
 
         The result is the whole order if the books fill it or if it may not be filled in parts.
 
-        The search tries sizes from the largest down until the books fill one, then bisects the gap to the
-        size before. Bisection alone could miss all parts: a small part may not be worth a route that fills a
-        larger part.
+        The search tries sizes from the largest down until the books fill one, then bisects between this size
+        and the next larger one tried. Bisection alone could find no part: the books may fill a larger part
+        by a route whose gas a smaller part does not pay for.
 
         Not guaranteed: the result may be short of the largest part by up to 2^-PART_STEPS of the order.
 
@@ -116,13 +116,13 @@ class RoundMarket(Struct, frozen=True):
     ) -> FirmRoute | None:
         """Have makers sign the best route for an order or a part of it, or reuse a route signed before.
 
-        The call waits while the agent already asks makers for its maximum number of orders at a time.
+        The number of concurrent calls on a chain is limited (`AgentChain.turns`); a further call waits.
 
         Args:
-            amount: raw units of the source of a sale, or of the destination of a purchase; the whole order
-                unless given.
-            limit: least proceeds of a sale, or greatest cost of a purchase: raw units, before fees; the
-                order's own limit unless given.
+            amount: raw units of the source token to sell, or of the destination token to buy; None for the
+                whole order.
+            limit: least proceeds (sale) or greatest cost (purchase), raw units before fees; None for the
+                order's own limit.
 
         Returns:
             A route of quotes signed for the order's owner; None if no makers sign within the limit.

@@ -29,15 +29,18 @@ class OpenOrder(Struct, frozen=True):
     """An order of an auction round that an agent may fill: the whole order, or the next slice of a TWAP.
 
     Attributes:
-        order_hash: hash as the venue's request writes it.
-        src_token, dest_token: 20 bytes, as they are traded: the wrapped form for native tokens.
+        order_hash: hash in hexadecimal, as written in the venue's request.
+        owner: address of the account that signed the order, 20 bytes.
+        src_token, dest_token: addresses of 20 bytes; the wrapped token in place of the native token.
         src_amount: raw units: the amount to give (SELL), or the most to give (BUY).
         dest_amount: raw units: the least that the user gets (SELL), or the wanted amount (BUY).
-        expected: expected raw units of the side that is not fixed; 0 for none.
-        part_min: raw units of the fixed side: least amount that a bid may fill, and least remainder unless
-            nothing remains; 0 if only the whole order may be filled.
-        whole: (source, destination, expected) amounts that the owner signed; zeros unless the order may be
-            filled in parts.
+        expected: expected proceeds (SELL) or cost (BUY), raw units; a better result counts as surplus. 0 for
+            none.
+        deadline: Unix seconds after which the order cannot be filled.
+        part_min: least part of `fixed_amount` that a bid may fill, raw units; a bid must leave as much
+            unfilled, or nothing. 0 if only the whole order may be filled.
+        whole: (source amount, destination amount, expected amount) that the owner signed, raw units; zeros
+            unless the order may be filled in parts.
     """
 
     order_hash: str
@@ -67,13 +70,13 @@ class OpenOrder(Struct, frozen=True):
         return most_before_fee(self.src_amount, self.fee.fee_bps)
 
     def part(self, amount: int) -> "OpenOrder":
-        """Return the order reduced to a part of its amount, with the contract's rounding of other amounts.
+        """Return the order reduced to a part of its fixed amount.
 
-        The whole amount returns the order itself.
+        The method scales and rounds the other amounts as the Delta contract does.
 
         Args:
-            amount: raw units of the order's fixed amount: at least `part_min` and leaving at least
-                `part_min`, or all.
+            amount: the part of `fixed_amount`, raw units: at least `part_min`, and at least `part_min` less
+                than `fixed_amount`; or all of it, for which the method returns the order itself.
 
         Raises:
             ValueError: the order may not be filled by this amount.

@@ -135,7 +135,10 @@ class Solver:
         return SolveResponse(bids, tuple(not_reached))
 
     def told(self, notice: NotifyRequest) -> None:
-        """Process a venue's notices about bids: count, log, drop used routes, inform the strategies."""
+        """Process a venue's notices about bids: count and log them, and pass them to the strategies.
+
+        The stored route of an order is dropped, unless the notice says that the bid lost or came too late.
+        """
         for entry in notice.notices:
             self._notices[entry.notice.value] += 1
             if notice.chain_id in self._places:

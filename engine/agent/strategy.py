@@ -42,10 +42,11 @@ class StrategyContext(Struct, frozen=True, kw_only=True):
     """Functions and paths that the agent gives to a bidding strategy, beside the strategy's options.
 
     Attributes:
-        folder: base of relative file names: the folder of the settings file.
-        secret: reads the secret of an option: (env:NAME or file:PATH, dotted name of the option).
+        folder: folder of the settings file, the base of relative file names.
+        secret: reads the secret to which an option refers; takes the reference (`env:NAME` or `file:PATH`)
+            and the option's dotted name, for error messages.
         report: writes one line to the operator's log.
-        field: dotted name of the strategy's options, for error messages.
+        field: dotted name of the table of the strategy's options in the settings, for error messages.
     """
 
     folder: Path

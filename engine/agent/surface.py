@@ -30,6 +30,8 @@ class AgentSurface:
     """HTTP handlers of an agent's endpoints /solve, /notify, /status, /healthz and /readyz.
 
     Args:
+        gate: verifies the signatures of requests.
+        solver: finds the bids for /solve, and processes the notices of /notify.
         not_ready: returns a reason for each chain on which trading is impossible; empty if the agent is
             ready.
         status: returns the counters for the operator.

@@ -97,8 +97,8 @@ class _StreamRequest(Struct, frozen=True):
 
     Attributes:
         wanted: filter of the events to send.
-        after: resume token after which the stream starts; None starts at the newest event.
-        field: parameter or header that holds the token.
+        after: resume token of the last event that the client has; None to start after the newest event.
+        field: name of the parameter or header that holds the token, for error messages.
     """
 
     wanted: EventFilter
@@ -138,8 +138,10 @@ class EventStreams:
         """Create the endpoint that streams the events of one kind of orders, Delta or OTC.
 
         Args:
+            path: URL path of the endpoint.
             asking: parses the query of a request.
-            query: the struct of the query's parameters.
+            query: the struct of the query's parameters, for the API's documentation.
+            group, summary, detail: heading, short and long description in the API's documentation.
         """
         return Endpoint(
             method="GET",

@@ -442,7 +442,12 @@ def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
 def _refusals(name: str, *, is_otc: bool, needs_key: bool) -> dict[str, Any]:
     """Build an endpoint's error answers for the OpenAPI document, HTTP status -> answer with examples.
 
-    The answers come from the rows of the error catalogue that name this endpoint or any endpoint.
+    The answers come from the rows of the error catalogue that name this endpoint or "any".
+
+    Args:
+        name: method and path of the endpoint, as in the catalogue.
+        is_otc: whether errors have the body of the paths of OTC orders.
+        needs_key: whether the endpoint refuses requests without an API key.
     """
     body = otc_error_body if is_otc else trading_error_body
     by_status: dict[int, list[RequestError]] = {}

@@ -52,15 +52,15 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     Attributes:
         path: URL path with `{placeholders}`.
-        plain: handler that answers within 100 us without waiting; or
-        coroutine: handler that may wait. Exactly one of the two is set.
-        socket: WebSocket handlers for a request to upgrade, at the same cost.
-        cost: number of tokens that a call takes from the caller's bucket.
+        plain, coroutine: handler that answers within 100 us without waiting, or handler that may wait;
+            exactly one of the two is set.
+        socket: handlers of requests that upgrade the connection to a WebSocket; None for no WebSocket.
+        cost: number of tokens that a request takes from its caller's rate-limit bucket.
         needs_key: whether requests without an API key are refused.
-        group: heading in the documentation.
-        summary: one line; detail: further text.
-        query: the struct of its parameters; body: the struct of its JSON body.
-        answer: the type of its answer; None if the answer is not JSON.
+        group, summary, detail: heading, one-line and further description in the API's documentation.
+        query: struct of the query's parameters.
+        body: struct of the request's JSON body.
+        answer: type of the JSON answer; None if the answer is not JSON.
         content_type: content type of the answer.
     """
 
@@ -134,7 +134,7 @@ def surface_of(
     encode_error: ErrorEncoder = encode_trading_error,
     prefix: str = "",
 ) -> RouteGroup:
-    """Create a route group of endpoints whose handlers run only within the callers' rate limits.
+    """Create a route group of endpoints; a request first takes its cost from its caller's rate limit.
 
     Args:
         encode_error: encodes an error into the body of the answer.

@@ -102,9 +102,9 @@ class VenueParts(Struct, frozen=True):
         seal: authenticates Market routes, so that a client cannot alter them.
         delta: runs the Delta orders.
         otc: runs the OTC orders.
-        engines: runs `delta` and `otc`.
-        webhooks: delivers events of orders.
-        maker_rules: path of the file in which the operator excludes and releases makers.
+        engines: runs the background tasks of `delta` and `otc`.
+        webhooks: delivers events of orders to the URLs in the settings.
+        maker_rules: path of the operator's file that excludes makers from routing and clears makers' faults.
     """
 
     venue: VenueSettings
@@ -136,7 +136,7 @@ class VenueApp:
         router: HTTP router with every endpoint.
         reference: endpoints of the API's description.
         scheme: http or https.
-        drained: whether `run` has ended after every answer went out.
+        drained: whether `run` has returned after `drain`, with every request in flight answered.
     """
 
     def __init__(
@@ -268,7 +268,10 @@ class VenueApp:
         return (*endpoints.endpoints(), *otc_event_endpoints(self._events))
 
     def _delta_endpoints(self, settings: Settings) -> tuple[Endpoint, ...]:
-        """Return the endpoints of Delta orders, except their build, and of their events and auctions."""
+        """Return the endpoints that take Delta orders in and show orders, their events and their auctions.
+
+        The endpoint that builds orders for signing is not included.
+        """
         delta, store = self.delta, self._store
         auctions = {chain_id: chain.auctioneer for chain_id, chain in delta.chains.items()}
         return (
@@ -328,10 +331,11 @@ class VenueApp:
         self.server.drain()
 
     def readiness(self) -> Readiness:
-        """Return whether the venue can serve any chain, with the faults of store, clock and all chains.
+        """Return whether the venue can serve at least one chain, and all reasons against readiness.
 
-        The venue is not ready without the store, nor after the system's clock was moved by more than
-        CLOCK_STEP_S_MAX since the start: the venue would misjudge deadlines.
+        Reasons are faults of the store, the clock and each chain, and that the venue is starting up or
+        shutting down. The venue is not ready without the store, nor after the system's clock was moved by
+        more than CLOCK_STEP_S_MAX since the start: the venue would misjudge deadlines.
         """
         by_chain = [place.not_ready() for place in self.places.values()]
         away = self._store.away
@@ -354,7 +358,7 @@ class VenueApp:
         return self._clock.behind_ms() / 1_000
 
     def not_ready(self) -> list[str]:
-        """Return the faults of the store, the clock and all chains; empty without a fault.
+        """Return the reasons of `readiness`; empty without a fault.
 
         The faults of one chain are listed even while the venue is ready to serve another.
         """
@@ -429,8 +433,9 @@ async def opened_venue(
     Args:
         environ: environment variables, to which `env:` references in the settings point.
         folder: base of relative paths in the settings.
+        access_log: log of requests that the server writes; None for no log.
         random: source of randomness for jitter; None for the system's source.
-        chains: chains by chain id that are used instead of connecting to their configured nodes.
+        chains: chain id -> open chain, used instead of a connection to the configured node.
         store_in_process: whether the store runs in this process, without a process of its own.
 
     Raises:

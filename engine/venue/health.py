@@ -34,8 +34,9 @@ class Readiness(Struct, frozen=True):
     """Response body of GET /readyz.
 
     Attributes:
-        ready: whether the venue can serve some chain.
-        reasons: faults of the store, the clock and the chains; also, whether the venue still starts or ends.
+        ready: whether the venue can serve at least one chain.
+        reasons: one text for each fault of the store, the clock or a chain, and one if the venue is still
+            starting up or is shutting down; may be set while `ready` is True.
     """
 
     ready: bool
@@ -46,7 +47,7 @@ class HealthEndpoints:
     """Handlers of the HTTP endpoints GET /healthz, /readyz and /metrics.
 
     Args:
-        readiness: returns the present readiness.
+        readiness: returns whether the venue is ready now, with the reasons against it.
         metrics: metrics of the process.
         open_to_all: whether clients on other machines may read /metrics.
     """
@@ -61,7 +62,7 @@ class HealthEndpoints:
         return Reply(200, encode(Healthy("ok")))
 
     def ready(self, _: HttpCall) -> Reply:
-        """Answer GET /readyz: 200 if the venue can serve some chain, else 503; the body has the faults."""
+        """Answer GET /readyz: 200 if the venue can serve at least one chain, else 503; the body has reasons."""
         readiness = self._readiness()
         return Reply(200 if readiness.ready else 503, encode(readiness))
 

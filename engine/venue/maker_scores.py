@@ -78,7 +78,8 @@ class MakerScoreBoard:
     def _shown(self, call: HttpCall) -> frozenset[str]:
         """Return the names of the makers whose last faults the caller may see.
 
-        A client on this machine may see all makers' faults; a maker that signs its request, its own.
+        A client on this machine may see the faults of all makers. A maker that signs its request may see its
+        own faults; any other client may see none.
 
         Raises:
             AuthError: the request carries a wrong signature.

@@ -29,10 +29,13 @@ def rules_file(settings: Settings, folder: Path) -> Path:
 
 
 class MakerWatch:
-    """Excludes makers from routing and clears makers' faults as the operator's file says. `run` is its task.
+    """Applies the operator's file of maker rules: excludes makers from routing, clears makers' faults.
+
+    The method `run` has to run as a background task.
 
     Args:
         path: the file of maker rules.
+        places: served chains by chain id.
         wall_ms: returns the time, Unix milliseconds.
     """
 

@@ -232,7 +232,7 @@ class Quotes:
         return block
 
     def _gas(self, plan: PlanTotal) -> int:
-        """Return the gas units of a Delta settlement by a plan: for its fills and hops, plus `delta_gas`."""
+        """Estimate the gas units of a Delta settlement: the route's fills and hops, plus `delta_gas`."""
         return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
 
 

@@ -70,7 +70,7 @@ def place_in_path(places: ServedChains, text: str) -> ServedChain:
 
 
 class Resources:
-    """HTTP endpoints of chains, tokens, users' balances, contracts, sources and partner fees.
+    """HTTP endpoints of chains, tokens, users' balances, contracts, makers' names and partner fees.
 
     Args:
         places: served chains by chain id.
@@ -83,7 +83,7 @@ class Resources:
         self._tokens = {chain_id: encode(_token_list([place])) for chain_id, place in places.items()}
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Return the HTTP endpoints of chains, tokens, balances, contracts, sources and partner fees."""
+        """Return the HTTP endpoints of the class as rows of the route table."""
         return (*self._of_tokens(), *self._of_sources(), *self._documents())
 
     def _of_tokens(self) -> tuple[Endpoint, ...]:
@@ -252,8 +252,8 @@ async def user_tokens(
         user: the account, 20 bytes.
 
     Returns:
-        An entry for each token, the native token first; a token whose contract answers with no balance has
-        none.
+        An entry for each token, the native token first. A token is left out if its contract does not answer
+        `balanceOf` with a number.
 
     Raises:
         ChainError: no node answers.
@@ -303,7 +303,7 @@ def _chain_list(places: ServedChains) -> ChainList:
 
 
 def _roles(place: ServedChain) -> dict[str, bool]:
-    """Return whether a chain serves each kind of trade: Delta, Market and RFQ, by name."""
+    """Return kind of trade (`delta`, `market`, `rfq`) -> whether the venue serves this kind on a chain."""
     return {
         "delta": not place.no_delta,
         "market": place.settings.market,

@@ -62,7 +62,7 @@ class QuoteStreamStatistics(Struct, frozen=True):
     Attributes:
         streams: open streams.
         opened, refused: streams opened so far, and streams refused because too many were open.
-        quotes, errors, beats: pieces of each kind sent so far.
+        quotes, errors, beats: number of quotes, errors and heartbeats sent so far.
     """
 
     streams: int
@@ -107,7 +107,15 @@ _decode_amounts = msgspec.json.Decoder(_QuotedAmounts).decode
 
 
 class _Changes:
-    """Collects a chain's token pairs with changed books, and marks the quote streams that they may affect."""
+    """Token pairs of one chain whose books have changed, for marking the quote streams to price again.
+
+    Args:
+        index: the chain's live books; reports each change.
+        woken: function that is called after each recorded change.
+
+    Attributes:
+        streams: the chain's open quote streams.
+    """
 
     def __init__(self, index: PairIndex, woken: Callable[[], None]) -> None:
         self.streams: set[_Stream] = set()
@@ -117,7 +125,10 @@ class _Changes:
         index.watch(self._note)
 
     async def mark(self) -> None:
-        """Mark for pricing the streams whose quotes the changed books may affect; forget the changes."""
+        """Mark each stream whose quote the changed books may affect, so that it is priced again.
+
+        The recorded changes are cleared.
+        """
         pairs, self._pairs = self._pairs, set()
         partners: defaultdict[bytes, set[bytes]] = defaultdict(set)
         for base, quote in pairs:
@@ -210,7 +221,7 @@ class QuoteStreams:
         return StreamReply(content_type=CONTENT_TYPE, headers=HEADERS, pieces=stream, endless=True)
 
     def statistics(self) -> QuoteStreamStatistics:
-        """Return the counts of open, opened and refused streams, and of sent quotes, errors and beats."""
+        """Return the counts of open, opened and refused streams, and of messages sent, by kind."""
         return QuoteStreamStatistics(
             len(self._open),
             self._open.opened,
@@ -229,10 +240,10 @@ class QuoteStreams:
         self._open.leave(caller)
 
     def count(self, kind: str) -> None:
-        """Count a piece that a stream sends.
+        """Count a message that a stream sends to its client.
 
         Args:
-            kind: `quote`, `error` or `beat`.
+            kind: `quote`, `error` or `beat` (heartbeat).
         """
         self._sent[kind] += 1
 
@@ -250,9 +261,9 @@ class QuoteStreams:
         self._changed.set()
 
     def _ends(self, query: QuoteQuery) -> tuple[bytes, bytes]:
-        """Return the addresses of a query's source and destination token, as books name them.
+        """Return the addresses of a query's source and destination token, 20 bytes each.
 
-        Books have the wrapped token in place of the native token.
+        A native token is replaced by its wrapped token, since makers' books name only the latter.
 
         Raises:
             UnsupportedChain, NoRoute: the chain is not streamed, or the query names a second chain.
@@ -273,7 +284,9 @@ class QuoteStreams:
 
 
 class _Stream:
-    """An open quote stream: an async iterator of its pieces, open from its creation to `aclose`.
+    """An open quote stream: an async iterator over the encoded server-sent events of its HTTP body.
+
+    The stream counts as open from its creation to `aclose`.
 
     Attributes:
         raw_query: the parameters of GET /v2/quote.
@@ -311,7 +324,11 @@ class _Stream:
         return self
 
     async def __anext__(self) -> bytes:
-        """Wait for the stream's next piece: an event, or a beat comment while the quote cannot be priced."""
+        """Wait for the next message to send: a quote, an error, or a heartbeat.
+
+        After QUOTE_STREAM_BEAT_S seconds without a message, the stream repeats its quote, or sends a comment
+        as heartbeat if the quote still cannot be priced.
+        """
         if self._first is not None:
             piece, self._first = self._first, None
             return piece
@@ -356,10 +373,10 @@ class _Stream:
         Args:
             refuse: whether to raise an error that the request itself causes, instead of sending it as an
                 event.
-            anew: whether to return a quote even if its amounts are unchanged.
+            anew: whether to return the quote even if its amounts equal those of the last event.
 
         Returns:
-            The event; None if the quote's amounts, or the kind of error, are unchanged.
+            The event; None if the quote's amounts, or the type of error, equal those of the last event.
         """
         try:
             body = await self._streams.price(self)
@@ -377,7 +394,10 @@ class _Stream:
 
 
 def _amounts(body: bytes) -> tuple[str, ...]:
-    """Return the kind and the amounts of the quote in a body, by which two quotes are compared."""
+    """Return (`market` or `delta`, source amount, destination amount) of an encoded quote.
+
+    Two quotes with equal results count as unchanged. The result is empty for a body without a price.
+    """
     quote = _decode_amounts(body)
     market, delta = quote.market, quote.delta
     if market is not UNSET:

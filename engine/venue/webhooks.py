@@ -163,10 +163,10 @@ class WebhookDesk:
         return [row_of(DELIVERY, values) for values in rows]
 
     async def _dead(self, hook: Hook, token: str) -> list[Delivery]:
-        """Read a webhook's delivery of an event if the delivery is dead, i.e. given up; else an empty list.
+        """Read a webhook's delivery of one event; the list is empty unless the delivery is dead (given up).
 
         Args:
-            token: the event's place in the log of events.
+            token: resume token of the event.
         """
         (rows,) = await self._store.read(by(DELIVERY, hook.name, token))
         found: list[Delivery] = [row_of(DELIVERY, values) for values in rows]
