@@ -39,7 +39,8 @@ class KeptRoutes:
         """Store an order's signed route; above AGENT_ROUTES_KEPT_MAX routes, drop the oldest route.
 
         Args:
-            amount: raw units of the source token (sale) or destination token (purchase) that the route trades.
+            amount: raw units that the route trades, of the source token (sale) or destination token
+                (purchase).
         """
         self._routes.pop(order_hash, None)
         self._routes[order_hash] = amount, route

@@ -110,9 +110,9 @@ itself. Each stands in the docstring of the module named behind it; `make catalo
 
 
 def choices_of(source: str) -> Iterator[str]:
-    """Yield the text of each `Choice:` paragraph in a module's docstrings, joined to one line.
+    """Yield the text of each `Choice:` paragraph in a module's docstrings, as one line each.
 
-    The order is that of a breadth-first walk: outer docstrings come before nested ones.
+    Paragraphs of outer docstrings come before paragraphs of nested docstrings.
 
     Args:
         source: Python source of the module.

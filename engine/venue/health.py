@@ -62,7 +62,7 @@ class HealthEndpoints:
         return Reply(200, encode(Healthy("ok")))
 
     def ready(self, _: HttpCall) -> Reply:
-        """Answer GET /readyz: 200 if the venue can serve at least one chain, else 503; the body has reasons."""
+        """Answer GET /readyz: 200 if the venue can serve a chain, else 503; the body lists the reasons."""
         readiness = self._readiness()
         return Reply(200 if readiness.ready else 503, encode(readiness))
 

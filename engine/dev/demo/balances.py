@@ -50,8 +50,8 @@ def moves_table(
     """Build a table of changed balances in whole tokens: before, after, change.
 
     Args:
-        decimals: decimals of each token, by symbol; 18 for symbols not in it.
-        also: (account name, token symbol) of balances that are shown even if unchanged.
+        decimals: token symbol -> decimals; other symbols have 18.
+        also: (account name, token symbol) of the balances to show even if unchanged.
     """
     table = Table("", "", box=None)
     for header in ("before", "after", "moved"):

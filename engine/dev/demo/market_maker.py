@@ -142,7 +142,11 @@ async def _show_prices(console: Console, venue: _Venue) -> None:
 
 
 async def _show_quote(console: Console, venue: _Venue, stage: DemoChain) -> tuple[RfqOrder, bytes]:
-    """Request a firm quote, print it and recover its signer; return the order and the maker's signature."""
+    """Request and print a firm quote, and check its signature; return the RFQ order and the signature.
+
+    Raises:
+        AssertionError: the maker answers without an order, or the signature is not the maker's.
+    """
     body = msgspec.json.encode(
         {
             "makerAsset": to_hex(stage.at("USDC")),

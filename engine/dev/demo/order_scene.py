@@ -90,8 +90,10 @@ class OrderScene(Struct, frozen=True):
         """Build the terms on which the user wishes to sell tokens by a Delta order.
 
         Args:
+            src, dest: symbols of the sold and the bought token.
             whole: amount of `src` to sell, in whole tokens, as decimal text.
-            least: least amount of `dest` to receive, in whole tokens; empty for an order at the market price.
+            least: least amount of `dest` to receive, in whole tokens, as decimal text; empty for an order at
+                the market price.
             schedule: division of a TWAP into slices; None for an order without slices.
         """
         return OrderWish(
@@ -168,7 +170,12 @@ def timed(console: Console) -> Tell:
 async def placed_order(
     scene: OrderScene, placer: OrderPlacer, offer: OrderOffer, tell: Tell
 ) -> OrderFollower:
-    """Sign a Delta order and submit it to the venue; return a follower that reports the order's changes."""
+    """Sign a Delta order and submit it to the venue; return an object that follows the order's state.
+
+    Args:
+        offer: terms of the order, with the venue's quote.
+        tell: receives a line for each change of the order's state.
+    """
     placed = await placer.place(offer)
     if placed.record is None:
         raise AssertionError(f"it is not known whether the order was taken: {placed.fault}")
@@ -178,7 +185,7 @@ async def placed_order(
 
 
 def record_of(follower: OrderFollower) -> OrderRecord:
-    """Return the venue's record of an order, as the order's follower received it last."""
+    """Return the latest version of the venue's record of an order that an `OrderFollower` has received."""
     if follower.record is None:
         raise AssertionError("the venue has told nothing")
     return follower.record
@@ -194,7 +201,15 @@ async def completed(follower: OrderFollower) -> OrderRecord:
 
 
 async def why_it_rests(scene: OrderScene, record: OrderRecord) -> str:
-    """Print the venue's explanation of a limit order that waits for its price; return the reason as text."""
+    """Print the venue's explanation why a limit order is not settled: the books do not reach its limit.
+
+    Returns:
+        The venue's reason, as text.
+
+    Raises:
+        AssertionError: agents have been asked for bids on the order all the same.
+        trio.TooSlowError: the venue does not give this reason within WAIT_S seconds.
+    """
     with trio.fail_after(WAIT_S):
         while True:
             told = await scene.venue.explanation(record.id)
@@ -215,10 +230,13 @@ async def why_it_rests(scene: OrderScene, record: OrderRecord) -> str:
 async def proven_order(
     scene: OrderScene, offer: OrderOffer, record: OrderRecord
 ) -> tuple[SettledOnChain, list[Receipt]]:
-    """Verify the venue's record of a settled order on the chain.
+    """Verify the venue's record of a settled order against the chain.
+
+    Args:
+        offer: terms of the order, with the contract for which the user signed it.
 
     Returns:
-        the on-chain result, and the receipts of all settlements of the order.
+        The on-chain result, and the receipts of all settlements of the order.
 
     Raises:
         AssertionError: the chain contradicts the venue's record.
@@ -244,6 +262,9 @@ def show_moves(
     """Print the balances that an order's settlement has changed, and check the changes against the chain.
 
     Args:
+        before, after: balances of all parties before and after the settlement, raw units.
+        offer: terms of the order.
+        settled: result of the settlement as read from the chain.
         makers: names of the makers that must have traded.
         receipts: receipts of all transactions that the relayer sent.
 

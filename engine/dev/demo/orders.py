@@ -122,7 +122,11 @@ def _show_signed(scene: OrderScene, record: OrderRecord) -> bytes:
 
 
 def _signed_text(value: object) -> str:
-    """Format a field of a signed order: long bytes are shortened, and an all-zero bridge is shown as none."""
+    """Format a field of a signed Delta order for display.
+
+    Long bytes are shortened. The field `bridge` with only zeros, i.e. without another chain as destination,
+    is shown as none.
+    """
     if isinstance(value, dict):
         goes_anywhere = any(str(each).strip("0x") for each in value.values())
         return str(value) if goes_anywhere else "none: it is settled on this chain"
@@ -194,12 +198,16 @@ async def _show_failure(scene: OrderScene) -> None:
 
 
 def _is_told_of_all(told: Counter[str]) -> bool:
-    """Whether an agent has received a SETTLED notice for each SETTLING notice."""
+    """Whether the notices that an agent has received include as many SETTLED as SETTLING notices."""
     return told[Notice.SETTLING] == told[Notice.SETTLED]
 
 
 async def _before_all(stage: DemoChain, key: SigningKey, to: bytes, data: bytes) -> bytes:
-    """Send a transaction with a tip so high that it is mined before all waiting ones; return its hash."""
+    """Send a transaction whose high tip puts it before all waiting transactions in the next block.
+
+    Returns:
+        The hash of the transaction.
+    """
     fees = await stage.chain.fees()
     transaction = Transaction(
         chain_id=CHAIN_ID,
@@ -240,10 +248,10 @@ async def _show_block(scene: OrderScene, first: bytes) -> Receipt:
 
 
 async def _show_agents(scene: OrderScene, before: Mapping[str, Counter[str]]) -> None:
-    """Print the venue's notices to each agent about an order, and each agent's faults and penalty.
+    """Print the notices that each agent has received since `before`, and the agent's faults and penalty.
 
     Args:
-        before: agent -> number of its notices of each kind before the order.
+        before: name of an agent -> number of its notices of each kind before the order.
 
     Raises:
         AssertionError: the agent whose settlement failed is not the only penalised agent.
@@ -270,7 +278,11 @@ async def _show_agents(scene: OrderScene, before: Mapping[str, Counter[str]]) ->
 
 
 async def _show_round(scene: OrderScene, record: OrderRecord) -> AuctionedOrder:
-    """Print the bids of an order's latest auction round; rapid must have won, with plain as runner-up."""
+    """Print and return the bids of an order's latest auction round.
+
+    Raises:
+        AssertionError: the agent `rapid` is not the winner, or `plain` not the runner-up.
+    """
     told = await scene.venue.explanation(record.id)
     auction = await scene.venue.auction(told.last_rounds[0].auction_id)
     (auctioned,) = (each for each in auction.orders if each.order_hash == record.order_hash)

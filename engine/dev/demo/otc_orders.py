@@ -130,7 +130,7 @@ class _Bilateral(Struct, frozen=True):
 
 
 class _Posted(Struct, frozen=True):
-    """OTC order that the venue has accepted, and the contract for which the maker has signed it."""
+    """OTC order that the venue has accepted, with the RFQ contract in whose domain the maker has signed."""
 
     contract: SigningContract
     signed: SignedOtc
@@ -225,7 +225,11 @@ async def _show_refusals(scene: _Bilateral, posted: _Posted) -> None:
 
 
 async def _show_fill(scene: _Bilateral, posted: _Posted) -> int:
-    """Fill a part of the OTC order as its taker; return the unfilled rest, raw units of the maker's token."""
+    """Fill a part of the OTC order as its taker.
+
+    Returns:
+        The amount of the maker's token that is still unfilled, in raw units.
+    """
     tell = timed(scene.console)
     before = await scene.balances()
     filler = scene.filler(scene.taker, posted.contract, tell)
@@ -252,7 +256,14 @@ async def _show_fill(scene: _Bilateral, posted: _Posted) -> int:
 
 
 def _show_moves(scene: _Bilateral, before: Balances, after: Balances, part: OtcPart) -> None:
-    """Print the balances before and after a fill, and compare their changes with the agreed amounts."""
+    """Print the balances before and after a fill, and check their changes.
+
+    Args:
+        part: amounts of maker and taker that the fill was agreed to exchange.
+
+    Raises:
+        AssertionError: a change differs from the agreed amounts, or the taker has paid no gas.
+    """
     whole = {key: amount for key, amount in after.items() if key[1] in TOKENS}
     scene.console.print(moves_table(before, whole, TOKENS))
     found = moved(before, after)
@@ -308,7 +319,15 @@ async def _heard(scene: _Bilateral, tell: Tell, signed: SignedOtc) -> OrderEvent
 async def _show_record(
     scene: _Bilateral, posted: _Posted, state: OtcState, message: OrderEventMessage
 ) -> StoredOrder:
-    """Print the venue's record of an OTC order, and compare it with the pushed event and the chain."""
+    """Print and return the venue's record of an OTC order, after checks against an event and the chain.
+
+    Args:
+        state: state that the record must have.
+        message: event that the venue has pushed to the taker, which the record must agree with.
+
+    Raises:
+        AssertionError: the record has another state, or contradicts the event or the chain.
+    """
     stored = await scene.venue.otc_order(message.order_hash)
     table = Table("GET /ft/order", "", box=None)
     table.columns[1].overflow = "fold"

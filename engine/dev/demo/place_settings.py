@@ -126,8 +126,8 @@ class Shared(Struct, frozen=True):
     """Names of two parties of the demo that share a secret for signed requests.
 
     Attributes:
-        asker: name of the party that signs requests, which is its authentication domain.
-        asked: name of the party that verifies the requests.
+        asker: the party that signs the requests; the name is the authentication domain of the requests.
+        asked: the party that verifies the requests.
     """
 
     asker: str
@@ -197,7 +197,13 @@ def _asked_by(name: str, askers: Iterable[str]) -> str:
 
 
 def _makers(role: str, asker: str, ports: Mapping[str, int]) -> str:
-    """Generate the TOML tables of the makers with which a venue or an agent (`role`) trades."""
+    """Generate the TOML tables of the makers with which the venue or an agent trades.
+
+    Args:
+        role: `venue` or `agent`, the section of the settings.
+        asker: name of the venue or the agent, which signs the requests to the makers.
+        ports: TCP ports of the makers, by name.
+    """
     text = ""
     for maker, port in ports.items():
         text += _ASKED_MAKER.format(

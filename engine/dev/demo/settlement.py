@@ -67,13 +67,13 @@ class DemoChain(Struct, frozen=True):
 
 
 class _Sent(Struct, frozen=True):
-    """Transaction as `eth_getTransactionByHash` returns it, of which only the calldata is decoded."""
+    """Answer of `eth_getTransactionByHash`; only the calldata (`input`) is decoded."""
 
     input: str
 
 
 class _BlockTransactions(Struct, frozen=True):
-    """Block as `eth_getBlockByNumber` returns it, of which only the transactions' hashes are decoded."""
+    """Answer of `eth_getBlockByNumber`; only the hashes of the transactions are decoded."""
 
     transactions: tuple[str, ...]
 
@@ -82,7 +82,7 @@ class _BlockTransactions(Struct, frozen=True):
 async def a_stage(folder: Path) -> AsyncIterator[DemoChain]:
     """Context manager: run the demo's chain with contracts and funded accounts, and yield a DemoChain.
 
-    The chain's maker, user and stranger have sent their token approvals before.
+    The accounts `maker`, `user` and `stranger` of the DemoChain have already sent their token approvals.
 
     Args:
         folder: state directory of the devnet.

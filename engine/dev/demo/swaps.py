@@ -61,7 +61,12 @@ class _Scene(Struct, frozen=True):
         return {"trader": self.trader, **self.place.keys}
 
     def wish(self, src: str, dest: str, whole: str) -> Wish:
-        """Build the terms on which the trader wishes to sell an amount of whole tokens by a swap."""
+        """Build the terms on which the trader wishes to sell tokens by a swap.
+
+        Args:
+            src, dest: symbols of the sold and the bought token.
+            whole: amount of `src` to sell, in whole tokens, as decimal text.
+        """
         return Wish(
             chain_id=CHAIN_ID,
             src=TradedToken(self.stage.at(src), src, TOKENS[src]),
@@ -104,7 +109,7 @@ async def run_swaps(console: Console, stage: DemoChain, place: MarketPlace) -> N
 
 
 async def _show_swap(scene: _Scene) -> tuple[Offer, bytes]:
-    """Swap WETH for WBTC over both makers; return the accepted offer and the calldata sent."""
+    """Swap WETH for WBTC by a route through both makers; return the accepted offer and the calldata sent."""
     offer = await scene.swapper.offer(scene.wish("WETH", "WBTC", "4"))
     scene.show_offer(offer)
     hops = [swap for part in offer.route.best_route for swap in part.swaps]
@@ -171,7 +176,12 @@ async def _show_stand_in(scene: _Scene) -> None:
 
 
 async def _perform(scene: _Scene, offer: Offer) -> tuple[SentOutcome, bytes]:
-    """Perform a swap, compare all balances with the makers' signed orders; return outcome and calldata."""
+    """Perform a swap; return its outcome and the calldata sent.
+
+    Raises:
+        AssertionError: the swap fails, or a balance changes by another amount than the makers' signed orders
+            imply.
+    """
     before = await _balances(scene)
     outcome = await scene.swapper.perform(offer)
     if outcome.verdict is not TradeVerdict.SWAPPED:
@@ -189,7 +199,7 @@ async def _perform(scene: _Scene, offer: Offer) -> tuple[SentOutcome, bytes]:
 
 
 def _as_signed(scene: _Scene, swap: RouterSwap) -> Balances:
-    """Compute the balance changes that a swap's signed maker orders imply, with one order per hop."""
+    """Compute the balance changes that the signed maker orders of a swap imply; each hop has one order."""
     symbols = {scene.stage.at(symbol): symbol for symbol in TOKENS}
     names = {key.address: who for who, key in scene.people.items()}
     moves = Counter({("trader", symbols[swap.src_token]): -swap.src_amount})
@@ -214,6 +224,10 @@ async def _balances(scene: _Scene) -> Balances:
 
 async def _reverted(scene: _Scene, name: str, call: EthCall, word: str) -> str:
     """Execute a call that must revert, and return the revert reason for display.
+
+    Args:
+        name: description of the call, for error messages.
+        word: text that the revert reason must contain.
 
     Raises:
         AssertionError: the call succeeds, or the reason lacks `word`.

@@ -188,7 +188,7 @@ async def a_market_place(stage: DemoChain, folder: Path) -> AsyncIterator[Market
 
 
 class _Opening(Struct, frozen=True):
-    """Chain, folder, environment variables and clock that all applications of the demo share."""
+    """Chain, folder, environment variables and clock that the demo's applications share at their start."""
 
     stage: DemoChain
     folder: Path
@@ -196,7 +196,11 @@ class _Opening(Struct, frozen=True):
     clock: PassingClock
 
     def home(self, name: str) -> Path:
-        """Create an application's state folder with a file contracts.json, the addresses of the contracts."""
+        """Create an application's state folder, and write contracts.json, the contracts' addresses, into it.
+
+        Returns:
+            The path of the folder.
+        """
         home = self.folder / name
         home.mkdir()
         write_entries(home, {CHAIN_ID: self.stage.running.entry})

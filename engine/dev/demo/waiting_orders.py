@@ -109,7 +109,7 @@ async def _show_twap(scene: OrderScene) -> None:
 
 
 async def _pass_interval(scene: OrderScene, record: OrderRecord, tell: Tell) -> None:
-    """Wait until the TWAP's next slice is queued, then move the demo's time forward to the slice's start."""
+    """Move the demo's time to the start of the TWAP's next slice, once the venue has queued the slice."""
     receipt = await scene.chain.receipt(parse_hex(record.transactions[-1].origin_tx, "originTx"))
     if receipt is None:
         raise AssertionError("the chain does not know the settlement of a slice")

@@ -78,7 +78,8 @@ class AnvilChain(RpcChain):
         """Replace the last `depth` blocks by as many others; see `DevChain.reorganise`.
 
         Args:
-            again: (signed transaction, index of the new block that includes the transaction, from 0).
+            again: transactions of the new blocks: (signed transaction, index of the new block that includes
+                the transaction); index 0 is the lowest new block.
         """
         await self._do("anvil_reorg", depth, [[to_hex(raw), block] for raw, block in again])
 
@@ -101,7 +102,7 @@ class AnvilChain(RpcChain):
 
 
 def find_anvil(environ: Mapping[str, str], folders: Sequence[Path] = ()) -> Path | None:
-    """Path of the program anvil, found on PATH or as installed by npm; None if anvil is not installed.
+    """Path of the program anvil, on PATH or in a `node_modules` folder of npm; None if not installed.
 
     Args:
         environ: environment variables, whose PATH is searched.
@@ -174,7 +175,10 @@ async def running_anvil(command: Sequence[str]) -> AsyncGenerator[NodeSettings]:
 
 
 async def _started(process: trio.Process, nursery: trio.Nursery) -> int:
-    """Wait until anvil prints its TCP port, and return the port; a task discards the later output."""
+    """Wait until anvil prints its TCP port; return the port.
+
+    A task of the nursery discards anvil's later output.
+    """
     output = process.stdout
     said = b""
     with trio.move_on_after(ANVIL_START_S):

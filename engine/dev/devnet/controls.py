@@ -67,7 +67,7 @@ class Controls:
     async def pass_time(self, asked: given.OfSeconds) -> int:
         """Answer `evm_increaseTime`: add seconds to the times of all later blocks.
 
-        The answer is the total lead of block times over the wall clock, in seconds.
+        The answer is the number of seconds by which block times are then ahead of the wall clock.
         """
         return await self._chain.pass_time(asked.seconds)
 

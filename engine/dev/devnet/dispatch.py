@@ -34,11 +34,11 @@ _NAME_CHARS_MAX = 64
 async def answer(body: bytes, methods: Methods) -> bytes:
     """Answer a JSON-RPC request, a call or a batch; the answer is empty if all calls are notifications.
 
+    The function raises no errors: the answer reports them to the client.
+
     Args:
         body: untrusted bytes; should be JSON of a call or of a list of calls.
-
-    Raises:
-        nothing: errors are in the answer.
+        methods: the methods that may be called, by name.
     """
     try:
         request = _decode(body)

@@ -35,9 +35,12 @@ _PROTOCOL = "0x41"
 
 
 class Method(Struct, frozen=True):
-    """A JSON-RPC method: the type of its parameters, and the function that answers it.
+    """A JSON-RPC method of a devnet node.
 
-    The function returns a value that JSON can encode, or raises RpcFault or ChainError.
+    Attributes:
+        takes: type to which the parameters are decoded.
+        answer: function from the decoded parameters to a result that JSON can encode; raises RpcFault or
+            ChainError.
     """
 
     takes: type[Struct]
@@ -48,7 +51,9 @@ Methods = Mapping[str, Method]
 
 
 class Reads:
-    """JSON-RPC methods of any node: reads of the chain, and sending of transactions.
+    """JSON-RPC methods that any node has: reads of the chain, and sending of transactions.
+
+    The method named in each docstring of this class is the JSON-RPC method that the function answers.
 
     Args:
         keys: private keys of the accounts for which the node signs transactions.
@@ -262,7 +267,7 @@ class Reads:
         return to_hex(answer)
 
     async def _time_s(self, asked: given.OfCall) -> int | None:
-        """Return the Unix time at which an `eth_call` is executed; None for the time of its block."""
+        """Return the block time, Unix seconds, that an `eth_call` reads; None for its block's own time."""
         if asked.block_overrides is not None and asked.block_overrides.time is not None:
             return int(asked.block_overrides.time)
         is_pending = asked.block is not None and asked.block.named == "pending"
@@ -368,7 +373,10 @@ class Reads:
         return (await self._known(ref)).header.hash
 
     async def _bound(self, ref: given.BlockRef | None) -> int:
-        """Return the height of an end of a range of blocks; a given height may be above the latest block."""
+        """Return the height of the block that bounds a range of blocks; the latest block's if `ref` is None.
+
+        A height given as number is returned as it is, even if no block has this height yet.
+        """
         if ref is not None and isinstance(ref.named, int):
             return ref.named
         return (await self._known(ref or given.BlockRef("latest"))).header.number

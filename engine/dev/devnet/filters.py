@@ -29,11 +29,11 @@ _ID_BITS = 127
 
 
 class _Filter(Struct):
-    """A client's filter of logs or blocks, with its position in the list of block changes.
+    """A client's filter, which the client polls for new logs or new blocks.
 
     Attributes:
-        asked: filter of the logs that the client polls for; None if the client polls for blocks.
-        heard: number of block changes already reported to the client.
+        asked: selection of the logs that the client polls for; None if the client polls for blocks.
+        heard: number of the chain's block changes (blocks added or removed) up to the client's last poll.
     """
 
     asked: given.Filter | None
@@ -45,7 +45,7 @@ class _Subscription(Struct, frozen=True):
 
     Attributes:
         wanted: filter of the logs to send; None to send headers.
-        begin: the first block change to send, counted from 0.
+        begin: number of the first block change (block added or removed) to send, counted from 0.
     """
 
     wanted: LogFilter | None

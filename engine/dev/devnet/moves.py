@@ -40,7 +40,7 @@ class Lost(Exception):
 
 
 class Moves:
-    """Record of the latest moves of a chain, i.e. blocks added or removed. Created by `followed`.
+    """Record of the latest moves of a chain, i.e. of blocks added or removed; created by `followed`.
 
     Attributes:
         count: number of all moves so far, including those no longer kept.
@@ -100,10 +100,11 @@ class Moves:
             return self.count
 
     async def _behind(self) -> tuple[int, list[Block]] | None:
-        """Return the height of the latest recorded block still on the chain, and the chain's newer blocks.
+        """Compare the recorded blocks with the chain; None if the chain changed during the comparison.
 
-        The newer blocks come with the highest first. The result is None if the chain changed during the
-        search.
+        Returns:
+            The height of the latest recorded block that is still on the chain, and the chain's blocks above
+            it, the highest first.
         """
         first = self._blocks[0].header.number
         block: Block | None = await self._chain.head()

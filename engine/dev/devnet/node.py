@@ -45,7 +45,9 @@ def all_methods(
 
     Args:
         keys: private keys of the accounts for which the node signs.
-        are_public: whether the keys are publicly known; otherwise the node signs transactions only.
+        moves: record of the chain's added and removed blocks, which filters read.
+        are_public: whether `keys` are publicly known; with secret keys the node signs transactions, but no
+            texts or typed data.
     """
     reads = Reads(chain, keys)
     refused = {
@@ -91,7 +93,8 @@ class DevNode:
 
         Args:
             keys: private keys of the accounts for which the node signs.
-            are_public: whether the keys are publicly known; otherwise the node signs transactions only.
+            are_public: whether `keys` are publicly known; with secret keys the node signs transactions, but
+                no texts or typed data.
         """
         async with Moves.followed(chain) as moves:
             yield cls(all_methods(chain, keys, moves, are_public=are_public), moves)
@@ -101,7 +104,7 @@ class DevNode:
         return Reply(200, body) if body else Reply(204, b"", content_type=JSON)
 
     async def _converse(self, _: HttpCall, socket: "WebSocket") -> None:
-        """Answer a WebSocket's messages in order, and send its subscriptions' events, until it closes."""
+        """Serve a WebSocket until the socket is closed: answer messages in order, send subscribed events."""
         subscriptions = Subscriptions(self._moves, socket.send_nowait)
         methods = {**self._methods, **subscriptions.methods()}
         async with trio.open_nursery() as nursery:

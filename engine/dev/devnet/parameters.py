@@ -35,11 +35,11 @@ def _refuse(expected: str, got: object) -> ValueError:
 
 
 class Quantity(int):
-    """Number from 0 to 2**256 - 1, written in JSON as 0x text."""
+    """Number from 0 to 2**256 - 1, written in JSON as 0x-prefixed hexadecimal text."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode a number from 0x text.
+        """Decode a number from 0x-prefixed hexadecimal text.
 
         Raises:
             ValueError: the value is not 0x and 1 to 64 hexadecimal digits.
@@ -50,11 +50,11 @@ class Quantity(int):
 
 
 class RpcNumber(int):
-    """Number from 0 to CHAIN_COUNT_MAX, written in JSON as 0x text or as a number."""
+    """Number from 0 to CHAIN_COUNT_MAX, written in JSON as 0x-prefixed hexadecimal text or as a number."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode a number from 0x text or from a JSON number.
+        """Decode a number from 0x-prefixed hexadecimal text or from a JSON number.
 
         Raises:
             ValueError: the value has another form, or is above CHAIN_COUNT_MAX.
@@ -66,11 +66,11 @@ class RpcNumber(int):
 
 
 class StorageSlot(int):
-    """Index of a contract's storage slot, written in JSON as 0x text of at most 32 bytes."""
+    """Index of a contract's storage slot, written in JSON as 0x-prefixed hexadecimal text of at most 32 bytes."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode the index of a storage slot from 0x text.
+        """Decode the index of a storage slot from 0x-prefixed hexadecimal text.
 
         Raises:
             ValueError: the value is not 0x and 1 to 64 hexadecimal digits.
@@ -79,11 +79,11 @@ class StorageSlot(int):
 
 
 class Data(bytes):
-    """Bytes of any length, written in JSON as 0x text."""
+    """Bytes of any length, written in JSON as 0x-prefixed hexadecimal text."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode bytes from 0x text.
+        """Decode bytes from 0x-prefixed hexadecimal text.
 
         Raises:
             ValueError: the value is not 0x and whole bytes in hexadecimal.
@@ -95,11 +95,11 @@ class Data(bytes):
 
 
 class Address(bytes):
-    """Address of an account, 20 bytes, written in JSON as 0x text in any letter case."""
+    """Address of an account, 20 bytes, written in JSON as 0x-prefixed hexadecimal text in any letter case."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode an address from 0x text.
+        """Decode an address from 0x-prefixed hexadecimal text.
 
         Raises:
             ValueError: the value is not 0x and 40 hexadecimal digits.
@@ -111,11 +111,11 @@ class Address(bytes):
 
 
 class Hash32(bytes):
-    """Hash of 32 bytes, written in JSON as 0x text."""
+    """Hash of 32 bytes, written in JSON as 0x-prefixed hexadecimal text."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode a hash from 0x text.
+        """Decode a hash from 0x-prefixed hexadecimal text.
 
         Raises:
             ValueError: the value is not 0x and 64 hexadecimal digits.
@@ -142,7 +142,7 @@ class BlockRef:
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Decode a block reference from a tag, a height as 0x text, or an object of EIP-1898.
+        """Decode a block reference from a tag, a hexadecimal height, or an object of EIP-1898.
 
         Raises:
             ValueError: the value has another form.

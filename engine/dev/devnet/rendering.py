@@ -152,8 +152,8 @@ def fee_history_json(blocks: list[Block], next_base_fee_wei: int, percentiles: l
 
     Args:
         next_base_fee_wei: base fee of the block after the newest, wei per unit of gas.
-        percentiles: percentiles of each block's gas, ordered by tip, at which the tip is reported as reward;
-            None or empty gives no rewards.
+        percentiles: percentiles (0 to 100) at which each block's tips are reported as rewards, see `tips_at`;
+            None or empty for no rewards.
     """
     told: Json = {
         "oldestBlock": hex(blocks[0].header.number),
@@ -166,9 +166,12 @@ def fee_history_json(blocks: list[Block], next_base_fee_wei: int, percentiles: l
 
 
 def tips_at(block: Block, percentiles: list[float]) -> list[int]:
-    """Return the tip at each percentile of a block's gas, in wei per unit of gas; zeros for an empty block.
+    """Return the percentiles of the tips in a block, weighted by gas used, in wei per unit of gas.
 
-    The gas is ordered by the tip that its transaction paid.
+    The result has zeros for an empty block.
+
+    Args:
+        percentiles: percentiles, 0 to 100.
     """
     paid = sorted(
         (receipt.gas_price_wei - block.header.base_fee_wei, receipt.gas_used) for receipt in block.receipts

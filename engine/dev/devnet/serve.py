@@ -63,7 +63,7 @@ class RunningChain(Struct, frozen=True):
     """A running chain of a devnet, with contracts and funded accounts.
 
     Attributes:
-        engine: EMBEDDED or ANVIL.
+        engine: implementation of the chain: EMBEDDED (an EVM in this process) or ANVIL.
         url: URL of JSON-RPC over HTTP; the WebSocket has the same host and port.
         entry: addresses of the contracts and tokens.
     """
@@ -75,12 +75,13 @@ class RunningChain(Struct, frozen=True):
 
 
 class _Opened(Struct):
-    """Chain of a devnet whose socket listens, with the functions that serve and end it.
+    """Chain of a devnet whose socket already listens, with functions to serve and to stop the chain.
 
     Attributes:
-        engine: EMBEDDED or ANVIL.
-        serve: answers clients until cancelled or ended by `drain`.
-        drain: lets the chain answer its open requests and end.
+        engine: implementation of the chain: EMBEDDED (an EVM in this process) or ANVIL.
+        url: URL of JSON-RPC over HTTP.
+        serve: answers clients until cancelled or stopped by `drain`.
+        drain: makes `serve` answer the open requests and return.
     """
 
     chain: DevChain
@@ -212,7 +213,11 @@ async def _mine_regularly(chain: DevChain, block_time_s: float) -> None:
 async def _drain_on_signal(
     signals: AsyncIterator[int], opened: Sequence[_Opened], everything: trio.CancelScope
 ) -> None:
-    """Let all chains answer their open requests on the first signal, and cancel all tasks on the second."""
+    """Let all chains answer their open requests and stop on the first signal; cancel all tasks on the second.
+
+    Args:
+        everything: cancel scope around all tasks of the devnet.
+    """
     async for _ in signals:
         for one in opened:
             one.drain()

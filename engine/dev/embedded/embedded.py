@@ -229,7 +229,7 @@ class EmbeddedChain:
     async def send_raw(self, raw: bytes) -> bytes:
         """Accept a signed transaction, and return its hash; see `Chain.send_raw`.
 
-        With automine on, the transaction is mined at once, unless its nonce leaves a gap.
+        With automine on, the transaction is mined at once, unless a lower nonce of its sender is missing.
         """
         received = _decoded(raw)
         async with self._lock:
@@ -291,7 +291,11 @@ class EmbeddedChain:
             self._time_s = time_s
 
     async def pass_time(self, seconds: int) -> int:
-        """Add seconds to the times of all later blocks; return their lead over the wall clock, in seconds."""
+        """Add seconds to the times of all later blocks.
+
+        Returns:
+            The number of seconds by which block times are then ahead of the wall clock.
+        """
         async with self._lock:
             self._clock_ahead_s += seconds
             if self._time_s is not None:
@@ -355,12 +359,13 @@ class EmbeddedChain:
         undone too.
 
         Args:
-            again: (signed transaction, index of the new block that includes the transaction, from 0).
+            again: transactions of the new blocks: (signed transaction, index of the new block that includes
+                the transaction); index 0 is the lowest new block.
 
         Raises:
             TransactionRefused: a new block cannot include its transactions; the chain is unchanged.
-            ChainError: `depth` exceeds the chain, or the blocks that can be undone; or `again` names a block
-                outside the new ones.
+            ChainError: `depth` exceeds the number of blocks that exist or can be undone, or `again` has an
+                index of `depth` or above.
         """
         planned: list[list[ReceivedTransaction]] = [[] for _ in range(depth)]
         for raw, at in again:
@@ -397,9 +402,10 @@ class EmbeddedChain:
             raise
 
     async def _mine_block(self) -> dict[bytes, TransactionRefused]:
-        """Mine a block of all executable transactions; return the refused transactions: hash -> error.
+        """Mine a block of all executable transactions; mined and refused transactions leave the pool.
 
-        Mined and refused transactions leave the pool.
+        Returns:
+            Hash of each transaction that cannot be executed -> error.
         """
         refused: dict[bytes, TransactionRefused] = {}
         ledger, base_fee_wei = self._ledger, self._next_base_fee_wei()

@@ -147,13 +147,13 @@ class Evm:
         return self._storage.get(address, {}).get(slot, 0)
 
     def learn_code(self, code: bytes) -> bytes:
-        """Store contract code, so that `apply` can write accounts with its hash; return the 32-byte hash."""
+        """Store contract code, so that `apply` can write accounts with this code; return its 32-byte hash."""
         code_hash = keccak256(code)
         self._codes.setdefault(code_hash, code)
         return code_hash
 
     def apply(self, writes: Sequence[JournalWrite]) -> list[JournalWrite]:
-        """Write accounts and storage slots to the state; return the writes that undo this, in order."""
+        """Write accounts and storage slots to the state; return the writes that restore the state before."""
         before: list[JournalWrite] = []
         for write in writes:
             address, slot, value = write
@@ -179,7 +179,8 @@ class Evm:
         """Execute a call without changing the state; the sender may be a contract, as on nodes.
 
         Raises:
-            TransactionRefused: the gas does not cover the call data, or the sender lacks the value.
+            TransactionRefused: the gas limit does not cover the call data, or the sender's balance is below
+                the value to send.
         """
         checkpoint = self._vm.snapshot()
         try:
@@ -236,7 +237,10 @@ class Evm:
         return outcome, self.apply(accounts + slots)
 
     def _execute(self, rules: BlockRules, message: EvmMessage) -> ExecutionResult:
-        """Execute a message; the caller takes a checkpoint of pyrevm before, and reverts to it afterwards."""
+        """Execute a message, and leave its changes in pyrevm's journal.
+
+        The caller has to take a checkpoint of the journal before, and to revert to the checkpoint afterwards.
+        """
         vm = self._vm
         if rules != self._rules:
             randao = rules.base_fee_wei.to_bytes(32, "big") if self._reads_base_fee else rules.prev_randao
@@ -365,7 +369,10 @@ class Evm:
                 del self._storage[address]
 
     def _disguise(self, address: bytes, account: Account) -> None:
-        """Load a contract into the journal under the empty code hash, so that EIP-3607 lets it send."""
+        """Load a contract into pyrevm's journal with the code hash of an account without code.
+
+        The contract can then be the sender of a call, which EIP-3607 denies to accounts with code.
+        """
         self._vm.basic(_text(address))
         info = pyrevm.AccountInfo(
             balance=account.balance_wei,
@@ -397,8 +404,8 @@ class Evm:
 def executed(code: bytes) -> bytes:
     """Return contract code in the form that pyrevm executes: PREVRANDAO replaces each reachable BASEFEE.
 
-    An opcode counts as reachable before the first INVALID, by a jump or by falling through: compilers place
-    data, and the code of contracts to create, after unreachable points.
+    pyrevm's BASEFEE is always 0. Bytes that neither a jump nor the preceding opcode reaches, and all bytes
+    after the first INVALID, stay unchanged: compilers place data and the code of created contracts there.
     """
     if _BASE_FEE not in code:
         return code

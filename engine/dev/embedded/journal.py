@@ -34,7 +34,7 @@ class Loaded(Struct, frozen=True, gc=False):
 
     Attributes:
         account: nonce, balance and code hash after the execution.
-        code: contract code; None if the caller of the parser knows the code, or the journal has none.
+        code: contract code; None if the journal shows none, or code that `read_journal` was given as known.
         slots: slot -> (value before, value after), for each storage slot read or written.
         touched: whether the EVM has marked the account as possibly changed.
         destroyed: whether the opcode SELFDESTRUCT has removed the account.
@@ -66,7 +66,7 @@ _FLAGS = frozenset({"0x0", "Created", "SelfDestructed", "Touched"})
 
 
 def code_text(code: bytes) -> str:
-    """Return the journal's debug text for contract code that is stored in pyrevm's database."""
+    """Return the text by which the journal's debug text shows contract code from pyrevm's database."""
     return f"Some(Bytecode {{ bytecode: 0x{code.hex()}, state: Raw }})"
 
 
@@ -74,7 +74,7 @@ def read_journal(text: str, known: Mapping[bytes, str]) -> dict[bytes, Loaded]:
     """Parse the accounts in the debug text of an EVM's journal; return them by address of 20 bytes.
 
     Args:
-        known: code hash -> `code_text` of the code; the parser skips code listed here.
+        known: code hash -> `code_text` of the code; the parser skips such code without decoding it.
 
     Raises:
         ChainError: the text differs from the known form.

@@ -39,6 +39,7 @@ class Draft(Struct):
     """Block under construction, which `BlockLedger.begin` creates and `BlockLedger.seal` completes.
 
     Attributes:
+        rules: values of the block that contracts can read, such as its time.
         gas_used: gas of all transactions executed so far.
         done: (transaction, result, price in wei per unit of gas) of each executed transaction.
         undo: writes that undo each executed transaction, the latest last.
@@ -54,7 +55,7 @@ class RolledBack(Struct, frozen=True):
     """Block that a roll-back removed from the chain, with the writes that restore its state.
 
     Attributes:
-        redo: writes of each transaction or direct change, in order of application.
+        redo: state writes of each transaction, and of each change by `BlockLedger.change`, in order.
     """
 
     block: Block
@@ -224,22 +225,25 @@ class BlockLedger:
     # --- Going back -------------------------------------------------------------------------------
 
     def change(self, address: bytes, account: Account) -> None:
-        """Set an account's nonce, balance and code hash without a transaction, in the latest block."""
+        """Set an account's nonce, balance and code hash without a transaction.
+
+        A roll-back to an earlier block undoes the change together with the latest block.
+        """
         self._undo[self.head.header.number].append(self.evm.apply([(address, None, account)]))
 
     def steps(self) -> int:
-        """Return the number of transactions and direct changes (`change`) in the latest block."""
+        """Return the number of transactions in the latest block plus calls of `change` since that block."""
         return len(self._undo[self.head.header.number])
 
     def roll_back(self, height: int, steps: int | None = None) -> list[RolledBack]:
         """Remove all blocks above a height, and restore the state after the block at this height.
 
         Args:
-            steps: number of transactions and direct changes of the block at `height` to keep in the state;
-                the later ones are undone. None keeps all.
+            steps: number of state changes of the block at `height` to keep, as counted by `steps`; later
+                changes are undone. None keeps all.
 
         Returns:
-            the removed blocks, the highest first, as `bring_back` takes them.
+            The removed blocks, the highest first, as `bring_back` takes them.
 
         Raises:
             ChainError: no block has the height, or its undo writes are no longer kept; the state is

@@ -93,8 +93,8 @@ class Waiting:
         Args:
             nonce_of: function from a sender's address to the sender's next nonce.
             base_fee_wei: base fee of the block, wei per unit of gas; transactions with a lower maximum fee
-                wait on.
-            gas_left: gas left in the block; transactions with a higher gas limit wait on.
+                are not executable.
+            gas_left: gas left in the block; transactions with a higher gas limit are not executable.
         """
         found: _WaitingTransaction | None = None
         most = (-1, 0)
