@@ -109,7 +109,7 @@ class SignatureBudget:
         self._is_chain_asked = bool(self._held)
 
     def refused(self, error: CambistError) -> None:
-        """Spend the units that this request holds if its error shows, or may hide, a wrong signature.
+        """Spend the units that this request holds if `error` shows, or may hide, a wrong signature.
 
         InvalidSignature always spends the units. Any other error of the client spends them only if a contract
         had to confirm a signature; failures of the venue, its store or chain spend none.

@@ -83,7 +83,7 @@ class RoundMarket(Struct, frozen=True):
         return 0 if total is None else total.dest_amount
 
     def largest_part(self, order: OpenOrder) -> OpenOrder | None:
-        """Largest part of an order that makers' books fill within its limit; None if they fill no part.
+        """Return the largest part of an order that makers' books fill within the order's limit, or None.
 
         The result is the whole order if the books fill it or if it may not be filled in parts.
 

@@ -93,7 +93,7 @@ class OpenOrder(Struct, frozen=True):
         return replace(self, src_amount=amounts[0], dest_amount=amounts[1], expected=amounts[2])
 
     def users_of_sale(self, received: int) -> int | None:
-        """User's share of a sale's proceeds, raw units after fees; None if below the user's minimum.
+        """Return the proceeds of a sale after fees, raw units; None if below the user's minimum.
 
         Args:
             received: proceeds of the trade before fees, raw units.
@@ -102,7 +102,7 @@ class OpenOrder(Struct, frozen=True):
         return users if users >= self.dest_amount else None
 
     def users_of_purchase(self, spent: int) -> int | None:
-        """User's total cost of a purchase, raw units, fees included; None if above the user's maximum.
+        """Return the cost of a purchase with fees, raw units; None if above the user's maximum.
 
         Args:
             spent: cost of the trade before fees, raw units.
@@ -111,14 +111,14 @@ class OpenOrder(Struct, frozen=True):
         return None if cut is None else spent + cut.total
 
     def promised(self, src_amount: int, dest_amount: int, margin_bps: int) -> int | None:
-        """Amount to promise the user for a trade, raw units: proceeds of a sale, cost of a purchase.
+        """Return the amount to promise the user: proceeds of a sale or cost of a purchase, raw units.
 
         The result is None if the trade breaks the order's limit.
 
         Args:
             src_amount, dest_amount: input and output of the trade, raw units before fees.
-            margin_bps: the agent's margin, basis points; worsens the promise down to the order's limit at
-                most.
+            margin_bps: the agent's margin, basis points: lowers the promised proceeds or raises the promised
+                cost, but not beyond the order's limit.
         """
         if self.side is Side.SELL:
             users = self.users_of_sale(dest_amount)

@@ -252,7 +252,7 @@ class EventStreams:
         await socket.aclose(*ended)  # no effect if the client has closed it
 
     async def _push(self, socket: WebSocket, subscription: Subscription) -> bool:
-        """Send a subscription's events to a WebSocket until it is closed or takes no message in time.
+        """Send a subscription's events to a WebSocket until the client closes it or is too slow.
 
         Returns:
             Whether the client was too slow, i.e. took no message within EVENT_STALL_S.

@@ -487,7 +487,7 @@ def _error_content(examples: dict[str, Any], *, is_otc: bool) -> dict[str, Any]:
 
 
 def _plain(node: Any) -> Any:
-    """Convert a JSON schema for publication: decimals become numbers, texts of docstrings are dropped."""
+    """Convert a JSON schema for publication: type `number` for the format `decimal`, no descriptions."""
     if isinstance(node, list):
         return [_plain(item) for item in node]
     if not isinstance(node, dict):

@@ -134,7 +134,7 @@ def surface_of(
     encode_error: ErrorEncoder = encode_trading_error,
     prefix: str = "",
 ) -> RouteGroup:
-    """Create a route group of endpoints; a request first takes its cost from its caller's rate limit.
+    """Create a route group of endpoints, in which each request first costs tokens of its caller's rate limit.
 
     Args:
         encode_error: encodes an error into the body of the answer.

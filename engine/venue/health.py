@@ -36,7 +36,7 @@ class Readiness(Struct, frozen=True):
     Attributes:
         ready: whether the venue can serve at least one chain.
         reasons: one text for each fault of the store, the clock or a chain, and one if the venue is still
-            starting up or is shutting down; may be set while `ready` is True.
+            starting up or is shutting down. A chain's faults are listed even if `ready` is True.
     """
 
     ready: bool

@@ -117,7 +117,8 @@ class OrderScene(Struct, frozen=True):
 
         Args:
             tell: receives lines of progress.
-            allowing: way in which the Delta contract gets a missing allowance of the sold token.
+            allowing: kind of approval or permit by which the user grants the Delta contract an allowance of
+                the sold token, if the present allowance is too small.
         """
         return OrderPlacer(self.trader(tell, allowing), self.venue)
 
@@ -126,7 +127,8 @@ class OrderScene(Struct, frozen=True):
 
         Args:
             tell: receives lines of progress.
-            allowing: way in which a contract gets a missing allowance of the sold token.
+            allowing: kind of approval or permit by which the user grants a contract an allowance of the sold
+                token, if the present allowance is too small.
         """
         return Trader(
             chain=self.chain,
@@ -207,7 +209,7 @@ async def why_it_rests(scene: OrderScene, record: OrderRecord) -> str:
         The venue's reason, as text.
 
     Raises:
-        AssertionError: agents have been asked for bids on the order all the same.
+        AssertionError: agents have been asked for bids on the order.
         trio.TooSlowError: the venue does not give this reason within WAIT_S seconds.
     """
     with trio.fail_after(WAIT_S):

@@ -60,7 +60,7 @@ _ALLOWING_GAS = 100_000
 async def run_orders(console: Console, stage: DemoChain, place: MarketPlace) -> None:
     """Run the demo's steps of Delta orders (10 to 14) and print each on `console`; raise if a step fails.
 
-    Afterwards the maker alpha has no USDC allowance for the RFQ contract.
+    Afterwards the RFQ contract has no allowance for the USDC of the maker `alpha`.
     """
     place.makers["alpha"].switch.resume("all")
     await place.live()

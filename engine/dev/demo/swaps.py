@@ -86,7 +86,7 @@ class _Scene(Struct, frozen=True):
 async def run_swaps(console: Console, stage: DemoChain, place: MarketPlace) -> None:
     """Run the demo's swap steps (7 to 9) and print each on `console`; raise if a step fails.
 
-    Afterwards the kill switch of the maker alpha is still on.
+    Afterwards the maker `alpha` gives no prices or quotes, since its kill switch is still on.
     """
     trader = stage.keys[_TRADER]
     async with (

@@ -53,8 +53,6 @@ Methods = Mapping[str, Method]
 class Reads:
     """JSON-RPC methods that any node has: reads of the chain, and sending of transactions.
 
-    The method named in each docstring of this class is the JSON-RPC method that the function answers.
-
     Args:
         keys: private keys of the accounts for which the node signs transactions.
     """
@@ -189,14 +187,15 @@ class Reads:
     async def transaction_at(self, asked: given.OfPlace) -> told.Json | None:
         """Answer `eth_getTransactionByBlockNumberAndIndex`: the transaction at an index of a block.
 
-        The answer is None if the chain has no such block, or the block no such index.
+        The answer is None if the chain has no such block, or the block has no transaction at the index.
         """
         return _transaction_of(await self._found(asked.block), asked.index)
 
     async def transaction_at_hash(self, asked: given.OfHashPlace) -> told.Json | None:
         """Answer `eth_getTransactionByBlockHashAndIndex`: the transaction at an index of a block.
 
-        The answer is None if the chain has no block with the hash, or the block no such index.
+        The answer is None if the chain has no block with the hash, or the block has no transaction at the
+        index.
         """
         return _transaction_of(await self._chain.full_block(bytes(asked.hash)), asked.index)
 

@@ -161,7 +161,7 @@ class Subscriptions:
         return self._kept.pop(asked.id, None) is not None
 
     async def run(self) -> None:
-        """Send headers and logs of added and removed blocks to the WebSocket's client, until cancelled.
+        """Send the subscribed headers of added blocks and logs of added or removed blocks, until cancelled.
 
         Raises:
             Lost: a block change that is still to be sent is no longer kept.

@@ -59,7 +59,7 @@ async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSe
     """Deploy contracts and tokens on an empty development chain, and fund the accounts.
 
     Args:
-        keys: keys of the accounts, the owner's and the relayer's first.
+        keys: keys of the accounts: first the contracts' owner's, second the relayer's.
         settings: names of the chain and of the signing domains.
 
     Returns:

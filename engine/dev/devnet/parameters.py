@@ -66,7 +66,7 @@ class RpcNumber(int):
 
 
 class StorageSlot(int):
-    """Index of a contract's storage slot, written in JSON as 0x-prefixed hexadecimal text of at most 32 bytes."""
+    """Index of a contract's storage slot, written in JSON as 0x-prefixed hexadecimal of at most 32 bytes."""
 
     @classmethod
     def read(cls, value: object) -> Self:
@@ -233,7 +233,7 @@ class Filter(Struct, rename="camel"):
             raise ValueError("expected blockHash, or fromBlock and toBlock")
 
     def wanted(self) -> LogFilter:
-        """Return the addresses and topics as a `LogFilter` of the chain port, without the range of blocks."""
+        """Return the addresses and topics as a `LogFilter`, which has no range of blocks."""
         return LogFilter(tuple(self.address or ()), tuple(tuple(topic or ()) for topic in self.topics))
 
 

@@ -335,8 +335,8 @@ class EmbeddedChain:
         All later snapshots are deleted too.
 
         Raises:
-            ChainError: no snapshot has this number, or its block is no longer on the chain or too old to
-                return to.
+            ChainError: no snapshot has this number, or the snapshot's block is no longer on the chain, or is
+                too old to return to.
         """
         async with self._lock:
             kept = self._snapshots.get(snapshot)

@@ -147,13 +147,13 @@ class Evm:
         return self._storage.get(address, {}).get(slot, 0)
 
     def learn_code(self, code: bytes) -> bytes:
-        """Store contract code, so that `apply` can write accounts with this code; return its 32-byte hash."""
+        """Store contract code, so that `apply` can write accounts with this code; return the code's hash."""
         code_hash = keccak256(code)
         self._codes.setdefault(code_hash, code)
         return code_hash
 
     def apply(self, writes: Sequence[JournalWrite]) -> list[JournalWrite]:
-        """Write accounts and storage slots to the state; return the writes that restore the state before."""
+        """Write accounts and storage slots to the state; return the writes that restore the former state."""
         before: list[JournalWrite] = []
         for write in writes:
             address, slot, value = write

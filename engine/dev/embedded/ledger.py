@@ -135,7 +135,7 @@ class BlockLedger:
         """Context manager: set `evm` to the state after a block, and restore the latest state at the end.
 
         Raises:
-            ChainError: the ledger no longer keeps the writes that undo the blocks above.
+            ChainError: the ledger no longer keeps the writes that undo the blocks above `block`.
         """
         height = block.header.number
         if height == self.head.header.number:
