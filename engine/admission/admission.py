@@ -52,8 +52,8 @@ class AdmissionStatistics(Struct, frozen=True):
         unknown_keys: number of requests with an unknown API key, refused or not.
         callers: number of callers with a token bucket now, by rate tier.
         wrong_signatures: wrong signatures that were checked, by rate tier.
-        signatures_refused: requests whose signatures were not checked because of earlier wrong ones, by rate
-            tier.
+        signatures_refused: requests refused without a check of their signatures, since the caller has sent
+            too many wrong signatures before; by rate tier.
     """
 
     admitted: Mapping[str, int]

@@ -42,7 +42,7 @@ class SignatureUnits:
 
 
 class SignatureBudget:
-    """Units of signature checks that one request holds while it is handled; a wrong signature costs them.
+    """Units, i.e. signature checks, that one request holds while it is handled; wrong signatures cost them.
 
     The object is a context manager around the handling of the request. The entry takes the first unit from
     the caller's budget; the exit gives back the units that no wrong signature has cost.
@@ -61,7 +61,7 @@ class SignatureBudget:
         self._is_chain_asked = False
 
     def __enter__(self) -> Self:
-        """Take one unit from the caller's budget of wrong signatures, before the request is handled.
+        """Take one unit, i.e. one signature check, from the caller's budget before the request is handled.
 
         Raises:
             RateLimited: the caller's budget has no unit left.
@@ -77,7 +77,7 @@ class SignatureBudget:
         self._give_back(self._held)
 
     def begin(self, count: int) -> None:
-        """Take units from the caller's budget until this request holds one for each of its signatures.
+        """Take units from the caller's budget until this request holds one unit for each of its signatures.
 
         Args:
             count: number of signatures of the request that will be checked, above 0.

@@ -49,7 +49,8 @@ class RoundMarket(Struct, frozen=True):
         place: the chain's makers, contracts and node.
         orders: the orders of the venue's request, parsed.
         gas_price_wei: expected gas price, wei per unit of gas.
-        margin_bps: the agent's margin, basis points, by which its bids promise the user less.
+        margin_bps: the agent's margin, basis points, by which its bids promise the user a worse price than
+            the makers' quotes give.
         deadline: trio time, seconds, at which bids are due; a strategy is cancelled soon after it.
         wall_ms: returns the wall clock, Unix milliseconds.
         not_reached: hashes of orders for which a strategy had no time; strategies add to the set. The agent's
@@ -85,7 +86,7 @@ class RoundMarket(Struct, frozen=True):
     def largest_part(self, order: OpenOrder) -> OpenOrder | None:
         """Return the largest part of an order that makers' books fill within the order's limit, or None.
 
-        The result is the whole order if the books fill it or if it may not be filled in parts.
+        The result is the whole order if the books fill the whole, or if the order may not be filled in parts.
 
         The search tries sizes from the largest down until the books fill one, then bisects between this size
         and the next larger one tried. Bisection alone could find no part: the books may fill a larger part

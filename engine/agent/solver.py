@@ -47,7 +47,8 @@ class SolverStatistics(Struct, frozen=True, rename="camel"):
     """Counters of an agent's solver since its start.
 
     Attributes:
-        rounds, orders, bids: number of rounds that were solved in time, and of their orders and bids.
+        rounds, orders, bids: number of rounds that were solved in time, of orders in these rounds, and of
+            bids returned.
         late: number of rounds that arrived too late to be solved.
         faults: strategy name -> number of its failures: exceptions, time-outs, invalid bids.
         notices: kind of notice -> number of notices received about bids.
@@ -94,8 +95,8 @@ class Solver:
     async def solve(self, request: SolveRequest) -> SolveResponse:
         """Return the bids for an auction round, first strategy first, and the orders not reached in time.
 
-        The answer drops the last bids if they exceed its limits of count or bytes. A round that arrives too
-        late gets no bids.
+        The last bids are left out if all bids exceed the greatest number or size of an answer. A round that
+        arrives too late gets no bids.
 
         Raises:
             UnsupportedChain: the agent does not serve the request's chain.

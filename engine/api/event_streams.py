@@ -81,7 +81,7 @@ class EventStreamStatistics(Struct, frozen=True):
         streams: number of open streams, WebSockets included.
         opened, refused: number of streams opened, and of streams refused by the bounds on open streams.
         events, beats: number of order events and of heartbeats sent.
-        slow: WebSockets closed because they took no message in time.
+        slow: number of WebSockets closed because the client took no message in time.
     """
 
     streams: int
@@ -184,8 +184,8 @@ class EventStreams:
         """Parse a request for an event stream, and check that the caller may read the orders that it names.
 
         Raises:
-            InvalidInput: a parameter is malformed; or the request names no orders, and the caller's key does
-                not let it read the orders of every owner.
+            InvalidInput: a parameter is malformed; or the request names neither orders nor an owner or taker,
+                and the request's API key does not give access to the orders of every owner.
         """
         asked = _asked(asking, call)
         wanted = asked.wanted
@@ -349,6 +349,10 @@ def ids_of_hashes(texts: Sequence[str]) -> list[UUID]:
 
 def check_count(field: str, texts: Sequence[str]) -> None:
     """Check that a parameter of an event stream names at most VENUE_ORDER_IDS_MAX orders.
+
+    Args:
+        field: name of the parameter, for the error.
+        texts: values of the parameter, one for each order.
 
     Raises:
         InvalidInput: the parameter names more orders.

@@ -241,9 +241,9 @@ class VenueApp:
         return (*MakerScoreBoard(self.places, venue.makers).endpoints(), *desk.endpoints())
 
     def _asker_of(self, call: HttpCall) -> Asker:
-        """Return the caller of a request, with the caller's limit of unfilled swaps.
+        """Return the caller of a request, with the greatest number of the caller's unfilled swaps.
 
-        A swap is unfilled if makers have signed it and it is not filled yet.
+        A swap is unfilled if makers have signed quotes for the swap and no transaction has filled the quotes.
         """
         key = self.admission.key(call)
         places = self._firm.unfilled_keyed_max if key else self._firm.unfilled_max
@@ -428,7 +428,7 @@ async def opened_venue(
     chains: Mapping[int, Chain] | None = None,
     store_in_process: bool = False,
 ) -> AsyncIterator[VenueApp]:
-    """Context manager that opens a venue with all its parts, ready to run, and closes them at its end.
+    """Context manager that opens a venue with all its parts, ready to run, and closes the parts at the exit.
 
     Args:
         environ: environment variables, to which `env:` references in the settings point.

@@ -97,7 +97,7 @@ class _Market(Struct, rename="camel"):
 
 
 class _QuotedAmounts(Struct):
-    """The amounts in the body of a quote, compared with the previous quote's to detect a change."""
+    """Amounts of an encoded quote, which are compared with the previous quote's amounts."""
 
     delta: _Delta | UnsetType = UNSET
     market: _Market | UnsetType = UNSET
@@ -263,7 +263,7 @@ class QuoteStreams:
     def _ends(self, query: QuoteQuery) -> tuple[bytes, bytes]:
         """Return the addresses of a query's source and destination token, 20 bytes each.
 
-        A native token is replaced by its wrapped token, since makers' books name only the latter.
+        A native token is replaced by its wrapped token, since makers' books name only wrapped tokens.
 
         Raises:
             UnsupportedChain, NoRoute: the chain is not streamed, or the query names a second chain.

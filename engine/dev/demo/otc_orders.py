@@ -156,7 +156,7 @@ async def run_otc_orders(console: Console, stage: DemoChain, place: MarketPlace)
 async def _pushed_to(
     venue: VenueClient, taker: bytes
 ) -> AsyncGenerator[trio.MemoryReceiveChannel[OrderStreamMessage]]:
-    """Context manager: subscribe to the venue's events about a taker's OTC orders, yield their channel."""
+    """Context manager: subscribe to the venue's events about a taker's OTC orders; yield the event channel."""
     heard, pushed = trio.open_memory_channel[OrderStreamMessage](100)
     wanted = OtcEventsWanted(taker=to_checksum(taker), chain_ids=(CHAIN_ID,))
     events = OrderEvents(venue, wanted, heard.send_nowait, tell=_unheard, random=SystemRandom())
@@ -256,7 +256,7 @@ async def _show_fill(scene: _Bilateral, posted: _Posted) -> int:
 
 
 def _show_moves(scene: _Bilateral, before: Balances, after: Balances, part: OtcPart) -> None:
-    """Print the balances before and after a fill, and check their changes.
+    """Print the balances before and after a fill, and check the changes of the balances.
 
     Args:
         part: amounts of maker and taker that the fill was agreed to exchange.

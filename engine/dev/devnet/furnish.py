@@ -60,7 +60,7 @@ async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSe
 
     Args:
         keys: keys of the accounts: first the contracts' owner's, second the relayer's.
-        settings: names of the chain and of the signing domains.
+        settings: settings of the chain, which give the names of the contracts' EIP-712 domains.
 
     Returns:
         the addresses of the contracts and tokens.

@@ -104,7 +104,7 @@ class Moves:
 
         Returns:
             The height of the latest recorded block that is still on the chain, and the chain's blocks above
-            it, the highest first.
+            this height, the highest first.
         """
         first = self._blocks[0].header.number
         block: Block | None = await self._chain.head()

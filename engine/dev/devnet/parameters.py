@@ -493,7 +493,11 @@ def decoded(parameters: object, kind: type[T]) -> T:
 
 
 def _named(text: str, kind: Any) -> str:
-    """Format msgspec's error text with the parameter's name in place of its index."""
+    """Format msgspec's error text with the parameter's name in place of its index.
+
+    Args:
+        kind: parameter struct of the JSON-RPC method.
+    """
     names = kind.__struct_fields__
     if text.startswith("Expected `array` of at most length"):
         return f"too many arguments, want at most {len(names)}"

@@ -39,7 +39,7 @@ class DevnetOptions(Struct, frozen=True, kw_only=True):
     """Options of a devnet, as `cambist devnet` or the demo starts it.
 
     Attributes:
-        chains: chain id -> settings with the names of the chain and of the signing domains.
+        chains: chain id -> settings, which give the chain's name and the names of the EIP-712 domains.
         host: address on which the chains listen.
         port: TCP port of the first chain; later chains use the next ports; 0 lets the system choose each.
         keys: keys of the funded accounts.
@@ -98,7 +98,8 @@ async def serve_devnet(
 ) -> None:
     """Run the chains of a devnet until SIGTERM or SIGINT.
 
-    The first signal lets the chains answer their open requests; a second signal ends them at once.
+    The first signal lets the chains answer their open requests and stop; a second signal stops the chains at
+    once.
 
     Args:
         environ: environment variables, whose PATH is searched for anvil.

@@ -139,7 +139,7 @@ class Evm:
         return self._accounts.get(address, EMPTY)
 
     def code_of(self, code_hash: bytes) -> bytes:
-        """Return the contract code with a hash; an account of this state must have or have had the code."""
+        """Return the contract code with a hash; the code must be that of a present or former account."""
         return self._codes[code_hash]
 
     def slot(self, address: bytes, slot: int) -> int:
@@ -476,7 +476,7 @@ _PROOF_CREATION_GAS = 53_114 + 22_112 + 6_400  # intrinsic gas, execution, code 
 
 
 def _prove(vm: Evm) -> None:
-    """Execute a known transaction, compare gas, logs and state changes with expected values, and undo it.
+    """Test `vm`: execute a known transaction, compare gas, logs and state with expected values, and undo all.
 
     Raises:
         ChainError: a value differs.
@@ -529,7 +529,7 @@ def _prove(vm: Evm) -> None:
 
 
 def _prove_creation(vm: Evm) -> None:
-    """Execute a known contract creation, compare gas, fee and state with expected values, and undo it.
+    """Test `vm`: execute a known contract creation, compare gas, fee and state, and undo all.
 
     Raises:
         ChainError: a value differs.
