@@ -95,8 +95,8 @@ class Solver:
     async def solve(self, request: SolveRequest) -> SolveResponse:
         """Return the bids for an auction round, first strategy first, and the orders not reached in time.
 
-        The last bids are left out if all bids exceed the greatest number or size of an answer. A round that
-        arrives too late gets no bids.
+        The last bids are left out if all bids together exceed the number of bids or bytes that an answer may
+        have. A round that arrives too late gets no bids.
 
         Raises:
             UnsupportedChain: the agent does not serve the request's chain.

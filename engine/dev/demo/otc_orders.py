@@ -156,7 +156,7 @@ async def run_otc_orders(console: Console, stage: DemoChain, place: MarketPlace)
 async def _pushed_to(
     venue: VenueClient, taker: bytes
 ) -> AsyncGenerator[trio.MemoryReceiveChannel[OrderStreamMessage]]:
-    """Context manager: subscribe to the venue's events about a taker's OTC orders; yield the event channel."""
+    """Context manager: subscribe to the venue's events of a taker's OTC orders; yield the event channel."""
     heard, pushed = trio.open_memory_channel[OrderStreamMessage](100)
     wanted = OtcEventsWanted(taker=to_checksum(taker), chain_ids=(CHAIN_ID,))
     events = OrderEvents(venue, wanted, heard.send_nowait, tell=_unheard, random=SystemRandom())
