@@ -16,7 +16,7 @@ _TYPES = {order_type.name: order_type for order_type in ORDER_TYPES}
 
 
 class DeltaDocument(Struct, frozen=True, omit_defaults=True):
-    """Stored document of a Delta order: the signed struct, its signature, and the members submitted with it.
+    """Stored document of a Delta order: signed struct, signature, and further fields of the submission.
 
     Attributes:
         order_type: name of the signed struct type.

@@ -34,7 +34,8 @@ def still_given(order: SettledOrder, filled: int) -> int:
     """Compute the raw units of the source token that an order may still take from its owner.
 
     Args:
-        filled: settled raw units of the fixed side; of a TWAP, settled slices.
+        filled: settled raw units of the source token (SELL) or the destination token (BUY); of a TWAP, the
+            number of settled slices.
     """
     part = next_part(order, filled)
     if part is None:
@@ -58,7 +59,7 @@ def promised(orders: Iterable[tuple[SettledOrder, int]]) -> dict[bytes, int]:
     Orders that sell native tokens do not count.
 
     Args:
-        orders: (order, settled amount or slices) pairs.
+        orders: pairs of (order, settled amount), the amount as `filled` in `still_given`.
     """
     taken: dict[bytes, int] = {}
     for order, filled in orders:

@@ -45,7 +45,7 @@ class Needs(Struct, frozen=True):
     """Funds that an order needs from its owner now, raw units of its source token.
 
     Attributes:
-        part: amount that the owner needs for the next settlement.
+        part: amount that the owner's balance or deposit needs for the next settlement.
         allowance: allowance that the Delta contract needs for the unfilled amount; 0 if no approval is
             needed.
         is_native: whether the settlement takes the part from native tokens that the owner has deposited in
@@ -74,7 +74,8 @@ def needs_of(order: SettledOrder, filled: int) -> Needs:
     """Compute the funds that an order needs from its owner now; a fully settled order needs nothing.
 
     Args:
-        filled: settled raw units of the fixed side; of a TWAP, settled slices.
+        filled: settled raw units of the source token (SELL) or the destination token (BUY); of a TWAP, the
+            number of settled slices.
     """
     part = next_part(order, filled)
     is_native = order.src_token == NATIVE_TOKEN
@@ -87,7 +88,7 @@ def needs_of(order: SettledOrder, filled: int) -> Needs:
 def source_of(order: SettledOrder, part: DeltaPart) -> int:
     """Compute the raw units of the source token that the owner needs for a part of an order.
 
-    The amount of a purchase is the part's expected cost, or without an expected cost the most that it may
+    For a purchase, the amount is the part's expected cost if the order names one, else the part's greatest
     cost.
     """
     is_purchase = isinstance(order, DeltaOrder) and order.kind == KIND_BUY

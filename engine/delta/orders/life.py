@@ -45,14 +45,15 @@ DeltaStep = OrderStep[DeltaOrderRow]
 
 
 class DeltaFacts(Struct, frozen=True):
-    """Facts about a Delta order that its logs on chain show as of one block, input of a life cycle step.
+    """Facts about a Delta order that the chain's logs show up to a block; input of `told_by_chain`.
 
     Attributes:
         fills: indexed settlements of the order.
-        nonce_used: log that reports the order's nonce as used; None while the nonce is unused.
+        nonce_used: indexed log by which the order's nonce became used; None while the nonce is unused.
         is_pre_signed: whether the owner has signed the order by a call on the chain.
         settled_below: height up to which blocks are final.
-        ended_at: height to which the chain was indexed when the order ended off the chain; None if unknown.
+        ended_at: height to which the chain was indexed when the order ended without a log, e.g. expired;
+            None if unknown.
     """
 
     fills: tuple[DeltaFill, ...]
@@ -77,7 +78,7 @@ def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int)
 
     Args:
         payload: encoded settlement, stored as the payload of the new `settle` effect.
-        more: changes that store the round's record of the order.
+        more: store changes that write the auction round's record of the order.
     """
     if row.status not in OPEN:
         return None
@@ -88,10 +89,10 @@ def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int)
 def part_settled(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
     """Make the step after a mined settlement that filled only a part of the order.
 
-    None if another step has finished the effect.
+    None if another step has finished `effect`.
 
     Args:
-        effect: the `settle` effect of the settlement.
+        effect: the stored `settle` effect of the settlement.
     """
     if effect.state is not EffectState.INTENDED:
         return None
@@ -108,13 +109,13 @@ def failed(
     *,
     is_counted: bool = True,
 ) -> DeltaStep | None:
-    """Make the step after a settlement of the order has failed; None if another step finished its effect.
+    """Make the step after a settlement of the order has failed; None if another step finished `effect`.
 
     The order is settled by the next bid, if any; else the order is open again, or FAILED after `failures_max`
     failures, or CANCELLED if its owner has cancelled it.
 
     Args:
-        effect: the `settle` effect of the settlement.
+        effect: the stored `settle` effect of the failed settlement.
         runner_up: settlement payload of the round's next bid, to be settled now; None without a next bid.
         failures_max: number of counted failures that makes the order FAILED.
         is_counted: whether the failure counts against the order; False if an order crossed with this one is
@@ -133,10 +134,10 @@ def failed(
 def starved(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
     """Make the step to SUSPENDED after a settlement has failed because the order's owner lacks funds.
 
-    None if another step has finished the effect, or the order is not open.
+    None if another step has finished `effect`, or the order is not open.
 
     Args:
-        effect: the `settle` effect of the settlement.
+        effect: the stored `settle` effect of the failed settlement.
     """
     if effect.state is not EffectState.INTENDED:
         return None
@@ -179,10 +180,10 @@ def cancel_done(row: DeltaOrderRow, cancel: Effect | None, now_ms: int) -> Delta
 
 
 def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> DeltaStep | None:
-    """Make the step to EXPIRED of an order that can no longer be settled in time.
+    """Make the step to EXPIRED of an order that can no longer be settled completely by its deadline.
 
-    None if the order has ended, or its deadline has not passed and leaves time for all slices of a TWAP. The
-    caller has to check that no settlement of the order is under way.
+    None if the order has ended or its next part may still settle. The caller has to check that no settlement
+    of the order is under way.
 
     Args:
         fits_until_s: last second at which the next part may settle, Unix seconds; see `terms.fits_until`.
@@ -194,10 +195,10 @@ def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> D
 def told_by_chain(
     row: DeltaOrderRow, facts: DeltaFacts, effects: Sequence[Effect], failures_max: int, now_ms: int
 ) -> DeltaStep | None:
-    """Make the step to the state and amounts that an order's logs imply; None if nothing changes.
+    """Make the step to the status and settled amounts that logs on chain imply; None if nothing changes.
 
     Args:
-        facts: facts of the order's logs on chain, as of one block.
+        facts: facts about the order that the logs show up to a block.
         effects: all effects of the order.
         failures_max: number of counted failures that makes an order FAILED.
     """
@@ -222,7 +223,7 @@ def told_by_chain(
 def _reason(
     row: DeltaOrderRow, facts: DeltaFacts, *, is_cancel_wanted: bool, failures_max: int
 ) -> DeltaReason | None:
-    """Find the reason for a change of the order's state in its logs; None if the logs give no reason."""
+    """Derive from the order's logs why its status has to change; None if the logs require no change."""
     if any(fill.is_closed for fill in facts.fills):
         return _W.SETTLED
     if facts.nonce_used is not None:
@@ -241,7 +242,7 @@ def _reason(
 
 
 def _after(row: DeltaOrderRow, reason: DeltaReason) -> OrderStatus:
-    """Return the state after a reason; the row's own state if the life cycle has no such transition."""
+    """Return the status to which `reason` moves the order; its present status if no transition fits."""
     return DELTA_LIFECYCLE.after(row.status, reason) or row.status
 
 
@@ -252,7 +253,7 @@ def _moved(
     effects: tuple[Intent, ...] = (),
     more: tuple[Change, ...] = (),
 ) -> DeltaStep | None:
-    """Make the step to the state that follows for a reason; None if the life cycle has no such transition."""
+    """Make the step to the status to which `reason` moves the order; None if no transition fits."""
     status = DELTA_LIFECYCLE.after(row.status, reason)
     return None if status is None else OrderStep(step(row, now_ms, status=status), effects, more)
 
@@ -274,8 +275,8 @@ def _is_final(status: OrderStatus, facts: DeltaFacts, intended: Sequence[Effect]
 
 
 def _is_in_vain(effect: Effect, status: OrderStatus) -> bool:
-    """Whether an effect of an ended order failed.
+    """Whether an unfinished effect of an ended order counts as failed.
 
-    A cancellation failed if the order was filled, a settlement if not.
+    A `cancel` effect failed if the order was filled; a `settle` effect failed if the order was not filled.
     """
     return (effect.kind == SETTLE) != (status is _S.COMPLETED)

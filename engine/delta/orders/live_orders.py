@@ -36,13 +36,14 @@ class LiveOrder(Struct, eq=False, gc=False):
         row: the order's row as last read or written.
         order, terms: the signed struct, and its terms.
         document: stored document, without the struct (`without_struct`).
-        filled: settled raw units of the fixed side; of a TWAP, settled slices.
+        filled: settled raw units of the source token (SELL) or the destination token (BUY); of a TWAP, the
+            number of settled slices.
         last_fill_s: time of the last fill, Unix seconds; 0 before the first.
-        settling: key of the `settle` effect whose settlement has not ended for good; None without one.
+        settling: key of the stored `settle` effect whose settlement is unfinished; None without one.
         ended_at: height of the block whose settlement closed the order; for any other end, the height to
             which the chain was indexed when the end was first seen; None for an open order.
-        in_vain: number of failed settlements since the last fill, for any reason, which lengthens the pause
-            before the next round.
+        in_vain: number of failed settlements since the last fill, whatever the reason of a failure; each
+            lengthens the pause before the next auction round.
     """
 
     row: DeltaOrderRow
@@ -81,7 +82,7 @@ class _DeltaParts(Struct, frozen=True):
 
 
 class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
-    """The Delta orders in memory, i.e. those that may still change, also indexed by nonce.
+    """The Delta orders in memory, i.e. the orders that may still change, also indexed by owner and nonce.
 
     Args:
         leases: leases of this engine's shards, which fence the writes of `step`: a write fails once another

@@ -144,7 +144,7 @@ def _transactions(order: SettledOrder, fills: Sequence[DeltaFill]) -> tuple[Orde
 
 
 def _whole(order: SettledOrder) -> int:
-    """Return the size of an order: raw units of its fixed side, or the number of slices of a TWAP."""
+    """Return an order's whole size: raw units to sell (SELL) or to buy (BUY); of a TWAP, number of slices."""
     if isinstance(order, DeltaOrder):
         return order.dest_amount if order.kind == KIND_BUY else order.src_amount
     return order.num_slices

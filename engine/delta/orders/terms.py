@@ -39,11 +39,11 @@ class DeltaPart(Struct, frozen=True):
     """Amounts of one settlement of an order.
 
     Attributes:
-        amount: raw units of the fixed side (source for SELL, destination for BUY), as passed to the
+        amount: raw units of the source token (SELL) or the destination token (BUY), as passed to the
             contract's `settle`.
         src_amount: raw units that the user gives (SELL), or the most that the user gives (BUY).
         dest_amount: least raw units that the user receives (SELL), or the wanted raw units (BUY).
-        expected: expected raw units of the side that is not fixed; 0 if the order names none.
+        expected: expected output (SELL) or cost (BUY), raw units; 0 if the order names none.
         is_last: whether the part closes the order.
     """
 
@@ -58,12 +58,12 @@ class OrderTerms(Struct, frozen=True, gc=False):
     """Terms of a Delta order that hold for all its settlements: parties, tokens, total amounts, fee.
 
     Attributes:
-        beneficiary: receiver; the owner if the order names none.
+        beneficiary: receiver of the destination tokens; the owner if the order names no receiver.
         deadline: last second at which the order may settle, Unix seconds.
         src_total: source raw units that all parts take together (SELL), or at most (BUY), which an approval
             has to cover.
         dest_total: least destination raw units of all parts together (SELL), or the wanted raw units (BUY).
-        fee: signed partner fee.
+        fee: partner and fee, as the owner has signed them in `partnerAndFee`.
     """
 
     owner: bytes
@@ -83,7 +83,7 @@ def terms_of(order: SettledOrder) -> OrderTerms:
     """Derive the terms of a signed order that hold for all its settlements.
 
     Raises:
-        InvalidInput: `partnerAndFee` has no valid meaning.
+        InvalidInput: `partnerAndFee` has an undefined bit or too high a fee.
     """
     side = side_of(order)
     src_total, dest_total = _totals(order)
@@ -117,7 +117,8 @@ def next_part(order: SettledOrder, filled: int) -> DeltaPart | None:
     """Compute the amounts of an order's next settlement; None if the order is fully settled.
 
     Args:
-        filled: settled raw units of the fixed side; of a TWAP, settled slices.
+        filled: settled raw units of the source token (SELL) or the destination token (BUY); of a TWAP, the
+            number of settled slices.
     """
     match order:
         case DeltaOrder():
@@ -132,8 +133,8 @@ def part_of(order: DeltaOrder, left: int, amount: int) -> DeltaPart:
     """Compute the pro rata amounts of a settlement that fills a part of a swap or limit order.
 
     Args:
-        left: open raw units of the fixed side.
-        amount: raw units of the fixed side in the part, from 1 to `left`.
+        left: unfilled raw units of the source token (SELL) or the destination token (BUY).
+        amount: raw units of the same token in the part, from 1 to `left`.
     """
     whole, is_last = _whole(order), amount == left
     if order.kind == KIND_BUY:
@@ -144,32 +145,32 @@ def part_of(order: DeltaOrder, left: int, amount: int) -> DeltaPart:
 
 
 def part_min(left: int) -> int:
-    """Return the smallest part, raw units of the fixed side, by which a settlement may fill an order in part.
+    """Return the least raw units that one settlement may fill of a partially fillable order.
 
     Args:
-        left: open raw units of the fixed side.
+        left: unfilled raw units of the source token (SELL) or the destination token (BUY).
     """
     return div_up(left, ORDER_PART_MIN)
 
 
 def is_part(amount: int, left: int) -> bool:
-    """Whether a settlement may fill an amount of a partially fillable order.
+    """Whether one settlement may fill an amount of a partially fillable order.
 
-    True for the whole open amount, and for a part if it and the amount that remains are each at least the
-    smallest part (`part_min`).
+    True for the whole unfilled amount, and for a part if the part and the amount that remains after it are
+    each at least `part_min`.
 
     Args:
-        amount: raw units of the fixed side to fill.
-        left: open raw units of the fixed side.
+        amount: raw units to fill, of the same token as `left`.
+        left: unfilled raw units of the source token (SELL) or the destination token (BUY).
     """
     least = part_min(left)
     return amount == left or least <= amount <= left - least
 
 
 def slice_due(order: SettledOrder, last_fill_s: int) -> int:
-    """Return the chain's time from which a TWAP's next slice may settle, Unix seconds; 0 for at once.
+    """Return the chain time from which a TWAP's next slice may settle, Unix seconds.
 
-    The time of an order that is no TWAP is 0.
+    The result is 0 if the slice may settle at once, and for an order that is no TWAP.
 
     Args:
         last_fill_s: time of the last fill, Unix seconds; 0 before the first.
@@ -184,11 +185,12 @@ def slice_due(order: SettledOrder, last_fill_s: int) -> int:
 def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
     """Compute the last second at which an order's next part may settle and leave time for all later parts.
 
-    The result is the deadline; for a TWAP the deadline less the intervals of the slices after the next one,
-    or 0 if the next slice is due later than that.
+    The result is the deadline; for a TWAP, the deadline less one interval for each slice after the next
+    slice, or 0 if the next slice is due only after that time.
 
     Args:
-        filled: settled raw units of the fixed side; of a TWAP, settled slices.
+        filled: settled raw units of the source token (SELL) or the destination token (BUY); of a TWAP, the
+            number of settled slices.
         last_fill_s: time of the last fill, Unix seconds; 0 before the first.
 
     Returns:
@@ -223,7 +225,7 @@ def _rest(order: DeltaOrder, filled: int) -> DeltaPart | None:
 
 
 def whole_of(order: SettledOrder) -> int:
-    """Return the whole size of an order: raw units of the fixed side, or the number of slices of a TWAP."""
+    """Return an order's whole size: raw units to sell (SELL) or to buy (BUY); of a TWAP, number of slices."""
     return _whole(order) if isinstance(order, DeltaOrder) else order.num_slices
 
 

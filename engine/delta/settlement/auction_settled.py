@@ -32,7 +32,7 @@ async def with_settlements(
     """Return orders of closed auction rounds with the outcomes of the settlements that each round started.
 
     Args:
-        asked: pairs of (auction id, order as the round's record names it), at most IDS_MAX.
+        asked: pairs of (auction id, order in the record of that auction's round), at most IDS_MAX.
 
     Raises:
         StoreUnavailable: the outcomes cannot be read now.

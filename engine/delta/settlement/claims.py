@@ -65,7 +65,7 @@ class Claims:
         """Reserve owners' funds for the next settlements of orders, for all of these orders or for none.
 
         Returns:
-            Whether the accounts' funds, as read last, suffice for all reservations.
+            Whether the funds are reserved; False if an account's funds, as read last, do not suffice.
         """
         added = [live.order_hash for live in orders if self._add(live)]
         if all(self._is_borne(key) for key in added):
@@ -106,9 +106,9 @@ class Claims:
             known.is_under_way = True
 
     def _is_borne(self, order_hash: bytes) -> bool:
-        """Whether an order's account covers all reservations on it, by the funds as read last.
+        """Whether the funds of an order's owner, as read last, cover all reservations of that account.
 
-        The result is True if the order's reservation is the only one.
+        The result is True if this order's reservation is the account's only one.
         """
         account = self._of_order[order_hash].account
         claims = [self._of_order[key] for key in self._of_account[account]]

@@ -25,8 +25,7 @@ from ..bids.agent_rest import AgentFault
 class SettlementFailure(StrEnum):
     """Kind of a failed settlement, by its cause.
 
-    Members are sorted by the fault of the bidding agent: none for the first kinds, the most for the last
-    kind.
+    Members are sorted by the bidding agent's responsibility, from none (ORDER_DONE) to certain (AGENTS).
     """
 
     ORDER_DONE = "orderDone"
@@ -83,9 +82,10 @@ UNEXPLAINED = frozenset({_C.UNEXPLAINED, _C.UNKNOWN})
 def failure_of(
     cause: IntentCause | None, error4: bytes | None, owners: Collection[bytes] | None = None
 ) -> SettlementFailure:
-    """Classify a failed settlement by the relayer's cause and the contract's errors.
+    """Classify a failed settlement by the cause that the relayer reports and the contract's errors.
 
     Args:
+        cause: cause of the failure as the relayer reports it.
         error4: selector of the contract's error; None without one.
         owners: selectors of the errors of the same settlement without the agent's calls; None if unknown. An
             error that occurs only with the agent's calls does not excuse the agent. The errors in `owners`
@@ -102,11 +102,10 @@ def failure_of(
 
 
 def is_owners_act(log: Log, delta: bytes) -> bool:
-    """Whether a log shows a change of the tokens that Delta may take from the owner of an order.
+    """Whether a log shows that an owner changed the amount of tokens that Delta may take from the owner.
 
-    The log is then a transfer of more than 0 or an approval of Delta. An agent cannot cause either log for
-    another account. A transfer of zero, which any account can make, and an approval of another spender do not
-    count.
+    True for a transfer of more than 0 and for an approval of Delta, which an agent cannot cause for another
+    account. A transfer of 0, which any account can make, and an approval of another spender do not count.
 
     Args:
         log: a log of Transfer or Approval with the owner as its first indexed member.

@@ -73,8 +73,7 @@ class _FollowedDelta(Followed[DeltaAccount]):
     """An order whose owner's funds are followed, and the funds that the order needs.
 
     Attributes:
-        filled: amount of the order that was settled when `needs` was computed; a later fill changes the
-            needs.
+        filled: settled amount of the order from which `needs` was computed; a later fill changes the needs.
         may_change: whether funds may change the order's status now: the order is signed, and no settlement of
             it is under way.
         lacks: funds that the owner lacked when they were last read.
@@ -90,7 +89,7 @@ class _FundsAtBlock(Struct, frozen=True):
     """Funds of the accounts of orders' owners, all read at one block.
 
     Attributes:
-        found: account -> its funds; None if the token's contract returns no readable number.
+        found: funds by account; None for an account whose token contract returns no readable number.
     """
 
     block_hash: bytes
@@ -185,7 +184,11 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     # --- Reading ----------------------------------------------------------------------------------------
 
     async def _look(self, accounts: Sequence[DeltaAccount], top: Mark) -> None:
-        """Read the funds of accounts; suspend orders without funds, and restore orders with funds again."""
+        """Read accounts' funds; suspend orders whose owner lacks funds, and restore orders with funds again.
+
+        Args:
+            top: last indexed block; the funds are read at this block or a later one.
+        """
         read = await self._read(accounts, top.number)
         self._reads += len(accounts)
         doubtful: list[LiveOrder] = []
@@ -205,10 +208,10 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             await self._settle_doubts(doubtful[at : at + VENUE_FUNDS_ORDERS_MAX], read)
 
     def _should_change(self, order_hash: bytes, read: _FundsAtBlock) -> bool:
-        """Record the funds that an order's owner lacks, by the order's settled amount in memory.
+        """Record the funds that an order's owner lacks for the order's unfilled amount as known in memory.
 
         Returns:
-            Whether the order should be suspended or restored.
+            Whether the order's status has to change: to be suspended or restored.
         """
         live, known = self._orders.get(order_hash), self._followed.get(order_hash)
         if live is None:  # another engine runs the order now
@@ -219,10 +222,13 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return _is_due(live, is_lacking=bool(known.lacks))
 
     async def _settle_doubts(self, doubtful: Sequence[LiveOrder], read: _FundsAtBlock) -> None:
-        """Suspend orders whose funds are missing and restore those whose funds are sufficient again.
+        """Suspend orders whose funds are missing and restore orders whose funds are sufficient again.
 
-        The needed funds are computed from the orders' settled amounts at the block at which the funds were
-        read, as the amounts in memory may be older.
+        The needs are computed anew from the orders' settled amounts on chain, at the block at which the funds
+        were read, as the settled amounts in memory may be older.
+
+        Args:
+            doubtful: orders to suspend or restore according to the amounts in memory.
         """
         fills = await self._fills(doubtful, read.block_hash)
         problems: list[StoreUnavailable] = []
@@ -260,11 +266,11 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     async def are_lacking(self, live: LiveOrder, height: int) -> bool:
         """Whether an order's owner lacks funds for the order at the latest block.
 
-        The result is False if only this account cannot be read, so that no settlement waits without end. A
-        token's unreadable answer counts as a balance of 0.
+        The result is False if only this account cannot be read, so that no settlement waits without end. An
+        unreadable answer of the token's contract counts as a balance of 0.
 
         Args:
-            height: least height of the latest block.
+            height: height that the node's latest block must at least have.
 
         Raises:
             ChainError: no account of the chain can be read.
@@ -307,8 +313,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     async def _fills(self, orders: Sequence[LiveOrder], block_hash: bytes) -> list[int]:
         """Read from the Delta contract how much of each order is settled, at one block.
 
-        The amounts are raw units of the source token (SELL) or the destination token (BUY), or the number of
-        slices of a TWAP; the order's whole size if no more of it can be settled.
+        Each amount is in raw units of the source token (SELL) or the destination token (BUY), or the number
+        of a TWAP's settled slices; an order whose nonce is used counts as settled completely.
         """
         questions = [order_state(live.terms.owner, live.terms.nonce, live.order_hash) for live in orders]
         answers = await self._answers(questions, block_hash)

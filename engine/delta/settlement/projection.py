@@ -40,7 +40,8 @@ class DeltaProjection:
     """Derives changes of Delta orders from one chain's logs; an `engine.chain.indexer.Projection`.
 
     Args:
-        orders: the live orders in memory, by which orders are found by nonce and by finality.
+        orders: the live orders in memory, searched for the orders of a used nonce and for ended orders whose
+            end has become final.
         confirmations: number of blocks, the log's own included, after which a log is final.
         failures_max: failed settlements that make an order FAILED.
     """

@@ -1,6 +1,6 @@
 """Runs settlements: sends each `settle` effect of an auction through the relayer and handles its outcome.
 
-    effect `settle`, INTENDED -> funds are missing: no transaction is sent
+    effect `settle`, INTENDED -> funds, read once more, are missing: no transaction is sent
                               -> relayer: stored, signed, mined once
                                      -> mined: the indexer completes the order, or a part is left to settle
                                      -> failed: `life.failed`, then a runner-up; without the owner's funds
@@ -11,9 +11,6 @@ Each order whose settlement has not ended has a task. After a crash the stored e
 the relayer's intent with the same key gives its outcome; only the runners-up (next best bids) of the last
 round are lost, since they are in memory alone. Crossed orders share one transaction, and the key of the first
 order's effect.
-
-Funds are read once more before a settlement goes to the relayer; the settlement is sent only if no funds of
-its orders are missing.
 
 Source: ARCHITECTURE.md, "Settlement", "Transitions".
 Choice: A settlement unmined `settlement_s` after its round is given up: firm quotes have expired.
@@ -71,17 +68,11 @@ OTHERS_FUNDS_GONE = "the funds of an order that is crossed with it are not there
 OWNERS_CODE = "code of an owner's ran in it"
 """Beginning of the reason that agents receive if an owner's contract may have made a settlement fail."""
 OWNER_ACTED = "an owner acted in its block"
-"""Beginning of the reason that agents receive if an owner's transaction may have made a settlement fail.
-
-The transaction is in the settlement's block.
-"""
+"""Beginning of the agents' reason if an owner's transaction in the settlement's block may be the cause."""
 _NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
 """Failures that the next best bid on the order cannot avoid, and that do not count against the order."""
 _SEEN = (None, OrderStatus.COMPLETED)
-"""Statuses of an order that show its mined settlement to be indexed already.
-
-None means that the order is no longer in memory.
-"""
+"""Statuses that show an order's mined settlement to be indexed; None: the order has left the memory."""
 
 
 class Settlement(Struct, frozen=True):
@@ -98,8 +89,9 @@ class Settlement(Struct, frozen=True):
         simulated_gas: units of gas that the simulation used.
         owners_data: calldata of the same settlement without the agent's calls; empty in payloads that were
             stored by an earlier version.
-        is_purchase: whether the amounts are spent (BUY) and not received (SELL).
-        promised: raw units that the bid promises, as decimal digits.
+        is_purchase: whether the order is a purchase (BUY), so that `amount` and `promised` are costs.
+        promised: greatest cost (BUY) or least output (SELL) that the bid promises, raw units, as decimal
+            digits.
         part_amount: settled raw units of the source token (SELL) or the destination token (BUY), as decimal
             digits.
         others: hashes of the orders that are crossed with this order, i.e. settled against it.
@@ -124,20 +116,14 @@ class Settlement(Struct, frozen=True):
         return amount_of(fill.spent if self.is_purchase else fill.received)
 
     def is_kept(self, amount: int) -> bool:
-        """Whether a settled amount is no worse for the user than the simulated one, within a tolerance.
-
-        The tolerance is AGENT_DRIFT_BPS basis points.
-        """
+        """Whether an amount is at most AGENT_DRIFT_BPS basis points worse for the user than simulated."""
         simulated = int(self.amount)
         drift = mul_div_down(simulated, limits.AGENT_DRIFT_BPS, limits.BPS_ONE)
         return amount <= simulated + drift if self.is_purchase else amount >= simulated - drift
 
     @property
     def gas_kept(self) -> int:
-        """Most units of gas that the mined settlement may use without a fault of its agent.
-
-        The bid was ranked by its simulated gas; the limit adds a tolerance to this gas.
-        """
+        """Most gas units that the settlement may use without an agent's fault: simulated gas plus a margin."""
         drift = mul_div_down(self.simulated_gas, limits.AGENT_GAS_DRIFT_BPS, limits.BPS_ONE)
         return self.simulated_gas + drift + limits.AGENT_GAS_DRIFT
 
@@ -267,7 +253,7 @@ class Settling:
             del self._runners_up[order_hash]
 
     def tend(self, live: LiveOrder) -> None:
-        """Start a task for the order's settlement under way, if any, unless a task runs it already."""
+        """Start the task of an order's unfinished settlement, if any, unless that task runs already."""
         if live.row.status in ENDED:
             self._runners_up.pop(live.order_hash, None)
         if live.row.status is OrderStatus.COMPLETED or live.row.is_final:
@@ -353,7 +339,7 @@ class Settling:
 
         The relayer learns the contract's error by a call, which an agent's contract can distinguish from a
         transaction: the agent could make the call fail as if the owner's tokens were missing. A settlement
-        that succeeds at the block before may fail at its own because of another transaction in it.
+        that succeeds at the block before may fail in its own block because of another transaction there.
         """
         is_comparable = outcome.error4 is not None or outcome.cause in UNEXPLAINED
         if outcome.receipt is None or not is_comparable or not settlement.owners_data:
@@ -383,8 +369,7 @@ class Settling:
     async def _lacking(self, order_hash: bytes, settlement: Settlement) -> frozenset[bytes]:
         """Return the hashes of a settlement's orders whose owners lack funds now.
 
-        The result is empty if the relayer has the settlement already, so that it cannot be held back any
-        more.
+        The result is empty once the relayer has the settlement, which then cannot be held back any more.
         """
         if await self._relayer.outcome(settlement.key) is not None:
             return frozenset()
@@ -420,10 +405,7 @@ class Settling:
         self._told(settlement, order_hash, Notice.REVERTED, outcome, fault=fault)
 
     async def _until_read(self, order_hash: bytes, height: int) -> None:
-        """Wait until the chain is indexed up to a height or the order is no longer open.
-
-        The wait lasts at most SETTLEMENT_S seconds.
-        """
+        """Wait, at most SETTLEMENT_S seconds, until block `height` is indexed or the order is not open."""
         with trio.move_on_after(SETTLEMENT_S):
             while (  # noqa: ASYNC110  the indexer sets no event for a height
                 self._read_to() < height and self._status(order_hash) in OPEN
@@ -448,10 +430,7 @@ class Settling:
             return False
 
     async def _run_code(self, orders: Sequence[LiveOrder]) -> bool:
-        """Whether the settlement of any of these orders calls a contract of an owner.
-
-        The contract may act differently in a simulation and when the settlement is mined.
-        """
+        """Whether a settlement calls an owner's contract, which may act unlike in the bid's simulation."""
         return any([await self._runs_code(live) for live in orders])
 
     def _orders_of(self, order_hash: bytes, settlement: Settlement) -> list[LiveOrder]:
@@ -518,10 +497,7 @@ class Settling:
             await trio.sleep(SETTLING_LOOK_S)
 
     async def _fill(self, order_hash: bytes, outcome: IntentOutcome) -> DeltaFill | None:
-        """Read from the store the amounts that a mined settlement filled of an order.
-
-        The result is None while the chain's log of the fill is not indexed.
-        """
+        """Read an order's fill by a mined settlement from the store; None until the fill's log is indexed."""
         (rows,) = await self._store.read(among(DELTA_FILL, "order_hash", [order_hash]))
         fills: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in rows]
         return next((fill for fill in fills if fill.tx_hash == outcome.tx_hash), None)
@@ -533,7 +509,7 @@ class Settling:
             self._orders.begin_anew(live)
 
     def _more_to_come(self, row: DeltaOrderRow, effect: Effect) -> DeltaStep | None:
-        """Make the change of an order that a settlement filled in part; None if the order is completed."""
+        """Make the step of an order that a settlement filled in part; None if the order is completed."""
         is_closed = row.status is OrderStatus.COMPLETED
         return None if is_closed else part_settled(row, effect, self._wall_ms())
 
