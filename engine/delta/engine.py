@@ -76,7 +76,7 @@ class DeltaStatistics(Struct, frozen=True):
     """Counters of the engine of Delta orders.
 
     Attributes:
-        orders: numbers of orders in memory, and counts of their steps.
+        orders: numbers of orders in memory, of life cycle steps written, and of conflicting writes.
         chains: counters of each chain, by chain id.
     """
 
@@ -160,7 +160,7 @@ class DeltaEngine:
             chain.settling.leave(held)
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Update the orders in memory by events of Delta orders, which any process may have written."""
+        """Update the orders in memory from events of Delta orders, which any process may have written."""
         await self.orders.hear(events)
 
     def resting(self, chain_id: int, order_hash: bytes) -> RestingFacts | None:
@@ -201,7 +201,7 @@ class DeltaEngine:
             self._acts.start(self._rest, row.order_hash)
 
     def _expire_at(self, row: DeltaOrderRow, at_ms: int) -> None:
-        """Set the timer of an order's expiry, at least `_LOOK_MS` from now.
+        """Set the timer of an order's expiry to `at_ms`, but at least `_LOOK_MS` milliseconds from now.
 
         Args:
             at_ms: time of the expiry, Unix milliseconds.
@@ -209,7 +209,7 @@ class DeltaEngine:
         self._expiries.at(row.order_hash, max(at_ms, self._wall_ms() + _LOOK_MS))
 
     def look_at_expiry(self, order_hash: bytes) -> None:
-        """Start a task that expires the order if its deadline has passed (`_expire`)."""
+        """Start a task that expires the order if it can no longer be settled in time (`_expire`)."""
         self._acts.start(self._expire, order_hash)
 
     def _tend_again(self, order_hash: bytes) -> None:
@@ -235,7 +235,7 @@ class DeltaEngine:
         await self.orders.step(order_hash, decide)
 
     async def _expire(self, order_hash: bytes) -> None:
-        """Expire an order whose deadline has passed.
+        """Expire an order whose deadline has passed, or a TWAP whose slices no longer fit before it.
 
         The call has no effect while a settlement of the order is under way, or its chain is not indexed to
         the head.

@@ -63,7 +63,7 @@ _REFUSALS = {
 
 
 class OrderFacts(Struct, frozen=True):
-    """State of a Delta order and its chain, from which the reasons are derived why the order is not filled.
+    """State of a Delta order and its chain, from which `explained` derives why the order is not filled.
 
     Attributes:
         live: the order in this process's memory, or None.
@@ -73,7 +73,7 @@ class OrderFacts(Struct, frozen=True):
             none for the same reason.
         agents: reports of the chain's agents, by name.
         resting: present price and limit of a limit order that waits for its price; None for other orders.
-        chain_s: time of the chain that decides whether TWAP slices are due, Unix seconds.
+        chain_s: chain time against which the due times of TWAP slices are compared, Unix seconds.
         lacks: the owner's funds that were missing at the last read.
     """
 
@@ -181,7 +181,8 @@ def _last_round(kept: OrderRound, closed_at: str) -> list[tuple[str, str]]:
     """Derive (code, text) reasons why an order's last closed auction round found no settlement.
 
     Args:
-        kept: record of the last round, or of an earlier round that it repeats and that alone is stored.
+        kept: stored record of the last round; if the last round is not stored, as it had the same result as
+            the round before, the record of the latest stored round.
         closed_at: closing time of the last round, as text.
     """
     order = kept.order

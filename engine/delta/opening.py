@@ -198,7 +198,7 @@ async def _chain(
 
 
 async def _runs_code(chain: Chain, live: LiveOrder) -> bool:
-    """Whether an order's settlement calls a contract: the owner, or the receiver of native tokens.
+    """Whether an order's owner, or the receiver of native tokens, is a contract that a settlement calls.
 
     False if the chain does not answer.
     """

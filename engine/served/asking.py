@@ -49,7 +49,8 @@ async def signer_has_code(chain: Chain, signature: OwnerSignature, header: Heade
     """Whether an owner is a contract; False, without a read of the chain, if the owner's key has signed.
 
     Raises:
-        InvalidSignature: the owner's key has not signed, and the owner neither has code nor signs by a call.
+        InvalidSignature: the owner's key has not signed, and the owner can sign neither as a contract nor by
+            a transaction.
         ChainError: no node answers.
     """
     if signature.is_by_key:

@@ -50,7 +50,7 @@ class Taking(Struct, frozen=True):
         whole: raw units that all settlements of the order or swap transfer together.
         part: raw units that the first settlement transfers.
         deadline: deadline in a signed Permit2 transfer, Unix seconds.
-        role: name of the spender in error messages.
+        role: description of the spender in error messages, such as "the Delta contract".
         owner_field, permit_field: members of the request that errors about owner and permit name.
     """
 
@@ -96,7 +96,7 @@ def check_words(permit: bytes, owner: bytes, spender: bytes, field: str = "order
 
 
 def taking_calls(taking: Taking) -> dict[str, EthCall]:
-    """Build the contract calls that `check_taking` judges, by name: allowances and a trial of the permit."""
+    """Build the calls whose answers `check_taking` needs, by name: allowances, and a trial of the permit."""
     token, owner, spender = taking.token, taking.owner, taking.spender
     form = permit_form(taking.permit)
     if form not in _PERMIT2_FORMS:

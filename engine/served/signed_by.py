@@ -58,8 +58,8 @@ class OwnerSignature(Struct, frozen=True):
         digest32: the digest to be signed.
         kept: bytes of the signature as stored and passed to contracts; a key's in its compact form.
         is_by_key: whether the owner's key made the signature; if not, the chain must confirm it.
-        fault: reason why the signature is not by the owner's key.
-        kind: class of the error for a refused signature.
+        fault: reason why the signature is not by the owner's key; empty if the key made the signature.
+        kind: class of the error to raise if the signature is refused.
         is_awaited: whether a contract that rejects the signature now may accept it later (OTC orders).
     """
 

@@ -64,7 +64,7 @@ def check_named(permit: bytes, owner: bytes, spender: bytes, whose: str, field: 
 
 
 def permit_calls(permit: bytes, token: bytes, owner: bytes, spender: bytes) -> dict[str, EthCall]:
-    """Build the calls that `granted` judges, by name: a trial of the permit, and the token's nonce."""
+    """Build the calls whose answers `granted` needs, by name: a trial of the permit, the owner's nonce."""
     shown = (_EIP2612 if _is_eip2612(permit) else _DAI) + permit
     return {
         "permit": EthCall(token, shown, spender, gas_max=VENUE_PERMIT_GAS_MAX),
@@ -98,7 +98,11 @@ def is_over(permit: bytes, now_s: int) -> bool:
 
 
 def refusal(answer: bytes | Exception) -> str:
-    """Return the reason why a contract refuses a permit, from its answer to the trial; empty if none."""
+    """Return the reason for which a trial call refused a permit; empty if the call succeeded.
+
+    Args:
+        answer: answer of the contract to the trial call.
+    """
     if isinstance(answer, Reverted):
         return answer.reason or "without a reason"
     return str(answer) if isinstance(answer, Exception) else ""

@@ -44,7 +44,7 @@ class ChainAuctions(Protocol):
 
     @property
     def chain_s(self) -> int:
-        """Time of the chain by which TWAP slices are due, Unix seconds; 0 if unknown."""
+        """Chain time against which the due times of TWAP slices are compared, Unix seconds; 0 if unknown."""
         ...
 
     def reports(self) -> Mapping[str, AgentReport]:
@@ -60,7 +60,7 @@ class Auctions:
     """HTTP endpoints of Delta auctions: closed rounds, reasons why orders are not filled, scores of agents.
 
     Args:
-        live: returns the order with a hash if this process runs the order, else None.
+        live: returns the order with a given hash if this process runs the order, else None.
         auctions: auctions by chain id.
         resting: returns, for a chain id and an order hash, the present price and the limit of a limit order
             that waits for its price; None for any other order.

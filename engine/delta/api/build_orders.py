@@ -97,7 +97,7 @@ class DeltaOrders:
         return Reply(200, encode(await self.build(body, call.now_ms)))
 
     async def _issued_route(self, body: BuildBody, now_ms: int) -> tuple[Route, Side]:
-        """Return the issued route that a build's body carries, and the side for which the route was quoted.
+        """Return the issued route in a request to build an order, and the side for which it was quoted.
 
         Raises:
             RouteValidationFailed: the route differs from every issued route, or has expired.

@@ -32,7 +32,8 @@ def _asked(query: bytes) -> tuple[EventFilter, str | None]:
     """Parse the query of GET /v2/delta/orders/events.
 
     Returns:
-        (filter of events, token of the event after which the stream starts; None: new events only).
+        (filter of events, resume token of the event after which the stream starts; None for new events
+        only).
 
     Raises:
         InvalidInput: a parameter is invalid.

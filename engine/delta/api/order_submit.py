@@ -40,7 +40,7 @@ class OrderSubmission:
         settings: settings of the partners.
         orders: Delta orders in memory, to which submitted orders are added.
         partner_of: returns the default partner of a request's API key; empty if the key has none.
-        signatures_of: returns the budget of wrong signatures of a request's caller.
+        signatures_of: returns the units of its caller's limit of wrong signatures that a request may use.
     """
 
     def __init__(

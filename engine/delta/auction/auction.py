@@ -57,7 +57,7 @@ class JudgedBid(Struct, frozen=True):
     Attributes:
         at: index of the order among the bid's parts.
         net: promised raw units that the user receives, less gas (SELL), or spends, plus gas (BUY).
-        surplus: raw units by which `net` is better than the limit; negative if gas costs more.
+        surplus: raw units by which `net` is better for the user than the order's limit; negative if worse.
         notice: WON or LOST.
         detail: reason of a loss other than the bid's rank; else empty.
     """
@@ -134,8 +134,8 @@ class _Crossed(Struct, frozen=True):
     """A bid on several orders (crossing) that may win, as no order is worse off than by its best single bid.
 
     Attributes:
-        gain: sum over the orders of the bid's surplus less that of the order's best single bid (0 without a
-            single bid), relative to the larger net amount.
+        gain: sum, over the orders, of the surplus of this bid less the surplus of the order's best single bid
+            (0 without one); each difference is divided by the larger of the two bids' net amounts.
     """
 
     bid: Proven
@@ -286,10 +286,14 @@ def _won_crossings(
     by_order: Mapping[bytes, Sequence[_Ranked]],
     alone: Mapping[bytes, Sequence[_Ranked]],
 ) -> Generator[None, None, tuple[dict[bytes, Proven], dict[int, str]]]:
-    """Select the winning crossings, i.e. bids on several orders, those with the greatest gain first.
+    """Select the winning crossings (bids on several orders), the crossing with the greatest gain first.
+
+    Args:
+        by_order: all ranked bids, by order hash.
+        alone: ranked bids on a single order, by order hash.
 
     Returns:
-        (winning crossings by order hash, reasons why the other crossings lost by `id` of the bid).
+        (winning crossings by order hash; reasons why the other crossings lost, by Python's `id` of the bid).
     """
     of_bid: dict[int, list[_Ranked]] = {}
     for ranked in by_order.values():
@@ -320,6 +324,10 @@ def _crossed(
     bid: Proven, parts: Sequence[_Ranked], alone: Mapping[bytes, Sequence[_Ranked]]
 ) -> _Crossed | str:
     """Compute the gain of a bid on several orders (crossing) over the best single bids on these orders.
+
+    Args:
+        parts: net amount and surplus of the crossing for each of its orders.
+        alone: ranked bids on a single order, best first, by order hash.
 
     Returns:
         The crossing with its gain; or the reason why it cannot win.

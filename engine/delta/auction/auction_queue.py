@@ -128,8 +128,8 @@ class AuctionQueue:
     def due_ms(self, live: LiveOrder) -> int:
         """Return the earliest time at which an order's next round may open, Unix milliseconds.
 
-        The time is now for an order without an unsuccessful round or settlement; else the end of a pause that
-        doubles with each of these, up to a maximum.
+        The time is now for an order without an unsuccessful round or settlement; else the end of a pause,
+        which doubles with each unsuccessful round or settlement, up to a maximum.
         """
         tries = self._tries.get(live.order_hash, 0) + live.in_vain
         again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
@@ -137,10 +137,9 @@ class AuctionQueue:
         return self._wall_ms() + (round(again_s * spread * 1_000) if tries else 0)
 
     def is_joinable(self, order_hash: bytes) -> bool:
-        """Whether an order that becomes due now can still enter the same auction round as this order.
+        """Whether another order that becomes due now can still enter the same auction round as this order.
 
-        False if this order is in a round, or is due while the number of due orders has reached the most that
-        an agent is asked about at a time.
+        False if this order is in a round, or if this order is due and the due orders already fill a round.
         """
         is_full = len(self._ready) >= self._agents.orders_max()
         return order_hash not in self._in_round and not (order_hash in self._ready and is_full)
@@ -148,7 +147,7 @@ class AuctionQueue:
     def begin_anew(self, order_hash: bytes) -> None:
         """Forget an order's rounds without a settlement, so that its pauses start again from the shortest.
 
-        The price watch does so once live books could not fill the order for some time.
+        The price watch calls this after live books could not fill the order for some time.
         """
         self._tries.pop(order_hash, None)
 
@@ -191,9 +190,9 @@ class AuctionQueue:
         return [one for one in rounds if one.orders]
 
     def next_at(self, standing: dict[str, AgentRoom], now: float) -> float:
-        """Return the time from which `take` may find more orders without an event, seconds of trio's clock.
+        """Return when `take` may next find orders if nothing else happens, seconds of trio's clock.
 
-        The result is inf if no order is due, or if only an event can bring more orders.
+        The result is inf if no order is due, or if `take` finds none before an agent or an order changes.
 
         Args:
             standing: capacities of the agents that may be asked, by name.
@@ -225,8 +224,8 @@ class AuctionQueue:
     def put_back(self, order_hash: bytes) -> None:
         """Make an order due again at once, without a pause, since its last auction round does not count.
 
-        A round counts if an agent has considered the order and no error has ended the round. The order joins
-        the orders of earlier rounds, which take turns with new orders.
+        A round counts if an agent has considered the order and no error has ended the round. The order queues
+        with the orders of earlier rounds; rounds take an order of that queue and a new order in turn.
         """
         self._make_ready(order_hash, is_new=False)
 

@@ -233,7 +233,7 @@ class Auctioneer:
 
     @property
     def chain_s(self) -> int:
-        """Time of the chain as last read, Unix seconds, by which TWAP slices are due; 0 if unknown."""
+        """Chain time against which the due times of TWAP slices are compared, Unix seconds; 0 if unknown."""
         return self._queue.slices.time_s
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -306,7 +306,7 @@ class Auctioneer:
             self._opens_at = trio.current_time() + min(pause_s, AUCTION_VOID_S)
 
     def _over(self, order_hash: bytes, *, is_counted: bool) -> None:
-        """Queue an order for another auction round, since its round found no settlement for it.
+        """Queue an order for another auction round after a round that found no settlement for the order.
 
         An order that is not open any more is withdrawn instead.
 
@@ -364,7 +364,8 @@ class Auctioneer:
     async def _upcoming(self, this: Round) -> Upcoming:
         """Read the block at which a round's bids are simulated.
 
-        If the round has TWAP slices, the result has the next block's time too, by which slices are due.
+        If the round has TWAP slices, the result also has the next block's time, from which the simulation
+        learns whether the slices are due.
         """
         if all(isinstance(one.order, DeltaOrder) for one in this.orders.values()):
             head = await self._place.chain.block()
@@ -446,7 +447,7 @@ class Auctioneer:
     def _is_kept(self, verdict: AuctionVerdict, refused: Rejections) -> bool:
         """Whether to store a round's record of an order for which the round found no settlement.
 
-        False if nobody bid for the order, and for the same reason as in the order's round before.
+        False if no agent bid for the order and each agent's reason is the same as in the order's last round.
         """
         key = verdict.asked.order_hash
         if verdict.bids or key in refused:
@@ -501,7 +502,7 @@ class Auctioneer:
 
 
 class _NotOpen(Exception):
-    """Error that an order of a winning bid was cancelled, has ended, or got another settlement meanwhile."""
+    """Error: an order of a winning bid was cancelled, has ended, or got another settlement meanwhile."""
 
 
 def _by_agent(

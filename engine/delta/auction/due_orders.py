@@ -44,9 +44,9 @@ class _AgentQueue:
     """Queue of the due orders that the same agents may bid for.
 
     Attributes:
-        by_turn: new orders, and orders of earlier rounds: time since which each is due, seconds, by order
-            hash.
-        turn: index in `by_turn` of the kind of orders that comes next.
+        by_turn: two queues, new orders at index 0 and orders of earlier rounds at index 1; each maps order
+            hash to the time since which the order is due, seconds.
+        turn: index in `by_turn` of the queue whose first order is taken next.
     """
 
     def __init__(self, agents: AgentNames) -> None:
@@ -58,10 +58,10 @@ class _AgentQueue:
         return sum(map(len, self.by_turn))
 
     def heads(self) -> list[tuple[int, bytes, float]]:
-        """Return the first new order and the first order of earlier rounds, the kind that has the turn first.
+        """Return the first order of each non-empty queue in `by_turn`, that of the queue `turn` first.
 
         Returns:
-            (index in `by_turn`, order hash, time since which the order is due) of each.
+            (index in `by_turn`, order hash, time since which the order is due) of each order.
         """
         return [
             (kind, *next(iter(self.by_turn[kind].items())))
@@ -154,10 +154,10 @@ class DueOrders:
         return [one for one in asked.values() if one]
 
     def next_at(self, standing: Mapping[str, AgentRoom], now: float) -> float:
-        """Return the earliest time from which a queued order needs only one agent with capacity, seconds.
+        """Return the earliest time at which a queued order has waited `patience_s`, seconds of the clock.
 
-        Until then the order waits for all of its agents (`patience_s`). The result is inf if no such order
-        has an agent with capacity.
+        From then on the order waits no longer until all of its agents have capacity. Only first orders of
+        queues with an agent with capacity count; the result is inf if none of them still waits.
         """
         return min(
             (
@@ -173,7 +173,13 @@ class DueOrders:
     def _next(
         self, line: _AgentQueue, names: list[str], standing: Mapping[str, AgentRoom], now: float
     ) -> Assignment | None:
-        """Remove a queue's next order and assign its agents with capacity; None if the order has to wait."""
+        """Remove a queue's next order and assign its agents with capacity; None if its orders have to wait.
+
+        Args:
+            names: agents of the queue that may be asked.
+            standing: capacities of agents, by name; reduced in place.
+            now: present time, seconds.
+        """
         with_room = tuple([name for name in names if standing[name].room > 0])
         if not with_room:
             return None

@@ -77,8 +77,8 @@ class RoundAsking:
         The orders that an answer covers are added to `this.considered`.
 
         Returns:
-            (answers in order of arrival, a rejection for each agent that gave no readable answer in time, by
-            its own fault).
+            (answers in order of arrival; one rejection for each agent that was asked and gave no readable
+            answer in time).
 
         Raises:
             ServiceUnavailable: the price of gas is unknown.

@@ -49,7 +49,7 @@ async def simulated(
     """Simulate the settlements of bids, all at the same block and time.
 
     Args:
-        candidates: bids, each agent's in the sequence of simulation.
+        candidates: bids; the bids of one agent are simulated in the sequence given.
         upcoming: reads the latest block and the next block's time.
         slices: runs the decoding of the simulations' results in short steps.
 

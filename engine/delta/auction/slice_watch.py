@@ -39,7 +39,7 @@ class WaitingSlices:
         return iter(self._due)
 
     def add(self, order_hash: bytes, due_s: int) -> None:
-        """Set the time from which an order's TWAP slice is due, Unix seconds, in place of an earlier time."""
+        """Set the time from which an order's TWAP slice is due, Unix seconds; replaces a time set before."""
         if self._due.get(order_hash) != due_s:
             self._due[order_hash] = due_s
             heappush(self._heap, (due_s, order_hash))
@@ -99,7 +99,7 @@ class SliceWatch:
         return iter(self._waiting)
 
     def wait(self, order_hash: bytes, due_s: int) -> None:
-        """Call `released` with an order once its TWAP slice is due, unless `forget` comes first.
+        """Call `released` with an order once its TWAP slice is due, unless `forget` is called before.
 
         Args:
             due_s: time from which the slice is due, Unix seconds of the chain's clock.

@@ -30,7 +30,7 @@ _DOUBLINGS_MAX = 16
 
 
 class AgentQuestion(Struct, frozen=True):
-    """A request for bids that was sent to an agent, or is about to be.
+    """A request for bids that was sent to an agent, or is about to be sent.
 
     Attributes:
         orders: number of orders in the request.
@@ -104,7 +104,7 @@ class AgentPace:
     def failed(self, question: AgentQuestion, now: float, *, is_late: bool) -> None:
         """Record that a request for bids got no readable answer in time, and pause the requests.
 
-        If the answer was late, the limit of orders that the agent is asked about falls.
+        If the answer was late after an answer in time, `orders_max` falls to about half.
         """
         self._open -= question.orders
         if is_late and not self._failures:
@@ -118,9 +118,12 @@ class AgentPace:
         self._open -= question.orders
 
     def _cut(self, question: AgentQuestion, now: float, managed: int) -> None:
-        """Reduce the limit of orders by the share of a request's orders for which the agent had no time.
+        """Reduce `orders_max` to the fraction of a request's orders for which the agent had time.
 
         A request sent before the last reduction changes nothing.
+
+        Args:
+            managed: number of the request's orders for which the agent had time.
         """
         if question.asked_at >= self._cut_at:
             self.orders_max = max(1, self.orders_max * managed // question.orders)

@@ -26,9 +26,9 @@ _SHARE_ONE = 10**18
 
 
 def best_of(bids: Iterable[Candidate]) -> Iterator[Candidate | Rejection]:
-    """Yield the bids of an agent that are simulated: the best bid on each order, then the second best.
+    """Yield the bids of an agent to simulate: the best bid on each order first, then the second best.
 
-    For each bid beyond the limit per order, a rejection is yielded.
+    Yield a rejection for each bid beyond AGENT_BIDS_PER_ORDER_MAX on an order.
     """
     counts: Counter[tuple[bytes, bool]] = Counter()
     ranked: list[tuple[int, Candidate]] = []

@@ -66,7 +66,7 @@ class RoundOrder(Struct, frozen=True):
     """An order in an auction round: its signed terms, and the amount that the round may settle.
 
     Attributes:
-        part: amounts of the largest part of the order that the round may settle.
+        part: amounts of the order's next settlement if the round settles all that is possible.
     """
 
     order_hash: bytes
@@ -116,7 +116,7 @@ class Answer(Struct, frozen=True):
     """Answer of an agent to a request for bids in an auction round, with its bids still encoded.
 
     Attributes:
-        arrival: number of the answer by arrival in the round, from 0.
+        arrival: number of answers of the round that arrived before this answer.
         arrived_ms: time of arrival, milliseconds since the round opened.
         bids: encoded bids, in the answer's sequence.
         not_reached: hashes of the orders for which the agent had no time.
@@ -137,10 +137,11 @@ class CandidatePart(Struct, frozen=True):
         part: amounts of the order that the bid settles: all that is auctioned, or less.
         promised: raw units: least that the user receives (SELL) or most that the user spends (BUY); otherwise
             the settlement reverts.
-        given: raw units of a purchase's source token that go to `receiver`.
-        paid: raw units of the destination token that a crossed order is paid.
+        given: for a purchase, raw units of the source token that `receiver` gets; a sale gives it all.
+        paid: for a crossed order, raw units of its destination token paid to it, before its fee.
         receiver: address that gets the source tokens, 20 bytes; EXECUTOR for the executor contract.
-        traded: raw units of a crossed order's source token that go to `receiver`.
+        traded: for a crossed order, raw units of its source token that `receiver` gets from the pooled source
+            tokens of all crossed orders.
     """
 
     asked: RoundOrder
@@ -168,7 +169,7 @@ class CandidatePart(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """A decoded bid of an agent that passed the checks which need no chain, ready for simulation.
+    """A decoded bid of an agent that passed the checks which need no call to a chain.
 
     Attributes:
         place: index among the bids of its answer.
@@ -185,9 +186,9 @@ class Candidate(Struct, frozen=True):
 
     @property
     def owners_calldata(self) -> bytes:
-        """Calldata of the bid's settlement without the agent's calls, leftover tokens and receiver.
+        """Calldata of the bid's settlement without the agent's inputs: calls, leftover tokens and receiver.
 
-        An error of this call is caused by an owner, an order or the contract, and not by the agent.
+        An owner, an order or the contract, and not the agent, is the cause if this call fails.
         """
         bare = [replace(part, steps=(), leftovers=(), receiver=EXECUTOR) for part in self.parts]
         return _calldata(bare, agent_id(self.agent))

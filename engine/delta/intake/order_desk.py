@@ -92,11 +92,11 @@ class OrderDesk:
     async def submit(
         self, body: SubmitBody, now_ms: int, signatures: SignatureBudget, default_partner: str = ""
     ) -> OrderRecord:
-        """Check and store a submitted order, unless it is stored already; return the order's public record.
+        """Check and store a submitted order, unless the order is stored already; return its public record.
 
         Args:
             default_partner: default partner of the request's API key; empty if the key has none.
-            signatures: the caller's budget of wrong signatures, entered as a context manager.
+            signatures: limit of wrong signatures of the request's caller, entered as a context manager.
 
         Raises:
             RequestError: a check fails; see spec 1.25 and `submission`.
@@ -128,7 +128,7 @@ class OrderDesk:
         """Set the orders of a signed cancellation to CANCELLING, all of them or none, in the store.
 
         Args:
-            signatures: the caller's budget of wrong signatures, entered as a context manager.
+            signatures: limit of wrong signatures of the request's caller, entered as a context manager.
 
         Returns:
             The ids of the orders, once the store has the change.

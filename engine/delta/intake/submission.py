@@ -117,7 +117,8 @@ class IdentifiedDelta(Struct, frozen=True):
     Attributes:
         order_type: EIP-712 type of the struct.
         order_hash: EIP-712 digest that the owner signs, 32 bytes.
-        signing: digests of the order under other domains, which the owner may have signed by mistake.
+        signing: digests of the order under its own and other EIP-712 domains, to name a domain signed by
+            mistake.
     """
 
     order_type: TypedStruct[Any]
@@ -127,7 +128,7 @@ class IdentifiedDelta(Struct, frozen=True):
 
 
 class Rules(Struct, frozen=True):
-    """Settings and time by which a submitted order is checked, as far as no chain is needed.
+    """Settings and time for the checks of a submitted order that need no call to a chain.
 
     Attributes:
         strict_partner: whether `partner` is required.
@@ -145,7 +146,7 @@ class Rules(Struct, frozen=True):
 
 
 class Submission(Struct, frozen=True):
-    """Submitted Delta order that has passed all checks which need no chain.
+    """Submitted Delta order that has passed all checks which need no call to a chain.
 
     Attributes:
         first: amounts of the order's first settlement.
@@ -218,7 +219,7 @@ def identify(body: SubmitBody, domain: DeltaDomain) -> IdentifiedDelta:
 
 
 def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submission:
-    """Check a submitted order against all rules that need no chain.
+    """Check a submitted order against all rules that need no call to a chain.
 
     Raises:
         RequestError: a rule is broken; see spec 1.25.
@@ -344,7 +345,7 @@ def _kind(body: SubmitBody, found: IdentifiedDelta) -> OnChainOrderType:
 
 
 def _document(body: SubmitBody, found: IdentifiedDelta) -> DeltaDocument:
-    """Make the document of a submitted order, its signed form to be stored, without the signature."""
+    """Make the document of a submitted order to be stored, with an empty signature."""
     include, exclude = body.include_agents or (), body.exclude_agents or ()
     for name, agents in (("includeAgents", include), ("excludeAgents", exclude)):
         if len(agents) > limits.VENUE_ORDER_AGENTS_MAX:
@@ -437,7 +438,7 @@ def accepted(
     """Check a submitted order against the chain's answers; return the order's first status.
 
     Args:
-        answers: answers to `submission_calls`, at the block of `header`.
+        answers: answers to the calls of `submission_calls`, at the block of `header`.
         has_code: whether the owner is a contract.
 
     Returns:

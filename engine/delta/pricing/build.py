@@ -126,7 +126,7 @@ class BuildTerms(Struct, frozen=True):
         src, dest: tokens of the route.
         quoted: side for which the route was quoted.
         fees: partners and fee tiers, which decide the partner's fee.
-        now_s: time of the build, Unix seconds.
+        now_s: time of the request, Unix seconds.
         nonce: nonce of the order if the body has none.
     """
 
@@ -280,7 +280,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
 
 
 def wanted_side(body: BuildBody) -> Side | None:
-    """Return the side that a build's body names or its order type has; None if neither names a side."""
+    """Return the side that a build request names or its order type implies; None if neither has a side."""
     return _SIDES.get(body.order_type) if body.side is UNSET else body.side
 
 
@@ -302,7 +302,7 @@ def _quoted_side(body: BuildBody, quoted: Side) -> Side:
 
 
 def _check_kind(body: BuildBody, route: Route) -> None:
-    """Raise an error if a build's body lacks a parameter of its order type, or has an invalid one.
+    """Raise an error if a build request lacks a parameter of its order type, or has an invalid one.
 
     An order type that the venue does not settle, or a route between two chains, is an error too.
     """
@@ -428,7 +428,7 @@ def check_metadata(metadata: bytes, field: str) -> None:
 
 
 def check_purchase_slices(order: TwapBuyOrder, field: str) -> None:
-    """Check that the first slice of a TWAP purchase may spend more than 0; then the later slices may, too.
+    """Check that the first slice of a TWAP purchase may spend more than 0, and so may all later slices.
 
     Args:
         field: name of the request's field, for the error.

@@ -73,7 +73,7 @@ class IssuedRoutes:
 
     Args:
         store: shared with the other processes.
-        life_ms: least time for which a build accepts an issued route, milliseconds.
+        life_ms: least time for which a request to build an order may carry an issued route, milliseconds.
         kept_max: most digests in memory; the oldest are dropped first.
     """
 

@@ -42,7 +42,7 @@ canonical_route = msgspec.json.Encoder(order="sorted").encode
 
 
 class DeltaAsk(Struct, frozen=True):
-    """Inputs of a Delta price besides the amounts that live books give (the plan).
+    """Inputs of a Delta price besides the swap's amounts by live order books (`PlanTotal`).
 
     Attributes:
         native: the chain's wrapped native token, 20 bytes; empty if none is configured.
@@ -70,7 +70,7 @@ def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -
         block_id: unique id of the object.
 
     Raises:
-        PricingError: no price values the gas in the token that pays for it.
+        PricingError: the token that pays for gas, or the native token, has no price.
         GasCostExceedsTradeAmount: gas and fee leave nothing of the trade.
     """
     src, dest = ask.src, ask.dest

@@ -70,7 +70,7 @@ class RestingStatistics(Struct, frozen=True):
     Attributes:
         orders: resting orders, including those that are auctioned now.
         pairs: (source, destination) token pairs of resting orders.
-        edges: watched pairs of neighbouring tokens on the routes between these tokens.
+        edges: pairs of tokens, neighbours on a route of a pair in `pairs`, whose order books are watched.
         looks: checks of changed token pairs so far.
         touched: times that an order was selected for pricing.
         priced: times that an amount of an order was priced.
@@ -275,10 +275,10 @@ class PriceWatch:
             yield from self._look_at(ends, gas_price_wei)
 
     def _pairs_of_look(self) -> list[Ends]:
-        """Select the token pairs to check now, up to a bound.
+        """Select the token pairs to check now, at most VENUE_RESTING_PAIRS_MAX.
 
-        Some pairs of the sweep come first, then pairs whose books changed or whose orders are due, then more
-        pairs of the sweep.
+        The first are up to VENUE_RESTING_SWEPT_MAX pairs of the sweep (the check of all pairs in turn); pairs
+        whose books changed or whose orders are due follow, then further pairs of the sweep.
         """
         for edge in self._changed_edges:
             self._dirty.update(dict.fromkeys(self._watched.get(edge, ())))
@@ -332,7 +332,11 @@ class PriceWatch:
         self._schedule(ends)
 
     def _judge(self, order: Resting, best: int, gas_price_wei: int) -> Generator[None, None, None]:
-        """Pass an order to the auctioneer if books or an opposite order can fill it; else it rests."""
+        """Pass an order to the auctioneer if books or an opposite order can fill it; else let it rest on.
+
+        Args:
+            best: best rate of the order's token pair by the books, as an integer (`rate_number`).
+        """
         is_reached = order.need <= best
         if is_reached:
             is_fillable = yield from self._prices.is_fillable(order.live, gas_price_wei)
@@ -356,7 +360,7 @@ class PriceWatch:
             self._orders.waits(order)
 
     def _meet(self, order: Resting) -> None:
-        """Pass an order to the auctioneer with an opposite order whose limit lets the two trade, if any."""
+        """Pass an order and an opposite order to the auctioneer if their limits let the two trade."""
         if order.state not in _LEFT_ALONE:
             return
         now_ms = self._wall_ms()
@@ -374,7 +378,7 @@ class PriceWatch:
         """Find the opposite order that can be auctioned together with this order now.
 
         Args:
-            is_paused: whether the order's pause has not ended; then only a new opposite order counts.
+            is_paused: whether `order` is still paused; then only an opposite order never auctioned counts.
 
         Returns:
             (opposite order, 0); or (None, time at which an opposite order may be auctioned, Unix
@@ -420,7 +424,7 @@ class PriceWatch:
         self._queue.offer(order.live, is_due=True)
 
     def _schedule(self, ends: Ends) -> None:
-        """Schedule the next check of a token pair: when the pause of one of its orders ends."""
+        """Schedule the next check of a token pair for the earliest end of a pause of the pair's orders."""
         at_ms = self._orders.next_due_ms(ends)
         if at_ms is None:
             return

@@ -65,9 +65,10 @@ class Resting(Struct, eq=False, gc=False):
         ends: (source, destination) tokens of the order.
         rate: rate that the order needs, destination for source, as a fraction.
         need: `rate` as an integer (`rate_number`), rounded down.
-        number: number of arrival, which sorts orders of equal rates.
-        until_ms: end of the pause of a tried order, or of a market order whose settlement failed.
-        best: best rate of the pair, as an integer, above which a tried order is due before `until_ms`.
+        number: sequence number of arrival, which sorts orders of equal rates.
+        until_ms: end of the pause of a TRIED order, or of a market order whose settlement failed.
+        best: best rate of the token pair, as an integer; above this rate a TRIED order is due before
+            `until_ms`.
         pause_ms: length of the last pause.
         offered_at: highest best rate of the pair, as an integer, at which the order was auctioned; -1 if
             never.
@@ -125,7 +126,7 @@ class RestingOrders:
         return len(self._orders) - self._others
 
     def __contains__(self, ends: object) -> bool:
-        """Whether a limit order with these (source, destination) tokens waits for its price."""
+        """Whether a limit order with the (source, destination) tokens `ends` waits for its price."""
         return ends in self._resting
 
     def pairs(self) -> Collection[Ends]:
@@ -254,7 +255,7 @@ class RestingOrders:
     # --- Orders worth a look ----------------------------------------------------------------------------
 
     def due(self, ends: Ends, best: int, now_ms: int, count_max: int) -> list[Resting]:
-        """Take the orders of a token pair that are worth pricing now, and mark them as being checked.
+        """Take the orders of a token pair that books may fill now, and mark the orders as being checked.
 
         Args:
             best: best rate of the pair, see `rate_number`.
@@ -262,8 +263,8 @@ class RestingOrders:
             count_max: most orders to take.
 
         Returns:
-            Waiting orders in reach of the rate, then paused orders whose pause is over, then paused orders
-            whose awaited rate is exceeded.
+            Waiting orders that need at most the rate `best`, then paused orders whose pause is over, then
+            paused orders whose awaited rate is exceeded.
         """
         pair = self._pairs.get(ends)
         if pair is None:
@@ -286,9 +287,9 @@ class RestingOrders:
         return pair.by_time[0][0] if pair is not None and pair.by_time else None
 
     def faced(self, order: Resting) -> Iterator[Resting]:
-        """Yield the orders of similar size in the opposite direction that would trade with an order.
+        """Yield the opposite orders of similar size whose limits let them trade with an order.
 
-        The order that needs the lowest rate comes first.
+        The opposite order that needs the lowest rate comes first.
         """
         opposite = self._pairs.get((order.ends[1], order.ends[0]))
         if opposite is None or not order.rate[1]:

@@ -60,10 +60,11 @@ def rests(live: "LiveOrder") -> bool:
 
 
 def rate_of(live: "LiveOrder") -> LadderRate:
-    """Compute the rate at which books fill an order: destination for source in raw units, with the fee.
+    """Compute the least rate at which books fill an order at its limit, as (numerator, denominator).
 
-    Guarantees: no lower rate fills the whole order; the rate allows a unit for the fee's rounding.
-    Not guaranteed: a part of the order may be filled at a lower rate, since this unit weighs more in a part.
+    The rate is destination for source in raw units, before the fee. No lower rate fills the whole order; the
+    rate is reduced by one raw unit for the rounding of the fee. In a part of the order this unit weighs more,
+    so that a part may be filled at a lower rate.
     """
     terms, fee_bps = live.terms, live.terms.fee.fee_bps
     unit = 1 if fee_bps else 0
@@ -73,7 +74,7 @@ def rate_of(live: "LiveOrder") -> LadderRate:
 
 
 def left_of(live: "LiveOrder") -> tuple[int, int]:
-    """Return (source, destination) raw units of an order's unfilled amount at its limit; (0, 0) if none."""
+    """Return (source, destination) raw units of an order's unfilled rest at its limit; (0, 0) if filled."""
     part = next_part(live.order, live.filled)
     return (0, 0) if part is None else (part.src_amount, part.dest_amount)
 
@@ -128,9 +129,12 @@ class RestingPrices:
         return RestingFacts(Side.BUY, part.amount, part.src_amount, given)
 
     def _other(self, live: "LiveOrder", amount: int, gas_price_wei: int) -> int | None:
-        """Price an amount of an order by the books, in raw units; None if the books do not fill it.
+        """Compute by the books the output less gas (SELL) or the cost plus gas (BUY) of an amount, raw units.
 
-        The price is the output less gas (SELL) or the cost plus gas (BUY).
+        The result is None if the books cannot fill the amount.
+
+        Args:
+            amount: raw units to sell (SELL) or to buy (BUY).
         """
         src, dest = self.ends(live)
         self.priced += 1
