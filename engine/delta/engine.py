@@ -143,7 +143,11 @@ class DeltaEngine:
             task_status.started()
 
     async def load(self, taken_up: TakenUp) -> None:
-        """Load the Delta orders of shards that this process has gained, limit orders last."""
+        """Load the Delta orders of shards that this process has gained, limit orders last.
+
+        Args:
+            taken_up: rows and unfinished effects of the orders in these shards.
+        """
         rows = sorted(taken_up.delta, key=lambda row: row.type is OrderType.LIMIT)
         await self.orders.load(rows, taken_up.effects)
 

@@ -40,7 +40,8 @@ class OrderSubmission:
         settings: settings of the partners.
         orders: Delta orders in memory, to which submitted orders are added.
         partner_of: returns the default partner of a request's API key; empty if the key has none.
-        signatures_of: returns the units of its caller's limit of wrong signatures that a request may use.
+        signatures_of: returns, for a request, the use that the request may make of its caller's limit of
+            wrong signatures.
     """
 
     def __init__(

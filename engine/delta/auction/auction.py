@@ -228,7 +228,8 @@ def let_go(decision: Decision, winner: Proven) -> Decision:
 def left_out(decision: Decision, winner: Proven) -> Decision:
     """Return a copy of a round's decision without a winning bid and without the results for its orders.
 
-    The copy is for a bid whose settlement may or may not be stored: no agent is notified of a result then.
+    The copy is used if an error leaves open whether the bid's settlement is stored: no agent is notified of a
+    result for these orders.
     """
     hashes = {part.asked.order_hash for part in winner.candidate.parts}
     verdicts = {key: verdict for key, verdict in decision.verdicts.items() if key not in hashes}

@@ -192,7 +192,7 @@ class AuctionQueue:
     def next_at(self, standing: dict[str, AgentRoom], now: float) -> float:
         """Return when `take` may next find orders if nothing else happens, seconds of trio's clock.
 
-        The result is inf if no order is due, or if `take` finds none before an agent or an order changes.
+        The result is inf if no order is due, or if no due order can enter a round by the passage of time.
 
         Args:
             standing: capacities of the agents that may be asked, by name.

@@ -147,8 +147,8 @@ class Auctioneer:
         queue: orders that wait for a round.
         settling: receives the next best bids of each won order, for the case that its settlement fails.
         claims: funds of accounts that are reserved for open settlements.
-        unsettled: called with an open order after a round without a settlement for it, if an agent has
-            considered the order in that round.
+        unsettled: called with an open order after a round that found no settlement for the order although an
+            agent had considered it.
         ids: source of round ids, shared by all chains.
         settings: pauses and time limits.
         wall_ms: returns the time, Unix milliseconds.
@@ -447,7 +447,8 @@ class Auctioneer:
     def _is_kept(self, verdict: AuctionVerdict, refused: Rejections) -> bool:
         """Whether to store a round's record of an order for which the round found no settlement.
 
-        False if no agent bid for the order and each agent's reason is the same as in the order's last round.
+        False if no agent bid for the order, and the same agents as in the order's round before answered late
+        or unreadably.
         """
         key = verdict.asked.order_hash
         if verdict.bids or key in refused:

@@ -154,10 +154,10 @@ class DueOrders:
         return [one for one in asked.values() if one]
 
     def next_at(self, standing: Mapping[str, AgentRoom], now: float) -> float:
-        """Return the earliest time at which a queued order has waited `patience_s`, seconds of the clock.
+        """Return when the first of the waiting orders will have waited `patience_s`, seconds of the clock.
 
-        From then on the order waits no longer until all of its agents have capacity. Only first orders of
-        queues with an agent with capacity count; the result is inf if none of them still waits.
+        From then on, one agent with capacity suffices for this order. Only first orders of queues of which an
+        agent has capacity are considered; the result is inf without such an order.
         """
         return min(
             (

@@ -35,8 +35,8 @@ class AgentQuestion(Struct, frozen=True):
     Attributes:
         orders: number of orders in the request.
         asked_at: time of the request, seconds on the clock of `AgentPace`.
-        is_full: whether this request brought the number of orders in the agent's open requests up to the
-            limit.
+        is_full: whether, with this request, the orders in all open requests to the agent reached the limit
+            `orders_max` of `AgentPace`.
     """
 
     orders: int
@@ -104,7 +104,7 @@ class AgentPace:
     def failed(self, question: AgentQuestion, now: float, *, is_late: bool) -> None:
         """Record that a request for bids got no readable answer in time, and pause the requests.
 
-        If the answer was late after an answer in time, `orders_max` falls to about half.
+        If this answer was late and the answer before was in time, `orders_max` falls to about half.
         """
         self._open -= question.orders
         if is_late and not self._failures:

@@ -45,10 +45,10 @@ def best_of(bids: Iterable[Candidate]) -> Iterator[Candidate | Rejection]:
 
 
 def judged(found: Simulated) -> Iterator[tuple[str, bytes, bool]]:
-    """Yield (agent, order's owner, whether a bid of the agent passed the simulation) of a round's orders.
+    """Yield (agent, owner, whether a bid of the agent passed its simulation) for each order of a round.
 
-    A failure is yielded only if another agent's bid on the order passed: if all bids on an order fail, the
-    order may be the cause.
+    The owner is the order's owner, 20 bytes. A failure is yielded only if another agent's bid on the order
+    passed: if all bids on an order fail, the order may be the cause.
     """
     stood: defaultdict[bytes, set[str]] = defaultdict(set)
     failed: defaultdict[bytes, set[str]] = defaultdict(set)

@@ -66,7 +66,7 @@ class RoundOrder(Struct, frozen=True):
     """An order in an auction round: its signed terms, and the amount that the round may settle.
 
     Attributes:
-        part: amounts of the order's next settlement if the round settles all that is possible.
+        part: amounts of the order's next settlement if a bid settles all that is auctioned.
     """
 
     order_hash: bytes
@@ -99,8 +99,7 @@ class RoundOrder(Struct, frozen=True):
 
     @property
     def limit(self) -> int:
-        """Limit of all that is auctioned: least raw units to receive (SELL), or most raw units to pay
-        (BUY)."""
+        """Limit of the whole auctioned amount: least raw units to receive (SELL) or most to pay (BUY)."""
         return self.limit_of(self.part)
 
     def limit_of(self, part: DeltaPart) -> int:
@@ -312,7 +311,7 @@ def _read(
 def sorted_out(
     found: Iterable[_Found | Rejection],
 ) -> Generator[None, None, tuple[list[_Found], list[Rejection]]]:
-    """Split bids into candidates for simulation and rejections; the generator returns both lists at its end.
+    """Split the results of a check of bids; return the lists of passed bids and of rejections at the end.
 
     The generator yields after each bid, so that other tasks can run.
     """

@@ -72,7 +72,7 @@ def rested(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
 
 
 def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int) -> DeltaStep | None:
-    """Make the step of an order for which an auction round has found a winning bid.
+    """Make the life cycle step by which the settlement of an order by a winning bid begins.
 
     None if the order is not open.
 
@@ -87,7 +87,7 @@ def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int)
 
 
 def part_settled(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
-    """Make the step after a mined settlement that filled only a part of the order.
+    """Make the life cycle step after a mined settlement that filled only a part of the order.
 
     None if another step has finished `effect`.
 
@@ -109,7 +109,7 @@ def failed(
     *,
     is_counted: bool = True,
 ) -> DeltaStep | None:
-    """Make the step after a settlement of the order has failed; None if another step finished `effect`.
+    """Make the life cycle step after a failed settlement; None if another step has finished `effect`.
 
     The order is settled by the next bid, if any; else the order is open again, or FAILED after `failures_max`
     failures, or CANCELLED if its owner has cancelled it.

@@ -60,9 +60,10 @@ class OrderTerms(Struct, frozen=True, gc=False):
     Attributes:
         beneficiary: receiver of the destination tokens; the owner if the order names no receiver.
         deadline: last second at which the order may settle, Unix seconds.
-        src_total: source raw units that all parts take together (SELL), or at most (BUY), which an approval
-            has to cover.
-        dest_total: least destination raw units of all parts together (SELL), or the wanted raw units (BUY).
+        src_total: source raw units that all settlements take together, exactly (SELL) or at most (BUY); an
+            approval has to cover them.
+        dest_total: destination raw units that all settlements give together: the least (SELL), or the wanted
+            amount (BUY).
         fee: partner and fee, as the owner has signed them in `partnerAndFee`.
     """
 

@@ -70,7 +70,8 @@ class RestingStatistics(Struct, frozen=True):
     Attributes:
         orders: resting orders, including those that are auctioned now.
         pairs: (source, destination) token pairs of resting orders.
-        edges: pairs of tokens, neighbours on a route of a pair in `pairs`, whose order books are watched.
+        edges: pairs of tokens whose order books are watched, as the two tokens are neighbours on a route of
+            one of the `pairs`.
         looks: checks of changed token pairs so far.
         touched: times that an order was selected for pricing.
         priced: times that an amount of an order was priced.
@@ -332,7 +333,7 @@ class PriceWatch:
         self._schedule(ends)
 
     def _judge(self, order: Resting, best: int, gas_price_wei: int) -> Generator[None, None, None]:
-        """Pass an order to the auctioneer if books or an opposite order can fill it; else let it rest on.
+        """Pass an order to the auctioneer if books or an opposite order can fill it; else leave it resting.
 
         Args:
             best: best rate of the order's token pair by the books, as an integer (`rate_number`).

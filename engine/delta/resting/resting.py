@@ -48,7 +48,8 @@ _LEFT_AT_ONCE = 256  # orders, or rows of a list, that `leave` handles in a piec
 class State(Enum):
     """State of a limit order that waits for its price, or of an auctioned market order (OTHER).
 
-    WAITING: the books do not reach its rate; TRIED: paused; AWAY: being checked or auctioned; GONE: removed.
+    WAITING: the books do not reach the rate that the order needs; TRIED: paused; AWAY: being checked or
+    auctioned; GONE: removed.
     """
 
     WAITING = auto()

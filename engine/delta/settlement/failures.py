@@ -102,7 +102,7 @@ def failure_of(
 
 
 def is_owners_act(log: Log, delta: bytes) -> bool:
-    """Whether a log shows that an owner changed the amount of tokens that Delta may take from the owner.
+    """Whether a log shows a change of the amount of tokens that Delta may take from an order's owner.
 
     True for a transfer of more than 0 and for an approval of Delta, which an agent cannot cause for another
     account. A transfer of 0, which any account can make, and an approval of another spender do not count.

@@ -123,7 +123,7 @@ class Settlement(Struct, frozen=True):
 
     @property
     def gas_kept(self) -> int:
-        """Most gas units that a settlement may use without its agent's fault: simulated gas and a margin."""
+        """Gas above which a mined settlement is a fault of its agent, units: simulated gas plus a margin."""
         drift = mul_div_down(self.simulated_gas, limits.AGENT_GAS_DRIFT_BPS, limits.BPS_ONE)
         return self.simulated_gas + drift + limits.AGENT_GAS_DRIFT
 
