@@ -46,7 +46,8 @@ class Taking(Struct, frozen=True):
 
     Attributes:
         token: source token; not the native one.
-        spender, permit2: contract addresses; `permit2` is empty if the permit is not one of Permit2.
+        spender, permit2: addresses of the contract that settles and of Permit2, 20 bytes; `permit2` is empty
+            if the permit is not for Permit2.
         whole: raw units that all settlements of the order or swap transfer together.
         part: raw units that the first settlement transfers.
         deadline: deadline in a signed Permit2 transfer, Unix seconds.

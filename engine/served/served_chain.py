@@ -11,7 +11,7 @@ from ..routing.tokens import TokenTable
 
 
 class ServedChain(OpenMakers, frozen=True, kw_only=True):
-    """A chain that the venue serves, with its makers whose books may be routed and its contract addresses.
+    """A chain that the venue serves: contract addresses, nodes and tokens, and the makers that quote on it.
 
     Attributes:
         pulse: record of whether the chain's nodes answer at present.

@@ -56,7 +56,7 @@ class OwnerSignature(Struct, frozen=True):
     Attributes:
         owner: 20 bytes.
         digest32: the digest to be signed.
-        kept: bytes of the signature as stored and passed to contracts; a key's in its compact form.
+        kept: bytes of the signature as stored and passed to contracts; 64 bytes if the owner's key signed.
         is_by_key: whether the owner's key made the signature; if not, the chain must confirm it.
         fault: reason why the signature is not by the owner's key; empty if the key made the signature.
         kind: class of the error to raise if the signature is refused.

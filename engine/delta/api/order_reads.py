@@ -41,8 +41,8 @@ from ..orders.life import OPEN
 async def usable_of(place: ServedChain, user: bytes, tokens: Sequence[bytes]) -> dict[bytes, int]:
     """Read how much of each token the Delta contract can take from an account, all at one block.
 
-    The amount is the smaller of balance and allowance; for the native token, the balance; 0 if a token's
-    contract does not answer.
+    The amount is the smaller of balance and allowance, or 0 if the token's contract does not answer; for the
+    native token, the account's balance, without its deposit at the Delta contract.
 
     Args:
         user: the account, 20 bytes.

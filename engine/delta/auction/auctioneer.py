@@ -447,8 +447,8 @@ class Auctioneer:
     def _is_kept(self, verdict: AuctionVerdict, refused: Rejections) -> bool:
         """Whether to store a round's record of an order for which the round found no settlement.
 
-        False if no agent bid for the order, and the same agents as in the order's round before answered late
-        or unreadably.
+        False if no agent bid for the order, and the agents that answered late or unreadably are the same as
+        in the order's previous round.
         """
         key = verdict.asked.order_hash
         if verdict.bids or key in refused:

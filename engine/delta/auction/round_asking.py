@@ -74,7 +74,7 @@ class RoundAsking:
     async def answers(self, this: Round) -> tuple[list[Answer], list[Rejection]]:
         """Ask the agents of a round for bids; return the answers once all have answered or the round closes.
 
-        The orders that an answer covers are added to `this.considered`.
+        The orders that an agent had time to consider are added to `this.considered`.
 
         Returns:
             (answers in order of arrival; one rejection for each agent that was asked and gave no readable

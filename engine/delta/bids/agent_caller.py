@@ -20,7 +20,15 @@ AGENT_CALLERS_MAX = 1_024
 
 @lru_cache(maxsize=AGENT_CALLERS_MAX)
 def caller_of(delta: bytes, name: str) -> bytes:
-    """Compute the 20-byte address of an agent's caller contract, which its first settlement creates."""
+    """Compute the address of an agent's caller contract, which the agent's first settlement deploys.
+
+    Args:
+        delta: the Delta contract, 20 bytes, which deploys the caller contract.
+        name: name of the agent.
+
+    Returns:
+        20 bytes.
+    """
     return create2_address(delta, agent_id(name), artifact("AgentCaller").init_code())
 
 

@@ -88,7 +88,7 @@ class StoredOrders:
         )
 
     async def rows_of_ids(self, texts: Sequence[str]) -> list[DeltaOrderRow | None]:
-        """Read the stored row of the order with each id; None for an unknown or malformed id."""
+        """Read the stored order row for each of the ids `texts`; None for an unknown or malformed id."""
         ids = [parse_order_id(text) for text in texts]
         known: dict[UUID, DeltaOrderRow] = {}
         wanted = [one for one in dict.fromkeys(ids) if one is not None]
@@ -110,7 +110,7 @@ class StoredOrders:
         return Page(await self.records(hashes), int(total[0][0]))
 
     async def page_of_ids(self, texts: Sequence[str], wanted: DeltaFilter, page: int, limit: int) -> Page:
-        """Read a page of the orders that have one of these ids and pass a filter, newest first."""
+        """Read a page of the orders that have one of the ids `texts` and pass a filter, newest first."""
         rows = {row.order_hash: row for row in await self.rows_of_ids(texts) if row is not None}
         passing = [row for row in rows.values() if _passes(row, wanted)]
         passing.sort(key=lambda row: (row.created_ms, row.order_hash), reverse=True)

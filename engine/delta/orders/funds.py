@@ -99,9 +99,8 @@ def lacks_of(needs: Needs, found: Holding | None) -> tuple[MissingFund, ...]:
     """Compare the funds that an order needs with its owner's funds; return the missing funds.
 
     Args:
-        found: balance and allowance, or for native tokens the deposit as balance; None if the token's
-            contract gives no readable number: the order could not be settled, so the balance counts as
-            lacking.
+        found: the owner's balance and allowance, or for native tokens the deposit as balance; None if the
+            token's contract returns no readable number, which counts as a missing balance.
     """
     fund = Fund.DEPOSIT if needs.is_native else Fund.BALANCE
     if found is None:

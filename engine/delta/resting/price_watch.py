@@ -439,7 +439,7 @@ class PriceWatch:
     # --- Edges ------------------------------------------------------------------------------------------
 
     def _refresh(self, ends: Ends) -> None:
-        """Watch the books between neighbouring tokens on all present routes from one token to the other."""
+        """Watch the books between neighbouring tokens on all present routes of the token pair `ends`."""
         topology = self._index.topology
         known = self._edges.get(ends)
         if known is not None and known[0] == topology:

@@ -142,7 +142,7 @@ def settlement_of(
 
     Args:
         at: index of the order's part among the parts of the bid.
-        key: key under which the relayer sends the transaction; empty for the key of the effect.
+        key: key under which the relayer sends the transaction; empty to use the `settle` effect's key.
         deadline_s: latest time of the settlement, Unix seconds; an earlier deadline of an order of the bid
             takes precedence.
         gas_max: most units of gas of a settlement.
@@ -172,7 +172,7 @@ def settlement_in(effect: Effect) -> Settlement:
 
 
 def settlement_payload(settlement: Settlement, row: DeltaOrderRow) -> bytes:
-    """Encode a settlement as the payload of the `settle` effect of the order's next version."""
+    """Encode a settlement as the payload of the `settle` effect stored with the order's next version."""
     key = settlement.key or effect_key(row.order_hash, row.version + 1, SETTLE)
     return _encode(msgspec.structs.replace(settlement, key=key))
 
