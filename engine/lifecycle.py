@@ -73,14 +73,17 @@ class Lifecycle(Generic[S, R]):
         return frozenset(state for state, why in self.table if why is reason)
 
     def after(self, before: S, reason: R) -> S | None:
-        """State to which the transition with this reason leads; None if the table has no such transition."""
+        """State that the transition from `before` with this reason leads to; None if none exists."""
         return self.table.get((before, reason))
 
     def step(self, before: S, reason: R) -> S:
-        """State to which the transition leads; `before` if this reason already led to it.
+        """State to which the transition from `before` with this reason leads.
+
+        If the table lacks that transition, but the reason leads to `before` from another state, the result is
+        `before`, since the transition has been made already.
 
         Raises:
-            TransitionError: the table has no transition from `before` with this reason.
+            TransitionError: the table has neither.
         """
         after = self.after(before, reason)
         if after is not None:

@@ -55,12 +55,12 @@ class FundsStatistics(Struct, frozen=True):
     """Counters of the task that reads the balances and allowances of order owners on one chain.
 
     Attributes:
-        orders, accounts: orders and accounts followed now.
+        orders, accounts: numbers of orders and of accounts whose funds are watched now.
         waiting: accounts queued for a read.
         read: account reads so far.
         failed: reads that failed because the node or the store was unavailable or an account unreadable.
         suspended, restored: orders suspended for lack of funds so far, and orders restored.
-        apart: accounts paused because they are unreadable or many of their orders changed.
+        apart: accounts whose reads are paused, because they are unreadable or many of their orders changed.
     """
 
     orders: int
@@ -83,14 +83,14 @@ FollowedOrder = TypeVar("FollowedOrder", bound=Followed[Any])
 
 
 class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
-    """Reads the accounts (token, owner) that fund open orders whenever their funds may have moved.
+    """Reads an account (token, owner) that funds open orders whenever the account's funds may have moved.
 
-    The method `run` does this until cancelled. A subclass for each kind of orders reads the accounts and
+    The method `run` does this until cancelled. Each kind of orders has a subclass, which does the reads and
     changes the orders.
 
     Args:
         watch: set of accounts whose logs the chain's indexer reports.
-        read_to: returns the block up to which logs are indexed; None while that is not the chain's head.
+        read_to: returns the last indexed block; None while that is not the chain's latest block.
     """
 
     def __init__(self, chain: Chain, watch: Watch, read_to: Callable[[], Mark | None]) -> None:
@@ -131,7 +131,8 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
             top: last indexed block; the accounts are read at this block or a later one.
 
         Raises:
-            ChainError: the chain cannot be read; one of `OF_ALL` if no single account is the cause.
+            ChainError: the chain cannot be read. The error is of a type in `OF_ALL` if the cause is the node,
+                not a single account.
             StoreUnavailable: the changes of the orders were not written.
         """
 
@@ -141,7 +142,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
 
     @abstractmethod
     def _account(self, pair: WatchedAccount) -> Account:
-        """Return the account (key of this kind of orders) for the (token, owner) pair of a log."""
+        """Return the subclass's key for an account that a log names as a (token, owner) pair."""
 
     # --- Marking accounts -------------------------------------------------------------------------------
 
@@ -154,7 +155,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         self._asleep.unpark()
 
     def _follow(self, order_hash: bytes, followed: FollowedOrder) -> None:
-        """Add an order to the followed orders, and its account to the accounts whose logs are reported."""
+        """Begin to watch an order's funds; the indexer begins to report the logs of the order's account."""
         others = self._of_account.get(followed.account)
         if others is None:
             others = self._of_account[followed.account] = {}
@@ -167,7 +168,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         self._followed[order_hash] = followed
 
     def _forget(self, order_hash: bytes) -> None:
-        """Stop following an order; stop following its account too if no other order needs the account."""
+        """Stop watching an order's funds, and the logs of its account if the account funds no other order."""
         known = self._followed.pop(order_hash, None)
         if known is None:
             return
@@ -187,7 +188,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
             self._asleep.unpark()
 
     def _note(self, account: Account) -> bool:
-        """Queue an account for a read, unless it is paused or not followed. Returns whether it is queued."""
+        """Queue an account for a read, unless it is paused or unwatched. Returns whether it is queued."""
         rests = account in self._apart and account != self._rested
         is_wanted = account in self._of_account and not rests
         if is_wanted:
@@ -299,18 +300,21 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                     self._set_apart(account, self._rests.pop(account))
 
     def _changes(self, account: Account, count: int) -> None:
-        """Plan to pause an account after its read if over VENUE_FUNDS_STEPS_FREE of its orders change.
+        """Have an account paused after its read if over VENUE_FUNDS_STEPS_FREE of its orders change at once.
 
         Args:
-            count: number of the account's orders that change.
+            count: number of the account's orders that change; the pause grows with this number.
         """
         if count > VENUE_FUNDS_STEPS_FREE:
             self._rests[account] = min(count * FUNDS_STEP_REST_S, FUNDS_STEPS_REST_S_MAX)
 
     def _set_apart(self, account: Account | None, rest_s: float = 0.0) -> None:
-        """Pause a followed account, so that it is not read for `rest_s` seconds.
+        """Pause the reads of an account.
 
-        A `rest_s` of 0 is for an account that cannot be read: its pause doubles with each failure.
+        Args:
+            account: account to pause; without effect if None or if no watched order needs the account.
+            rest_s: length of the pause, seconds; 0 for an account that cannot be read, whose pause doubles
+                with each failure.
         """
         if account == self._rested:
             self._rested = None

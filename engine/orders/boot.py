@@ -24,11 +24,12 @@ from .order_units import DELTA, OTC
 
 
 class TakenUp(Struct, frozen=True):
-    """Open orders and unfinished side effects of some shards of the orders, as read from the store.
+    """Open orders and unfinished side effects that the store has for some shards (parts of all orders).
 
     Attributes:
         delta, otc: orders that may still change, oldest first.
-        effects: effects that were stored but not yet executed, sorted by key.
+        effects: acts outside the store, such as settlements, that were stored but not yet executed; sorted by
+            key.
     """
 
     delta: list[DeltaOrderRow]
@@ -63,7 +64,12 @@ async def take_up(store: Store, shards: Collection[int], page_rows: int = BOOT_P
 
 
 async def _all(store: Store, table: Table, page: Callable[[Any], Query], page_rows: int) -> list[Any]:
-    """Read all rows that a query finds, page by page; each page starts after the previous one's last row."""
+    """Read all rows that the queries of `page` select, a page at a time.
+
+    Args:
+        page: last row of the previous page -> query for the next page; None -> query for the first page.
+        page_rows: most rows of a page; a page with fewer rows is the last.
+    """
     found: list[Any] = []
     while True:
         (rows,) = await store.read(page(found[-1] if found else None))

@@ -21,10 +21,14 @@ Touched = Callable[[int, frozenset[WatchedAccount]], None]
 
 
 class FollowedChain:
-    """Indexer of a chain, with the projections (logs to order changes) and listeners that use the indexer.
+    """Log indexer of one chain, shared by all order engines that join it.
+
+    Each engine adds a projection, which turns new logs into changes of orders, and a listener to moves of
+    funds.
 
     Attributes:
-        watch: set of accounts whose logs the indexer reports, beside the logs of the venue's contracts.
+        watch: set of accounts (token, owner) whose logs the indexer reports, beside the logs of the venue's
+            contracts.
         indexer: reader of the chain's logs; `OrderEngines` runs it.
     """
 
@@ -47,20 +51,26 @@ class FollowedChain:
         )
 
     def join(self, projection: Projection, touched: Touched) -> None:
-        """Add an order engine's projection of logs, and its listener to moves of funds.
+        """Add an order engine's projection and its listener; the indexer must not run yet.
 
-        The indexer must not run yet.
+        Args:
+            projection: derives changes of the engine's orders from the chain's logs.
+            touched: called with the watched accounts whose funds may have moved.
         """
         self._projections.append(projection)
         self._touched.append(touched)
 
     def read_to(self) -> Mark | None:
-        """Return the last indexed block; None while the indexer has not reached the chain's head."""
+        """Return the last indexed block; None while that is not the chain's latest block."""
         told = self.indexer.statistics()
         return Mark(told.block_number, told.block_hash) if told.state is IndexerState.FOLLOWING else None
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """Collect the row changes that each projection derives from an indexer step, in joining order."""
+        """Collect the changes of rows that the joined engines' projections derive from new and undone logs.
+
+        Args:
+            advance: blocks and logs that one step of the indexer adds or undoes.
+        """
         changes: list[Change] = []
         for projection in self._projections:
             changes += await projection.changes(advance)
@@ -72,7 +82,7 @@ class FollowedChain:
 
 
 class FollowedChains:
-    """Chains of a venue that an indexer follows; the first call of `of` for a chain adds the chain.
+    """The venue's chains whose logs are indexed; a chain is added when `of` is first called for it.
 
     Args:
         places: served chains by chain id.
@@ -90,7 +100,7 @@ class FollowedChains:
         return iter(tuple(self._chains.items()))
 
     def of(self, chain_id: int) -> FollowedChain:
-        """Return the followed chain with a chain id; the first call begins to follow the chain.
+        """Return the followed chain with a chain id; the first call for a chain adds the chain.
 
         Raises:
             KeyError: the venue does not serve the chain.

@@ -51,8 +51,8 @@ class LiveRow(Protocol):
 
     Attributes:
         row: the order's row as last read from, or written to, the store.
-        ended_at: height of the block in which the order ended; for an end without a log (such as expiry), the
-            last indexed height when the end was first seen; None for an open order.
+        ended_at: block height of the log that ended the order. For an end without a log (such as expiry), the
+            last indexed height when the end was first noticed; None until then, and for an open order.
     """
 
     row: Any
@@ -72,7 +72,7 @@ class LiveRowsStatistics(Struct, frozen=True):
 
     Attributes:
         orders: number of orders in memory, by status.
-        steps: life cycle steps written so far.
+        steps: changes of orders written to the store so far.
         conflicts: writes so far that failed because another writer had changed the order first.
     """
 
@@ -85,8 +85,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     """Orders of one kind in memory, kept equal to their rows in the store.
 
     Args:
-        surface: kind of the orders (Delta, OTC): its tables and its life cycle.
-        leases: leases of this process's shards; a write of `step` is refused once the lease is lost.
+        surface: the kind, Delta or OTC, with its tables and its life cycle.
+        leases: leases of this process's shards; `step` refuses a write once the shard's lease is lost.
     """
 
     def __init__(self, surface: OrderKind[OrderRow], store: Store, leases: Leases) -> None:
@@ -128,7 +128,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         hashes.
 
         Args:
-            height: last indexed block; becomes `ended_at` of orders that ended off the chain.
+            height: last indexed block; becomes `ended_at` of each order that ended without a log (such as by
+                expiry) and has no `ended_at` yet.
             settled_below: height up to which blocks are final.
         """
         found: list[bytes] = []
@@ -142,7 +143,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         return found
 
     def statistics(self) -> LiveRowsStatistics:
-        """Return the numbers of orders in memory by status, and the counts of steps and conflicts so far."""
+        """Return the numbers of orders in memory by status, and the counts of changes and write conflicts."""
         return LiveRowsStatistics(dict(+self._by_status), self._steps, self._conflicts)
 
     def watch(self, watcher: Callable[[Live], None]) -> None:
@@ -153,7 +154,10 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
     @abstractmethod
     async def _read_parts(self, rows: Sequence[OrderRow], effects: Effects) -> Mapping[bytes, Any]:
-        """Read the data that orders have beside their rows, by order hash.
+        """Read from the store the data of orders that their rows lack, such as documents, by order hash.
+
+        Args:
+            effects: side effects of the orders that are not yet executed, by order hash.
 
         Raises:
             StoreUnavailable: the store does not answer.
@@ -164,14 +168,17 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         """Build an order in memory from its row and further data; None if the data does not suffice.
 
         Args:
-            parts: data of the order beside its row, from `_read_parts`.
-            known: the order in memory with an older row, whose other data is changed in place.
+            parts: data of the order from `_read_parts`.
+            known: the order in memory if memory already has an older row of the order. The method then
+                updates this object, except for the row, and returns it.
         """
 
     def _stepped(self, live: Live, found: OrderStep[OrderRow]) -> None:
-        """Apply a stored step to the data of an order beside its row.
+        """Update the data of an order in memory, other than its row, after a step of the order was stored.
 
-        The order's `live.row` is still the row before the step.
+        Args:
+            live: the order; `live.row` is still the row before the step.
+            found: the stored step.
         """
 
     def _added(self, live: Live) -> None:
@@ -183,10 +190,14 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     # --- Writing ----------------------------------------------------------------------------------------
 
     async def step(self, order_hash: bytes, decide: Decide[OrderRow]) -> OrderRow:
-        """Write to the store the step that `decide` returns for an order, if any.
+        """Change an order's row to the next row that `decide` returns, and write the change to the store.
+
+        Args:
+            decide: returns the order's next row and effects for its present row; None for no change. A write
+                conflict causes another call, with the newer row.
 
         Returns:
-            The row after the step; the present row if `decide` returns None.
+            The row after the change; the present row if `decide` returns None.
 
         Raises:
             OrderNotFound: the store has no such order.
@@ -198,15 +209,16 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     async def step_all(
         self, hashes: Sequence[bytes], decide: Decide[OrderRow], *, is_fenced: bool = True
     ) -> tuple[OrderRow, ...]:
-        """Write the steps of several orders in one store transaction; none if `decide` raises. See `step`.
+        """Change several orders in one store transaction, all or none; none if `decide` raises. See `step`.
 
         A transaction over several shards checks the lease of only one of them in the store; this process's
         leases and the orders' versions protect the others.
 
         Args:
-            is_fenced: True for the process that runs the orders, whose lease the store checks; False for a
-                client's request, which any process may handle. If False, a result of no step is accepted only
-                for rows just read from the store, since the rows in memory may be old.
+            is_fenced: True in the process that runs the orders: the store refuses the write if this process
+                has lost the lease. False for a client's request, which any process may handle without a
+                lease. In that case `decide` is called again with rows just read from the store before the
+                method returns without a change, since the rows in memory may be old.
         """
         rows = await self._rows(hashes)
         is_anew = False
@@ -269,7 +281,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     # --- Memory -----------------------------------------------------------------------------------------
 
     def _apply_step(self, found: OrderStep[OrderRow]) -> None:
-        """Apply a stored step to the order in memory if it makes that order's next version.
+        """Apply a stored step to the order in memory, if that order has the row version before the step.
 
         For any other version, `hear` reads the order from the store.
         """
@@ -306,7 +318,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             watcher(live)
 
     def _sort(self, live: Live) -> None:
-        """Update the set of ended orders after a change of an order; drop the order if its end is final."""
+        """Put a changed order into the set of ended orders or out of it; drop an order whose end is final."""
         if live.row.is_final:
             self._drop(live)
         elif live.row.status in self._ends:
@@ -334,7 +346,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
         Args:
             rows: rows of the orders.
-            effects: unfinished effects; effects of orders outside `rows` are ignored.
+            effects: side effects that are not yet executed; effects of orders outside `rows` are ignored.
 
         Raises:
             StoreUnavailable: the store does not answer; call again.
@@ -349,7 +361,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         """Drop from memory the orders of shards that this process does not hold any more.
 
         Args:
-            held: numbers of the shards that it holds.
+            held: numbers of the shards that the process still holds.
         """
         for live in self:
             if live.row.shard not in held:
@@ -412,7 +424,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 return
 
     async def _read(self, hashes: Sequence[bytes]) -> None:
-        """Read orders with their unfinished effects from the store into memory."""
+        """Read orders, and their side effects that are not yet executed, from the store into memory."""
         rows, effects = await self._store.read(
             among(self._surface.orders, "order_hash", hashes), among(EFFECT, "order_hash", hashes)
         )
@@ -425,7 +437,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         await self._load([found[key] for key in hashes if key in found], intended)
 
     async def _load(self, rows: Sequence[OrderRow], effects: Effects) -> None:
-        """Read the data that orders have beside their rows, and put the orders into memory."""
+        """Read the data that orders' rows lack (`_read_parts`), and put the orders into memory."""
         parts = await self._read_parts(rows, effects)
         for count, row in enumerate(rows, start=1):
             self._take_in(row, parts[row.order_hash])

@@ -79,13 +79,13 @@ class OrderEngine(Protocol):
 
 
 class OrderTimer(Struct, frozen=True, gc=False):
-    """Key and callback of an order's timer in one object, which saves memory where timers are very many."""
+    """Key and callback of an order's timer in one object, which saves memory when timers are many."""
 
     timers: "OrderTimers"
     order_hash: bytes
 
     def __call__(self) -> None:
-        """Call the `look` callback of the timers with the order's hash."""
+        """Call `timers.look` with the order's hash."""
         self.timers.look(self.order_hash)
 
 
@@ -111,12 +111,12 @@ class OrderTimers:
 
 
 class Footing(Struct, frozen=True):
-    """Parts that the Delta and OTC order engines of a venue share.
+    """Store, leases, timers, chain indexers and clock that a venue's Delta and OTC order engines share.
 
     Attributes:
-        leases: leases of this process's shards, which its other workers use too.
+        leases: leases of this process's shards; other tasks of the process use them too.
         scheduler: runs the timers of orders.
-        chains: followed chains; a chain is followed once an engine asks for it.
+        chains: chains whose logs are indexed; a chain is added once an engine asks for it.
         wall_ms: returns the time, Unix milliseconds.
     """
 
@@ -128,7 +128,7 @@ class Footing(Struct, frozen=True):
 
 
 class OrderEnginesStatistics(Struct, frozen=True):
-    """Numbers of shards of orders and of processes that run orders, and the states of the chains' indexers.
+    """Numbers of order shards and of engine processes, and the state of each chain's log indexer.
 
     Attributes:
         shards: number of shards, of 256, whose orders this process has loaded and runs.
@@ -144,7 +144,9 @@ class OrderEnginesStatistics(Struct, frozen=True):
 def open_footing(
     settings: Settings, store: Store, places: ServedChains, wall_ms: Callable[[], int]
 ) -> Footing:
-    """Create the parts that a venue's order engines share, with leases under a random name of this process.
+    """Create the store leases, timers and chain indexers that a venue's order engines share.
+
+    This process holds its leases under a random name.
 
     Args:
         places: served chains by chain id.
@@ -155,12 +157,12 @@ def open_footing(
 
 
 class OrderEngines:
-    """Runs a venue's order engines, and passes them gained and lost shards and the events of orders.
+    """Runs a venue's order engines, tells them of gained and lost shards, and passes them order events.
 
     The method `run` does this until cancelled.
 
     Args:
-        footing: shared parts that the engines were created with; `run` runs them.
+        footing: leases, timers and chain indexers that all engines share; `run` runs these too.
         engines: one engine of each kind of orders.
 
     Attributes:
@@ -224,7 +226,11 @@ class OrderEngines:
             await changed.wait()
 
     async def _follow_events(self, after: str) -> None:
-        """Pass the events after a position in the log to the engines of their kinds, until cancelled."""
+        """Pass each event of the log to the engine of the event's kind of orders, until cancelled.
+
+        Args:
+            after: position in the log; the first event passed is the next one.
+        """
         follower = EventFollower(self._store, after)
         while True:
             events = [event for _, event in await follower.page()]

@@ -126,15 +126,16 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         more: Sequence[Change] = (),
         fence: Fence | None = None,
     ) -> Unit:
-        """Build the transaction of a life cycle step.
+        """Build the transaction that stores a changed row of an order, with its event and effects.
 
         The store refuses the transaction unless the stored version of the order is that of `before`.
 
         Args:
             after: `before` with the changed columns (`step`).
-            effects: side effects to execute once the step is stored.
+            effects: side effects to execute once the transaction is stored.
             more: further changes of the same transaction: fills, finished effects, a cursor.
-            fence: lease that the store checks, for the process that runs the shard's orders.
+            fence: lease of the order's shard; the store refuses the transaction if another process has taken
+                the shard since. None: no such check.
         """
         self.lifecycle.check(before.status, after.status, is_final=before.is_final)
         if after.version != before.version + 1:
@@ -182,9 +183,9 @@ def order_id(order_hash: bytes) -> UUID:
 
 
 def hashes_of_id(order_id: UUID) -> tuple[bytes, bytes]:
-    """Return the (least, greatest) order hash that may have an order id, as bounds of a query.
+    """Return the least and the greatest order hash from which an order id may derive, to bound a query.
 
-    Hashes of other ids lie within the bounds too, since only the first 6 bytes are compared.
+    Hashes of other ids lie between the bounds too, since the bounds fix only the first 6 bytes.
     """
     start = order_id.bytes[:6]
     return start + bytes(26), start + b"\xff" * 26

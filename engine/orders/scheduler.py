@@ -164,7 +164,8 @@ class Scheduler:
     reference cycle of a callback, the engine that it refers to, and the engine's scheduler.
 
     Args:
-        now_ms: wall clock, Unix milliseconds (`WallClock.now_ms`), at the pace of the trio clock.
+        now_ms: returns the time, Unix milliseconds (`WallClock.now_ms`); must advance as fast as trio's
+            clock.
     """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
