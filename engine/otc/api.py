@@ -76,10 +76,11 @@ def otc_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
 
 
 def _asked(query: bytes) -> tuple[EventFilter, str | None]:
-    """Parse the query of an OTC event stream.
+    """Parse the query of a request for the stream of OTC order events.
 
     Returns:
-        (filter of the events, token of the event after which the stream starts; None for new events only).
+        (filter of the events, resume token of the event after which the stream starts; None for new events
+            only).
 
     Raises:
         InvalidInput: a parameter is malformed.
@@ -96,9 +97,9 @@ def _asked(query: bytes) -> tuple[EventFilter, str | None]:
 
 
 def promised(orders: Iterable[OtcOrderRow]) -> dict[bytes, int]:
-    """Sum the unfilled amounts of PENDING orders by maker's asset, in raw units.
+    """Sum the unfilled amounts of an account's PENDING orders by token that the orders sell, in raw units.
 
-    An asset whose orders are all DRAFT or SUSPENDED has the sum 0.
+    A token whose orders are all DRAFT or SUSPENDED has the sum 0.
     """
     left: dict[bytes, int] = {}
     for order in orders:
@@ -111,9 +112,9 @@ def fillable(usable: Mapping[bytes, int], taken: Mapping[bytes, int], token: byt
     """Compute the raw units of a token that an account can still give with new OTC orders, at least 0.
 
     Args:
-        usable: lesser of balance and allowance by token; a missing token, whose contract does not answer,
-            counts as 0.
-        taken: unfilled amounts by token, from `promised`.
+        usable: token -> lesser of the account's balance and allowance, raw units; a missing token, whose
+            contract does not answer, counts as 0.
+        taken: token -> unfilled amounts of the account's orders, from `promised`.
     """
     return max(0, usable.get(token, 0) - taken.get(token, 0))
 
@@ -135,8 +136,10 @@ class OtcEndpoints:
     Args:
         places: served chains by chain id.
         orders: the OTC orders in memory, to which posted orders are added.
-        small_usd: `hideSmallBalances` hides orders whose swappable balance is worth less, US dollars.
-        signatures_of: returns the budget for wrong signatures of the client that sent a request.
+        small_usd: US dollars; the query `hideSmallBalances` hides orders whose swappable balance is worth
+            less.
+        signatures_of: returns, for a request, the object that limits how many wrong signatures its client may
+            send.
     """
 
     def __init__(
@@ -277,9 +280,10 @@ class OtcEndpoints:
         return otc_chain_at(self._places, chain_in_path(chain_text), "chainId")
 
     def _small(self, place: ServedChain) -> tuple[tuple[bytes, bytes], ...]:
-        """Return the least raw units worth `small_usd`, for each listed ERC-20 token with a US dollar price.
+        """Compute the least amount worth `small_usd` of each listed ERC-20 token with a US dollar price.
 
-        Each item is (token, amount as 32 bytes).
+        Returns:
+            For each token, (address, raw units as 32 bytes).
         """
         worth = {
             token: place.usd.least_worth(token, self._small_usd)

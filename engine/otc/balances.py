@@ -46,7 +46,7 @@ _NAMES = ("permit", "nonces")
 def is_wanted(permit: bytes | None, remaining: int, holding: Holding | None, now_s: int) -> bool:
     """Whether an order needs its permit: the allowance does not suffice, and the permit has not expired.
 
-    The result is False without a permit, or if the maker's funds are not known.
+    The result is False if the order has no permit, or if the maker's funds are not known.
 
     Args:
         remaining: unfilled raw units of the order.
@@ -87,7 +87,7 @@ _NOTHING = Holding(0, 0)
 
 
 class Backed(Struct, frozen=True):
-    """An order, as input of the computation that shares the maker's funds among the maker's orders.
+    """An order as input of `standings`, which divides the maker's funds among the maker's orders.
 
     Attributes:
         status: DRAFT, PENDING or SUSPENDED.
@@ -107,9 +107,9 @@ class OrderBacking(Struct, frozen=True):
     """Status and balances of an order that follow from the maker's funds.
 
     Attributes:
-        maker_balance: least of the maker's balance, its allowance and the unfilled amount, raw units.
-        reserved: the order's share of the maker's funds, raw units.
-        swappable: raw units of the maker's asset that can be filled now.
+        maker_balance: least of the maker's balance, its allowance and the order's unfilled amount, raw units.
+        reserved: part of the maker's funds that is set aside for the order, raw units.
+        swappable: raw units of the maker's asset that a taker can fill now.
     """
 
     status: OtcState

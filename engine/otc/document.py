@@ -32,10 +32,11 @@ class OtcDocument(Struct, frozen=True, array_like=True):
     Attributes:
         nonce_and_meta: 32 bytes.
         expiry: signed expiry, Unix seconds; 0 for never.
-        signature: bytes that the RFQ contract accepts and that the API returns.
-        permit: posted permit of the maker's asset; None if the post had no permit member.
-        filled_before: raw units, as 32 bytes, that were filled before the indexer began to follow the chain;
-            table `otc_fill` lacks these fills.
+        signature: the maker's signature, in the form that the RFQ contract takes and the API returns.
+        permit: signed allowance for the token that the maker sells, as posted; None if the posted body had no
+            permit member.
+        filled_before: raw units of the maker's asset, as 32 bytes, that were filled before the indexer began
+            to follow the chain; table `otc_fill` lacks these fills.
     """
 
     nonce_and_meta: bytes
@@ -81,7 +82,8 @@ def facts_of(
 
     Args:
         settled_below: height up to which blocks are final; 0 if finality does not matter.
-        ended_at: indexed height when the order ended off the chain; None if unknown.
+        ended_at: for an order that ended without a log (by expiry), the last indexed height when the end was
+            first noticed; None if unknown.
         is_short: whether the maker's last known funds do not cover the order.
     """
     return OtcFacts(

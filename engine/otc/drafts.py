@@ -43,13 +43,14 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class DraftsStatistics(Struct, frozen=True):
-    """Counters of the polls of makers' contracts for the signatures of one chain's DRAFT orders.
+    """Counters of the calls that ask makers' contracts whether they accept the signatures of DRAFT orders.
 
     Attributes:
-        waiting: drafts queued now.
+        waiting: DRAFT orders of the chain that wait for such a call now.
         asked: calls to makers' contracts so far.
         signed: orders whose signatures were accepted so far.
-        failed: failed polls, because the node or the store was away or one contract made the call fail.
+        failed: failed attempts, because the node or the store was away or one contract made a batched call
+            fail.
     """
 
     waiting: int
@@ -59,13 +60,13 @@ class DraftsStatistics(Struct, frozen=True):
 
 
 class Drafts:
-    """Polls makers' contracts (EIP-1271) until they accept the signatures of one chain's DRAFT orders.
+    """Asks makers' contracts (EIP-1271) again and again whether they accept the signatures of DRAFT orders.
 
-    The method `run` does this until cancelled.
+    The method `run` does this for the orders of one chain until cancelled.
 
     Args:
-        rfq: the RFQ contract, 20 bytes; sender of the calls to makers' contracts.
-        read_to: returns the last indexed block; None while that is not the chain's head.
+        rfq: the RFQ contract, 20 bytes; the calls to makers' contracts name it as their sender.
+        read_to: returns the last indexed block; None while that is not the chain's latest block.
         is_short: returns whether a maker's last known funds do not cover an order.
         wall_ms: returns the time, Unix milliseconds.
     """
@@ -94,7 +95,7 @@ class Drafts:
         return DraftsStatistics(len(self._waiting), self._asked, self._signed, self._failed)
 
     def tend(self, live: LiveOtc) -> None:
-        """Queue a DRAFT order for polls of its maker's contract; remove any other order from the queue.
+        """Queue a DRAFT order for calls to its maker's contract; remove any other order from the queue.
 
         Every change of an order has to be passed to this method.
         """
@@ -135,7 +136,11 @@ class Drafts:
                 is_held_up = False
 
     def _next(self, top: Mark) -> list[LiveOtc]:
-        """Take the next DRAFT orders that were not polled at this block; move them to the queue's end."""
+        """Take the next DRAFT orders from the queue, and put them at its end.
+
+        Args:
+            top: last indexed block; orders whose makers' contracts answered at this block are skipped.
+        """
         found = []
         for order_hash, answered_at in list(islice(self._waiting.items(), VENUE_DRAFTS_MAX)):
             if answered_at == top.hash:

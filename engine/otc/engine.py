@@ -52,7 +52,7 @@ _LOOK_MS = 1_000
 
 
 class OtcChain(Struct, frozen=True):
-    """Components that run one chain's OTC orders: indexer, watch of makers' funds, polls of contracts."""
+    """Components that run one chain's OTC orders: log indexer, makers' funds, checks of DRAFT orders."""
 
     followed: FollowedChain
     funds: OtcFundsWatch
@@ -60,7 +60,7 @@ class OtcChain(Struct, frozen=True):
 
 
 class OtcChainStatistics(Struct, frozen=True):
-    """Counters of the reads of makers' funds and of the polls of DRAFT orders' contracts, on one chain."""
+    """Counters, for one chain, of reads of makers' funds and of signature checks of DRAFT orders."""
 
     funds: FundsStatistics
     drafts: DraftsStatistics
@@ -71,7 +71,7 @@ class OtcStatistics(Struct, frozen=True):
 
     Attributes:
         orders: counters of the orders in memory.
-        chains: counters of each chain, by chain id.
+        chains: chain id -> counters of the chain's funds reads and signature checks.
     """
 
     orders: LiveRowsStatistics
@@ -85,7 +85,7 @@ class OtcEngine:
         leases: leases of this process's shards.
         scheduler: the venue's scheduler of timers.
         orders: orders in memory, whose changes the engine watches.
-        chains: components by chain id.
+        chains: chain id -> components that run the chain's OTC orders.
         wall_ms: returns the time, Unix milliseconds.
     """
 
@@ -110,7 +110,7 @@ class OtcEngine:
         orders.watch(self.tend)
 
     def statistics(self) -> OtcStatistics:
-        """Return the counters of orders in memory, and of reads of funds and polls of contracts by chain."""
+        """Return the counters of orders in memory, and each chain's counters of reads and checks."""
         return OtcStatistics(
             self.orders.statistics(),
             {
@@ -120,7 +120,7 @@ class OtcEngine:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the watches of makers' funds and polls of makers' contracts on all chains until cancelled."""
+        """Run the watch of makers' funds and the checks of DRAFT orders on every chain until cancelled."""
         async with trio.open_nursery() as nursery:
             self._acts.open(nursery)
             for chain in self.chains.values():
@@ -142,8 +142,8 @@ class OtcEngine:
     async def hear(self, events: Sequence[OrderEvent]) -> None:
         """Update the orders in memory after events of OTC orders; see `OrderEngine.hear`.
 
-        An event of an order that another process runs queues a read of the maker's funds, which its orders
-        share.
+        An event of an order that another process runs queues a read of the maker's funds, since the orders of
+        this process share these funds.
         """
         await self.orders.hear(events)
         for event in events:
@@ -154,7 +154,7 @@ class OtcEngine:
     # --- Tending an order -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOtc) -> None:
-        """Start the watches, timers and changes that an order's state needs; stop its other watches."""
+        """Start or stop an order's watches, timers and changes, as the order's state requires."""
         row = live.row
         chain = self.chains.get(row.chain_id)
         if chain is None:
@@ -190,7 +190,7 @@ class OtcEngine:
             self.chains[live.row.chain_id].funds.read_again(live)
 
     def _look_when_over(self, order_hash: bytes, permit: bytes) -> None:
-        """Set a timer for a permit's deadline, unless the deadline is past or beyond `JSON_INT_MAX` s."""
+        """Set the timer of a permit's deadline, unless the deadline is past or above `JSON_INT_MAX` s."""
         deadline = deadline_of(permit)
         if deadline is not None and self._wall_ms() // 1_000 <= deadline <= JSON_INT_MAX:
             self._permit_ends.at(order_hash, (deadline + 1) * 1_000)

@@ -63,10 +63,11 @@ OtcAccount = tuple[bytes, bytes]
 
 
 class _FollowedOtc(Followed[OtcAccount]):
-    """An OTC order whose funds are watched, with the share of the maker's funds that it needs.
+    """An OTC order whose maker's funds are watched, with the order's claim on these funds.
 
     Attributes:
-        share: (whether a part of the funds is assigned to the order, its unfilled raw units as 32 bytes).
+        share: (whether the order is PENDING or SUSPENDED and so may get a part of the funds, unfilled raw
+            units of the order as 32 bytes); a change of this pair makes a new read of the funds necessary.
     """
 
     share: tuple[bool, bytes]
@@ -85,11 +86,11 @@ class _MakerFunds(Struct, frozen=True):
 
 
 class _Due(Struct, frozen=True):
-    """Orders of one account to change in one transaction.
+    """Orders of one maker and one sold token whose rows have to change, in one store transaction.
 
     Attributes:
         rows: rows of the orders as read, by order hash.
-        found: new status and balances of the account's orders, by order hash.
+        found: status and balances that follow from the maker's funds, by order hash.
     """
 
     rows: Mapping[bytes, OtcOrderRow]
@@ -102,9 +103,9 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     The method `run` does this until cancelled.
 
     Args:
-        watch: set of accounts whose logs the chain's indexer reports.
+        watch: set of accounts (token, maker) whose logs the chain's indexer reports.
         rfq: the RFQ contract, 20 bytes.
-        read_to: returns the last indexed block; None while that is not the chain's head.
+        read_to: returns the last indexed block; None while that is not the chain's latest block.
         wall_ms: returns the time, Unix milliseconds.
     """
 
@@ -130,10 +131,10 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     # --- Marking accounts -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOtc) -> None:
-        """Follow the maker's funds for an order until its end is final, since an ended order may reopen.
+        """Watch the funds of an order's maker until the order has ended and no re-organisation can reopen it.
 
-        A read of the funds is queued if the share that the order needs has changed. Every change of an order
-        has to be passed to this method.
+        A read of the funds is queued if the order is new to the watch, or its unfilled amount or its claim on
+        the funds has changed. Every change of an order has to be passed to this method.
         """
         row = live.row
         if row.is_final:
@@ -159,7 +160,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             self._mark(known.account)
 
     def others_changed(self, maker: bytes) -> None:
-        """Queue reads of a maker's accounts after another process has changed an order of the maker."""
+        """Queue reads of a maker's funds in all tokens, after another process has changed an order."""
         for account in self._of_maker.get(maker, ()):
             self._mark(account)
 
@@ -185,9 +186,9 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         return holding is None or holding.usable < amount_of(row.remaining)
 
     def _forget(self, order_hash: bytes) -> None:
-        """Stop following the funds of an order, and queue a read of its account.
+        """Stop watching the maker's funds for an order, and queue a read of these funds.
 
-        The account's other orders share the funds that become free.
+        The read lets the maker's other orders that sell the same token share the funds that become free.
         """
         known = self._followed.get(order_hash)
         super()._forget(order_hash)
@@ -236,7 +237,11 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         await self._take_steps(dues)
 
     async def _read(self, accounts: Sequence[OtcAccount], top: Mark) -> dict[OtcAccount, _MakerFunds]:
-        """Read accounts' funds at a block, with the unfilled amounts of this process's orders."""
+        """Read makers' funds at block `top`, and the unfilled amounts of their orders that this process runs.
+
+        Args:
+            accounts: (token, maker) pairs.
+        """
         told = await holdings(
             self._chain, [HoldingQuestion(asset, maker, self._rfq) for asset, maker in accounts], top.hash
         )
@@ -258,12 +263,13 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         }
 
     async def _catch_up(self, left: Mapping[bytes, int | None]) -> None:
-        """Compute orders anew from their logs where the contract's unfilled amount differs from the row's.
+        """Recompute from its logs each order whose row has another unfilled amount than the RFQ contract.
 
-        A block indexed meanwhile can cause a difference too.
+        A block that the indexer has read since the contract's answer can cause such a difference too.
 
         Args:
-            left: unfilled raw units that the contract reports, by order hash; None for an order new to it.
+            left: order hash -> unfilled raw units that the contract reports; None if the contract has never
+                seen the order.
         """
         for order_hash, amount in left.items():
             live = self._orders.get(order_hash)
@@ -281,7 +287,11 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     async def _permitted(
         self, account: OtcAccount, rows: Sequence[OtcOrderRow], holding: Holding | None, top: Mark
     ) -> dict[bytes, int]:
-        """Return the raw units that permits grant, by order hash, for the orders that need their permits."""
+        """Try the permits of orders whose unfilled amount exceeds the allowance; return their grants.
+
+        Returns:
+            Order hash -> raw units that the order's permit grants, for the orders whose permits were needed.
+        """
         if holding is None:
             return {}
         short = [row for row in rows if holding.allowance < amount_of(row.remaining)]
@@ -302,7 +312,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         return {order_hash: amounts.get(permit, 0) for order_hash, permit in wanted.items()}
 
     async def _permits(self, rows: Sequence[OtcOrderRow]) -> dict[bytes, bytes | None]:
-        """Return orders' permits by order hash; those of other processes' orders come from the store."""
+        """Return orders' permits by order hash; permits of other processes' orders come from the store."""
         found: dict[bytes, bytes | None] = {}
         others: list[bytes] = []
         for row in rows:
@@ -327,7 +337,15 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         holding: Holding | None,
         permitted: Mapping[bytes, int],
     ) -> list[_Due]:
-        """Collect an account's orders, of this process, whose status or balances have to change."""
+        """Select the orders of this process whose status or balances do not match the maker's funds.
+
+        Args:
+            rows: all open orders of the account (token, maker), also those of other processes.
+            permitted: order hash -> raw units that the order's permit grants.
+
+        Returns:
+            The orders in groups, each for one store transaction.
+        """
         found = standings([_backed(row, permitted.get(row.order_hash, 0)) for row in rows], holding)
         own = self._of_account.get(account, {})
         due = [

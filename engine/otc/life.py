@@ -44,14 +44,16 @@ _NO_FUNDS = {"maker_balance": _NONE32, "reserved": _NONE32, "swappable": _NONE32
 
 
 class OtcFacts(Struct, frozen=True):
-    """Logs of an OTC order and what else decides the state that follows from them, as of one block.
+    """Logs of an OTC order up to one block, and the other facts that determine the order's state.
 
     Attributes:
         fills, cancels: logs of the order, in any sequence, with repetitions; also cancels by other senders.
         filled_before: raw units of the maker's asset that were filled before the indexer followed the chain.
         settled_below: height up to which blocks are final.
-        ended_at: indexed height when the order ended off the chain; None if unknown.
-        is_by_contract: whether the maker signs as a contract; a reopened order of a contract may be a DRAFT.
+        ended_at: for an order that ended without a log (by expiry), the last indexed height when the end was
+            first noticed; None if unknown.
+        is_by_contract: whether a reopened order without fills becomes a DRAFT, since its maker is a contract,
+            whose acceptance of the signature is unknown.
         is_short: whether the maker's last known funds do not cover the order.
     """
 
@@ -65,9 +67,9 @@ class OtcFacts(Struct, frozen=True):
 
 
 def signed(row: OtcOrderRow, now_ms: int, *, is_backed: bool) -> OrderStep[OtcOrderRow] | None:
-    """Return the step of a DRAFT order whose signature the maker's contract accepts; None if it is no DRAFT.
+    """Return the life cycle step of a DRAFT order after its maker's contract has accepted the signature.
 
-    The next read of the maker's funds sets the order's balances.
+    The result is None if the order is no DRAFT. The next read of the maker's funds sets the order's balances.
 
     Args:
         is_backed: whether the maker's funds cover the order's unfilled amount.
@@ -76,7 +78,7 @@ def signed(row: OtcOrderRow, now_ms: int, *, is_backed: bool) -> OrderStep[OtcOr
 
 
 def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """Return the step to the status and balances that the maker's funds imply; None if nothing changes.
+    """Return the life cycle step to the status and balances that the maker's funds imply; None for no change.
 
     The result is also None if the order was signed or has ended since the funds were read.
 
@@ -103,7 +105,7 @@ def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> OrderStep[OtcOrderRow]
 
 
 def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """Return the step of an order to the state that its fills and cancellations on chain imply.
+    """Return the life cycle step to the state that an order's fills and cancellations on chain imply.
 
     The result is None if the row already has this state, or if the order's end is final.
     """
@@ -142,7 +144,7 @@ def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[O
 
 
 def _reason(row: OtcOrderRow, facts: OtcFacts, left: int, cancel: OtcCancel | None) -> OtcReason | None:
-    """Find the reason for a change of state in an order's logs; None if the state stays.
+    """Determine from an order's logs the reason for a change of the order's state; None for no change.
 
     Args:
         left: unfilled raw units of the maker's asset.
@@ -165,7 +167,7 @@ def _reason(row: OtcOrderRow, facts: OtcFacts, left: int, cancel: OtcCancel | No
 
 
 def _after(row: OtcOrderRow, reason: OtcReason) -> OtcState:
-    """Return the state after a transition for a reason; the row's state if the life cycle has none."""
+    """Return the state after the transition for a reason; the present state if no such transition exists."""
     return OTC_LIFECYCLE.after(row.status, reason) or row.status
 
 

@@ -37,9 +37,9 @@ class LiveOtc(Struct, eq=False, gc=False):
 
     Attributes:
         row: the order's row as last read from, or written to, the store.
-        document: signature, permit and other stored members of the post.
-        ended_at: block height of the log that ended the order; for an end without a log (expiry), the last
-            indexed height when the end was first seen; None for an open order.
+        document: signature, permit and other stored members of the posted order.
+        ended_at: block height of the log that ended the order. For an end without a log (by expiry), the last
+            indexed height when the end was first noticed; None until then, and for an open order.
         is_behind: whether the row did not reflect some of the order's logs when both were read.
     """
 
@@ -227,7 +227,10 @@ _BY_CHAIN = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
 
 
 def log_queries(hashes: Sequence[bytes], makers: Collection[bytes]) -> tuple[Query, ...]:
-    """Build the queries for orders' fills and cancellations, and makers' cancellations up to an expiry."""
+    """Build the queries for orders' fills and cancellations, and for their makers' bulk cancellations.
+
+    A bulk cancellation cancels all orders of a maker whose expiry is not later than a time.
+    """
     by_hash = (among(table, "order_hash", hashes) for table in (OTC_FILL, OTC_CANCEL))
     return (*by_hash, among(OTC_CANCEL_UNTIL, "maker", sorted(makers)))
 
@@ -235,7 +238,8 @@ def log_queries(hashes: Sequence[bytes], makers: Collection[bytes]) -> tuple[Que
 def logs_of(rows: Iterable[OtcOrderRow], read: Sequence[Sequence[Sequence[object]]]) -> dict[bytes, OtcLogs]:
     """Group the results of `log_queries` into the fills and cancellations of each order, by order hash.
 
-    A maker's cancellation up to an expiry counts for every order of `rows` that it covers.
+    A maker's bulk cancellation (all orders that expire by a time) becomes a cancellation of each order of
+    `rows` that it covers.
     """
     fills, cancels, untils = read
     found: dict[bytes, OtcLogs] = {}
@@ -254,9 +258,10 @@ def logs_of(rows: Iterable[OtcOrderRow], read: Sequence[Sequence[Sequence[object
 
 
 def cancel_by(until: OtcCancelUntil, row: OtcOrderRow) -> OtcCancel | None:
-    """Derive an order's cancellation from its maker's cancellation of all orders up to an expiry.
+    """Derive an order's cancellation from its maker's bulk cancellation; None if the order is not covered.
 
-    The result is None if the maker's cancellation does not cover the order.
+    Args:
+        until: cancellation of all orders of a maker whose expiry is not later than a time.
     """
     if (until.chain_id, until.maker) != (row.chain_id, row.maker):
         return None

@@ -50,7 +50,7 @@ class OtcDesk:
     Args:
         places: served chains by chain id.
         orders: the OTC orders in memory.
-        stored: reads of OTC orders from the store.
+        stored: reader of OTC orders in the store.
     """
 
     def __init__(self, places: ServedChains, orders: OtcOrders, stored: StoredOtcOrders) -> None:
@@ -73,7 +73,8 @@ class OtcDesk:
 
         Args:
             now_ms: time of the request, Unix milliseconds.
-            signatures: the caller's budget for wrong signatures, entered as a context manager.
+            signatures: counter of the caller's wrong signatures, which refuses further ones above a limit;
+                already entered as a context manager.
 
         Raises:
             RequestError: a check fails; see `terms` and `submission`.
@@ -162,9 +163,9 @@ class OtcDesk:
         now_ms: int,
         signatures: SignatureBudget,
     ) -> PostedOrder:
-        """Return the stored order for a repeated post.
+        """Return the stored order for a repeated post of the order.
 
-        A DRAFT first gets the signature of the post if the maker's contract accepts that signature.
+        A stored DRAFT first gets the newly posted signature, if the maker's contract accepts that signature.
         """
         kept = await self._stored.order(found.order_hash)
         if kept is not None and kept.state is OtcState.DRAFT:
@@ -183,7 +184,7 @@ class OtcDesk:
         now_ms: int,
         signatures: SignatureBudget,
     ) -> None:
-        """Replace a DRAFT's signature by the post's signature if the maker's contract accepts that one.
+        """Replace a stored DRAFT's signature by the new post's, if the maker's contract accepts the latter.
 
         Args:
             known: the stored signature.

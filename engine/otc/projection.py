@@ -37,8 +37,8 @@ class _StepLogs(Struct, frozen=True):
     Attributes:
         undone: rows of fills and cancellations that a re-organisation undoes in the step.
         logs: new fills and cancellations by order hash.
-        untils: new cancellations of all orders of a maker up to an expiry.
-        undone_untils: cancellations up to an expiry that a re-organisation undoes in the step.
+        untils: new bulk cancellations, each of all orders of a maker that expire by a time.
+        undone_untils: bulk cancellations that a re-organisation undoes in the step.
     """
 
     undone: frozenset[Any]
@@ -47,7 +47,7 @@ class _StepLogs(Struct, frozen=True):
     undone_untils: Sequence[OtcCancelUntil]
 
     def on(self, row: OtcOrderRow, kept: OtcLogs) -> OtcLogs:
-        """Return an order's fills and cancellations after the step of the indexer.
+        """Apply the step's logs to an order: return the order's fills and cancellations after the step.
 
         Args:
             kept: the order's fills and cancellations in the store before the step.
@@ -62,10 +62,10 @@ class _StepLogs(Struct, frozen=True):
 
 
 class OtcProjection:
-    """Derives the changes of OTC orders from one chain's logs; an `engine.chain.indexer.Projection`.
+    """Derives the changes of OTC orders from one chain's logs; an `engine.chain.index.indexer.Projection`.
 
     Args:
-        orders: orders that may still change.
+        orders: orders in memory that may still change.
         confirmations: number of blocks, the log's own included, after which a log is final.
         is_short: returns whether a maker's last known funds do not cover an order.
         now_ms: returns the time, Unix milliseconds.
@@ -101,7 +101,14 @@ class OtcProjection:
         return changes
 
     def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
-        """Collect the hashes of orders that the indexer step's logs name or whose ends may become final."""
+        """Collect the hashes of the orders to recompute after a step of the indexer.
+
+        An order counts if a new or undone fill or cancellation names the order, or if the order has ended and
+        no re-organisation can undo the end any more.
+
+        Args:
+            settled_below: height up to which blocks are final.
+        """
         hashes = {
             row.order_hash
             for _, row in (*advance.rows, *advance.undone)
@@ -110,9 +117,12 @@ class OtcProjection:
         return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, settled_below))
 
     async def _cancelled(self, told: _StepLogs) -> set[bytes]:
-        """Find the hashes of orders covered by makers' cancellations up to an expiry in the indexer step.
+        """Find the hashes of the orders that new or undone bulk cancellations cover.
 
-        Both new cancellations and cancellations that a re-organisation undoes count.
+        A bulk cancellation cancels all orders of a maker whose expiry is not later than a time.
+
+        Args:
+            told: logs that the indexer's step adds or undoes.
         """
         questions = [live_otc(until.chain_id, until.maker) for until in told.untils]
         questions += [unfinished_otc(until.chain_id, until.maker) for until in told.undone_untils]
@@ -126,7 +136,12 @@ class OtcProjection:
     async def _decided(
         self, hashes: Sequence[bytes], told: _StepLogs, chain_id: int, settled_below: int
     ) -> list[Change]:
-        """Compute the changes of orders from their stored logs and the indexer step's new and undone logs."""
+        """Compute the changes of orders from their stored logs and from the logs of the indexer's step.
+
+        Args:
+            told: logs that the step adds or undoes.
+            settled_below: height up to which blocks are final.
+        """
         rows, documents = await self._store.read(
             *(among(table, "order_hash", hashes) for table in (OTC_ORDER, OTC_DOCUMENT))
         )

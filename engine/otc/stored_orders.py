@@ -33,8 +33,9 @@ class StoredOtcPage(Struct, frozen=True):
 
     Attributes:
         orders: orders of the page.
-        total: number of orders in the whole listing, at the moment of `as_of`.
-        as_of: token of the moment, with which later pages continue the same listing.
+        total: number of orders in the whole listing at the time that `as_of` names.
+        as_of: paging token, which names the time of the listing; requests for later pages send it back, so
+            that orders stored since do not shift the pages.
     """
 
     orders: tuple[StoredOrder, ...]
@@ -47,7 +48,7 @@ class _Places(Struct, frozen=True):
 
     Attributes:
         total: number of orders in the whole listing.
-        as_of: token of the moment at which the listing was read.
+        as_of: paging token, which names the time of the listing.
     """
 
     hashes: list[bytes]
@@ -76,8 +77,9 @@ class StoredOtcOrders:
 
         Args:
             wanted: filter and sort key of the listing.
-            limit, offset: greatest number of orders in the page, and number of orders before it.
-            as_of: `as_of` of an earlier page, to continue its listing; None for the present state.
+            limit: greatest number of orders in the page.
+            offset: number of the listing's orders before the page.
+            as_of: paging token of an earlier page, to continue its listing; None for the present state.
 
         Raises:
             InvalidInput: this store has not issued `as_of`.
@@ -92,7 +94,7 @@ class StoredOtcOrders:
         return StoredOtcPage(await self._orders(found.hashes), found.total, found.as_of)
 
     async def _places(self, wanted: OtcFilter, limit: int, offset: int, as_of: str | None) -> _Places:
-        """Read the order hashes of a listing's page.
+        """Read the order hashes of a listing's page; see `page`.
 
         Raises:
             ValueError: this store has not issued `as_of`.
@@ -106,7 +108,7 @@ class StoredOtcOrders:
         return _Places([place[0] for place in places], sum(counts), then)
 
     async def _far_places(self, wanted: OtcFilter, limit: int, offset: int, as_of: str) -> _Places:
-        """Read the order hashes of a page far from the listing's start, from the listing's nearer end."""
+        """Read the order hashes of a page with a large offset, counted from the nearer end of the listing."""
         counts = self._counts.get((wanted, as_of))
         if counts is None:
             ((counts,),) = await self._store.read(otc_page(wanted, limit, offset, as_of)[1])
@@ -124,14 +126,18 @@ class StoredOtcOrders:
         return _Places(hashes[::-1] if is_backwards else hashes, total, as_of)
 
     async def _now(self) -> str:
-        """Read the `as_of` token of the present moment, which later pages of a listing refer to."""
+        """Read the paging token that names the present state of the store."""
         (((then,),),) = await self._store.read(as_of_now(OTC_ORDER))
         return str(then)
 
     def _remember(self, wanted: OtcFilter, as_of: str, counts: tuple[int, ...]) -> None:
-        """Cache the counts of a long listing for later pages.
+        """Cache the numbers of orders in a long listing, so that later pages need not count them again.
 
-        A listing by swappable amount is not cached, since its counts change even for a fixed `as_of`.
+        A listing by swappable amount is not cached, since its numbers change even for a fixed `as_of`.
+
+        Args:
+            as_of: paging token, which names the time of the listing.
+            counts: number of orders in each of the queries that make up the listing.
         """
         if sum(counts) >= _FAR and wanted.swappable_min is None:
             self._counts.pop((wanted, as_of), None)
@@ -150,8 +156,8 @@ class StoredOtcOrders:
         """Read the stored fills of an order, and the block up to which the chain is indexed.
 
         Returns:
-            (cursor of the chain, None if it is not indexed yet; fills of the order up to this cursor, oldest
-                first).
+            (last indexed block of the chain, None if the chain is not indexed yet; fills of the order up to
+                this block, oldest first).
         """
         cursors, fills = await self._store.read(by(CHAIN_CURSOR, chain_id), of_order(OTC_FILL, order_hash))
         cursor: ChainCursor | None = row_of(CHAIN_CURSOR, cursors[0]) if cursors else None

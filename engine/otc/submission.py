@@ -92,7 +92,7 @@ def submission_calls(terms: OtcTerms, rfq: bytes) -> dict[str, EthCall]:
 
 
 def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], has_code: bool) -> Answered:
-    """Judge the answers of the chain about a posted order.
+    """Judge the chain's answers about a posted order; refuse an order that can never be filled.
 
     Args:
         answers: answers to the calls of `submission_calls`, by name.
@@ -119,7 +119,12 @@ def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], 
 
 
 def _check_until(answer: bytes | Exception, terms: OtcTerms) -> None:
-    """Refuse an order whose maker has cancelled on chain all orders up to an expiry that is not earlier.
+    """Refuse an order that its maker's bulk cancellation on chain covers.
+
+    A bulk cancellation cancels all orders of a maker whose expiry is not later than a time.
+
+    Args:
+        answer: the RFQ contract's answer to `cancelledUntil`; an error or a 0 refuses no order.
 
     Raises:
         OrderClosed: the order is cancelled.

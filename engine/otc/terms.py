@@ -97,9 +97,10 @@ class OtcTerms(Struct, frozen=True):
     Attributes:
         type: P2P if the order names a taker, else LIMIT.
         taker_from_meta: the taker in `nonceAndMeta`, 20 bytes.
-        signature: signature compared with the maker's key; unless `is_by_key`, the maker's contract decides.
+        signature: posted signature; `signature.is_by_key` tells whether the maker's key made the signature.
+            Otherwise a call to the maker's contract has to confirm the signature.
         shown_signature: signature as stored and returned by the API.
-        permit: bytes; None if the body had no permit member.
+        permit: bytes of the posted permit; None if the body had no permit member.
     """
 
     order: RfqOrder
@@ -116,7 +117,8 @@ def otc_domain(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> OtcDoma
 
     Args:
         here: domain of the chain's RFQ contract.
-        served: domains of the venue's chains; a signature over another of them is named in the error.
+        served: RFQ domains of all served chains; the error for a signature under the wrong one names that
+            domain.
     """
     return OtcDomain(here, here.separator, rfq_others(here, served))
 
@@ -125,7 +127,7 @@ def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> Identif
     """Parse a posted body into its RFQ order, and compute the order's EIP-712 hash.
 
     Args:
-        prefix: prefix of the members in errors, for an order within another document.
+        prefix: text before the names of members in errors, for an order nested in another document.
 
     Raises:
         InvalidInput: a member is malformed.
@@ -199,7 +201,11 @@ def _check_assets(order: RfqOrder) -> None:
 
 
 def _permit(text: str | None, maker: bytes, rfq: bytes) -> bytes | None:
-    """Parse the permit in a posted body; None if the body has no permit member, empty bytes for `0x`."""
+    """Parse the permit in a posted body; None if the body has no permit member, empty bytes for `0x`.
+
+    Raises:
+        InvalidInput: the permit has a wrong length, or names another owner or spender.
+    """
     if text is None:
         return None
     permit = parse_hex(text, _PERMIT)
@@ -215,7 +221,7 @@ def _permit(text: str | None, maker: bytes, rfq: bytes) -> bytes | None:
 
 
 def _shown(raw: bytes, signature: OwnerSignature) -> bytes:
-    """Return the posted signature in the form that is stored: v as 27 or 28 if a key made 65 bytes."""
+    """Bring the posted signature into the stored form: a key's signature of 65 bytes gets a v of 27 or 28."""
     if not signature.is_by_key or len(raw) == _COMPACT_BYTES:
         return raw
     return to_65(*parse_signature(raw))
