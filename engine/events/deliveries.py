@@ -40,7 +40,7 @@ class Hook(Struct, frozen=True, kw_only=True):
         posts_max: most POSTs to the receiver at the same time.
         post_s: time limit of a POST, seconds.
         give_up_ms: age of an event, in ms, from which a failed delivery is given up.
-        shard: shard whose lease makes an engine deliver to this webhook.
+        shard: number of a shard, 0 to 255; the process that holds the shard's lease posts to this webhook.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Hook(Struct, frozen=True, kw_only=True):
     shard: int
 
     def wants(self, event: OrderEvent) -> bool:
-        """Whether an order event passes the webhook's filters: surface, partner, chain and status."""
+        """Whether an order event passes the webhook's filters: kind of orders, partner, chain and status."""
         return (
             event.surface in self.surfaces
             and (not self.partner or event.partner == self.partner)
@@ -70,7 +70,7 @@ def new_delivery(hook: Hook, token: str, event: OrderEvent, body: bytes, now_ms:
     """Make the record of an event's delivery to a webhook, to be posted at once.
 
     Args:
-        token: token of the event's place in the log.
+        token: resume token of the event, which names its place in the event log.
         body: the event's message as JSON, body of the POST.
     """
     return Delivery(
@@ -92,8 +92,9 @@ def not_taken(delivery: Delivery, reason: str, give_up_ms: int, now_ms: int, ran
     """Update a delivery after a failed POST: WAITING with a longer pause, or DEAD if the event is too old.
 
     Args:
-        reason: the failure as text.
+        reason: description of the failure.
         give_up_ms: age of the event, in ms, from which a failed delivery is dead.
+        random: source of the pause's jitter.
     """
     tries = delivery.tries + 1
     pause_s = min(WEBHOOK_AGAIN_S * 2 ** min(delivery.tries, _DOUBLINGS_MAX), WEBHOOK_AGAIN_S_MAX)
@@ -128,7 +129,7 @@ def reason_of(error: Exception) -> str:
 
 
 def replayed(delivery: Delivery, now_ms: int) -> Delivery:
-    """Reset a DEAD (given up) delivery to WAITING, due at once, with its time until it is given up anew."""
+    """Reset a DEAD (given up) delivery to WAITING: due at once, and with the full time for new tries."""
     return replace(
         delivery,
         state=DeliveryState.WAITING,
@@ -141,5 +142,5 @@ def replayed(delivery: Delivery, now_ms: int) -> Delivery:
 
 
 def rest_s(failures: int) -> float:
-    """Return the seconds without a POST to a webhook after `failures` in a row: 0, 1, 2, 4 ... up to 60."""
+    """Return the pause after `failures` failed POSTs in a row to a webhook: 0, 1, 2, 4 ... up to 60 s."""
     return 0.0 if not failures else min(2.0 ** min(failures - 1, _DOUBLINGS_MAX), 60.0)

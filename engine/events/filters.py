@@ -27,7 +27,7 @@ class EventFilter(Struct, frozen=True):
     Attributes:
         surface: kind of the orders: `delta` or `otc`.
         owner: owner of the orders; the maker of OTC orders.
-        taker: taker of OTC orders. An event whose body was not kept matches no taker.
+        taker: taker of OTC orders. An event that was stored without a body matches no taker.
         orders: ids of Delta or OTC orders; both kinds of id are derived from the order hash.
         partner: partner, spelt exactly as in the orders.
     """
@@ -53,7 +53,7 @@ class EventFilter(Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[FilterKey, ...]:
-        """Index keys of the filter; `keys_of` yields one of them for each event that matches the filter."""
+        """Index keys under which the hub files the filter; `keys_of` yields one for each matching event."""
         if self.orders:
             return tuple(("order", order.bytes) for order in self.orders)
         if self.owner is not None:
@@ -68,7 +68,7 @@ class EventFilter(Struct, frozen=True):
 
 
 def keys_of(entry: RingEntry) -> Iterator[FilterKey]:
-    """Yield all index keys of an order event; a filter that matches the event has one of these keys."""
+    """Yield the index keys of an order event, under which the hub finds all filters that may match."""
     event = entry.event
     yield "order", order_id(event.order_hash).bytes
     yield "owner", event.owner

@@ -36,11 +36,12 @@ class HubStatistics(Struct, frozen=True):
 
     Attributes:
         subscriptions: number of subscriptions.
-        events: events added so far.
-        woken: count of wake-ups of subscriptions that were waiting for an event.
-        pages: pages read from the store for lagging subscriptions.
+        events: order events received from the store's log so far.
+        woken: number of times that a waiting subscription was woken for an event.
+        pages: pages read from the store for subscriptions that lag behind.
         ring: number of events in memory.
-        token: token of the last event added; before the first, token of the log's end at the hub's start.
+        token: resume token of the last event received; before the first event, that of the log's end at the
+            hub's start.
     """
 
     subscriptions: int
@@ -52,7 +53,7 @@ class HubStatistics(Struct, frozen=True):
 
 
 class EventHub:
-    """All subscriptions of a process to order events; `run` is its task.
+    """Passes the order events of the store's log to this process's subscriptions; `run` is the hub's task.
 
     Call `subscribe` only after `run` has started.
 
@@ -61,7 +62,8 @@ class EventHub:
 
     Attributes:
         ring: the last events of the log, in memory.
-        told: place in the log up to which every event is noted in all subscriptions that it concerns.
+        told: place in the log; the hub has announced all events up to this place to the subscriptions whose
+            filters they match.
     """
 
     def __init__(self, store: Store, *, ring_max: int = FOLLOW_RING_MAX) -> None:
@@ -95,11 +97,12 @@ class EventHub:
     async def subscribe(
         self, wanted: EventFilter, after: str | None = None, *, field: str = "after"
     ) -> Subscription:
-        """Create a subscription to the order events that a filter wants, from a place in the log on.
+        """Create a subscription to the order events that match a filter, from a place in the log on.
 
         Args:
-            after: token of the place; the subscription starts with the event after it. None: it starts
-                with the next new event.
+            wanted: the filter.
+            after: resume token; the subscription starts with the event after that of the token. None: the
+                subscription starts with the next new event.
             field: name of the request's field that held the token, for the error.
 
         Raises:
@@ -131,8 +134,8 @@ class EventHub:
     async def read(self, query: Query) -> list[tuple[Any, ...]]:
         """Read a page of order events from the store, for a subscription that lags behind.
 
-        After each read, the next one waits for as long as that read took, so that pages for lagging
-        subscriptions use at most half of the time.
+        After a read, the next read waits for as long as the read took, so that these reads use at most half
+        of the time.
 
         Raises:
             StoreUnavailable: the database cannot be read now.
@@ -161,12 +164,11 @@ class EventHub:
         )
 
     async def _add(self, entry: RingEntry) -> None:
-        """Add an event to the ring and note it in the subscriptions that it concerns, some at a time.
+        """Add an event to the ring, and announce the event to the waiting subscriptions whose filters match.
 
-        `told`, the place in the log up to which all subscriptions are notified, moves past the event last, so
-        that no client gets a token beyond an event that it still has to receive. A subscription created
-        meanwhile starts at its own place in the ring, and a subscription waits only at the ring's end:
-        neither misses the event.
+        The method advances `told` to the event last, so that no client gets a resume token beyond an event
+        that it still has to receive. A subscription created meanwhile starts at its own place in the ring,
+        and a subscription waits only at the ring's end: neither misses the event.
         """
         before = self.ring.newest
         number = self.ring.add(entry)
@@ -181,7 +183,7 @@ class EventHub:
         self.told = entry.place
 
     async def _wake(self) -> None:
-        """Wake the subscriptions that a new event concerns, some at a time, to let other tasks run."""
+        """Wake the subscriptions to which an event was announced, some at a time, to let other tasks run."""
         while True:
             for _ in range(min(_AT_ONCE, len(self._to_wake))):
                 self._woken += 1

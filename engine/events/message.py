@@ -21,7 +21,7 @@ def event_message(token: str, event: OrderEvent) -> OrderEventMessage:
     """Convert an order event of the store's log to the message that clients receive.
 
     Args:
-        token: token of the event's place in the log.
+        token: resume token of the event, which names its place in the log.
     """
     more: dict[str, Any] = {}
     if event.surface == DELTA.name:
@@ -52,10 +52,10 @@ def id_text(order_hash: bytes) -> str:
 
 
 def takers_of(event: OrderEvent) -> tuple[bytes, ...]:
-    """Return the addresses, 20 bytes each, of the takers that an OTC order's event may concern, each once.
+    """Return the addresses, 20 bytes each, of the takers that the order of an OTC event names, each once.
 
-    The zero address stands for any taker. The tuple is empty for a Delta order, and for an event without a
-    body.
+    The order names a taker itself and possibly another in its `nonceAndMeta`; the zero address stands for any
+    taker. The tuple is empty for a Delta order, and for an event without a body.
     """
     if event.surface != OTC.name or not event.body:
         return ()
@@ -68,6 +68,6 @@ def encode_event(token: str, event: OrderEvent) -> bytes:
     """Encode an order event as the JSON message that event streams and webhooks carry.
 
     Args:
-        token: token of the event's place in the log.
+        token: resume token of the event, which names its place in the log.
     """
     return encode(event_message(token, event))

@@ -28,7 +28,7 @@ class RingEntry:
 
     @property
     def token(self) -> str:
-        """Token of the event's place in the log, from which a client can resume."""
+        """Resume token: a client that sends it back receives the events after this one."""
         if not self._token:
             self._token = token_of(*self.place)
         return self._token
@@ -42,7 +42,7 @@ class RingEntry:
 
     @property
     def takers(self) -> tuple[bytes, ...]:
-        """Addresses of the takers that the event of an OTC order may concern; empty for a Delta order."""
+        """Addresses of the takers that the order of an OTC event names; empty for a Delta order."""
         if self._takers is None:
             self._takers = takers_of(self.event)
         return self._takers
@@ -56,8 +56,8 @@ class EventRing:
         entries_max: most entries kept; the oldest is dropped first.
 
     Attributes:
-        floor: log place of the last dropped entry.
-        newest: log place of the last added entry.
+        floor: place in the log of the last dropped entry; `start` before an entry is dropped.
+        newest: place in the log of the last added entry; `start` before the first.
         end: number that the next added entry gets.
     """
 

@@ -37,7 +37,7 @@ class SubscribedHub(Protocol):
 
     @property
     def told(self) -> RingPosition:
-        """Place in the log up to which every subscription was notified of the events that concern it."""
+        """Place in the log up to which the hub has announced all events to their subscriptions."""
         ...
 
     async def read(self, query: Query) -> list[tuple[Any, ...]]:
@@ -79,7 +79,7 @@ class Subscription:
 
     @property
     def token(self) -> str:
-        """Token of the place in the log up to which `take` has returned all events that match the filter."""
+        """Resume token of the place in the log up to which `take` has returned all matching events."""
         return token_of(*(max(self._place, self._hub.told) if self._is_idle else self._place))
 
     async def take(self, count: int) -> list[RingEntry]:
@@ -104,16 +104,16 @@ class Subscription:
                 await trio.lowlevel.checkpoint()
 
     def note(self, number: int, entry: RingEntry, before: RingPosition) -> bool:
-        """Record a new event that the reader waits for, i.e. one that matches the filter.
+        """End the wait for a matching event, if the subscription waits and a new event matches its filter.
 
-        A reader that does not wait finds the event itself, and an event that does not match is skipped.
+        A subscription that does not wait finds the event itself later.
 
         Args:
             number: number of the event's entry in the ring.
-            before: log place of the event before.
+            before: place in the log of the event before.
 
         Returns:
-            Whether to wake the reader.
+            Whether the wait has ended, so that the hub has to wake the reading task.
         """
         if not self._is_idle or entry.place <= self._place or not self.wanted.matches(entry):
             return False

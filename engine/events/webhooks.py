@@ -115,7 +115,7 @@ class _WebhookState:
 
 
 def _ended(name: str, outcome: UnitOutcome) -> FencedOff:
-    """Make the error that ends a webhook's tasks after the store refused a write of theirs."""
+    """Make the error that ends a webhook's tasks after the store has refused one of their writes."""
     if not isinstance(outcome, Fenced):
         _log.error("a webhook's task restarts", webhook=name, outcome=repr(outcome)[:_SAID_CHARS_MAX])
     return FencedOff()
@@ -127,11 +127,11 @@ def shard_of(name: str) -> int:
 
 
 class Webhooks:
-    """All webhooks of a venue, and the delivery of order events to them. `run` is the task that posts.
+    """Posts order events to all webhooks of a venue; `run` is the task that posts.
 
     Args:
         hooks: name -> webhook.
-        leases: the engine's shard leases, open for longer than the webhooks.
+        leases: leases of this engine's shards; must stay open as long as `run` runs.
         http: client that sends the POSTs.
         now_ms: wall clock, Unix milliseconds.
         random: source of jitter for the pauses between tries.
@@ -202,7 +202,7 @@ class Webhooks:
     # --- Events in --------------------------------------------------------------------------------------
 
     async def _take_in(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
-        """Store a delivery of each order event that the webhook wants; after a store failure, resume."""
+        """Store a delivery of each order event that the webhook wants; resume after an error of the store."""
         while True:
             try:
                 await self._follow(hook, told, fence)
@@ -228,7 +228,7 @@ class Webhooks:
                     told.rouse()
 
     async def _place(self, hook: Hook, fence: Fence) -> Webhook:
-        """Read the webhook's stored place in the log; a new webhook gets the log's current end."""
+        """Read the webhook's row, with its position in the event log; a new webhook begins at the end."""
         now_ms = self._now_ms()
         fresh = Webhook(hook.name, now_ms, 1, await latest(self._store), now_ms)
         (rows,) = await self._store.read(by(WEBHOOK, hook.name))
@@ -245,7 +245,16 @@ class Webhooks:
     async def _moved(
         self, hook: Hook, row: Webhook, token: str, found: Sequence[tuple[str, OrderEvent]], fence: Fence
     ) -> Webhook:
-        """Store deliveries and the webhook's new place in the log together; return the new row."""
+        """Store new deliveries and the webhook's new position in the event log in one transaction.
+
+        Args:
+            row: the webhook's row before the move.
+            token: resume token of the new position.
+            found: events to deliver, each with its resume token.
+
+        Returns:
+            The webhook's row after the move.
+        """
         now_ms = self._now_ms()
         after = replace(row, token=token, updated_ms=now_ms)
         changes: list[Change] = [cas(WEBHOOK, after)]
@@ -275,7 +284,7 @@ class Webhooks:
     async def _start(self, hook: Hook, told: _WebhookState, fence: Fence, nursery: trio.Nursery) -> float:
         """Start the POSTs to a webhook that are due; return the seconds until the next may be due.
 
-        At most `posts_max` POSTs are under way, one after a failure, and none in a cool-down.
+        At most `posts_max` POSTs are under way, only a single POST after a failure, and none in a cool-down.
         """
         rests_s = told.rests_until - trio.current_time()
         free = (1 if told.failures else hook.posts_max) - len(told.under_way)
@@ -340,7 +349,7 @@ class Webhooks:
     async def _keep_failed(
         self, hook: Hook, told: _WebhookState, delivery: Delivery, reason: str, fence: Fence
     ) -> None:
-        """Store a failed POST; mark further deliveries as DEAD that are too old to be posted again."""
+        """Store a failed POST; mark as DEAD all further deliveries that are too old to be posted again."""
         now_ms = self._now_ms()
         after = not_taken(delivery, reason, hook.give_up_ms, now_ms, self._random)
         is_kept = await self._write(hook, cas(DELIVERY, after), fence)
@@ -364,7 +373,7 @@ class Webhooks:
         _log.error("deliveries are given up", webhook=hook.name, count=count, reason=reason)
 
     async def _write(self, hook: Hook, change: Change, fence: Fence) -> bool:
-        """Write a change of a delivery's row; return False, without a write, if a replay changed it first."""
+        """Write a change of a delivery's row; return False, unwritten, if a replay changed the row first."""
         outcome = await self._store.write(Unit((change,), fence))
         if isinstance(outcome, Conflict):
             return False

@@ -49,10 +49,10 @@ class MakersOpening(Struct, frozen=True):
     """Settings, clocks and TLS context for opening makers, the same for every chain.
 
     Attributes:
-        field: settings path of the table of makers.
+        field: path of the makers' table in the settings, for errors.
         makers: settings of the makers by name.
-        blacklist_s: seconds for which an address blacklisted by a maker is not sent to it again.
-        wall_ms: Unix milliseconds.
+        blacklist_s: seconds for which a maker is not asked for a user's address that it has blacklisted.
+        wall_ms: returns the time, Unix milliseconds.
         random: source of jitter for the feeds' polls and restarts.
     """
 
@@ -93,9 +93,7 @@ class OpenMakers(Struct, frozen=True):
             nursery.start_soon(feed.run)
 
     def barred(self, *users: bytes, now_ms: int) -> frozenset[str]:
-        """Return the names of makers that have blacklisted any of these addresses.
-
-        The names of makers that the operator has excluded are among them.
+        """Return the names of makers that have blacklisted any of these users, or that the operator excludes.
 
         Args:
             users: addresses, 20 bytes each.
@@ -115,11 +113,14 @@ def nodes_of(
     folder: Path,
     chains: Mapping[int, Chain],
 ) -> dict[int, NodeSettings]:
-    """Collect the node settings, with secrets resolved, of the served chains without an entry in `chains`.
+    """Collect the node settings of the served chains for which the caller has no client yet.
+
+    The secrets in the result are resolved.
 
     Args:
-        served: chain id -> chain of the settings.
-        chains: chain id -> chain that needs no node.
+        served: chain id -> chain as the settings describe it.
+        environ, folder: environment variables, and the folder of relative paths, for the secrets.
+        chains: chain id -> client that the caller has.
 
     Raises:
         ConfigError: names the setting whose file or variable is missing.
@@ -134,9 +135,9 @@ def nodes_of(
 async def open_chains(
     owned: AsyncExitStack, nodes: Mapping[int, NodeSettings], chains: Mapping[int, Chain]
 ) -> dict[int, Chain]:
-    """Open a client for each chain's node; return the clients and the given chains by chain id.
+    """Open a client for each chain's node; return these clients and those of `chains`, by chain id.
 
-    Closing `owned` closes the clients' connections.
+    Closing `owned` closes the opened clients' connections.
     """
     found = dict(chains)
     for chain_id, node in nodes.items():
@@ -215,10 +216,12 @@ async def open_makers(
 
 
 def request_signer(field: str, credentials: MakerCredentials | None) -> RequestSigner | None:
-    """Create the signer of requests to a maker's server; None, for unsigned requests, without credentials.
+    """Create the signer of requests to a maker's server; None if the maker has no credentials.
+
+    Requests to a maker without credentials are not signed.
 
     Args:
-        field: settings path of the credentials.
+        field: path of the credentials in the settings, for errors.
 
     Raises:
         ConfigError: the secret does not decode.

@@ -25,7 +25,7 @@ from ....feeds.net.signed_client import SignedClient
 
 
 class FaultNotices:
-    """Queue of the notices to one maker of its faults; `run` posts them to the maker.
+    """Queue of a maker's faulty and refused quotes, which `run` reports to the maker by POST requests.
 
     Args:
         network: chain id.

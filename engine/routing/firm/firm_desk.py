@@ -158,12 +158,13 @@ class FirmDesk:
 
         Args:
             plan: indicative plan for `wanted`, priced by the makers' books.
-            user: address for which the quotes are asked, inside `nonceAndMeta`; 20 bytes.
-            limit: raw units before fees: the least of the destination (SELL) or the most of the source (BUY).
+            user: the trader's address, 20 bytes, which the requests to makers name and orders carry in
+                `nonceAndMeta`.
+            limit: least destination amount (SELL) or greatest source amount (BUY), raw units before fees.
             held: list to which the desk adds every signed quote, used or not, and every unanswered request.
 
         Returns:
-            A route whose amounts equal those of its execution, to the unit.
+            A route whose amounts the execution reproduces to the unit.
 
         Raises:
             NoRoute: no quotes within the limit and the time; the message gives each maker's reason.
@@ -187,7 +188,7 @@ class FirmDesk:
 
 
 class _Filling:
-    """Collection of signed quotes for one swap: the swap's plans, and its requests to makers."""
+    """State of one call of `FirmDesk.fill`: the plans of the swap, and the requests for quotes to makers."""
 
     nursery: trio.Nursery
 
@@ -259,7 +260,7 @@ class _Filling:
     def _report_makers(self, *, is_cancelled: bool) -> None:
         """Score the maker of each request of the swap.
 
-        Unanswered requests become held quotes, since their makers may have signed.
+        Unanswered requests join the held quotes, since their makers may have signed and reserved funds.
 
         Args:
             is_cancelled: whether the caller has left, so that a missing answer is no fault of the maker.
@@ -307,7 +308,7 @@ class _Filling:
             raise self._no_route(why)
 
     def _begin(self, way: Way, parts: list[FirmPart], now: float) -> None:
-        """Add makers' shares (parts) to a plan of the swap, and request a quote for each from its maker."""
+        """Add parts (makers' shares) to a plan of the swap, and request each part's quote from its maker."""
         way.parts += parts
         for part in parts:
             self._try(way, part, [part.share], now)
@@ -323,7 +324,8 @@ class _Filling:
     def _ask_for(self, way: Way, part: FirmPart, share: MakerShare, now: float) -> Ask:
         """Build the request to a maker for its share of a hop.
 
-        The amount exceeds the share if the need may grow and the maker's price for more is hardly worse.
+        The request is for more than the share if the hop may need more, the user's limit leaves room for the
+        cost, and the maker's book has nearly the same rate for the larger amount.
         """
         desk, side = self._desk, self._wanted.side
         books = desk.index.between(part.src_token, part.dest_token).values()
@@ -414,7 +416,7 @@ class _Filling:
         self._try(way, part, shares, now)
 
     def _able_alone(self, way: Way, part: FirmPart) -> list[MakerShare]:
-        """List the shares of further makers whose books hold the whole amount of a part, best rate first."""
+        """List the shares of other makers whose books hold the part's whole amount, best rate first."""
         src, dest, wanted = part.src_token, part.dest_token, self._wanted
         asked = FirmAsked(src, dest, wanted.side, _needed(part, wanted.side), self._user, self._desk.executor)
         without = self._without(way) | part.pending()
@@ -489,10 +491,12 @@ class _Filling:
         return found if all(ask.quote is not None for ask in asks) else None
 
     def _resize(self, way: Way, short: Short) -> None:
-        """Request a hop's quotes again, for the amount that the hop after it needs by its signed quotes.
+        """Request a hop's quotes again if its signed orders buy less than the next hop's signed orders cost.
+
+        Without makers or time for this, the plan is dropped.
 
         Args:
-            short: the hop, and the amount to buy.
+            short: the hop, and the amount that it must buy.
         """
         parts = [part for part in way.parts if (part.path, part.hop) == (short.path, short.hop)]
         self._resizes += 1
@@ -509,10 +513,10 @@ class _Filling:
         self._begin(way, further, now)
 
     def _give_up_worst(self, way: Way, asks: list[Ask]) -> None:
-        """Discard the quote that is worst compared with the plan of the swap.
+        """Discard the quote with the greatest loss against the plan of the swap.
 
-        If no quote is worse than planned, the plan itself breaks the user's limit: the desk waits for
-        requests still pending, or else plans the swap anew.
+        If no quote is worse than planned, the plan itself breaks the user's limit: the desk awaits other
+        requests for one of its parts, or else drops the plan and plans the swap anew.
         """
         worst = max(asks, key=lambda ask: ask.loss())
         if worst.loss() > 0:
@@ -544,7 +548,7 @@ def _base_amount(live: LiveBook | None, share: MakerShare, asked: FirmAsked) -> 
     """Return the amount of a request to a maker in raw units of the pair's base token.
 
     The amount is 0 if the maker has no live book. If the request fixes the amount of the quote token, the
-    base amount is the plan's.
+    base amount is that of the planned share.
     """
     if live is None:
         return 0

@@ -39,10 +39,11 @@ class Ask(Struct, eq=False):
 
     Attributes:
         share: amounts that the plan expects of the maker.
-        shown: amount of the token left open that the maker's book gives for this request; None if the book
-            was not that deep.
+        asked: the request as sent.
+        shown: amount of the token whose amount the request does not fix, by the maker's cached book; raw
+            units. None if the book was not deep enough.
         asked_at: time of the request, trio seconds.
-        lag_s: the event loop's stalls for this swap until `asked_at`, seconds.
+        lag_s: total stall of the venue's event loop from the swap's start to `asked_at`, seconds.
         base_amount: raw units of the pair's base token in the request; 0 if the maker had no live book.
         quote: the maker's signed quote; None before the answer, and after a check of the quote has failed.
         is_drifted: whether the quote is worse than the maker's book by more than `drift_bps`.
@@ -93,10 +94,11 @@ class HeldQuote(Struct, frozen=True):
     """A quote, or an unanswered request for one, for which a maker may still reserve its funds.
 
     Attributes:
-        expiry_s: Unix seconds; at most VENUE_UNFILLED_S_MAX from the signature.
+        expiry_s: time until which the maker may reserve the funds, Unix seconds; at most VENUE_UNFILLED_S_MAX
+            after the quote's arrival.
         maker: the maker's account, 20 bytes; empty if the maker's answer did not arrive.
         digest32: EIP-712 hash of the quote's order; empty if the maker's answer did not arrive.
-        amount: raw units that the maker gives.
+        amount: raw units that the maker gives; 0 if the maker's answer did not arrive.
     """
 
     expiry_s: int
@@ -109,12 +111,12 @@ class FirmPart(Struct, eq=False):
     """A maker's share of a hop, and the attempts (tries) to obtain signed quotes for it.
 
     Attributes:
-        path, hop: position of the hop in the plan.
-        is_exact: whether the hop's amount is fixed, so that requests never ask for more.
-        beside_at, everybody_at: trio seconds from which BESIDE more makers, and all other makers, are asked
-            although no request has failed.
+        path, hop: index of the path in the plan, and of the hop in the path.
+        is_exact: whether the user's amount fixes that of the hop, so that requests never ask for more.
+        beside_at: trio seconds from which BESIDE more makers are asked although no request has failed.
+        everybody_at: trio seconds from which all other makers are asked although no request has failed.
         tries: attempts to fill the part, each by one or more requests, in their order of beginning.
-        to_beat: best rate of quotes that broke the user's limit; a replacing maker must promise a better one.
+        to_beat: best rate of quotes that broke the user's limit; further makers must promise a better rate.
             None without such quotes.
     """
 
@@ -138,7 +140,7 @@ class FirmPart(Struct, eq=False):
 
     @property
     def alive(self) -> int:
-        """Number of tries to obtain quotes for the part in which no request has failed."""
+        """Number of the part's tries (attempts to obtain its quotes) without a failed request."""
         return sum(all(ask.failure is None for ask in asks) for asks in self.tries)
 
     def lacking(self, now: float) -> int:
@@ -166,7 +168,7 @@ class FirmPart(Struct, eq=False):
         self.to_beat = max(self.to_beat or rate, rate)
 
     def may_do(self, shares: Iterable[MakerShare]) -> bool:
-        """Whether these makers' shares promise a better rate than quotes that broke the user's limit."""
+        """Whether these makers' shares promise a better rate than each quote that broke the user's limit."""
         if self.to_beat is None:
             return True
         src, dest = sum(share.src_amount for share in shares), sum(share.dest_amount for share in shares)
@@ -178,8 +180,8 @@ class Way(Struct, eq=False):
 
     Attributes:
         without: slow makers that this plan does not ask.
-        has_room: whether the plan keeps the user's limit even at the cost of asking makers for more than
-            needed.
+        has_room: whether the plan keeps the user's limit even if requests for more than the planned amounts
+            raise its cost.
         parts: makers' shares of the plan's hops, with the requests for their quotes.
     """
 
@@ -194,7 +196,7 @@ class Way(Struct, eq=False):
 
 
 def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[FirmPart]:
-    """Make the part, which tracks requests for quotes, of each maker's share in a plan of a swap.
+    """Create a `FirmPart`, which keeps the requests for quotes, for each maker's share in a swap's plan.
 
     Args:
         now: trio seconds.
@@ -213,7 +215,14 @@ def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[FirmPart]:
 def parts_of_hop(
     hop: HopPlan, path: int, number: int, now: float, soft_at: float, *, is_exact: bool
 ) -> list[FirmPart]:
-    """Make the part, which tracks requests for quotes, of each maker's share in one hop of a plan."""
+    """Create a `FirmPart`, which keeps the requests for quotes, for each maker's share in a hop.
+
+    Args:
+        path, number: index of the path in the plan, and of the hop in the path.
+        now: trio seconds.
+        soft_at: trio seconds until which other makers may be asked.
+        is_exact: whether the user's amount fixes that of the hop.
+    """
     patience_s = (soft_at - now) / PATIENCES
     looks = now + patience_s, now + 2 * patience_s
     return [
@@ -241,7 +250,7 @@ def able_alone(
 
 
 def legs_of(parts: Sequence[FirmPart], side: Side) -> list[list[FirmLeg]]:
-    """Build each path's hops with their signed orders (legs) from the quotes of a swap's parts.
+    """Build each path's legs (hops with the makers' signed orders) from the quotes of a swap's parts.
 
     Every part must have all its quotes.
     """
@@ -259,10 +268,10 @@ def indicative_within(plan: RoutePlan, limit: int) -> bool:
 
 
 def has_room(plan: RoutePlan, limit: int) -> bool:
-    """Whether a plan keeps the user's limit even if requests for more than needed raise its hops' prices.
+    """Whether a plan keeps the user's limit even if requests for more than planned make it dearer.
 
-    The check uses the books: each hop whose makers are asked for more than needed costs OVER_ASK_COST_BPS
-    more, and each fill of the hops whose amounts the limit bounds one raw unit more.
+    The estimate takes OVER_ASK_COST_BPS for each hop of the longest path but one, and a raw unit for each
+    fill of the hops that the limit bounds: the last hops for SELL, the first for BUY.
     """
     hops = max(len(path.hops) for path in plan.paths) - 1
     ends = [path.hops[-1 if plan.side is Side.SELL else 0] for path in plan.paths]
@@ -281,8 +290,9 @@ def is_as_cheap(asked: FirmAsked, shown: int, wider: FirmAsked, shown_wider: int
     The rate may be worse by OVER_ASK_COST_BPS.
 
     Args:
-        shown, shown_wider: amount of the token left open that the maker's book gives for `asked` and for
-            `wider`.
+        asked, wider: the original and the larger request.
+        shown, shown_wider: amount, by the maker's book, of the token whose amount `asked`, or `wider`, does
+            not fix; raw units.
     """
     if asked.side is Side.SELL:
         lost = shown - mul_div_down(asked.amount, shown_wider, wider.amount)

@@ -21,8 +21,9 @@ class FilledHop(Struct, frozen=True):
     """An exchange of one token for another in a swap's route, with the signed orders that fill it in turn.
 
     Attributes:
-        taker_amount: raw units of the source that the hop sells; 0 if it sells the whole balance, or buys.
-        maker_amount: raw units of the destination that the hop buys; 0 if the hop sells.
+        taker_amount: raw units of the source token that the hop sells. 0 if the hop sells the whole balance,
+            or has a `maker_amount`.
+        maker_amount: raw units of the destination token that the hop has to buy; 0 if the hop sells.
     """
 
     src_token: bytes
@@ -36,8 +37,8 @@ class FirmRoute(Struct, frozen=True):
     """Route of a swap with the makers' signed orders, ready to be executed.
 
     Attributes:
-        src_amount, dest_amount: raw units into and out of the hops by the signed orders, before partner fees
-            and token taxes.
+        src_amount, dest_amount: raw units that the signed orders take of the source token and give of the
+            destination token, before partner fees and fees that tokens take on transfers.
         expiry_s: earliest expiry among the orders, Unix seconds.
     """
 

@@ -38,7 +38,7 @@ class Exchanged(Struct, frozen=True):
 
 
 class FirmLeg(Struct, frozen=True):
-    """An exchange of one token for another on a path, with the makers' signed orders that fill it.
+    """A hop of a path, from one token to another, with the makers' signed orders that fill it.
 
     Attributes:
         amount: raw units sold by the first leg of a sale, or bought by the last leg of a purchase; not used
@@ -52,12 +52,12 @@ class FirmLeg(Struct, frozen=True):
 
 
 class Short(Struct, frozen=True):
-    """A hop of a swap whose signed orders cannot fill the amount that the path needs of the hop.
+    """A hop of a swap whose signed orders cannot fill the amount that the path needs.
 
     Attributes:
-        path, hop: position of the hop in the swap.
-        needed: raw units of the hop's destination token that it must buy; 0 in a sale, in which the hop can
-            sell nothing.
+        path, hop: index of the path in the swap, and of the hop in the path.
+        needed: in a purchase, raw units of the hop's destination token that the hop must buy; 0 in a sale, in
+            which the hop's orders buy nothing of the amount.
     """
 
     path: int
@@ -113,10 +113,11 @@ def bought_of(order: RfqOrder, amount: int) -> Exchanged:
 
 
 def arranged(side: Side, paths: Sequence[Sequence[FirmLeg]], *, is_taxed: bool = False) -> FirmRoute | Short:
-    """Combine hops with signed orders (legs) into a route; return a leg that cannot be filled, if any.
+    """Combine legs (hops with signed orders) into a route, or return the first leg that cannot be filled.
 
     Args:
-        is_taxed: whether the source token is taxed, so that the amount that arrives is not known to the unit.
+        is_taxed: whether the source token takes a fee on transfers, so that the amount that arrives is not
+            known to the unit.
     """
     found = _sale(paths, is_taxed=is_taxed) if side is Side.SELL else _purchase(paths)
     if isinstance(found, Short):

@@ -26,7 +26,8 @@ class Units(Struct, frozen=True):
     """Decimal units in which the amounts of several books are whole numbers, and so can be summed.
 
     Attributes:
-        scales: decimal scales of the token given and the token received; sums are in 10^-scale raw units.
+        scales: (scale of the token given, scale of the token received); amounts of a token are counted in
+            units of 10^-scale raw units.
     """
 
     scales: tuple[int, int]
@@ -49,11 +50,12 @@ class DirectedLadder:
     Attributes:
         live: the maker's book.
         keys: sort key (`rate_key`) of each level.
-        sums: prefix sums over the levels, of the amounts given and of the amounts received.
-        walks: functions for SELL and for BUY: a fixed amount -> exact amount of the other token, raw units;
-            None beyond the book's depth. A received amount is rounded down, a paid amount up.
-        first_parts: for SELL and for BUY, the cached first part of the book, i.e. its top levels with the
-            best average rate after gas; None before `envelope` computes it.
+        sums: prefix sums over the levels: (of the amounts given, of the amounts received).
+        walks: (function for SELL, function for BUY), each from a fixed amount to the exact amount of the
+            other token, raw units; None beyond the book's depth. A received amount is rounded down, a paid
+            amount up.
+        first_parts: (for SELL, for BUY) the cached top levels of the book that together have the best average
+            rate after gas; None before `envelope` computes them.
     """
 
     def __init__(self, live: LiveBook, give: bytes, units: Units) -> None:
@@ -87,7 +89,7 @@ def has_levels(live: LiveBook, give: bytes) -> bool:
 
 
 def fits(live: LiveBook, give: bytes, units: Units) -> bool:
-    """Whether a maker's book has all its levels in whole numbers of these decimal units."""
+    """Whether all level amounts of a maker's book are whole numbers in these decimal units."""
     if live.base == give:
         return live.book.bids.quote_scale <= units.scales[1]
     return live.book.asks.quote_scale <= units.scales[0]

@@ -25,14 +25,15 @@ _COST_BITS = 6  # precision of a fill's cost, so that small changes of gas price
 
 
 class Envelope:
-    """Selects, for an amount, the makers of merged books whose fills are worth their gas.
+    """Selects, for an amount, the makers whose fills are worth the gas that they cost.
 
-    The books' parts are sorted by rate after gas, only up to the largest amount requested so far.
+    Each maker's book is cut into parts: first its top levels with the best average rate after gas, then each
+    further level. The parts of all makers are sorted by rate after gas, as far as amounts have needed so far.
 
     Args:
         ladders: makers' books in one trade direction, all in the same units.
         by_first_rate: indices of the ladders, ordered by the rate of their first level, best first.
-        fixed: index of the fixed token: 0 the token given, 1 the token received.
+        fixed: token whose amount is fixed: 0 the token given (SELL), 1 the token received (BUY).
         fill_cost: gas cost of a fill, in the ladders' units of the other token, rounded by `weighed`.
     """
 
@@ -53,11 +54,11 @@ class Envelope:
         """Return the makers that fill an amount at the best rates after gas.
 
         Args:
-            wanted: the amount, above zero and within the depth, in units of the fixed token.
+            wanted: the amount, above zero and within the depth, in the ladders' units of the fixed token.
 
         Returns:
-            (maker -> number of its levels before the part of a book that holds the amount's last unit, maker
-            of that part).
+            (maker -> number of its top levels that the amount uses in full, maker whose levels hold the last
+                unit of the amount); makers are indices of `ladders`.
         """
         if wanted > self._fixed_before[-1]:
             self._reach(wanted)
@@ -84,7 +85,7 @@ class Envelope:
     def _admit(self) -> None:
         """Queue the first parts of makers whose first level has a better rate than the queue's best part.
 
-        A first part is the top levels of a book with the best average rate after gas.
+        A first part is the top levels of a book that together have the best average rate after gas.
         """
         unseen, upcoming = self._unseen, self._next
         while unseen:
