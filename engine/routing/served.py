@@ -43,10 +43,10 @@ class ConfiguredChain(Struct, frozen=True):
     """A chain that the venue serves, as the settings describe it.
 
     Attributes:
-        field: settings path of the chain.
+        field: path of the chain in the settings, for errors.
         settings: the chain's settings with checksummed addresses; unset addresses are filled from
             contracts.json.
-        addresses: setting's name -> contract address, 20 bytes; empty if unknown.
+        addresses: name of a setting -> contract address, 20 bytes; empty bytes if unknown.
         tokens: lookup of the listed tokens and the native token.
         listed: tokens that the operator lists as tradable.
         stables: addresses of the tokens that are valued at one US dollar.
@@ -78,9 +78,10 @@ def served_chains(
     """Determine the chains that the venue serves (those with a role and a node): chain id -> chain.
 
     Args:
-        makers: settings of the makers by name; `field` is their settings path.
+        makers: settings of the makers by name.
         book: content of contracts.json.
         reachable: ids of chains that need no node in the settings.
+        field: path of `makers` in the settings, for errors.
 
     Raises:
         ConfigError: names the wrong setting.

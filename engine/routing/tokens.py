@@ -26,9 +26,10 @@ class ListedToken(Struct, frozen=True):
 
     Attributes:
         address: 20 bytes; the placeholder address for the native token.
-        routed: the ERC-20 contract whose books a route uses: the wrapped form for the native token.
-        text: address as answers write it.
-        listed: the operator's entry; None for the native token.
+        routed: address of the ERC-20 contract whose books a route uses: the wrapped form for the native
+            token.
+        text: the address as the API's answers write it.
+        listed: the operator's entry in the settings; None for the native token.
     """
 
     address: bytes

@@ -63,10 +63,10 @@ class _Rest(Struct):
 
 
 class FirmScores:
-    """Scores of one chain's makers by their answers to requests for firm quotes, and makers' cool-downs.
+    """Scores one chain's makers by their answers to requests for firm quotes, and starts their cool-downs.
 
     Args:
-        makers: by name.
+        makers: makers by name.
         digest_of: order -> its EIP-712 hash, 32 bytes.
         hard_s: seconds for which a probe (test request to a maker in cool-down) waits for its answer.
         wall_ms: wall clock, Unix milliseconds.
@@ -91,7 +91,7 @@ class FirmScores:
         self.probes = 0
 
     def note(self, ask: Ask, fault: FirmFault | None) -> None:
-        """Score the outcome of a request for a firm quote to a maker; a `fault` of None is a valid quote."""
+        """Score a maker by the outcome of a request for a firm quote; a `fault` of None is a valid quote."""
         maker, now_ms = self._makers[ask.maker], self._wall_ms()
         src, dest = ask.asked.src_token, ask.asked.dest_token
         rests = maker.health.record(src, dest, fault, now_ms)

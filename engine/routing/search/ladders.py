@@ -62,10 +62,10 @@ ANYBODY = MakerFilter()
 
 
 class Order:
-    """Price levels of several makers' books in one trade direction, sorted by rate, for selling and buying.
+    """Sort order, best rate first, of the price levels of several makers' books in one trade direction.
 
     A level is called a segment once it is sorted; levels are sorted only up to the largest amount requested
-    so far.
+    so far. SELL and BUY share the sort order.
 
     Args:
         ladders: makers' books in one direction, each with a level, sorted by maker's name, all in `units`.
@@ -74,9 +74,11 @@ class Order:
 
     Attributes:
         makers: names of the makers, sorted; other fields refer to a maker by its index here.
-        owners, levels: for each segment, its maker and the number of that maker's levels up to it, included.
-        sums: prefix sums over the sorted segments, at least the first, of the amounts given and received.
-        depths: amounts given and received of all segments.
+        owners, levels: for each segment, its maker, and the number of that maker's segments up to this one,
+            included.
+        sums: prefix sums over the sorted segments, at least the first: (of the amounts given, of the amounts
+            received).
+        depths: (amount given, amount received) by all levels together.
     """
 
     def __init__(
@@ -102,7 +104,7 @@ class Order:
 
     @classmethod
     def of(cls, ladders: Sequence[DirectedLadder], units: Units, books: Sequence[LiveBook]) -> "Order":
-        """Create an `Order` of the price levels of makers' books; only the best level is sorted yet."""
+        """Create the sort order of makers' price levels; only the best level is sorted as yet."""
         firsts = sorted([(ladder.keys[0], maker, 0) for maker, ladder in enumerate(ladders)])
         given, received = (sum([ladder.sums[token][-1] for ladder in ladders]) for token in (0, 1))
         return cls(
@@ -110,10 +112,13 @@ class Order:
         )
 
     def with_books(self, books: Sequence[LiveBook], give: bytes) -> "Order | None":
-        """Return a copy in which changed books are replaced; None if this is not possible.
+        """Return a new sort order for the same makers, which reuses the parts of unchanged books.
 
-        A replacement is not possible if the makers differ, a book lost its levels, or its amounts need finer
-        units.
+        The result is None if the makers differ, a book has lost its levels, or its amounts need finer units.
+
+        Args:
+            books: present books, in the sequence of the earlier ones; unchanged books are the same objects.
+            give: token given, 20 bytes.
         """
         if not len(books) == len(self.books) == len(self.ladders):
             return None
@@ -162,11 +167,13 @@ class Order:
 class MergedLadder:
     """Price levels of several makers' books merged into one ladder, for selling or for buying.
 
+    The fixed token is the token given for SELL, the token received for BUY; `other` stands for the other one.
+
     Attributes:
         makers: names of the makers, sorted; shares refer to a maker by its index here.
-        fixed_unit, other_unit: number of sum units in a raw unit of the token whose amount is fixed, and of
-            the other token.
-        depth: fixed amount of all price levels together, in 1 / fixed_unit raw units.
+        fixed_unit, other_unit: units of the sums in a raw unit of the fixed token, and in one of the other
+            token.
+        depth: amount of the fixed token in all price levels together, in 1 / fixed_unit raw units.
         fixed_before, other_before: prefix sums, of the fixed and of the other token, over the levels sorted
             so far, at least the first.
         first_rate: rate of the best level.
@@ -193,10 +200,10 @@ class MergedLadder:
         self._envelope: Envelope | None = None
 
     def best_split(self, amount: int) -> list[LadderShare] | None:
-        """Compute the best split of an amount among all makers, without regard to gas; None beyond the depth.
+        """Compute the best split of an amount among all makers, before gas; None beyond their depth.
 
         Args:
-            amount: raw units of the fixed token.
+            amount: raw units of the token given (SELL) or received (BUY).
         """
         wanted = amount * self.fixed_unit
         if wanted <= 0 or not self.reaches(wanted):
@@ -205,14 +212,14 @@ class MergedLadder:
         return self._in_units(amount, self._taken(segment), self.order.owners[segment])
 
     def split_after_gas(self, amount: int, fill_cost: int) -> list[LadderShare] | None:
-        """Compute the best split of an amount among makers when each fill costs gas; None beyond the depth.
+        """Compute the best split of an amount among makers if each fill costs gas; None beyond their depth.
 
         The split is the best over all subsets of makers, or worse by less than a fill's gas and rounding. The
         candidates are the splits with and without the maker of the amount's last unit, and, if at most one
         maker comes before the last unit, the best single maker.
 
         Args:
-            amount: raw units of the fixed token.
+            amount: raw units of the token given (SELL) or received (BUY).
             fill_cost: gas cost of a fill, raw units of the other token.
         """
         wanted = amount * self.fixed_unit
@@ -251,7 +258,8 @@ class MergedLadder:
         """Select the best price levels of the given makers that hold an amount; None beyond their depth.
 
         Args:
-            wanted: the amount, in 1 / fixed_unit raw units of the fixed token.
+            wanted: the amount, in 1 / fixed_unit raw units of the token given (SELL) or received (BUY).
+            makers: indices of the makers.
         """
         if not self.reaches(wanted):
             return None
@@ -277,7 +285,11 @@ class MergedLadder:
             segment += 1
 
     def best_single(self, amount: int) -> list[LadderShare] | None:
-        """Return the share of the single maker that fills an amount best; None if no maker can alone."""
+        """Return the share of the maker that alone fills an amount best; None if no maker can alone.
+
+        Args:
+            amount: raw units of the token given (SELL) or received (BUY).
+        """
         best = filled_best = 0
         sells, unit, ladders = self.side is Side.SELL, self.other_unit, self.order.ladders
         wanted = amount * self.fixed_unit
@@ -300,10 +312,10 @@ class MergedLadder:
         return [(best, amount, filled_best)] if filled_best else None
 
     def reaches(self, wanted: int) -> bool:
-        """Whether the makers' books together hold an amount; the price levels are sorted up to it.
+        """Whether the makers' books together hold an amount; price levels are sorted up to the amount.
 
         Args:
-            wanted: the amount, in 1 / fixed_unit raw units of the fixed token.
+            wanted: the amount, in 1 / fixed_unit raw units of the token given (SELL) or received (BUY).
         """
         if wanted <= self.fixed_before[-1]:
             return True
@@ -313,17 +325,19 @@ class MergedLadder:
         return True
 
     def _walk(self, maker: int, amount: int) -> int | None:
-        """Compute the amount of the other token that a maker's book gives or takes for a fixed amount.
+        """Compute the amount received (SELL) or paid (BUY) for a fixed amount by one maker's book.
 
         Both amounts are in raw units; the result is None beyond the book's depth.
         """
         return self.order.ladders[maker].walks[self._fixed](amount)
 
     def _net(self, other: int, fills: int, fill_cost: int) -> int:
-        """Compute the worth of a split among makers, in raw units of the other token.
+        """Compute the worth of a split after gas: the amount received (SELL) or minus the amount paid (BUY).
 
-        The worth is the received amount (SELL) or minus the paid amount (BUY), less the gas cost of the
-        fills.
+        Args:
+            other: the amount received or paid, raw units.
+            fills: number of makers' fills in the split.
+            fill_cost: gas cost of a fill, in raw units of the same token.
         """
         return (other if self.side is Side.SELL else -other) - fill_cost * fills
 
@@ -337,11 +351,11 @@ class MergedLadder:
         return self._net(other // self.other_unit, len(taken) + (last not in taken), fill_cost)
 
     def _taken(self, segment: int) -> dict[int, int]:
-        """Count each maker's price levels among the first `segment` sorted levels: maker -> count."""
+        """Count each maker's levels among the first `segment` sorted levels: maker -> count."""
         return dict(zip(islice(self.order.owners, segment), self.order.levels, strict=False))
 
     def _share(self, taken: tuple[int, int]) -> LadderShare:
-        """Return a maker's share that consists of the maker's best levels, as amounts in whole raw units.
+        """Return the amounts, in whole raw units, of a maker's share that is made of the maker's best levels.
 
         Args:
             taken: (maker, number of levels).
@@ -354,11 +368,12 @@ class MergedLadder:
         return share
 
     def _in_units(self, amount: int, taken: dict[int, int], last: int) -> list[LadderShare] | None:
-        """Return makers' shares of an amount in whole raw units; None if some share would bring zero.
+        """Divide an amount among makers in whole raw units; None if a share of zero cannot be avoided.
 
-        Shares that would bring zero are first moved to other makers or enlarged.
+        A share that would yield zero of the other token is moved to other makers or enlarged.
 
         Args:
+            amount: raw units of the fixed token.
             taken: maker -> number of its levels that are used.
             last: the maker that takes the remaining amount.
         """
@@ -372,12 +387,12 @@ class MergedLadder:
         return self._rearranged(whole, last)
 
     def _by_book(self, whole: dict[int, int]) -> list[LadderShare] | None:
-        """Price each maker's share by the maker's own book.
+        """Compute, by each maker's own book, the amount received (SELL) or paid (BUY) for the maker's share.
 
-        The result is None if a book is not deep enough or a share would bring zero.
+        The result is None if a book is not deep enough or an amount is zero.
 
         Args:
-            whole: maker -> fixed amount, raw units.
+            whole: maker -> raw units of the fixed token.
         """
         shares: list[LadderShare] = []
         for maker, fixed in whole.items():
@@ -389,12 +404,12 @@ class MergedLadder:
         return _largest_first(shares)
 
     def _rearranged(self, whole: dict[int, int], last: int) -> list[LadderShare] | None:
-        """Move amounts that bring zero or exceed a maker's depth to other makers; return the makers' shares.
+        """Move amounts that yield zero or exceed a maker's depth to other makers; return the makers' shares.
 
         The result is None if no such arrangement exists.
 
         Args:
-            whole: maker -> fixed amount, raw units.
+            whole: maker -> raw units of the fixed token.
             last: maker whose share is enlarged first among shares of equal size.
         """
         ladders = self.order.ladders
@@ -412,9 +427,15 @@ class MergedLadder:
         return self._by_book(kept) if sum(kept.values()) == sum(whole.values()) else None
 
     def _enlarged(self, kept: dict[int, int], whole: dict[int, int], moved: int) -> dict[int, int]:
-        """Enlarge a maker's share that brings zero until it brings one raw unit of the other token.
+        """Enlarge a share that yields zero until it yields one raw unit of the other token.
 
-        The amount comes from the shares at the worst prices.
+        The amount comes from the shares at the worst prices. If no such change is possible, the result is
+        `kept`.
+
+        Args:
+            kept: maker -> raw units of the fixed token; 0 for a share that would yield zero.
+            whole: maker -> raw units of the fixed token before amounts were moved between makers.
+            moved: raw units of `whole` that no maker of `kept` could take.
         """
         for maker in self._by_first_rate:
             sums = self.order.ladders[maker].sums
@@ -434,9 +455,9 @@ class MergedLadder:
 
 
 class Ladders:
-    """Cache of a chain's price levels of several makers' books, merged for each pair of tokens and direction.
+    """Cache of one chain's merged ladders: the price levels of all makers for two tokens, sorted by rate.
 
-    The cache keeps a merged ladder per direction and maker filter, rebuilds it after a book of the two tokens
+    The cache keeps a ladder per trade direction and maker filter, rebuilds it after a book of the two tokens
     has changed, and drops the least recently used ladder first.
     """
 
@@ -445,7 +466,7 @@ class Ladders:
         self._kept: dict[object, tuple[int, dict[Side, MergedLadder]]] = {}
 
     def merged(self, give: bytes, get: bytes, side: Side, makers: MakerFilter) -> MergedLadder | None:
-        """Return the merged price levels of all makers that a filter allows; None if no maker has a level.
+        """Return the merged ladder of all makers that a filter allows; None if no maker has a price level.
 
         Args:
             give: token given, 20 bytes.
@@ -493,16 +514,17 @@ def merge(
 
 
 def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int] | None:
-    """Compute the result of an amount that passes several merged ladders in turn, without rounding of shares.
+    """Compute the amount received (SELL) or paid (BUY) for an amount over all hops of a path.
+
+    The computation takes each hop as a single fill of its merged ladder, not as a fill per maker.
 
     Args:
-        ladders: ladder of each hop of a path, in order of computation.
-        amount: raw units of the first ladder's fixed token.
+        ladders: ladder of each hop of a path: from the source on for SELL, from the destination back for BUY.
+        amount: raw units of the source token (SELL) or of the destination token (BUY).
 
     Returns:
-        (amount of the other token, rounded at each ladder like a single fill; numerator and denominator of
-        the last unit's rate, other token per fixed token); None beyond the depth. An amount of 0 gives 0, at
-        the best rate.
+        (amount received or paid, raw units; numerator and denominator of the last unit's rate, which is that
+            amount per fixed amount); None beyond the depth. An amount of 0 gives 0, at the best rate.
     """
     numerator = denominator = 1
     for ladder in ladders:

@@ -63,8 +63,9 @@ class Lane(Struct, frozen=True):
     """A path of tokens with the merged price levels of makers' books (a ladder) for each hop.
 
     Attributes:
-        ladders: ladders in order of computation: from the source for SELL, from the destination for BUY.
-        first_rate: rate of the first unit over the whole path, other token per fixed token.
+        ladders: ladders of the hops: from the source on for SELL, from the destination back for BUY.
+        first_rate: rate of the first unit over the whole path: output per input for SELL, the inverse for
+            BUY.
     """
 
     tokens: Path
@@ -88,9 +89,9 @@ class FilledLane(Struct, frozen=True):
     """A path of a swap with the amounts that each maker fills on every hop.
 
     Attributes:
-        amounts: amount of each token, in order of computation; one more entry than the lane has hops.
+        amounts: raw units of each token of the path, from the source on for SELL, else from the destination.
         fills: number of makers' fills over all hops.
-        shares: makers' shares of each hop, in order of computation.
+        shares: makers' shares of each hop, in the direction of `amounts`.
     """
 
     lane: Lane
@@ -100,12 +101,12 @@ class FilledLane(Struct, frozen=True):
 
     @property
     def amount(self) -> int:
-        """Fixed amount of this path, raw units: of the source for SELL, of the destination for BUY."""
+        """Amount that this path fills, raw units: of the source for SELL, of the destination for BUY."""
         return self.amounts[0]
 
     @property
     def other(self) -> int:
-        """Amount that results from this path's fixed amount, raw units: received for SELL, paid for BUY."""
+        """Amount that the user receives (SELL) or pays (BUY) over this path, raw units."""
         return self.amounts[-1]
 
 
@@ -261,7 +262,7 @@ class Pathfinder:
     def _around(self, makers: MakerFilter) -> Callable[[bytes], Mapping[bytes, Decimal]]:
         """Return a function that maps a token to the tokens that it is traded with.
 
-        The function returns {token: liquidity of the pair in dollars}, summed over the makers that the filter
+        The function returns {token: liquidity of the pair in dollars}, summed over the makers that `makers`
         allows.
         """
         index = self._index
@@ -286,8 +287,8 @@ class Pathfinder:
 class Search:
     """Search for the best path, or two paths, of a swap between two tokens.
 
-    A score is the received amount, or minus the paid amount, less the gas, times a factor that makes it an
-    exact integer.
+    The search maximises a score: the received amount, or minus the paid amount, less the cost of gas, all
+    times a factor that makes the score an exact integer.
 
     Args:
         wanted: the swap; only its side, tokens and gas price are used.
@@ -399,11 +400,12 @@ class Search:
         """List pairs of paths over which a split of the amount may have a higher score than the best path.
 
         In such a pair each path's first rate is better than the other's last, and the first rate of either is
-        better than the average rate of the best path.
+        better than the average rate of the best path. `totals` has the result of the whole amount on each
+        path.
 
         Returns:
             (upper bound on the score or None, first path, second path); entries without a bound come first,
-            then the others by falling bound.
+                then the others by falling bound.
         """
         average = None if best is None else (best[1][0].other, amount)
         lanes = network.lanes
@@ -426,11 +428,11 @@ class Search:
         return sorted(found, key=lambda row: (row[0] is not None, -(row[0] or 0)))
 
     def _continues(self, total: Total | None, other: Lane) -> bool:
-        """Whether the first unit on the path `other` has a better rate than the last unit on this path.
+        """Whether the first unit on the path `other` has a better rate than the last unit of `total`.
 
         Args:
-            total: result of the whole amount on this path; None if the path cannot fill the amount, which
-                counts as a worse rate.
+            total: result of the whole amount on another path; None, a worse rate, if it cannot fill the
+                amount.
         """
         return total is None or self._is_better(other.first_rate, total[1:])
 
@@ -496,7 +498,7 @@ class Search:
     def _divide(self, one: Lane, other: Lane, amount: int) -> int:
         """Compute the part of an amount for path `one` at which the last units on both paths cost the same.
 
-        The result is exact within `DIVISION_BITS`; 0 if both paths together are not deep enough.
+        The result is exact to 2^-DIVISION_BITS of the amount; 0 if both paths together are not deep enough.
         """
         low, high, part = 0, amount, 0
         finest = amount >> DIVISION_BITS
@@ -538,7 +540,7 @@ def _one_maker(ladder: MergedLadder, amount: int, _other: bytes) -> list[LadderS
 
 
 def _at_exchanges(wanted: SwapRequest) -> int:
-    """Compute the fixed amount of a swap that makers fill, after transfer taxes; 0 if a tax takes it all."""
+    """Amount that makers take (SELL) or give (BUY), allowing for transfer taxes; 0 if these take all."""
     taxes = wanted.taxes
     if wanted.side is Side.SELL:
         return _taxed(_taxed(wanted.amount, taxes.src), taxes.src_dex)
@@ -559,10 +561,7 @@ def _untaxed(amount: int, tax_bps: int) -> int:
 
 
 def _total(wanted: SwapRequest, lanes: tuple[FilledLane, ...]) -> PlanTotal | None:
-    """Compute amounts and gas of a swap by its filled paths.
-
-    The result is None if the amount after token taxes is 0 or above uint256.
-    """
+    """Add up amounts and gas of a swap over its filled paths; None if the amount is 0 or above uint256."""
     other, taxes = sum([filled.other for filled in lanes]), wanted.taxes
     if wanted.side is Side.SELL:
         src_amount = wanted.amount

@@ -51,9 +51,9 @@ def find_paths(
 
 
 def pairs_apart(paths: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
-    """List the pairs of paths, by index, that have no pair of tokens in common, in either direction.
+    """List, by index, the combinations of two paths that have no token pair in common, in either direction.
 
-    The two paths of such a pair share no books, so that both fill independently.
+    Two such paths share no books, so that both fill independently.
     """
     steps = [{frozenset(step) for step in pairwise(path)} for path in paths]
     return tuple(

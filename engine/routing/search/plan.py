@@ -16,13 +16,13 @@ from ....codecs.messages.vocabulary import Side
 
 
 class Taxes(Struct, frozen=True):
-    """Taxes that tokens withhold from transfers, in basis points.
+    """Taxes (fees that tokens withhold on transfers), in basis points.
 
     Attributes:
-        src, dest: tax on the user's transfer of the source token, and on the transfer of the destination
-            token to the user.
-        src_dex, dest_dex: tax on the source token's transfer into the first hop, and on the destination
-            token's out of the last hop.
+        src: tax on the user's transfer of the source token.
+        dest: tax on the transfer of the destination token to the user.
+        src_dex: tax on the transfer of the source token into the first hop.
+        dest_dex: tax on the transfer of the destination token out of the last hop.
     """
 
     src: int = 0
@@ -91,7 +91,8 @@ class PlanTotal(Struct, frozen=True):
     """Amounts and gas of a planned swap, before fees.
 
     Attributes:
-        src_amount, dest_amount: raw units that the user gives and gets, after taxes of the tokens.
+        src_amount, dest_amount: raw units that the user gives and gets, with the fees that tokens take on
+            transfers counted in.
         gas: units of gas for the whole transaction.
     """
 
@@ -105,8 +106,9 @@ class RoutePlan(PlanTotal, frozen=True):
     """Plan of a whole swap, before fees.
 
     Attributes:
-        paths: paths of the swap, the largest first; their amounts add up exactly to the swap's fixed amount
-            after taxes.
+        paths: paths of the swap, the largest first. Their source amounts (SELL) or destination amounts (BUY)
+            add up exactly to the amount that makers take in or pay out, after the fees that tokens take on
+            transfers.
     """
 
     paths: tuple[PathPlan, ...]
