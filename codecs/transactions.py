@@ -140,12 +140,13 @@ def decode_transaction(raw: bytes) -> ReceivedTransaction:
     """Decode a signed transaction and recover its sender.
 
     Args:
-        raw: as it is sent: an RLP list (kind 0), or the kind's byte and an RLP list.
+        raw: the transaction as it is sent: an RLP list (kind 0), or the kind's byte and an RLP list.
 
     Raises:
         InvalidInput: another kind, another form, no chain id, or a signature that no key can have made.
 
-    Not guaranteed: that a chain accepts it (chain id, nonce, funds, fees): the caller checks these as needed.
+    Not guaranteed: that a chain accepts the transaction; the caller checks chain id, nonce, funds and fees
+    as needed.
     """
     first = raw[:1]
     if not first:

@@ -13,8 +13,9 @@ class TokenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         address: address of the token's contract.
         symbol: unique within the chain; trading endpoints take it in place of the address.
         decimals: decimals that the contract reports, 0 to 36.
-        stable_usd: whether the token counts as one US dollar and prices other tokens.
-        permit_only: whether a Delta order for it must carry a permit (choices.md#signatures-and-permits).
+        stable_usd: whether the token counts as one US dollar, and so gives other tokens a US dollar price.
+        permit_only: whether a Delta order that sells the token must carry a permit
+            (choices.md#signatures-and-permits).
     """
 
     chain_id: int

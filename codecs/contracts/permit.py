@@ -69,7 +69,7 @@ def permit_spender(raw: bytes) -> bytes | None:
 
 
 def rfq_permit_amount(raw: bytes, owner: bytes, spender: bytes) -> int:
-    """Compute the amount that a permit of an RFQ order lets `spender` take, as its ABI words state it.
+    """Compute the amount that a permit of an RFQ order lets `spender` take from `owner`, read from its bytes.
 
     Returns:
         Raw units; 0 if the contract ignores the permit, or if the permit names another owner or spender.

@@ -24,7 +24,7 @@ OWED = selector("owed(address,address)")
 
 
 class Hop(msgspec.Struct, frozen=True, kw_only=True):
-    """A hop of a Router swap: RFQ orders of one pair, tried in turn.
+    """A hop of a Router swap: RFQ orders of one pair, which the Router tries one after another.
 
     At most one of the two amounts is above 0; with both 0 the hop sells all of its source token.
 
@@ -77,11 +77,7 @@ def swap_exact_out(swap: RouterSwap) -> bytes:
 
 
 def claim(tokens: Sequence[bytes], receiver: bytes) -> bytes:
-    """Encode a claim of fees: the fee vault sends all fees that it keeps for the caller to `receiver`.
-
-    Args:
-        tokens: tokens in which fees are claimed.
-    """
+    """Encode a claim: the fee vault sends all fees of the caller in the listed tokens to `receiver`."""
     return CLAIM + encode(words_tail([address_word(token) for token in tokens]), address_word(receiver))
 
 

@@ -24,7 +24,7 @@ KIND_BUY = 1
 
 
 class DeltaBridge(msgspec.Struct, frozen=True, gc=False):
-    """Member `bridge` of a signed order: the bridging of the bought token; SAME_CHAIN means no bridge."""
+    """Member `bridge` of a signed order: how the bought token goes to another chain; SAME_CHAIN for none."""
 
     protocol_selector: bytes
     destination_chain_id: int
@@ -139,7 +139,7 @@ class TwapBuyOrder(msgspec.Struct, frozen=True):
 
 
 class OrderCancellations(msgspec.Struct, frozen=True):
-    """The message that an owner signs to cancel orders, which it lists by id."""
+    """Message that an owner signs to cancel orders; the message lists the ids of the orders."""
 
     order_ids: tuple[str, ...]
 

@@ -67,10 +67,14 @@ def section_end(buffer: bytes, start: int, scanned: int, bytes_max: int) -> int:
 
 
 def check_unfinished(buffer: bytes, start: int, scanned: int, bytes_max: int) -> None:
-    """Refuse an incomplete header section that can no longer become valid; arguments as `section_end`.
+    """Refuse an incomplete header section that can no longer become valid.
+
+    Args:
+        buffer, start, scanned, bytes_max: as for `section_end`.
 
     Raises:
-        HttpFault: a line ends in LF alone; such a sender would wait for ever for our answer.
+        HttpFault: a line ends in LF alone; otherwise its sender, which considers the section complete, would
+            wait for an answer for ever.
         HeadersTooLarge: the section is larger than `bytes_max`.
     """
     stop = start + bytes_max

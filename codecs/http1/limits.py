@@ -15,13 +15,14 @@ class Http1Limits(Struct, frozen=True, kw_only=True):
     """The bounds of one connection; a server uses all of them, a client the bounds on received data.
 
     Attributes:
-        target_bytes_max: the request target, path and query together.
-        header_bytes_max: the header section with its closing empty line, without the request line; an
-            answer's status line counts. Trailers of a chunked body have the same bound of their own.
-        header_count_max: fields in a header or trailer section.
-        body_bytes_max: the body, decoded.
-        chunk_count_max: chunks in one body, as tiny chunks cost much time for few bytes.
-        empty_lines_max: empty lines tolerated ahead of one request line.
+        target_bytes_max: most bytes of the request target, path and query together.
+        header_bytes_max: most bytes of the header section with its closing empty line. A request's line does
+            not count, a response's status line does. Trailers of a chunked body have the same bound of their
+            own.
+        header_count_max: most fields in a header or trailer section.
+        body_bytes_max: most bytes of the body, decoded.
+        chunk_count_max: most chunks in one body, as tiny chunks cost much time for few bytes.
+        empty_lines_max: most empty lines before one request line.
         requests_per_connection_max: most requests of one connection; the answer to the last announces
             `connection: close`.
     """
@@ -36,9 +37,10 @@ class Http1Limits(Struct, frozen=True, kw_only=True):
 
 
 class Bodies:
-    """Counter and limit of the bytes of incomplete request bodies, over all connections of one server.
+    """Counter and limit of the bytes of request bodies that one server holds, over all its connections.
 
-    A body that arrives completely with its head is not counted: it is no larger than one read.
+    A body counts until its request is answered. A body that arrives completely with its head is not counted,
+    since it is no larger than one read.
 
     Args:
         bytes_max: most bytes of all bodies together.

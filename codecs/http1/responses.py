@@ -54,9 +54,9 @@ def encode_response(
         content_type: not written with 204 and 304.
         extra_headers: names and values, written in this order.
         keep_alive: `keep_alive` of the request. The Connection header is always written: HTTP/1.0 needs it.
-        head: the request was HEAD: the length of the body is announced, the body left out.
+        head: whether the request was HEAD: the response then announces the length of the body and omits it.
         date: an IMF-fixdate; None for a server without a clock.
-        lines: headers that the caller has rendered, each with its CRLF; they alone are not checked.
+        lines: headers that the caller has rendered, each with its CRLF; the function does not check these.
 
     Raises:
         ValueError: an argument that would break the framing: our bug.

@@ -62,14 +62,14 @@ class AmountEntry(Struct, frozen=True):
 
 
 class Leg(Struct, frozen=True):
-    """`origin` or `destination` of a route (spec 1.7.1 and 1.7.2): input and output on one chain."""
+    """Part of a route on one chain, `origin` or `destination`: input and output (spec 1.7.1 and 1.7.2)."""
 
     input: AmountEntry
     output: AmountEntry
 
 
 class BridgeParams(Struct, frozen=True, rename="camel"):
-    """Parameters of a bridge that an order signs (spec 1.7.8 to 1.7.11). `scalingFactor` is an int8."""
+    """Parameters of a bridge, part of a signed order (spec 1.7.8 to 1.7.11). `scalingFactor` is an int8."""
 
     protocol_selector: str
     output_token: str
@@ -412,7 +412,7 @@ class BridgeRoute(Struct, frozen=True, rename="camel"):
     """A pair of chains with the tokens that bridges carry between them, item of `routes` (interop.md 3).
 
     Attributes:
-        tokens: addresses of the source tokens.
+        tokens: addresses of the tokens on the source chain.
     """
 
     src_chain_id: ChainId

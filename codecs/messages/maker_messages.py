@@ -149,7 +149,7 @@ class FirmOrder(Struct, frozen=True, rename="camel"):
 
 
 class FirmResponse(Struct, frozen=True, omit_defaults=True):
-    """Answer of POST /firm (spec 3.7.4). Without `order` (UNSET) it says that the user is blacklisted."""
+    """Answer of POST /firm (spec 3.7.4). An answer without `order` (UNSET) means a blacklisted user."""
 
     order: FirmOrder | UnsetType = UNSET
     message: str | None = None

@@ -187,7 +187,7 @@ class QuoteResponse(Struct, frozen=True, rename="camel", kw_only=True):
 class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
     """Query of GET /prices (spec 1.13). The property `chain` gives the chain id.
 
-    If `srcToken` or `destToken` is absent, the first and the last token of `route` take their place.
+    The first token of `route` stands for an absent `srcToken`, the last for an absent `destToken`.
     """
 
     src_token: str = ""

@@ -17,10 +17,12 @@ def has_place(url: str) -> bool:
 
 
 def check_url(name: str, url: str, schemes: tuple[str, str]) -> None:
-    """Check that a connection can be made to a URL. Errors do not repeat the URL: it may hold a key.
+    """Check the form of a URL for connections: scheme, host and port. Errors do not repeat the URL.
 
     Args:
         name: name of the setting.
+        url: the URL, which may hold an access key.
+        schemes: accepted beginnings, e.g. `http://` and `https://`.
 
     Raises:
         ValueError: the URL is unusable.

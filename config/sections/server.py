@@ -33,9 +33,9 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """Settings of an HTTP server. The bounds apply to each process.
 
     Attributes:
-        host, port: port 0 lets the system choose.
+        host, port: address of the listener; port 0 lets the system choose.
         processes: number of processes that share the listening socket.
-        tls: None serves plain HTTP.
+        tls: certificate and key; None serves plain HTTP.
         health: a second listener with connection bounds of its own; None for no second listener.
         cors_origins: origins that browsers may call from; `*` for any, `localhost` for this machine's at any
             port; empty sends no CORS header.
@@ -45,8 +45,9 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
             is a trusted proxy's.
         requests_per_connection_max: most requests of one connection; the last is answered with
             `connection: close`.
-        body_bytes_max: largest body of one request; a set of routes may have a smaller bound of its own.
-        bodies_bytes_max: most bytes of all bodies under way; further requests are answered 503 and closed.
+        body_bytes_max: largest body of one request, in bytes; some endpoints have a smaller bound.
+        bodies_bytes_max: most bytes of all request bodies that the server holds at a time; further requests
+            are answered 503 and closed.
         socket_bytes_max: unsent bytes for the slow reader of one WebSocket before the socket is closed.
         header_s, body_s, idle_s, write_s, route_s, drain_s: time-outs in seconds: of a request's header, its
             body, an idle connection, a write, a route's answer, and the shutdown.
