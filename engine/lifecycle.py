@@ -83,7 +83,7 @@ class Lifecycle(Generic[S, R]):
         `before`, since the transition has been made already.
 
         Raises:
-            TransitionError: the table has neither.
+            TransitionError: no transition with this reason leads from `before` or to `before`.
         """
         after = self.after(before, reason)
         if after is not None:

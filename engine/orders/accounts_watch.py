@@ -90,7 +90,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
 
     Args:
         watch: set of accounts whose logs the chain's indexer reports.
-        read_to: returns the last indexed block; None while that is not the chain's latest block.
+        read_to: returns the last indexed block; None while the chain has blocks that are not indexed yet.
     """
 
     def __init__(self, chain: Chain, watch: Watch, read_to: Callable[[], Mark | None]) -> None:

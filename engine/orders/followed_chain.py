@@ -27,8 +27,8 @@ class FollowedChain:
     funds.
 
     Attributes:
-        watch: set of accounts (token, owner) whose logs the indexer reports, beside the logs of the venue's
-            contracts.
+        watch: set of accounts (token, owner) whose logs the indexer reports, in addition to the logs of the
+            venue's contracts.
         indexer: reader of the chain's logs; `OrderEngines` runs it.
     """
 
@@ -61,7 +61,7 @@ class FollowedChain:
         self._touched.append(touched)
 
     def read_to(self) -> Mark | None:
-        """Return the last indexed block; None while that is not the chain's latest block."""
+        """Return the last indexed block; None while the chain has blocks that are not indexed yet."""
         told = self.indexer.statistics()
         return Mark(told.block_number, told.block_hash) if told.state is IndexerState.FOLLOWING else None
 

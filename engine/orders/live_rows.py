@@ -281,7 +281,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     # --- Memory -----------------------------------------------------------------------------------------
 
     def _apply_step(self, found: OrderStep[OrderRow]) -> None:
-        """Apply a stored step to the order in memory, if that order has the row version before the step.
+        """Apply a stored step to the order in memory, if that order's row is exactly one version older.
 
         For any other version, `hear` reads the order from the store.
         """

@@ -229,7 +229,7 @@ class OrderEngines:
         """Pass each event of the log to the engine of the event's kind of orders, until cancelled.
 
         Args:
-            after: position in the log; the first event passed is the next one.
+            after: resume token of a place in the log; the first event passed is the one after this place.
         """
         follower = EventFollower(self._store, after)
         while True:

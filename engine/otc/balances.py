@@ -58,10 +58,11 @@ def is_wanted(permit: bytes | None, remaining: int, holding: Holding | None, now
 
 
 def trial_calls(permits: Sequence[bytes], token: bytes, maker: bytes, rfq: bytes) -> list[EthCall]:
-    """Build the calls that try an account's permits, to find the amount that each grants to the RFQ contract.
+    """Build the calls that try a maker's permits for a token, to find the amount that each permit grants.
 
     Args:
-        permits: permits of 224 or 256 bytes.
+        permits: permits of 224 or 256 bytes, with the RFQ contract as their spender.
+        rfq: the RFQ contract, 20 bytes, the sender of the tried permits.
     """
     calls: list[EthCall] = []
     for permit in permits:

@@ -66,7 +66,7 @@ class Drafts:
 
     Args:
         rfq: the RFQ contract, 20 bytes; the calls to makers' contracts name it as their sender.
-        read_to: returns the last indexed block; None while that is not the chain's latest block.
+        read_to: returns the last indexed block; None while the chain has blocks that are not indexed yet.
         is_short: returns whether a maker's last known funds do not cover an order.
         wall_ms: returns the time, Unix milliseconds.
     """

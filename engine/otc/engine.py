@@ -52,7 +52,7 @@ _LOOK_MS = 1_000
 
 
 class OtcChain(Struct, frozen=True):
-    """Components that run one chain's OTC orders: log indexer, makers' funds, checks of DRAFT orders."""
+    """Components that run one chain's OTC orders: log indexer, watch of funds, checks of DRAFT signatures."""
 
     followed: FollowedChain
     funds: OtcFundsWatch
@@ -110,7 +110,7 @@ class OtcEngine:
         orders.watch(self.tend)
 
     def statistics(self) -> OtcStatistics:
-        """Return the counters of orders in memory, and each chain's counters of reads and checks."""
+        """Return the counters of orders in memory, and each chain's counters of reads and DRAFT checks."""
         return OtcStatistics(
             self.orders.statistics(),
             {
@@ -190,7 +190,10 @@ class OtcEngine:
             self.chains[live.row.chain_id].funds.read_again(live)
 
     def _look_when_over(self, order_hash: bytes, permit: bytes) -> None:
-        """Set the timer of a permit's deadline, unless the deadline is past or above `JSON_INT_MAX` s."""
+        """Set the timer of a permit's deadline, unless the deadline is past or too far in the future.
+
+        A deadline is too far if it is above `JSON_INT_MAX`, Unix seconds.
+        """
         deadline = deadline_of(permit)
         if deadline is not None and self._wall_ms() // 1_000 <= deadline <= JSON_INT_MAX:
             self._permit_ends.at(order_hash, (deadline + 1) * 1_000)

@@ -105,7 +105,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     Args:
         watch: set of accounts (token, maker) whose logs the chain's indexer reports.
         rfq: the RFQ contract, 20 bytes.
-        read_to: returns the last indexed block; None while that is not the chain's latest block.
+        read_to: returns the last indexed block; None while the chain has blocks that are not indexed yet.
         wall_ms: returns the time, Unix milliseconds.
     """
 
@@ -160,7 +160,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             self._mark(known.account)
 
     def others_changed(self, maker: bytes) -> None:
-        """Queue reads of a maker's funds in all tokens, after another process has changed an order."""
+        """Queue reads of all of a maker's funds after another process has changed an order of the maker."""
         for account in self._of_maker.get(maker, ()):
             self._mark(account)
 
@@ -263,7 +263,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         }
 
     async def _catch_up(self, left: Mapping[bytes, int | None]) -> None:
-        """Recompute from its logs each order whose row has another unfilled amount than the RFQ contract.
+        """Recompute from its logs each order whose row and RFQ contract differ in the unfilled amount.
 
         A block that the indexer has read since the contract's answer can cause such a difference too.
 

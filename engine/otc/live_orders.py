@@ -229,7 +229,7 @@ _BY_CHAIN = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
 def log_queries(hashes: Sequence[bytes], makers: Collection[bytes]) -> tuple[Query, ...]:
     """Build the queries for orders' fills and cancellations, and for their makers' bulk cancellations.
 
-    A bulk cancellation cancels all orders of a maker whose expiry is not later than a time.
+    A bulk cancellation cancels all of a maker's orders that expire at or before a given time.
     """
     by_hash = (among(table, "order_hash", hashes) for table in (OTC_FILL, OTC_CANCEL))
     return (*by_hash, among(OTC_CANCEL_UNTIL, "maker", sorted(makers)))
@@ -238,8 +238,8 @@ def log_queries(hashes: Sequence[bytes], makers: Collection[bytes]) -> tuple[Que
 def logs_of(rows: Iterable[OtcOrderRow], read: Sequence[Sequence[Sequence[object]]]) -> dict[bytes, OtcLogs]:
     """Group the results of `log_queries` into the fills and cancellations of each order, by order hash.
 
-    A maker's bulk cancellation (all orders that expire by a time) becomes a cancellation of each order of
-    `rows` that it covers.
+    A maker's bulk cancellation becomes a cancellation of each order of `rows` that the bulk cancellation
+    covers, i.e. that expires at or before its time.
     """
     fills, cancels, untils = read
     found: dict[bytes, OtcLogs] = {}
@@ -261,7 +261,7 @@ def cancel_by(until: OtcCancelUntil, row: OtcOrderRow) -> OtcCancel | None:
     """Derive an order's cancellation from its maker's bulk cancellation; None if the order is not covered.
 
     Args:
-        until: cancellation of all orders of a maker whose expiry is not later than a time.
+        until: bulk cancellation: all of a maker's orders that expire at or before a given time.
     """
     if (until.chain_id, until.maker) != (row.chain_id, row.maker):
         return None

@@ -37,7 +37,7 @@ class _StepLogs(Struct, frozen=True):
     Attributes:
         undone: rows of fills and cancellations that a re-organisation undoes in the step.
         logs: new fills and cancellations by order hash.
-        untils: new bulk cancellations, each of all orders of a maker that expire by a time.
+        untils: new bulk cancellations, each of all of a maker's orders that expire at or before a given time.
         undone_untils: bulk cancellations that a re-organisation undoes in the step.
     """
 
@@ -119,7 +119,7 @@ class OtcProjection:
     async def _cancelled(self, told: _StepLogs) -> set[bytes]:
         """Find the hashes of the orders that new or undone bulk cancellations cover.
 
-        A bulk cancellation cancels all orders of a maker whose expiry is not later than a time.
+        A bulk cancellation cancels all of a maker's orders that expire at or before a given time.
 
         Args:
             told: logs that the indexer's step adds or undoes.

@@ -121,7 +121,7 @@ def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], 
 def _check_until(answer: bytes | Exception, terms: OtcTerms) -> None:
     """Refuse an order that its maker's bulk cancellation on chain covers.
 
-    A bulk cancellation cancels all orders of a maker whose expiry is not later than a time.
+    A bulk cancellation cancels all of a maker's orders that expire at or before a given time.
 
     Args:
         answer: the RFQ contract's answer to `cancelledUntil`; an error or a 0 refuses no order.

@@ -117,8 +117,8 @@ def otc_domain(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> OtcDoma
 
     Args:
         here: domain of the chain's RFQ contract.
-        served: RFQ domains of all served chains; the error for a signature under the wrong one names that
-            domain.
+        served: RFQ domains of all served chains; the error for a signature under another chain's domain names
+            that chain's domain.
     """
     return OtcDomain(here, here.separator, rfq_others(here, served))
 

@@ -51,7 +51,8 @@ class MakersOpening(Struct, frozen=True):
     Attributes:
         field: path of the makers' table in the settings, for errors.
         makers: settings of the makers by name.
-        blacklist_s: seconds for which a maker is not asked for a user's address that it has blacklisted.
+        blacklist_s: seconds for which a maker is not asked for a user whose address the maker has
+            blacklisted.
         wall_ms: returns the time, Unix milliseconds.
         random: source of jitter for the feeds' polls and restarts.
     """
@@ -115,11 +116,12 @@ def nodes_of(
 ) -> dict[int, NodeSettings]:
     """Collect the node settings of the served chains for which the caller has no client yet.
 
-    The secrets in the result are resolved.
+    The result has each `env:` or `file:` reference of the settings replaced by its URL.
 
     Args:
         served: chain id -> chain as the settings describe it.
-        environ, folder: environment variables, and the folder of relative paths, for the secrets.
+        environ: environment variables, for `env:` references.
+        folder: start of relative paths in `file:` references.
         chains: chain id -> client that the caller has.
 
     Raises:

@@ -260,7 +260,8 @@ class _Filling:
     def _report_makers(self, *, is_cancelled: bool) -> None:
         """Score the maker of each request of the swap.
 
-        Unanswered requests join the held quotes, since their makers may have signed and reserved funds.
+        Unanswered requests are added to the held quotes (quotes that may bind makers' funds), since their
+        makers may have signed.
 
         Args:
             is_cancelled: whether the caller has left, so that a missing answer is no fault of the maker.

@@ -40,8 +40,8 @@ class Ask(Struct, eq=False):
     Attributes:
         share: amounts that the plan expects of the maker.
         asked: the request as sent.
-        shown: amount of the token whose amount the request does not fix, by the maker's cached book; raw
-            units. None if the book was not deep enough.
+        shown: raw units of the token whose amount the request does not fix, as computed from the maker's
+            cached book; None if the book was not deep enough.
         asked_at: time of the request, trio seconds.
         lag_s: total stall of the venue's event loop from the swap's start to `asked_at`, seconds.
         base_amount: raw units of the pair's base token in the request; 0 if the maker had no live book.
@@ -112,7 +112,8 @@ class FirmPart(Struct, eq=False):
 
     Attributes:
         path, hop: index of the path in the plan, and of the hop in the path.
-        is_exact: whether the user's amount fixes that of the hop, so that requests never ask for more.
+        is_exact: whether the hop's amount comes directly from the user's fixed amount, so that requests never
+            ask for more.
         beside_at: trio seconds from which BESIDE more makers are asked although no request has failed.
         everybody_at: trio seconds from which all other makers are asked although no request has failed.
         tries: attempts to fill the part, each by one or more requests, in their order of beginning.
@@ -132,7 +133,7 @@ class FirmPart(Struct, eq=False):
     to_beat: Fraction | None = None
 
     def filled(self) -> tuple[Ask, ...]:
-        """Return the requests of the first try in which all have quotes; empty if no try is complete."""
+        """Return the requests of the first try whose requests all have quotes; empty without such a try."""
         for asks in self.tries:
             if all(ask.quote is not None for ask in asks):
                 return asks
@@ -221,7 +222,7 @@ def parts_of_hop(
         path, number: index of the path in the plan, and of the hop in the path.
         now: trio seconds.
         soft_at: trio seconds until which other makers may be asked.
-        is_exact: whether the user's amount fixes that of the hop.
+        is_exact: whether the hop's amount comes directly from the user's fixed amount.
     """
     patience_s = (soft_at - now) / PATIENCES
     looks = now + patience_s, now + 2 * patience_s
@@ -270,8 +271,8 @@ def indicative_within(plan: RoutePlan, limit: int) -> bool:
 def has_room(plan: RoutePlan, limit: int) -> bool:
     """Whether a plan keeps the user's limit even if requests for more than planned make it dearer.
 
-    The estimate takes OVER_ASK_COST_BPS for each hop of the longest path but one, and a raw unit for each
-    fill of the hops that the limit bounds: the last hops for SELL, the first for BUY.
+    The estimate adds OVER_ASK_COST_BPS of cost for each hop of the longest path except one, and a raw unit
+    for each fill of the hops that the limit bounds: the last hops for SELL, the first for BUY.
     """
     hops = max(len(path.hops) for path in plan.paths) - 1
     ends = [path.hops[-1 if plan.side is Side.SELL else 0] for path in plan.paths]
@@ -291,8 +292,8 @@ def is_as_cheap(asked: FirmAsked, shown: int, wider: FirmAsked, shown_wider: int
 
     Args:
         asked, wider: the original and the larger request.
-        shown, shown_wider: amount, by the maker's book, of the token whose amount `asked`, or `wider`, does
-            not fix; raw units.
+        shown, shown_wider: raw units of the token whose amount `asked`, or `wider`, does not fix, as computed
+            from the maker's book.
     """
     if asked.side is Side.SELL:
         lost = shown - mul_div_down(asked.amount, shown_wider, wider.amount)

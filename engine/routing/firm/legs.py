@@ -56,8 +56,8 @@ class Short(Struct, frozen=True):
 
     Attributes:
         path, hop: index of the path in the swap, and of the hop in the path.
-        needed: in a purchase, raw units of the hop's destination token that the hop must buy; 0 in a sale, in
-            which the hop's orders buy nothing of the amount.
+        needed: in a purchase, raw units of the hop's destination token that the hop must buy; 0 in a sale,
+            where the hop's orders can take nothing of the amount to sell.
     """
 
     path: int

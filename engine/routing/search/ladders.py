@@ -138,7 +138,7 @@ class Order:
         return Order(ladders, self.units, books, self.makers, firsts, (given, received))
 
     def reach(self, token: int, wanted: int) -> None:
-        """Sort price levels, best first, until they hold an amount.
+        """Sort price levels, best first, until the sorted levels hold an amount.
 
         Args:
             token: token of the amount: 0 the token given, 1 the token received.
@@ -167,7 +167,8 @@ class Order:
 class MergedLadder:
     """Price levels of several makers' books merged into one ladder, for selling or for buying.
 
-    The fixed token is the token given for SELL, the token received for BUY; `other` stands for the other one.
+    The fixed token, whose amount a swap fixes, is the token given for SELL and the token received for BUY.
+    The other token is the second of the two.
 
     Attributes:
         makers: names of the makers, sorted; shares refer to a maker by its index here.
@@ -176,7 +177,7 @@ class MergedLadder:
         depth: amount of the fixed token in all price levels together, in 1 / fixed_unit raw units.
         fixed_before, other_before: prefix sums, of the fixed and of the other token, over the levels sorted
             so far, at least the first.
-        first_rate: rate of the best level.
+        first_rate: rate of the best level, other token per fixed token.
     """
 
     def __init__(self, order: Order, side: Side) -> None:
@@ -200,7 +201,7 @@ class MergedLadder:
         self._envelope: Envelope | None = None
 
     def best_split(self, amount: int) -> list[LadderShare] | None:
-        """Compute the best split of an amount among all makers, before gas; None beyond their depth.
+        """Compute the best split of an amount among all makers, ignoring gas; None beyond their depth.
 
         Args:
             amount: raw units of the token given (SELL) or received (BUY).
@@ -246,9 +247,13 @@ class MergedLadder:
         return single or self.best_split(amount)
 
     def split_among(self, amount: int, makers: AbstractSet[int]) -> list[LadderShare] | None:
-        """Compute the best split of an amount among the given makers, without regard to gas.
+        """Compute the best split of an amount among the given makers, ignoring gas.
 
         The result is None if the makers' books are not deep enough.
+
+        Args:
+            amount: raw units of the token given (SELL) or received (BUY).
+            makers: indices of the makers.
         """
         wanted = amount * self.fixed_unit
         cut = self._cut(wanted, makers) if wanted > 0 else None
@@ -325,7 +330,7 @@ class MergedLadder:
         return True
 
     def _walk(self, maker: int, amount: int) -> int | None:
-        """Compute the amount received (SELL) or paid (BUY) for a fixed amount by one maker's book.
+        """Compute from a maker's book the amount received (SELL) or paid (BUY) for a fixed amount.
 
         Both amounts are in raw units; the result is None beyond the book's depth.
         """
@@ -387,7 +392,7 @@ class MergedLadder:
         return self._rearranged(whole, last)
 
     def _by_book(self, whole: dict[int, int]) -> list[LadderShare] | None:
-        """Compute, by each maker's own book, the amount received (SELL) or paid (BUY) for the maker's share.
+        """Compute from each maker's own book the amount received (SELL) or paid (BUY) for the maker's share.
 
         The result is None if a book is not deep enough or an amount is zero.
 
@@ -523,8 +528,9 @@ def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int
         amount: raw units of the source token (SELL) or of the destination token (BUY).
 
     Returns:
-        (amount received or paid, raw units; numerator and denominator of the last unit's rate, which is that
-            amount per fixed amount); None beyond the depth. An amount of 0 gives 0, at the best rate.
+        (amount received or paid, raw units; numerator and denominator of the last unit's rate: destination
+            per source for SELL, source per destination for BUY); None if a hop is not deep enough. An amount
+            of 0 gives 0, at the best rate.
     """
     numerator = denominator = 1
     for ladder in ladders:

@@ -106,7 +106,7 @@ class FilledLane(Struct, frozen=True):
 
     @property
     def other(self) -> int:
-        """Amount that the user receives (SELL) or pays (BUY) over this path, raw units."""
+        """Amount that comes out of this path for SELL, or goes into this path for BUY, raw units."""
         return self.amounts[-1]
 
 
@@ -561,7 +561,7 @@ def _untaxed(amount: int, tax_bps: int) -> int:
 
 
 def _total(wanted: SwapRequest, lanes: tuple[FilledLane, ...]) -> PlanTotal | None:
-    """Add up amounts and gas of a swap over its filled paths; None if the amount is 0 or above uint256."""
+    """Add up amounts and gas of a swap's filled paths; None if a total is 0 or above uint256."""
     other, taxes = sum([filled.other for filled in lanes]), wanted.taxes
     if wanted.side is Side.SELL:
         src_amount = wanted.amount

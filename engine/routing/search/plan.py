@@ -41,7 +41,7 @@ class SwapRequest(Struct, frozen=True):
         amount: raw units of the source for SELL, of the destination for BUY.
         only: names of the makers that may take part; None for all.
         without: names of makers that may not take part.
-        route: tokens of the only path allowed, ends included; empty for any path.
+        route: tokens of the only path allowed, from source to destination; empty for any path.
         gas_price_wei: price of a unit of gas, wei; at 0, gas does not affect the choice of a route.
     """
 
