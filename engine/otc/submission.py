@@ -155,7 +155,7 @@ def left_of(answer: bytes | Exception, terms: OtcTerms) -> int | None:
 
 
 def begun(maker_amount: int, left: int | None, fills: Sequence[OtcFill]) -> Begun:
-    """Split an order's fills before its post into indexed fills and the amount filled before indexing began.
+    """Split the fills that an order had before its post into indexed fills and an amount filled earlier.
 
     Args:
         maker_amount: raw units that the maker offers in the whole order.

@@ -45,10 +45,10 @@ class _Seen(Struct, frozen=True):
 class GasWatch:
     """Keeps one chain's latest block (head) and gas price current for quotes.
 
-    A reading that is too old is an error to the quote that needs it.
+    If the last reading is too old, a quote that needs the reading is refused.
 
     Args:
-        wall_ms: the wall clock, Unix milliseconds.
+        wall_ms: returns the time, Unix milliseconds.
     """
 
     def __init__(self, chain: Chain, wall_ms: Callable[[], int]) -> None:

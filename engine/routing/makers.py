@@ -150,7 +150,7 @@ async def open_chains(
 async def open_makers(
     owned: AsyncExitStack, opening: MakersOpening, served: ConfiguredChain, chain: Chain
 ) -> OpenMakers:
-    """Open the book feeds and quote clients of a chain's makers, and the routing over them.
+    """Open the book feeds and quote clients of a chain's makers, with the pathfinder and desk that use them.
 
     Closing `owned` closes their connections.
 

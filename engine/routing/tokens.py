@@ -72,13 +72,14 @@ class TokenTable:
         """Return the listed token that a swap request names by address or symbol.
 
         Args:
-            decimals: the token's decimals as the request states them; None if it does not.
+            decimals: the token's decimals as the request states them; None if the request does not.
 
         Raises:
             InvalidToken: the text is no listed symbol and no address, is the zero address, or spells the
                 native token's placeholder address differently.
             TokenNotSupported: the token is not listed.
-            NoRoute: the request's decimals differ from the listed (choices.md#quotes-and-routes).
+            NoRoute: the request's decimals differ from those of the listed token
+                (choices.md#quotes-and-routes).
         """
         found = self._by_symbol.get(text)
         if found is None:

@@ -364,7 +364,7 @@ class _Filling:
         self._changed.set()
 
     async def _news(self) -> None:
-        """Wait for a maker's answer, or for the time from which further makers may be asked for a share."""
+        """Wait for a maker's answer, or until further makers may be asked for an unfilled share."""
         self._changed = trio.Event()
         now = trio.current_time()
         unfilled = [part for way in self._ways for part in way.parts if not part.filled()]
@@ -425,7 +425,7 @@ class _Filling:
         return [share for share in shares if part.may_do([share])]
 
     def _find(self, way: Way, part: FirmPart, amount: int, without: set[str]) -> RoutePlan | None:
-        """Find a plan to fill an amount on a part's token pair by other makers, which may split the amount.
+        """Find a plan in which other makers, possibly several, fill an amount on a part's token pair.
 
         The result is None if the other makers' books cannot fill the amount.
         """

@@ -76,9 +76,9 @@ async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:
 
 
 async def _look_for_traces(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
-    """Mark as failed the quotes whose order was filled or cancelled, or whose transfer the token refuses.
+    """Mark as failed each quote with a used order, or with a transfer to the taker that would fail.
 
-    A malformed answer of the RFQ contract counts as filled.
+    A used order was filled or cancelled; a malformed answer of the RFQ contract counts as a used order.
     """
     orders = [(ask.order, ask.quote.digest32) for ask in asks if ask.quote is not None]
     seen = [EthCall(rfq, remaining(order.maker, digest32)) for order, digest32 in orders]

@@ -43,7 +43,7 @@ _fixed_of, _other_of = itemgetter(1), itemgetter(2)  # of a share
 
 
 class MakerFilter(Struct, frozen=True):
-    """Filter by the names of makers: those that a route may use, and those that it may not.
+    """Filter of the makers that a route may use, by name.
 
     Attributes:
         only: names of the allowed makers; None for all makers.
@@ -496,7 +496,7 @@ def merge(
 ) -> dict[Side, MergedLadder]:
     """Merge several makers' books of the same two tokens into one ladder for SELL and one for BUY.
 
-    The result is empty if no book has a level in the direction in which the token `give` is given.
+    The result is empty if no book has a price level at which the maker takes the token `give`.
 
     Args:
         before: earlier ladders of the same tokens and direction; the parts of unchanged books are reused.
