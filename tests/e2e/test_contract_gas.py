@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.engine.chain.deploy.deploy import create
 from support.chain.world import ONE, USDC, World
 from support.contracts.settling import Market
 from support.contracts.swapping import a_venue
@@ -85,12 +87,35 @@ async def _bought(world: World, _: Market) -> int:
     return (await venue.buy(venue.swap(hop, dest_amount=FAIR))).receipt.gas_used
 
 
+async def _from_vault(world: World, market: Market) -> int:
+    vault = await create(world.chain, world.owner, "DevFickleVault", address_word(world.weth))
+    for spender in (vault, world.at.delta):
+        await world.approve(world.user, world.weth if spender == vault else vault, spender)
+    deposit = selector("deposit(uint256,address)") + uint_word(2 * ONE) + address_word(world.user.address)
+    await world.send(world.user, vault, deposit)
+    order = await market.a_productive_order(strategy=vault)
+    settled = await market.settle(order, market.from_agent(FAIR), receiver=market.agent)
+    return settled.receipt.gas_used
+
+
+async def _handled(world: World, market: Market) -> int:
+    handler = await create(world.chain, world.owner, "DevHandler")
+    await world.mint(world.usdc, handler, 2 * FAIR)
+    words = uint_word(0) + uint_word(FAIR) + uint_word(0) + bytes(32)
+    for _ in range(2):  # the first one creates the handlers' caller
+        data = uint_word(32) + encode(words, bytes_tail(b""))
+        settled = await market.settle(await market.an_external_order(handler=handler, data=data))
+    return settled.receipt.gas_used
+
+
 MEASURED: dict[str, Callable[[World, Market], Awaitable[int]]] = {
     "`settle`: a sale to a firm quote": _quote,
     "`settle`: a purchase of a firm quote": _purchase,
     "`settle`: an agent's contract, by its caller": _caller,
     "`settle`: an agent's contract, which is the receiver": _contract,
     "`settleCrossed`: each of eight orders": _crossing,
+    "`settleProductive`: a sale from a vault to an agent's contract": _from_vault,
+    "`settleExternal`: a sale by a handler's contract": _handled,
     "`fillOrder`": _fill,
     "`partialFillOrder`: a later part": _part,
     "`swapExactIn`: one firm quote": _swap,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cambist.engine.chain.artifacts import FOLDER, artifact
+from cambist.engine.chain.deploy.deploy import SETTLERS
 from support.contracts.contract_compiler import SOURCES, missing_words
 from support.oracles import ORACLES, require_oracle
 
@@ -39,7 +40,7 @@ def test_only_words_that_are_taken_out_are_missing(tmp_path: Path) -> None:
             "FeeVault.credit: @param sent",
             "Rfq.getOrderHash: @return _0",
             *(f"{name}.tryBatchFillOrderMakerAmount: @param makerFillAmount" for name in ("IRfq", "Rfq")),
-            *(f"{name}.orderState: @return done" for name in ("Delta", "SwapSettler", "TwapSettler")),
+            *(f"{name}.orderState: @return done" for name in ("Delta", *SETTLERS)),
             *(f"{name}.owner: @notice" for name in ("Delta", "FeeVault", "RfqExecutor", "Router")),
         ]
     )

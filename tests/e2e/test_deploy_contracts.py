@@ -11,6 +11,7 @@ from cambist.engine.chain.deploy.contract_acts import OwnedContracts
 from cambist.engine.chain.deploy.contract_roles import handover_of, roles_of
 from cambist.engine.chain.deploy.create2_factory import FACTORY
 from cambist.engine.chain.deploy.deploy import (
+    SETTLERS,
     DeployedContracts,
     DeploymentPlan,
     contracts_of,
@@ -26,7 +27,7 @@ from support.chain.world import DELTA_NAME, DELTA_VERSION, MOST, NOBODY, ONE, RF
 
 SALT32 = b"\x05" * 32
 FIRST_GAS = 6_000_000  # enough for the first contracts, not for all
-CREATED = ("Rfq", "FeeVault", "RfqExecutor", "SwapSettler", "TwapSettler", "Delta", "Router")
+CREATED = ("Rfq", "FeeVault", "RfqExecutor", *SETTLERS, "Delta", "Router")
 
 
 def _plan(world: World, **changed: object) -> DeploymentPlan:

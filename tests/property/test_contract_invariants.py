@@ -37,6 +37,11 @@ PLANTED = {
         "if (arrived < part.destAmount) revert BelowMinimum(arrived, part.destAmount);",
     ),
     "agents share a caller": (SETTLING, "caller = callerOf(execution.agent)"),
+    "a vault takes more shares than were signed": (
+        "ProductiveSettler.sol",
+        "uint256 most = order.shares * amount / order.srcAmount;",
+        "if (shares > most) revert Proceeds.AboveMaximum(shares, most);",
+    ),
     "a contract at work is open": (NON_REENTRANT, "if (entered) revert Reentered();"),
 }
 """A file, and the text that a fault takes out of it: a check, or the agent by whose caller calls are made."""
@@ -55,6 +60,8 @@ async def test_nobody_loses_what_was_not_given() -> None:
         await fuzz.step()
     for done in ("settle done", "cross done", "swap done", "fill done", "turned away", "entered beside"):
         assert fuzz.did[done] > steps // 100, fuzz.did
+    for done in ("vault done", "handle done"):
+        assert fuzz.did[done] > steps // 200, fuzz.did
     assert len(fuzz.entries) > 50
     if steps >= STEPS:
         assert set(fuzz.entries) <= fuzz.entered

@@ -45,7 +45,8 @@ contract ExternalSettler is Settling {
         take(part, src, part.isPurchase ? address(this) : order.handler, order.permit);
         if (part.isPurchase) send(src, order.handler, given);
         handle(part, order, src, given);
-        (spent, received) = finishTraded(part, src, srcBefore, destBefore);
+        received = Tokens.balance(wrapped(part.destToken), address(this)) - destBefore;
+        (spent, received) = finish(part, received, Tokens.balance(src, address(this)) - srcBefore);
         gasUsed -= gasleft();
     }
 

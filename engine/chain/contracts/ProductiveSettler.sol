@@ -46,8 +46,7 @@ contract ProductiveSettler is Settling {
         if (order.useShares) countGiven(src, part.taken);
         else if (part.taken < amount) revert RedemptionFailed(order.strategy);
         send(src, receiverOf(execution), order.useShares ? part.taken : amount);
-        tradeTaken(part, src, execution);
-        (spent, received) = finishTraded(part, src, srcBefore, destBefore);
+        (spent, received) = settleTaken(part, src, execution, srcBefore, destBefore);
         gasUsed -= gasleft();
     }
 

@@ -9,10 +9,10 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word
 from cambist.codecs.contracts.agent_desk import DeskTerms, terms_digest, trade
 from cambist.codecs.contracts.delta_calldata import SettlementStep, agent_caller, agent_id
+from cambist.codecs.eip712_orders.delta import AnyDeltaOrder
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.deploy.deploy import create
-from cambist.engine.delta.orders.terms import SettledOrder
 from support.chain.world import ONE, USDC, World, person
 from support.contracts.settling import STEP_GAS
 
@@ -28,7 +28,7 @@ class Desk:
     world: World
     address: bytes
 
-    def terms(self, order: SettledOrder, **changed: Any) -> DeskTerms:
+    def terms(self, order: AnyDeltaOrder, **changed: Any) -> DeskTerms:
         """Terms of a trade in the settlement of an order: a WETH for 2,500 USDC."""
         world = self.world
         terms = DeskTerms(

@@ -15,7 +15,7 @@ holders, by a contract that has every token and is a relayer: a contract at work
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,8 @@ from cambist.codecs.contracts.router_calldata import Hop, RouterSwap, swap_exact
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
+    AnyDeltaOrder,
+    ProductiveOrder,
     TwapBuyOrder,
     TwapOrder,
 )
@@ -49,6 +51,9 @@ from cambist.engine.delta.orders.terms import SettledOrder
 from cambist.engine.orders.order_units import order_id
 from support.chain.world import MOST, NATIVE, NOBODY, ONE, World
 from support.contracts.agent_desks import Desk
+from support.contracts.fuzz_kinds import by_handler, from_vault, terms_of
+from support.contracts.fuzz_mischief import mischief
+from support.contracts.fuzz_terms import check_terms, shares_given
 from support.contracts.settling import STEP_GAS, Market, claim
 
 AGENTS = ("ann", "bob")
@@ -85,6 +90,9 @@ class Fuzz:
         taxed, calling: the token that takes a fee, and the one that calls back.
         intruder: the contract by which it calls; `tried` is the contract that is called, None for none, and
             `within` the agent of the settlement that it tries.
+        vaults: (vault, its asset) of each vault in which the owners have shares.
+        handler: a handler with a stock of each token.
+        others: sales from vaults and orders of handlers, by hash; `twaps` has the schedules.
         held: balances of all accounts since the last transaction; empty if they have to be read anew.
     """
 
@@ -97,6 +105,8 @@ class Fuzz:
     taxed: bytes
     calling: bytes
     intruder: bytes
+    vaults: tuple[tuple[bytes, bytes], ...]
+    handler: bytes
     owners: tuple[SigningKey, ...]
     entries: tuple[tuple[bytes, bytes], ...]
     known: dict[bytes, Known] = field(default_factory=dict)
@@ -105,6 +115,7 @@ class Fuzz:
     did: Counter[str] = field(default_factory=Counter)
     entered: set[tuple[bytes, bytes]] = field(default_factory=set)
     twaps: dict[bytes, Known] = field(default_factory=dict)
+    others: dict[bytes, Known] = field(default_factory=dict)
     giving_up: tuple[bytes, int] | None = None
     tried: bytes | None = None
     within: str = ""
@@ -112,9 +123,8 @@ class Fuzz:
 
     async def step(self) -> None:
         """Take a random step, and check the contracts' promises."""
-        kinds = "settle", "cross", "slice", "swap", "fill", "act", "misuse", "knock", "rig"
-        kind = self.rng.choices(kinds, (10, 4, 3, 4, 3, 3, 3, 3, 2))[0]
-        sender, to, data, agent, value_wei = await getattr(self, f"_{kind}")()
+        kind = self.rng.choices([*_STEPS], [weight for _, weight in _STEPS.values()])[0]
+        sender, to, data, agent, value_wei = await _STEPS[kind][0](self)
         self.entered.add((to, data[:4]))
         before = self.held or await self._balances()
         receipt = await self.world.forced(sender, to, data, value_wei=value_wei, gas=GAS)
@@ -130,7 +140,7 @@ class Fuzz:
 
     async def _settle(self) -> tuple[SigningKey, bytes, bytes, str, int]:
         agent = self.rng.choice(AGENTS)
-        known = await self._an_order()
+        known = await self.an_order()
         order = known.order
         whole = order.dest_amount if order.kind == KIND_BUY else order.src_amount
         amount = self.rng.choice((whole, whole, whole - known.filled, whole // 3, self.rng.randint(0, whole)))
@@ -138,15 +148,15 @@ class Fuzz:
         part = order.src_amount * amount // max(whole, 1)
         given = self._near(part * 97 // 100) if order.kind == KIND_BUY else part
         wanted = order.dest_amount * amount // max(whole, 1)
-        execution = self._execution(order, agent, given, wanted)
+        execution = self.execution(order, agent, given, wanted)
         if self.rng.random() < 0.2:
             execution = await self._with_mischief(execution)
-        data = delta_calldata.settle(order, self._signature(known), amount, execution)
+        data = delta_calldata.settle(order, self.signature(known), amount, execution)
         return self.world.relayer, self.world.at.delta, data, agent, 0
 
     async def _cross(self) -> tuple[SigningKey, bytes, bytes, str, int]:
         agent, rng = self.rng.choice(AGENTS), self.rng
-        first = await self._an_order()
+        first = await self.an_order()
         opposite = {
             "src_token": first.order.dest_token,
             "dest_token": first.order.src_token,
@@ -154,18 +164,18 @@ class Fuzz:
             "dest_amount": max(1, first.order.src_amount // rng.randint(1, 4)),
             "kind": rng.choice((KIND_SELL, KIND_SELL, KIND_BUY)),
         }
-        others = [await self._an_order(**opposite) for _ in range(rng.randint(1, 3))]
+        others = [await self.an_order(**opposite) for _ in range(rng.randint(1, 3))]
         crossings = []
         for one in (first, *others):
             order = one.order
             whole = order.dest_amount if order.kind == KIND_BUY else order.src_amount
             paid = self._near(_with_fee(order.dest_amount))
             given = order.src_amount * 97 // 100 if order.kind == KIND_BUY else order.src_amount
-            execution = self._execution(order, agent, given, paid)
+            execution = self.execution(order, agent, given, paid)
             if rng.random() < 0.8:
                 execution = msgspec.structs.replace(execution, steps=())
             traded = rng.choice((0, 0, 0, self._near(given)))
-            crossings.append(CrossedOrder(order, self._signature(one), whole, execution, paid, traded))
+            crossings.append(CrossedOrder(order, self.signature(one), whole, execution, paid, traded))
         return self.world.relayer, self.world.at.delta, delta_calldata.settle_crossed(crossings), agent, 0
 
     async def _swap(self) -> tuple[SigningKey, bytes, bytes, str, int]:
@@ -176,7 +186,7 @@ class Fuzz:
     async def _swap_of(self, user: bytes) -> tuple[bytes, int]:
         rng = self.rng
         src, dest = rng.sample(self.tokens, 2)
-        quote = self._quote(user, src, dest)
+        quote = self.quote(user, src, dest)
         amount = self._near(quote.taker_amount)
         buys = rng.random() < 0.4
         bought = self._near(quote.maker_amount)
@@ -209,7 +219,7 @@ class Fuzz:
         rng = self.rng
         src, dest = rng.sample(self.tokens, 2)
         quote = msgspec.structs.replace(
-            self._quote(taker, src, dest),
+            self.quote(taker, src, dest),
             taker=rng.choice((NOBODY, taker, self.world.at.executor)),
         )
         part, signature = self._near(quote.taker_amount), self.world.signed(quote)
@@ -259,13 +269,13 @@ class Fuzz:
             given = twap.max_src_amount // twap.num_slices // 2
             wanted = twap.total_dest_amount // twap.num_slices
         signature = self.world.delta_signed(twap, known.key)
-        data = self.market.calldata_of(twap, self._execution(twap, agent, given, wanted + 7), signature)
+        data = self.market.calldata_of(twap, self.execution(twap, agent, given, wanted + 7), signature)
         return self.world.relayer, self.world.at.delta, data, agent, 0
 
     async def _act(self) -> tuple[SigningKey, bytes, bytes, str, int]:
         """A call of an owner, or of another account that shows an owner's signature."""
         rng, at = self.rng, self.world.at
-        known = rng.choice((await self._an_order(), *list(self.twaps.values())[-RECENT:]))
+        known = rng.choice((await self.an_order(), *list(self.twaps.values())[-RECENT:]))
         order, owner = known.order, known.key
         order_hash = self.world.delta_hash(order)
         ids = [str(order_id(order_hash))]
@@ -295,14 +305,14 @@ class Fuzz:
 
     async def _misuse(self) -> tuple[SigningKey, bytes, bytes, str, int]:
         mallory = self.world.partner
-        target, data = await self._mischief(mallory.address)
+        target, data = await mischief(self, mallory.address)
         return mallory, target, data, "", 0
 
     async def _knock(self) -> tuple[SigningKey, bytes, bytes, str, int]:
         """A maker cancels or claims; or a stranger calls a function, first those that no step has called."""
         rng, world = self.rng, self.world
         if rng.random() < 0.3:
-            order_hash = world.rfq_hash(self._quote(world.user.address, *rng.sample(self.tokens, 2)))
+            order_hash = world.rfq_hash(self.quote(world.user.address, *rng.sample(self.tokens, 2)))
             to, data = rng.choice(
                 (
                     (world.at.rfq, calldata.cancel_order(order_hash)),
@@ -335,50 +345,10 @@ class Fuzz:
         hook = encode(address_word(intruder), bytes_tail(address_word(self.tried) + tried))
         return self.world.partner, self.calling, SET_HOOK + hook, "", 0
 
-    async def _mischief(self, to: bytes) -> tuple[bytes, bytes]:
-        """A call that would take another account's tokens."""
-        rng, at, token = self.rng, self.world.at, self.rng.choice(self.tokens)
-        victim = rng.choice(self.owners).address
-        words = address_word(token) + address_word(to)
-        order = await self._an_order()
-        quote = self._quote(self.owners[0].address, *rng.sample(self.tokens, 2))
-        info = [self.world.info(quote)]
-        fill = delta_calldata.rfq_step(at.rfq, info, receiver=to).data
-        execution = self._execution(order.order, "bob", 1, 1)
-        settle = delta_calldata.settle(order.order, self._signature(order), 1, execution)
-        pull = selector("transferFrom(address,address,uint256)") + address_word(victim) + address_word(to)
-        stolen = self._stolen(order.order, to)
-        order_hash = self.world.delta_hash(order.order)
-        told = order_hash + uint_word(0) + address_word(stolen.target)
-        call = encode(told + uint_word(STEP_GAS), bytes_tail(stolen.data))
-        return rng.choice(
-            (
-                (token, pull + uint_word(1)),
-                (at.executor, selector("collect(address,address)") + words),
-                (
-                    at.executor,
-                    selector("fill(address,uint256,bytes)")
-                    + encode(address_word(victim) + uint_word(0), bytes_tail(fill)),
-                ),
-                (at.delta, settle),
-                (at.delta, delta_calldata.withdraw_native(1)),
-                (
-                    at.delta,
-                    delta_calldata.set_pre_signature(self.world.delta_hash(order.order), is_signed=True),
-                ),
-                (at.delta, delta_calldata.invalidate_nonces([order.order.nonce])),
-                (at.fee_vault, selector("credit(address,address,uint256)") + address_word(to) + words),
-                (caller_of(at.delta, "ann"), selector("call(bytes32,uint256,address,uint256,bytes)") + call),
-                (stolen.target, stolen.data),
-                (at.rfq, calldata.cancel_order(self.world.rfq_hash(quote))),
-                (token, rng.randbytes(rng.choice((0, 4, 68)))),
-            )
-        )
-
     # --- Parts of steps ---------------------------------------------------------------------------------
 
-    def _execution(
-        self, order: SettledOrder, agent: str, given: int, wanted: int
+    def execution(
+        self, order: AnyDeltaOrder, agent: str, given: int, wanted: int
     ) -> delta_calldata.Execution:
         """Fair, or short, or with mischief among its steps, or delivered to the wrong place."""
         rng, at, market = self.rng, self.world.at, self.market
@@ -392,13 +362,13 @@ class Fuzz:
             0
         ]
         if rng.random() < 0.3:
-            quote = self._quote(order.owner, src, dest, taker_amount=given, maker_amount=_with_fee(wanted))
+            quote = self.quote(order.owner, src, dest, taker_amount=given, maker_amount=_with_fee(wanted))
             receiver = at.executor
             infos = [self.world.info(quote)]
             step = delta_calldata.rfq_step(at.rfq, infos, 0, 0, rng.choice((bytes(20), at.executor, caller)))
             steps.insert(rng.randint(0, 1), step)
         if rng.random() < 0.05:
-            steps.append(self._stolen(order, at.delta))
+            steps.append(self.stolen(order, at.delta))
         if rng.random() < 0.2:
             approve = calldata.approve(self.world.partner.address, MOST)
             steps.append(SettlementStep(rng.choice(self.tokens), STEP_GAS, approve))
@@ -412,12 +382,12 @@ class Fuzz:
         """The same with calls of a contract that goes on when they fail."""
         calls = []
         for _ in range(self.rng.randint(1, 4)):
-            target, data = await self._mischief(self.world.partner.address)
+            target, data = await mischief(self, self.world.partner.address)
             calls.append(encode(address_word(target), uint_word(1), bytes_tail(data)))
         step = SettlementStep(self.many, 3_000_000, AGGREGATE + encode(tuples_tail(calls)))
         return msgspec.structs.replace(execution, steps=(step, *execution.steps))
 
-    def _stolen(self, order: SettledOrder, to: bytes) -> SettlementStep:
+    def stolen(self, order: AnyDeltaOrder, to: bytes) -> SettlementStep:
         """A trade of Ann's desk, on terms that her key has signed for the order, and others have seen."""
         nonce = self.rng.getrandbits(64)
         return self.desk.steps(self.desk.terms(order, taken=0, given=1, receiver=to, nonce=nonce))[1]
@@ -434,7 +404,7 @@ class Fuzz:
             PartnerAndFee(partner, min(bps, 200), rng.random() < 0.5, rng.random() < 0.5)
         )
 
-    def _quote(self, user: bytes, src: bytes, dest: bytes, **amounts: int) -> RfqOrder:
+    def quote(self, user: bytes, src: bytes, dest: bytes, **amounts: int) -> RfqOrder:
         rng = self.rng
         terms: dict[str, Any] = {
             "nonce_and_meta": pack_firm(user, rng.getrandbits(96)),
@@ -446,7 +416,7 @@ class Fuzz:
         terms |= amounts
         return self.world.a_firm_quote(**terms)
 
-    async def _an_order(self, **changed: Any) -> Known:
+    async def an_order(self, **changed: Any) -> Known:
         """A new order or a known order."""
         rng = self.rng
         if self.known and not changed and rng.random() < 0.4:
@@ -470,17 +440,35 @@ class Fuzz:
         self.known[self.world.delta_hash(order)] = known
         return known
 
-    def _nonce(self) -> int:
-        return len(self.known) + len(self.twaps) + self.rng.randrange(NONCES)
+    def again(self, kind: type) -> Known | None:
+        """A known order of a kind in some cases; None for a new one."""
+        some = [known for known in self.others.values() if isinstance(known.order, kind)]
+        return self.rng.choice(some[-RECENT:]) if some and self.rng.random() < 0.4 else None
 
-    def _signature(self, known: Known) -> bytes:
+    def learn(self, order: AnyDeltaOrder, key: SigningKey) -> Known:
+        """Keep a new order of another kind."""
+        known = self.others[self.world.delta_hash(order)] = Known(order, key)
+        return known
+
+    def terms(self, key: SigningKey, src: bytes, dest: bytes) -> dict[str, Any]:
+        """Random members of an order of another kind."""
+        return terms_of(self, key, src, dest, self._nonce(), self._terms())
+
+    def _all_known(self) -> tuple[dict[bytes, Known], ...]:
+        return self.known, self.twaps, self.others
+
+    def _nonce(self) -> int:
+        return sum(map(len, self._all_known())) + self.rng.randrange(NONCES)
+
+    def signature(self, known: Known) -> bytes:
         return self.world.delta_signed(known.order, known.key)
 
     # --- Checks -----------------------------------------------------------------------------------------
 
     async def _balances(self) -> dict[tuple[bytes, bytes], int]:
         """(holder, token) -> raw units."""
-        pairs = [(holder, token) for holder in self._holders() for token in self.tokens]
+        tokens = (*self.tokens, *(vault for vault, _ in self.vaults))
+        pairs = [(holder, token) for holder in self._holders() for token in tokens]
         calls = [EthCall(token, calldata.balance_of(holder)) for holder, token in pairs]
         chain, delta = self.world.chain, self.world.at.delta
         answers = await chain.call_many(calls)
@@ -516,8 +504,10 @@ class Fuzz:
                     allowed[receiver, log.address] += event.amount
                 receiver = event.receiver
             elif isinstance(event, OrderSettled):
-                self._check_terms(event)
+                order, amount = self._check_terms(event)
                 allowed[event.owner, event.src_token] += event.spent
+                if isinstance(order, ProductiveOrder):
+                    allowed[event.owner, order.strategy] += shares_given(order, amount)
             elif isinstance(event, NonceInvalidated):
                 place = event.owner, event.nonce
                 may = event.owner not in people or event.owner == sender.address or place == self.giving_up
@@ -547,36 +537,18 @@ class Fuzz:
                 moved = {event.maker_asset: event.maker_amount, event.taker_asset: event.taker_amount}
                 assert moved.get(self.taxed, 0) * FEE_BPS // 10_000 <= ROUNDING
 
-    def _check_terms(self, event: OrderSettled) -> None:
-        known = self.known.get(event.order_hash) or self.twaps[event.order_hash]
+    def _check_terms(self, event: OrderSettled) -> tuple[AnyDeltaOrder, int]:
+        known = next(some[event.order_hash] for some in self._all_known() if event.order_hash in some)
         order, amount = known.order, event.filled - known.filled
         known.filled = event.filled
         assert amount > 0
-        if isinstance(order, TwapOrder):
-            least = order.total_src_amount // order.num_slices
-            given = order.total_src_amount - least * (order.num_slices - 1) if event.is_closed else least
-            assert (amount, event.is_closed) == (1, event.filled == order.num_slices)
-            assert event.spent <= given
-            assert event.received >= -(-order.dest_amount_per_slice * given // least)
-        elif isinstance(order, TwapBuyOrder):
-            least = order.total_dest_amount // order.num_slices
-            bought = order.total_dest_amount - least * (order.num_slices - 1) if event.is_closed else least
-            assert (amount, event.is_closed) == (1, event.filled == order.num_slices)
-            assert event.received >= bought
-            assert event.spent <= order.max_src_amount * bought // order.total_dest_amount
-        elif order.kind == KIND_BUY:
-            assert event.received >= amount
-            assert event.spent <= order.src_amount * amount // order.dest_amount
-            assert event.filled <= order.dest_amount
-        else:
-            assert event.received >= -(-order.dest_amount * amount // order.src_amount)
-            assert event.spent <= amount
-            assert event.filled <= order.src_amount
+        check_terms(order, amount, event)
         place = order.owner, order.nonce
         assert place not in self.closed, "the nonce was used up"
         assert self.begun.setdefault(place, event.order_hash) == event.order_hash
         if event.is_closed:
             self.closed.add(place)
+        return order, amount
 
     async def _check_allowances(self) -> None:
         """Assert that the contracts give no allowance, except the executor's to the RFQ contract."""
@@ -591,6 +563,22 @@ class Fuzz:
         ]
         answers = await world.chain.call_many(calls)
         assert set(map(_number, answers)) == {0}
+
+
+_STEPS: dict[str, tuple[Callable[[Fuzz], Awaitable[tuple[SigningKey, bytes, bytes, str, int]]], int]] = {
+    "settle": (Fuzz._settle, 10),
+    "cross": (Fuzz._cross, 4),
+    "slice": (Fuzz._slice, 3),
+    "vault": (from_vault, 3),
+    "handle": (by_handler, 2),
+    "swap": (Fuzz._swap, 4),
+    "fill": (Fuzz._fill, 3),
+    "act": (Fuzz._act, 3),
+    "misuse": (Fuzz._misuse, 3),
+    "knock": (Fuzz._knock, 3),
+    "rig": (Fuzz._rig, 2),
+}
+"""Steps by kind, each with its weight."""
 
 
 def _with_fee(amount: int) -> int:

