@@ -137,8 +137,11 @@ def _parse_column(texts: Sequence[str]) -> tuple[list[int], list[int]]:
 def rescale_down(mantissa: int, scale: int, to_scale: int) -> int:
     """Convert a mantissa to units of 10^-to_scale: floor(mantissa * 10^(to_scale - scale)).
 
-    Exact for to_scale >= scale. Scales are 0 to 72; a larger scale is a programmer's error (IndexError),
-    never a silently wrong power.
+    The result is exact for to_scale >= scale. The two scales differ by at most 72; a larger difference is a
+    programmer's error and raises IndexError.
+
+    Args:
+        mantissa: the value in units of 10^-scale.
     """
     if to_scale >= scale:
         return mantissa * POWERS_OF_TEN[to_scale - scale]
@@ -172,5 +175,5 @@ def format_units(amount: int, decimals: int) -> str:
 
 
 def format_usd(value: Decimal | None) -> str:
-    """Format a value in US dollars with ten decimals; an unknown value gives "0"."""
+    """Format a value in US dollars with ten decimals; None, an unknown value, gives "0"."""
     return "0" if value is None else f"{value:.10f}"

@@ -24,8 +24,9 @@ def canonical(raw: bytes) -> bytes:
         raw: UTF-8 JSON of at most ROUTE_BYTES_MAX bytes.
 
     Returns:
-        The same document with sorted keys (by code point), no white space, one escaping of strings and
-        every number as it was written. `canonical` of the result is the result itself.
+        The same document with keys sorted by code point, without white space, with each character of a
+        string escaped in one fixed way, and with every number as it was written. `canonical` returns such a
+        document unchanged.
 
     Raises:
         InvalidInput: not JSON, a key given twice in one object, NaN or Infinity, a lone surrogate, invalid

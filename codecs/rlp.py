@@ -23,7 +23,11 @@ _SHORT_MAX = 55  # longest payload whose length stands in the first byte
 
 
 def encode(item: Encodable) -> bytes:
-    """Encode bytes, a number or a list. OverflowError for a number below zero: a programmer's error."""
+    """Encode bytes, a number or a list.
+
+    Raises:
+        OverflowError: a number is below zero: a programmer's error.
+    """
     if isinstance(item, int):
         if 0 < item < _STRING:
             return item.to_bytes(1, "big")
@@ -148,11 +152,11 @@ def _item(raw: bytes, at: int, end: int, depth: int) -> tuple[Item, int]:
 
 
 def _span(raw: bytes, at: int, end: int, code: int) -> tuple[int, int]:
-    """Find the offsets of start and end of the payload of the item at offset `at`.
+    """Find the offsets at which the payload of the item at offset `at` starts and ends.
 
     Args:
         end: offset by which the payload must end.
-        code: first byte of the item, less 0x80 for bytes or 0xC0 for a list.
+        code: first byte of the item, minus 0x80 for bytes, minus 0xC0 for a list.
     """
     if code <= _SHORT_MAX:
         start, length = at + 1, code

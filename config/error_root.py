@@ -9,8 +9,8 @@ class CambistError(Exception):
     """Base class of every error of cambist.
 
     Attributes:
-        detail: the whole error text, one line. The caller or peer may see this
-            text, which may repeat names that the other side sent.
+        detail: the whole error text, one line. The caller or the remote server may see the text, and may
+            find in it names that this caller or server has sent.
         headers: HTTP headers that the error adds to the response.
     """
 
@@ -26,7 +26,7 @@ class RequestError(CambistError):
 
     Class attributes:
         status: HTTP status.
-        error_type: tag in the body; the class name unless set.
+        error_type: value of `errorType` in the response body; the class name unless set.
         messages: fixed beginnings of the error text, word for word; the first is the default.
         endpoint, cause, fix: catalogue columns: where the error occurs, why, and what the caller can do.
         retry_after_s: seconds to wait before a retry; an instance may override the class's value.
@@ -35,7 +35,7 @@ class RequestError(CambistError):
         detail: text after the message; may be empty.
         field: dotted name of the field or parameter at fault.
         expected: a noun phrase for the valid value.
-        got: the received value; shown shortened.
+        got: the received value, which the text shows in a shortened form.
         message: one of `messages`.
     """
 

@@ -22,7 +22,8 @@ NOTHING = _Nothing()
 def shown(value: object) -> str:
     """Format `value` as one short printable line for an error text; a long value is cut, with its length.
 
-    Guarantees: every type is shown as JSON would: bytes as their text, an enum as its value.
+    Guarantees: the line shows a value in its JSON form: bytes as their text, an enum as its value. Arrays and
+    objects appear only with their number of entries.
     """
     if isinstance(value, Enum):
         value = value.value

@@ -46,7 +46,8 @@ from .request_errors import *  # noqa: F403 - one tree, one name space
 class AuthError(CambistError):
     """A request is not authenticated.
 
-    The class is a row of the error catalogue too; the error text starts with a header's name.
+    The class is a row of the error catalogue, although it is no RequestError. The error text starts with the
+    name of the header at fault.
 
     Attributes:
         header: the header at fault, e.g. `X-AUTH-TIMESTAMP`.
@@ -190,11 +191,11 @@ class BlockGone(ChainError):
 
 
 class LogsRefused(ChainError):
-    """A node refuses a query of logs over so many blocks: ask for a narrower range of blocks."""
+    """A node refuses to list the logs of so many blocks at once; a query of fewer blocks may succeed."""
 
 
 class NodeFault(Enum):
-    """Kinds of contradictions between a node's answers."""
+    """Kinds of contradictions between answers of chain nodes."""
 
     LAGGING = "lagging"
     NO_BLOCK = "no block"
@@ -207,7 +208,7 @@ class NodeFault(Enum):
 
 
 class NodeContradiction(ChainError):
-    """A node's answers contradict each other or earlier answers. Asking again may help.
+    """Answers of chain nodes contradict each other. A repeated query may give answers that agree.
 
     Attributes:
         fault: kind of contradiction.

@@ -33,7 +33,11 @@ class NoRoute(RequestError):
 
 
 class PricingError(RequestError):
-    """Gas has no price in a token of the trade; also a reason to fall back to Market (interop.md 3)."""
+    """Gas has no price in a token of the trade.
+
+    A quote of mode ALL has a Market route in place of this error if the chain serves Market swaps
+    (interop.md 3).
+    """
 
     messages = ("Price not available",)
     endpoint = "GET /v2/quote, GET /v2/delta/prices"
@@ -42,7 +46,11 @@ class PricingError(RequestError):
 
 
 class GasCostExceedsTradeAmount(RequestError):
-    """Gas and fee consume the whole trade; also a reason to fall back to Market (interop.md 3)."""
+    """Gas and fee consume the whole trade.
+
+    A quote of mode ALL has a Market route in place of this error if the chain serves Market swaps
+    (interop.md 3).
+    """
 
     messages = ("Gas cost exceeds trade amount",)
     endpoint = "GET /v2/quote, GET /v2/delta/prices"

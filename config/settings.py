@@ -49,7 +49,7 @@ _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(?P<key>.+)`\Z")
 
 
 class PolicySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Limits on a key's signatures; see crypto.custody.signing_policy.
+    """Limits on the orders that a key signs; crypto.custody.signing_policy enforces the limits.
 
     Attributes:
         contracts: `chainId:address` of each contract for which the key may sign.
@@ -107,7 +107,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         state_dir: folder of run-time files (database, devnet's contracts.json).
         chains: chain id -> settings of the chain, the shipped chains included.
         tokens: listed tokens.
-        partners: registered partners by name; tiers: limits on partners' fees, by name.
+        partners: registered partners by name.
+        tiers: limits on the fees of partners, by name.
         strict_partner: whether an order without `partner` is refused (choices.md#fees-and-partners).
         keys: signing keys by name.
         auth: credentials of callers that sign their requests.
@@ -264,10 +265,12 @@ def _with_shipped(entries: object, shipped: Mapping[Any, msgspec.Struct]) -> obj
 def _refusal(tree: dict[str, Any], convert: Any, error: msgspec.ValidationError) -> ConfigError:
     """Make the ConfigError for refused settings, with the full path of the setting at fault.
 
-    msgspec's error writes keys of a table as `[...]`; the function finds the keys that belong there.
+    The path in msgspec's error has `[...]` in place of each key of a table; the function finds these keys.
 
     Args:
-        convert: conversion that refused `tree`.
+        tree: the refused settings.
+        convert: function from `tree` to typed settings, which refused `tree`.
+        error: the error that `convert` raised.
     """
     text, _, where = str(error).partition(" - at `")
     path: list[str] = []

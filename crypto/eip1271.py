@@ -25,9 +25,9 @@ def is_valid_signature_calldata(digest32: bytes, signature: bytes) -> bytes:
 
 
 def is_magic_answer(returned: bytes) -> bool:
-    """Whether the return data of `isValidSignature` accepts: its first word is the magic value, then zeros.
+    """Whether the return data of `isValidSignature` accepts the signature.
 
-    An address without code returns no data, which counts as a refusal. A revert counts as one too, and never
-    reaches this function.
+    The contract accepts with a first word of the 4-byte magic value and 28 zero bytes. Empty return data, as
+    from an address without code, is a refusal. The caller treats a reverted call as a refusal by itself.
     """
     return returned[:32] == _MAGIC_WORD

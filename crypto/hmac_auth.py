@@ -174,7 +174,8 @@ class RequestVerifier:
     """Verifier of signed requests of several domains, each with up to two valid keys for rotation.
 
     Args:
-        domains: domain -> (access key, secret bytes) pairs; the access keys may be the same.
+        domains: name of a domain, i.e. of a caller -> (access key, secret bytes) pairs of this domain; both
+            pairs may have the same access key.
         strip_prefix: path such as `/1`, which the verifier removes from the front of a target before
             verification, if a `/` follows: `/1` is no prefix of `/137/prices`.
         replay_window: refuses a repeated signature on POST; None admits repeated signatures.

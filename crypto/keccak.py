@@ -34,12 +34,16 @@ _KNOWN_ANSWERS = {
 
 
 def keccak256_public(data: bytes) -> bytes:
-    """Compute Keccak-256 through pycryptodome's public interface: the reference and the fallback."""
+    """Compute Keccak-256 through pycryptodome's public interface.
+
+    The faster functions of this module are checked against this function, which also replaces them if the
+    check fails.
+    """
     return _keccak.new(data=data, digest_bits=256).digest()
 
 
 class _PerThread(threading.local):
-    """Buffers of one thread for the C calls of Keccak: no thread may overwrite the digest of another."""
+    """Buffers for the C calls of Keccak, separate for each thread, so that no digest is overwritten."""
 
     def __init__(self) -> None:
         self.digest32 = _raw_api.ffi.new("uint8_t[32]")
@@ -56,7 +60,7 @@ class _PerThread(threading.local):
 
 
 class _PerTypedDigest(_PerThread):
-    """Output buffers of one thread for the C calls of one `typed_digest` function."""
+    """Buffers for the C calls of one function made by `typed_digest`, separate for each thread."""
 
     def __init__(self, prefix34: bytes) -> None:
         super().__init__()

@@ -33,9 +33,9 @@ _UNCOMPRESSED: int = _lib.SECP256K1_EC_UNCOMPRESSED
 
 
 class _Buffers(threading.local):
-    """Scratch memory of one thread for C calls.
+    """Scratch memory for C calls, separate for each thread.
 
-    Threads must not share the memory, as a C call releases Python's lock (GIL) while it uses the memory.
+    Two threads must not share the memory: a C call releases Python's lock (GIL) while it uses the memory.
     """
 
     def __init__(self) -> None:

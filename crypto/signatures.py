@@ -74,7 +74,7 @@ def signer(digest32: bytes, raw: bytes) -> bytes:
     """Recover the 20-byte address that signed `digest32` with a signature of 65 or 64 bytes.
 
     Raises:
-        InvalidSignature: the form is refused, or no key makes this signature.
+        InvalidSignature: `parse_signature` refuses the form, or no key can have made the signature.
     """
     rs64, recovery_id = parse_signature(raw)
     return recover_address(digest32, rs64, recovery_id)

@@ -21,7 +21,8 @@ class Dynamic(msgspec.Struct, frozen=True):
     """Value of a dynamic ABI type, as an argument of `encode`.
 
     Attributes:
-        tail: encoding of the value, 32-byte words, from the length word on if the type has one.
+        tail: encoded value in whole 32-byte words, without the offset word that `encode` writes for it. An
+            array, `bytes` or `string` begins with its length word.
     """
 
     tail: bytes
@@ -33,7 +34,11 @@ def selector(signature: str) -> bytes:
 
 
 def uint_word(number: int) -> bytes:
-    """Encode a uint256 as one 32-byte word. OverflowError outside 0 to 2^256 - 1: callers check before."""
+    """Encode a uint256 as one 32-byte word.
+
+    Raises:
+        OverflowError: the number is outside 0 to 2^256 - 1; callers check numbers from outside first.
+    """
     return number.to_bytes(WORD_BYTES, "big")
 
 
@@ -58,7 +63,12 @@ def tuples_tail(elements: Sequence[bytes]) -> Dynamic:
 
 
 def encode(*members: bytes | Dynamic) -> bytes:
-    """Encode an argument list or one tuple: all heads, then the tails of the dynamic members."""
+    """Encode an argument list or one tuple: all heads, then the tails of the dynamic members.
+
+    Args:
+        members: `bytes` is the encoding of one or more static members, and is a head as it stands; `Dynamic`
+            is one dynamic member, whose head is the offset of its tail.
+    """
     heads: list[bytes] = []
     tails: list[bytes] = []
     offset = 0
@@ -75,7 +85,7 @@ def encode(*members: bytes | Dynamic) -> bytes:
 
 
 def decode_uint(returned: bytes, at_word: int = 0) -> int:
-    """Decode the uint256 in word number `at_word` of return data.
+    """Decode the uint256 in 32-byte word number `at_word`, counted from 0, of return data.
 
     Raises:
         InvalidInput: the data ends before the word.
@@ -84,7 +94,7 @@ def decode_uint(returned: bytes, at_word: int = 0) -> int:
 
 
 def decode_address(returned: bytes, at_word: int = 0) -> bytes:
-    """Decode the 20-byte address in word number `at_word` of return data.
+    """Decode the 20-byte address in 32-byte word number `at_word`, counted from 0, of return data.
 
     Raises:
         InvalidInput: the data ends before the word, or the word's upper 12 bytes are not zero.
@@ -96,10 +106,14 @@ def decode_address(returned: bytes, at_word: int = 0) -> bytes:
 
 
 def decode_bytes(returned: bytes, at_word: int = 0) -> bytes:
-    """Decode the `bytes` or `string` value whose offset is in word number `at_word` of return data.
+    """Decode a `bytes` or `string` value of return data.
+
+    Args:
+        returned: return data of a call.
+        at_word: number of the 32-byte word, counted from 0, that holds the value's offset.
 
     Raises:
-        InvalidInput: offset or length point outside the data.
+        InvalidInput: the offset or the length points outside the data.
     """
     start = decode_uint(returned, at_word)
     if start + WORD_BYTES > len(returned):

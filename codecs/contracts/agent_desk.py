@@ -24,9 +24,11 @@ class DeskTerms(msgspec.Struct, frozen=True):
 
     Attributes:
         order_hash: hash of the order that the same transaction settles, 32 bytes.
-        takes: token that the desk receives from the caller contract, 20 bytes; taken: its raw units.
-        gives: token that the desk sends to `receiver`, 20 bytes; given: its raw units.
-        receiver: account that the desk sends its token to, 20 bytes: the Delta contract.
+        takes: token that the desk receives from the caller contract, 20 bytes.
+        taken: raw units of `takes` that the desk receives.
+        gives: token that the desk sends to `receiver`, 20 bytes.
+        given: raw units of `gives` that the desk sends.
+        receiver: account that the desk sends `gives` to, 20 bytes: the Delta contract.
         deadline: Unix seconds.
         nonce: makes otherwise equal terms distinct; the desk executes the same terms only once.
     """
@@ -63,7 +65,8 @@ def terms_digest(terms: DeskTerms, chain_id: int, desk: bytes) -> bytes:
 def trade(terms: DeskTerms, signature: bytes) -> bytes:
     """Encode the call `trade` of a desk contract, which executes signed terms.
 
-    The agent's caller contract makes the call, and has to approve `terms.taken` to the desk before.
+    The agent's caller contract makes the call. Before the call, the caller contract has to approve
+    `terms.taken` raw units of the token `terms.takes` to the desk.
     """
     words = (
         terms.order_hash,

@@ -55,9 +55,9 @@ class OrderSettled(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         spent: raw units of `src_token` that this settlement spent.
         received: raw units of `dest_token` that the order's beneficiary got by this settlement.
-        filled: settled so far by all settlements: raw units of `src_token` for a sale, of `dest_token` for a
-            purchase, and the number of slices for a TWAP.
-        is_closed: no further part of the order can be settled.
+        filled: total of all settlements of the order so far: raw units of `src_token` for a sale, raw units
+            of `dest_token` for a purchase, number of slices for a TWAP.
+        is_closed: whether no further part of the order can be settled.
     """
 
     order_hash: bytes
@@ -126,7 +126,7 @@ class Swapped(msgspec.Struct, frozen=True, gc=False):
     """Event of Router: a swap was made.
 
     Attributes:
-        spent: raw units of `src_token`: the amount sold, or the cost of a purchase with fee and surplus
+        spent: raw units of `src_token`: the amount sold, or the cost of a purchase including fee and surplus
             shares.
         received: raw units of `dest_token` that `receiver` got.
         fee: raw units of `dest_token` for a sale (exact input), of `src_token` for a purchase (exact output).
@@ -144,7 +144,7 @@ class Swapped(msgspec.Struct, frozen=True, gc=False):
 
 
 class Transfer(msgspec.Struct, frozen=True, gc=False):
-    """ERC-20: tokens moved. The token is the log's address."""
+    """Event of an ERC-20 token: `owner` sent `amount` to `receiver`. The log's address is the token."""
 
     owner: bytes
     receiver: bytes
@@ -152,7 +152,10 @@ class Transfer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Approval(msgspec.Struct, frozen=True, gc=False):
-    """ERC-20: `spender` may now take `amount` of `owner`'s tokens. The token is the log's address."""
+    """Event of an ERC-20 token: `spender` may now take up to `amount` of `owner`'s tokens.
+
+    The log's address is the token.
+    """
 
     owner: bytes
     spender: bytes
@@ -176,7 +179,11 @@ ContractEvent = (
 
 
 def topic(signature: str) -> bytes:
-    """Compute the first topic of an event's logs from its signature: `Transfer(address,address,uint256)`."""
+    """Compute the first topic of an event's logs, 32 bytes, the hash of the event's signature.
+
+    Args:
+        signature: e.g. `Transfer(address,address,uint256)`.
+    """
     return keccak256(signature.encode())
 
 

@@ -109,10 +109,10 @@ class Execution(msgspec.Struct, frozen=True):
         promised: least proceeds of a sale, or greatest cost of a purchase, in raw units after fees.
         src_given: for a purchase, raw units of the source token that `receiver` gets before the steps. A sale
             sends the whole settled amount to `receiver`, so the member is unused.
-        steps: run in order; a failing step reverts the settlement.
+        steps: calls of the settlement, made in order; a failing step reverts the settlement.
         leftovers: tokens whose balance at the executor contract goes to the order's owner, once before the
-            steps and once after the steps. List each token that a step spends in full: otherwise tokens that
-            a stranger has sent to the executor would make the step fail.
+            steps and once after the steps. The list has to contain each token of which a step spends the
+            whole balance: a stranger could send such a token to the executor and so make the step fail.
         agent: id (`agent_id`) of the agent whose caller contract makes the calls, 32 bytes.
         receiver: account that gets the source tokens before the steps, 20 bytes.
     """
@@ -130,15 +130,16 @@ class CrossedOrder(msgspec.Struct, frozen=True):
 
     Attributes:
         amount: settled raw units of the source token (sale) or the destination token (purchase).
-        execution: this order's instructions; firm quotes in its steps are made for this order's owner. The
-            source tokens of all orders form one pool per token, and the steps spend from the pools. A
-            purchase adds `src_given` to its pool, and costs that amount plus fees. The executor's balance of
-            each of the `leftovers` goes to the token's pool if an order of the crossing gives or wants the
-            token, else to this order's owner.
+        execution: instructions for this order; makers sign the firm quotes in the steps for this order's
+            owner. The crossing has one pool of tokens for each source token: each order pays its source
+            tokens into the pool, and the steps of all orders spend from the pools. A purchase pays in
+            `src_given`, and its cost is that amount plus fees. The executor's balance of each token in
+            `leftovers` goes to the token's pool if an order of the crossing sells or buys the token, and to
+            this order's owner otherwise.
         paid: raw units of the destination token that the crossing pays to this order, before fees: the
             proceeds of a sale, or at least the bought amount of a purchase.
-        traded: raw units of this order's source token that `execution.receiver` gets from the pool before the
-            steps.
+        traded: raw units of this order's source token that `execution.receiver` gets from the token's pool
+            before the steps.
     """
 
     order: DeltaOrder
@@ -165,9 +166,10 @@ def rfq_step(
 
     Args:
         rfq: address of the RFQ contract, 20 bytes.
-        taker_amount: raw units of the taker's asset to spend in all; maker_amount: raw units of the maker's
-            asset to buy in all. At most one of the two is above 0; with both 0 the executor spends its whole
-            balance of the taker's asset.
+        infos: the RFQ orders, in the sequence in which the executor tries them.
+        taker_amount: raw units of the taker's asset to spend in all; 0 for no such amount.
+        maker_amount: raw units of the maker's asset to buy in all; 0 for no such amount. At most one of the
+            two amounts is above 0; with both 0 the executor spends its whole balance of the taker's asset.
         receiver: account that receives the bought tokens; the executor, if a later step spends them.
     """
     amounts = uint_word(taker_amount) + uint_word(maker_amount)
@@ -214,10 +216,10 @@ def settle_twap_buy(order: TwapBuyOrder, signature: bytes, execution: Execution)
 
 
 def settle_productive(order: ProductiveOrder, signature: bytes, amount: int, execution: Execution) -> bytes:
-    """Encode a settlement of `amount` raw units of a sale from a vault.
+    """Encode a settlement of a sale whose source tokens are withdrawn from a yield vault.
 
     Args:
-        amount: raw units of the vault's shares if `use_shares`, else of the source token.
+        amount: raw units to settle: of the vault's shares if `order.use_shares`, else of the source token.
     """
     return SETTLE_PRODUCTIVE + encode(
         _productive(order), bytes_tail(signature), uint_word(amount), _execution(execution)
@@ -225,11 +227,11 @@ def settle_productive(order: ProductiveOrder, signature: bytes, amount: int, exe
 
 
 def settle_external(order: ExternalOrder, signature: bytes, amount: int, execution: Execution) -> bytes:
-    """Encode a settlement of an order by its handler.
+    """Encode a settlement of an order by the handler contract that the order names.
 
     Args:
-        amount: raw units of the source token for a sale, else of the destination token.
-        execution: without steps, which the contract refuses.
+        amount: raw units to settle, of the source token for a sale, of the destination token for a purchase.
+        execution: instructions without steps; Delta refuses steps for such an order.
     """
     return SETTLE_EXTERNAL + encode(
         _external(order), bytes_tail(signature), uint_word(amount), _execution(execution)
@@ -248,7 +250,9 @@ def create_agent_caller(agent: bytes) -> bytes:
 
 
 def agent_caller(agent: bytes) -> bytes:
-    """Encode a read of the address of an agent's caller contract, even before the contract is deployed.
+    """Encode a read of the address of an agent's caller contract.
+
+    The address is fixed before the contract is deployed.
 
     Args:
         agent: the agent's id (`agent_id`), 32 bytes.
@@ -299,27 +303,29 @@ def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
 
 
 def set_pre_signature(order_hash: bytes, *, is_signed: bool) -> bytes:
-    """Encode the call `setPreSignature`, by which an owner signs an order without a key.
+    """Encode the call `setPreSignature`, by which an owner approves an order on the chain.
+
+    An owner without a private key, such as a contract, uses the call in place of a signature.
 
     Args:
         order_hash: EIP-712 digest of the order, 32 bytes.
-        is_signed: True signs the order, False withdraws the signature.
+        is_signed: True approves the order, False withdraws the approval.
     """
     return SET_PRE_SIGNATURE + order_hash + uint_word(is_signed)
 
 
 def is_pre_signed(owner: bytes, order_hash: bytes) -> bytes:
-    """Encode a read of whether an owner has signed an order by a call such as `set_pre_signature`."""
+    """Encode a read of whether an owner has approved an order on the chain, as by `set_pre_signature`."""
     return IS_PRE_SIGNED + address_word(owner) + order_hash
 
 
 def deposit_native_and_pre_sign(order_hash: bytes) -> bytes:
-    """Encode the call that deposits native tokens on Delta for the caller's orders and signs one of these.
+    """Encode the call that deposits native tokens on Delta and approves one order of the caller.
 
-    The transaction's value is the deposit.
+    The transaction's value is the deposit, which all orders of the caller may spend.
 
     Args:
-        order_hash: EIP-712 digest of the order to sign, 32 bytes.
+        order_hash: EIP-712 digest of the order to approve (`set_pre_signature`), 32 bytes.
     """
     return DEPOSIT_NATIVE_AND_PRE_SIGN + order_hash
 

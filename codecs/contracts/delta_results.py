@@ -92,11 +92,11 @@ def decode_settled(returned: bytes) -> Settled:
 
 
 def decode_crossed(returned: bytes) -> Crossed:
-    """Decode the return data of `settle_crossed`, which settles orders against each other.
+    """Decode the return data of `settle_crossed`, one settlement of orders that trade with each other.
 
     Raises:
-        InvalidInput: the data is not two lists of equal length, of as many orders as one crossing settles, in
-            the compiler's encoding: one list after the other, without gaps and without trailing bytes.
+        InvalidInput: the data is not two lists of equal length, CROSSINGS_MIN to CROSSINGS_MAX, and the gas,
+            in the compiler's encoding: one list after the other, without gaps and without trailing bytes.
     """
     count = decode_uint(returned, _SETTLED_WORDS)
     if not CROSSINGS_MIN <= count <= CROSSINGS_MAX:

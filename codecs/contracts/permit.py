@@ -33,7 +33,7 @@ _SPENDER_WORD = {PermitForm.EIP2612: 1, PermitForm.DAI: 1}
 
 
 def parse_permit(text: object, field: str = "permit") -> bytes:
-    """Parse the hexadecimal text of a Delta order's permit to bytes of one of the six lengths.
+    """Parse the hexadecimal text of a Delta order's permit to bytes, whose length is that of a `PermitForm`.
 
     Args:
         text: 0x and an even number of hexadecimal digits.
@@ -69,7 +69,11 @@ def permit_spender(raw: bytes) -> bytes | None:
 
 
 def rfq_permit_amount(raw: bytes, owner: bytes, spender: bytes) -> int:
-    """Compute the amount that a permit of an RFQ order lets `spender` take from `owner`, read from its bytes.
+    """Read from a permit of an RFQ order the amount that `spender` may take from `owner`.
+
+    Args:
+        raw: bytes of the permit.
+        owner, spender: accounts of 20 bytes each.
 
     Returns:
         Raw units; 0 if the contract ignores the permit, or if the permit names another owner or spender.

@@ -39,14 +39,16 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RouterSwap(msgspec.Struct, frozen=True):
-    """Arguments of a Router swap, exact-in (a sale) or exact-out (a purchase), which the payer itself calls.
+    """Arguments of a Router swap: a sale (exact input) or a purchase (exact output).
+
+    The account that pays the source tokens calls the Router itself.
 
     Attributes:
         src_amount: raw units to sell (sale), or the most to spend (purchase).
         dest_amount: least raw units to receive (sale), or the amount to buy (purchase).
         expected_amount: quoted raw units after fees, of the destination token for a sale and of the source
-            token for a purchase; the contract measures surplus against it. 0 for none.
-        receiver: account that gets the destination tokens, 20 bytes; zero is the caller.
+            token for a purchase; surplus is the improvement over the quoted amount. 0 for none.
+        receiver: account that gets the destination tokens, 20 bytes; zero for the caller.
         deadline: Unix seconds.
         partner_and_fee: partner, fee and surplus rules in one uint256, as a Delta order packs them
             (codecs/eip712_orders/partner_and_fee.py).

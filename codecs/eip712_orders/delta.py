@@ -61,7 +61,7 @@ class DeltaOrder(msgspec.Struct, frozen=True):
 
 
 class ExternalOrder(msgspec.Struct, frozen=True):
-    """An order settled through a handler contract, which reads `data`."""
+    """An order that the contract `handler` executes in a settlement; `data` is the handler's own input."""
 
     owner: bytes
     handler: bytes
@@ -80,7 +80,7 @@ class ExternalOrder(msgspec.Struct, frozen=True):
 
 
 class ProductiveOrder(msgspec.Struct, frozen=True):
-    """A SELL order whose source tokens come out of a yield strategy."""
+    """A SELL order whose source tokens are withdrawn from the yield vault `strategy`."""
 
     owner: bytes
     beneficiary: bytes

@@ -17,11 +17,14 @@ _FIRM_RANDOM_END = 1 << limits.FIRM_RANDOM_BITS
 
 
 def pack_firm(user: bytes, random96: int) -> int:
-    """Pack nonceAndMeta of a firm quote.
+    """Pack nonceAndMeta of a firm quote: 96 random bits above the 160 bits of the user's address.
 
     Args:
-        user: 20 bytes, the end user.
-        random96: unpredictable, 0 <= random96 < 2^96; otherwise ValueError.
+        user: address of the end user, 20 bytes.
+        random96: unpredictable number, 0 <= random96 < 2^96.
+
+    Raises:
+        ValueError: random96 is out of range.
     """
     if not 0 <= random96 < _FIRM_RANDOM_END:
         raise ValueError("the random part is not below 2^96")
@@ -29,21 +32,24 @@ def pack_firm(user: bytes, random96: int) -> int:
 
 
 def firm_word(user: bytes, random12: bytes) -> bytes:
-    """Pack nonceAndMeta of a firm quote as its 32 signed bytes: 12 random bytes, then the user.
+    """Pack nonceAndMeta of a firm quote as the 32 bytes that are signed: random bytes, then the user.
 
     Args:
-        user: 20 bytes.
+        user: address of the end user, 20 bytes.
         random12: 12 unpredictable bytes.
     """
     return random12 + user
 
 
 def pack_otc(maker: bytes, nonce96: int) -> int:
-    """Pack nonceAndMeta of an OTC order.
+    """Pack nonceAndMeta of an OTC order: the 160 bits of the maker's address above a 96-bit nonce.
 
     Args:
-        maker: 20 bytes.
-        nonce96: nonce that the maker chooses, 0 <= nonce96 < 2^96; otherwise ValueError.
+        maker: address of the maker, 20 bytes.
+        nonce96: nonce that the maker chooses, 0 <= nonce96 < 2^96.
+
+    Raises:
+        ValueError: nonce96 is out of range.
     """
     if not 0 <= nonce96 < 1 << limits.OTC_NONCE_BITS:
         raise ValueError("the nonce is not below 2^96")
@@ -62,8 +68,8 @@ def taker_from_meta(nonce_and_meta: int, maker: bytes, taker: bytes) -> bytes:
         maker, taker: addresses that the order names, 20 bytes each.
 
     Returns:
-        `taker`, if the upper 160 bits of nonceAndMeta are the maker (the layout of OTC orders); otherwise the
-        lower 160 bits, 20 bytes.
+        `taker` if the upper 160 bits of nonceAndMeta are the maker's address (the layout of OTC orders);
+        otherwise the address in the lower 160 bits (the layout of firm quotes). 20 bytes.
     """
     if nonce_and_meta >> limits.OTC_NONCE_BITS == int.from_bytes(maker, "big"):
         return taker

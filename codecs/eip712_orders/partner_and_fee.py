@@ -23,10 +23,10 @@ class PartnerAndFee(msgspec.Struct, frozen=True):
     Attributes:
         partner: address of the partner, 20 bytes; zero for none.
         fee_bps: 0 to 200 basis points of the destination amount (SELL) or the source amount (BUY).
-        partner_takes_surplus: whether partner and protocol get half each of the surplus, the improvement on
-            the expected amount; otherwise the user keeps the surplus.
-        cap_surplus: whether the shared surplus is at most 1 % of the expected amount; the user keeps the
-            remainder.
+        partner_takes_surplus: whether the partner and the protocol each get half of the surplus, i.e. of the
+            improvement on the expected amount; otherwise the user keeps the surplus.
+        cap_surplus: whether the shared part of the surplus is at most 1 % of the expected amount; the user
+            keeps the remainder.
     """
 
     partner: bytes
@@ -36,7 +36,11 @@ class PartnerAndFee(msgspec.Struct, frozen=True):
 
 
 def pack_partner_and_fee(parts: PartnerAndFee) -> int:
-    """Pack `partnerAndFee` into a uint256. ValueError for fee_bps above 200: callers refuse that before."""
+    """Pack `partnerAndFee` into a uint256.
+
+    Raises:
+        ValueError: fee_bps is outside 0 to 200; callers refuse such a fee of a request first.
+    """
     if not limits.PARTNER_FEE_BPS_MIN <= parts.fee_bps <= limits.PARTNER_FEE_BPS_MAX:
         raise ValueError("fee_bps is not 0 to 200")
     return (

@@ -18,9 +18,10 @@ class RfqOrder(msgspec.Struct, frozen=True, gc=False):
     """Values of a signed RFQ order.
 
     Attributes:
-        nonce_and_meta: uint256 that packs a nonce with the user's address (firm quote) or the maker's (OTC
-            order).
-        expiry: Unix seconds; 0 means no expiry, on chain and for OTC orders.
+        nonce_and_meta: uint256 that packs a nonce with the end user's address (firm quote) or with the
+            maker's address (OTC order).
+        expiry: Unix seconds; 0 means no expiry for the contract and in an OTC order; a firm quote always has
+            an expiry.
         maker_asset, taker_asset, maker, taker: 20 bytes each; a zero taker lets any account fill the order.
         maker_amount, taker_amount: raw units.
     """

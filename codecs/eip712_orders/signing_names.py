@@ -48,7 +48,7 @@ class NamedDomain(Struct, frozen=True):
 
 
 class OrderDigests(Struct, frozen=True):
-    """Struct hash of one order, with its correct signing domain and domains that clients mistake for it.
+    """Struct hash of one order, with the correct signing domain and domains that clients use by mistake.
 
     Attributes:
         struct_hash32: EIP-712 struct hash of the order; the same in all domains.

@@ -32,7 +32,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def members_of(text: str) -> Members:
-    """Parse struct members from Solidity text: "address owner,uint256 nonce"."""
+    """Parse the members of a struct, e.g. "address owner,uint256 nonce", to (name, type) pairs."""
     pairs = (member.split(" ") for member in text.split(","))
     return tuple((name, type_name) for type_name, name in pairs)
 
@@ -47,7 +47,7 @@ class TypedStruct(Generic[S]):
         inner: the other struct types that `members` refer to.
 
     Attributes:
-        compiled: hashes instances of `cls`.
+        compiled: hash functions for instances of `cls`.
         wire_types: struct name -> members, as in `toSign.types` without EIP712Domain.
         member_names: names of the members.
     """

@@ -84,7 +84,9 @@ class ChunkedBody:
             The offset of the first unconsumed byte.
 
         Raises:
-            HttpFault, BodyTooLarge, HeadersTooLarge: the coding is broken or beyond the limits.
+            HttpFault: the chunked coding is malformed.
+            BodyTooLarge: the data are larger than the limit, or the chunks too many.
+            HeadersTooLarge: the trailers are larger than the limits on a header section.
         """
         stop_at = self._chunks + _CHUNKS_AT_ONCE
         self.is_due = False

@@ -48,12 +48,12 @@ class Response(Struct, gc=False):
 
 
 class ClientConnection:
-    """Client's HTTP protocol state of one connection, which works on bytes, without sockets and clock.
+    """Client's HTTP protocol state of one connection: works on bytes, and uses neither socket nor clock.
 
     `send_request` renders a request, `receive_data` parses the response.
 
     Attributes:
-        head: status and headers of the last answer, kept even if its body fails later.
+        head: status and headers of the last answer, kept even if an error in the answer's body follows.
         response_started: whether a byte of the awaited answer has come. If the connection died while this was
             False, the request may be sent again on another connection, provided that this connection had
             served an earlier request.

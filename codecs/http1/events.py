@@ -49,7 +49,9 @@ class Request(Struct, gc=False):
 
 
 class Upgrade(Struct, frozen=True):
-    """A WebSocket opening handshake. Answer it with 101, or refuse it and close the connection.
+    """Event: a WebSocket opening handshake.
+
+    The driver has to answer the handshake with 101, or to refuse it and close the connection.
 
     Attributes:
         request: the handshake request; its body is empty.
@@ -61,9 +63,12 @@ class Upgrade(Struct, frozen=True):
 
 
 class RequestFault(Struct, frozen=True):
-    """The bytes form no acceptable request: answer with `error` and `connection: close`, then close.
+    """Event: the received bytes are no acceptable request.
+
+    The driver has to answer with `error` and the header `connection: close`, and to close the connection.
 
     Attributes:
+        error: the error to answer with.
         request: the request at fault, without its body; None if its header section could not be read.
     """
 
@@ -72,10 +77,10 @@ class RequestFault(Struct, frozen=True):
 
 
 class Closed(Struct, frozen=True):
-    """The client sends no more bytes.
+    """Event: the client sends no more bytes.
 
     Attributes:
-        clean: whether the input ended between requests, not in the middle of one.
+        clean: whether the input ended between two requests; False if it ended within a request.
     """
 
     clean: bool

@@ -73,8 +73,8 @@ def check_unfinished(buffer: bytes, start: int, scanned: int, bytes_max: int) ->
         buffer, start, scanned, bytes_max: as for `section_end`.
 
     Raises:
-        HttpFault: a line ends in LF alone; otherwise its sender, which considers the section complete, would
-            wait for an answer for ever.
+        HttpFault: a line ends in LF alone. The sender of such a line may consider the section complete, and
+            would wait for ever for an answer.
         HeadersTooLarge: the section is larger than `bytes_max`.
     """
     stop = start + bytes_max

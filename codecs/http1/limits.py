@@ -12,13 +12,13 @@ _PATH_BYTES_MAX = 1_024
 
 
 class Http1Limits(Struct, frozen=True, kw_only=True):
-    """The bounds of one connection; a server uses all of them, a client the bounds on received data.
+    """Bounds on one connection: a server applies all of them, a client applies those on received data.
 
     Attributes:
         target_bytes_max: most bytes of the request target, path and query together.
-        header_bytes_max: most bytes of the header section with its closing empty line. A request's line does
-            not count, a response's status line does. Trailers of a chunked body have the same bound of their
-            own.
+        header_bytes_max: most bytes of the header section with its closing empty line. The bytes of a request
+            line do not count, the bytes of a status line do. The bound applies separately to the trailers of
+            a chunked body.
         header_count_max: most fields in a header or trailer section.
         body_bytes_max: most bytes of the body, decoded.
         chunk_count_max: most chunks in one body, as tiny chunks cost much time for few bytes.
@@ -39,8 +39,8 @@ class Http1Limits(Struct, frozen=True, kw_only=True):
 class Bodies:
     """Counter and limit of the bytes of request bodies that one server holds, over all its connections.
 
-    A body counts until its request is answered. A body that arrives completely with its head is not counted,
-    since it is no larger than one read.
+    A body counts until its request is answered. A body that arrives together with the whole head of its
+    request is not counted, since such a body is no larger than one read of the socket.
 
     Args:
         bytes_max: most bytes of all bodies together.

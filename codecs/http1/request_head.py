@@ -50,7 +50,7 @@ def request_line_bytes_max(target_bytes_max: int) -> int:
 
 
 def request_line_fault(buffer: bytes, start: int, stop: int) -> HttpFault | None:
-    """Find the fault of a request line that is not acceptable, complete or not.
+    """Find the fault of a complete or incomplete request line that is not acceptable.
 
     Args:
         buffer: the received bytes; the caller has found that `match_request_line` does not match.
@@ -58,8 +58,8 @@ def request_line_fault(buffer: bytes, start: int, stop: int) -> HttpFault | None
         stop: offset by which the line must have ended.
 
     Returns:
-        None while more bytes could still complete the line to an acceptable one. No further bytes can remedy
-        a returned fault.
+        A fault that no further bytes can remedy; None while further bytes could still complete the line to an
+        acceptable one.
     """
     method = _match_method(buffer, start)
     method_end = method.end() if method else start
@@ -101,11 +101,13 @@ def _line_fault(line: bytes) -> HttpFault:
 def parser_fault(reason: str, head: bytes, http_minor: int) -> HttpFault:
     """Translate the parser's (llhttp's) refusal of a request head into an error of the catalogue.
 
-    A line that ends in LF alone takes precedence, as in `section_end` for an incomplete section.
+    The function reports a line that ends in LF alone in preference to the parser's reason, so that a
+    complete head gets the same error as an incomplete one (`check_unfinished`).
 
     Args:
         reason: error text of the parser.
         head: request line and header section.
+        http_minor: 0 for HTTP/1.0, 1 for HTTP/1.1.
     """
     if bare_line_feed(head):
         return HttpFault("a line ends in LF without CR")

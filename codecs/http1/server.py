@@ -135,8 +135,8 @@ class ServerConnection:
         """Return the next event: a request, an upgrade, a fault, or `Closed` at the end of input.
 
         The result is None if the next event needs more bytes, and after the last event. A request with
-        `keep_alive` False is a last event: not even `Closed` follows. Call this only once the last request
-        is answered, since the call subtracts that request's body from the server's count (`Bodies`).
+        `keep_alive` False is a last event: not even `Closed` follows. The caller has to answer a request
+        before the next call, since the call subtracts that request's body from the server's count (`Bodies`).
         """
         if self._taken and self._request is None:
             self.release()
@@ -160,10 +160,11 @@ class ServerConnection:
         return event
 
     def take_continue(self) -> bytes:
-        """Return the response `100 Continue` if the client waits for it to send its body; else empty bytes.
+        """Return the response `100 Continue` if the client waits for this response before it sends a body.
 
-        Call this, and send the bytes, once `next_event` returned None and every earlier request is answered.
-        Later calls for the same request, and calls after more bytes have arrived, return empty bytes.
+        Otherwise the result is empty, as in later calls for the same request and after further bytes have
+        arrived. The caller may send the response only after `next_event` has returned None and every earlier
+        request has been answered.
         """
         if not self._continue_due:
             return b""

@@ -35,10 +35,10 @@ from .wire import decoder
 
 
 class WholeOrder(Struct, frozen=True, rename="camel"):
-    """Signed amounts of a whole order that agents may settle in parts, raw units.
+    """Signed amounts, in raw units, of an order that agents may settle in parts.
 
-    The price limit of a part is the order's limit in proportion to the part: a sale's least proceeds are
-    rounded up, a purchase's greatest cost is rounded down.
+    The price limit of a part is the limit of the whole order in proportion to the part: the least proceeds of
+    a sale are rounded up, the greatest cost of a purchase is rounded down.
     """
 
     src_amount: str
@@ -57,8 +57,9 @@ class AuctionOrder(Struct, frozen=True, rename="camel", omit_defaults=True):
         src_amount: raw units: the amount to give (SELL), or the most that may be given (BUY).
         dest_amount: raw units: the least that the user has to get (SELL), or the wanted amount (BUY).
         expected_amount: estimate in raw units of the destination amount (SELL) or the source amount (BUY);
-            surplus is the improvement over it; "0" for none.
-        partner_and_fee: as signed (interop.md 2): fee and surplus rules, which `proceeds` applies.
+            surplus is the improvement over the estimate; "0" for no estimate.
+        partner_and_fee: fee and surplus rules as signed (interop.md 2); `engine.chain.proceeds` computes the
+            amounts.
         deadline: Unix seconds.
         part_min: least amount that a bid may settle, in raw units of the source (SELL) or destination token
             (BUY); a bid must also leave at least this amount open, or nothing. Empty for an order that is
@@ -86,11 +87,11 @@ class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):
 
     Attributes:
         auction_id: id of the round; each round of the venue has a higher id than the one before.
-        closes_at_ms: close of the round, Unix milliseconds by the venue's clock: a bid after it is late.
+        closes_at_ms: close of the round, Unix milliseconds by the venue's clock; a later bid does not count.
         delta, executor, rfq, wrapped_native: addresses of the chain's contracts.
         gas_price_wei: expected price in wei of a unit of gas; the venue ranks bids net of the gas cost.
-        sent_at_ms: sending time of the request by the venue's clock: closes_at_ms - sent_at_ms is the time
-            left, whatever the agent's own clock shows.
+        sent_at_ms: time at which the venue sent the request, by the same clock. The agent computes the time
+            left as closes_at_ms - sent_at_ms, and so needs no clock that agrees with the venue's.
         caller: address of the contract that makes the calls of this agent alone.
     """
 
@@ -129,8 +130,8 @@ class BidPart(Struct, frozen=True, rename="camel"):
         given: for a purchase, raw units of the source token that `receiver` gets before the steps; unused for
             a sale, which sends the whole amount to `receiver`.
         paid: for a crossed order, raw units of its destination token paid to it, before its fee; else "0".
-        leftovers: tokens whose balance at the executor contract goes to the owner, before and after the
-            steps.
+        leftovers: tokens whose balance at the executor contract goes to the order's owner, once before the
+            steps and once after the steps.
         amount: raw units to settle, of the source token (SELL) or the destination token (BUY); empty for the
             whole requested amount.
         receiver: address that gets the source tokens before the steps; empty for the executor contract.

@@ -112,7 +112,7 @@ class AgentScore(Struct, frozen=True, rename="camel"):
         answers: number of timely and well-formed answers.
         delivered: number of settlements that delivered their simulated amounts.
         faults: kind of fault -> number of faults.
-        strikes: number of faults that still count against the agent; each doubles its next cool-down.
+        strikes: number of faults that still count against the agent; each doubles the next cool-down.
         rests_until: end of the agent's cool-down, Unix milliseconds; None without a cool-down.
         orders_max: most orders that the venue puts into one request to the agent.
     """

@@ -166,7 +166,7 @@ class DeltaPricesQuery(QuoteParameters, frozen=True, rename="camel", kw_only=Tru
 class BuildBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Body of POST /v2/delta/orders/build (spec 1.16). `route` is kept byte for byte.
 
-    A missing `side` is SELL, or the side that `orderType` fixes (choices.md#delta-orders).
+    Without `side`, the order is a SELL, unless `orderType` demands the other side (choices.md#delta-orders).
     """
 
     route: Raw
@@ -231,8 +231,10 @@ class BuildResponse(Struct, frozen=True, rename="camel"):
 class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Body of POST /v2/delta/orders: a signed order (spec 1.17).
 
-    `order` is kept as re-encoded JSON. `partner` names the partner to store (choices.md#fees-and-partners),
-    `onChainOrderType` the signed struct (choices.md#delta-orders).
+    Attributes:
+        order: the signed struct as JSON, encoded anew.
+        partner: name of the partner whom the venue records for the order (choices.md#fees-and-partners).
+        on_chain_order_type: type of the signed struct (choices.md#delta-orders).
     """
 
     chain_id: ChainId
@@ -268,7 +270,7 @@ class CancellationBuildBody(Struct, frozen=True, rename="camel"):
 
 
 class CancellationToSign(Struct, frozen=True):
-    """Typed data that cancels orders once signed, `toSign` of a built cancellation (interop.md 2 and 3)."""
+    """Typed data that an owner signs to cancel orders, `toSign` of the answer (interop.md 2 and 3)."""
 
     domain: TypedDomain
     types: dict[str, tuple[TypedMember, ...]]
@@ -286,7 +288,7 @@ class CancellationBuildResponse(Struct, frozen=True, rename="camel"):
 
 
 class OrderInput(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Source side of an order record, `input` (spec 1.10.9 and 1.10.10).
+    """Source token and its amounts in an order record, `input` (spec 1.10.9 and 1.10.10).
 
     A SELL has `amount`. A BUY has `expectedAmount`, `executedAmount` (null until known) and `maxAmount`
     (interop.md 2).
@@ -301,7 +303,7 @@ class OrderInput(Struct, frozen=True, rename="camel", kw_only=True, omit_default
 
 
 class OrderOutput(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Destination side of an order record, `output` (spec 1.10.11 and 1.10.12).
+    """Destination token and its amounts in an order record, `output` (spec 1.10.11 and 1.10.12).
 
     A SELL has `expectedAmount`, `executedAmount` (null until known) and `minAmount` (interop.md 2). A BUY has
     `amount`.
@@ -338,7 +340,7 @@ class Refund(Struct, frozen=True, rename="camel"):
 
 
 class OrderRecord(Struct, frozen=True, rename="camel", kw_only=True):
-    """Order record (spec 1.10): the answer of submit and of every order read."""
+    """Order record (spec 1.10): the answer to the submission and to each read of a Delta order."""
 
     id: str
     status: OrderStatus

@@ -26,8 +26,9 @@ class EventBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults
     """Members of a Delta order's event that the store keeps as JSON, not as columns.
 
     Attributes:
-        type: OrderType.
-        spent_amount, received_amount: raw units of the source and the destination token, over all fills.
+        type: an OrderType.
+        spent_amount, received_amount: raw units of the source token spent, and of the destination token
+            received, by all fills so far.
     """
 
     type: str | UnsetType = UNSET

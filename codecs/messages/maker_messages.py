@@ -67,7 +67,8 @@ class Pair(Struct, frozen=True):
 class PriceGrid(Struct, frozen=True):
     """Price levels of a pair, bids and asks (spec 3.4).
 
-    An absent side, or an empty list, has no levels. An empty object disables the pair.
+    An absent `bids` or `asks` means the same as an empty list: no levels. A grid that has neither member, the
+    empty object, disables the pair.
     """
 
     bids: Levels | UnsetType = UNSET
@@ -111,7 +112,7 @@ class BlacklistBody(Struct, frozen=True, omit_defaults=True):
 
 
 class StreamMessage(Struct, frozen=True, omit_defaults=True):
-    """A maker's WebSocket message: any keys of its HTTP answers but `order` (spec 3.11.4 and 3.11.5)."""
+    """A maker's WebSocket message: any members of its HTTP answers but `order` (spec 3.11.4 and 3.11.5)."""
 
     tokens: Tokens | UnsetType = UNSET
     pairs: Pairs | UnsetType = UNSET
@@ -123,7 +124,7 @@ class StreamMessage(Struct, frozen=True, omit_defaults=True):
 class FirmRequest(Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
     """Body of POST /firm (spec 3.9): one of the two amounts is set, the other is None.
 
-    Not guaranteed: that exactly one amount is set; the route that answers the request checks this.
+    Not guaranteed: that exactly one amount is set; the handler of the endpoint checks this.
     """
 
     maker_asset: str
@@ -211,7 +212,10 @@ _ENTRY_DECODERS: dict[str, Callable[[bytes], Any]] = {
 
 
 class BodyDecoder(Generic[B]):
-    """Decoder of one kind of maker's body: decodes at once when called, or in steps."""
+    """Decoder of one of the message types that makers send; bad entries of a message are left out.
+
+    A call of the decoder decodes a message at once; `in_steps` lets other tasks run in between.
+    """
 
     def __init__(self, kind: type[B]) -> None:
         self._kind = kind
@@ -277,7 +281,7 @@ def _good_entries(
     Args:
         key: member of the body that holds the entries, e.g. `prices`.
         entries: (name or index, JSON) of each entry.
-        refused: gains path and reason for each bad entry.
+        refused: path of each bad entry -> reason; the function adds the bad entries that it finds.
 
     Raises:
         InvalidInput: more than REFUSED_ENTRIES_MAX entries are bad.

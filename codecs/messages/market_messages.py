@@ -62,7 +62,8 @@ class SwapExchange(Struct, frozen=True, rename="camel"):
     The value of `exchange` alone determines the form of `data`.
 
     Attributes:
-        src_amount, dest_amount: raw units that the fill takes and gives.
+        src_amount, dest_amount: raw units of the hop's source token that the maker gets, and of its
+            destination token that the maker pays.
         percent: share of the hop's amount, percent.
     """
 
@@ -110,15 +111,16 @@ class OtherRoute(Struct, frozen=True, rename="camel"):
 
 
 class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Terms behind the price of a route, which the route's seal `hmac` carries.
+    """Terms under which the venue computed a route; the seal of the route, `hmac`, contains the terms.
 
-    A request to build the transaction therefore needs only the sealed route.
+    A client that has the transaction of a route built therefore sends only the sealed route.
 
     Attributes:
         src_amount, dest_amount: raw units that the user gives and gets, before the partner's fee.
         gas_price_wei: price of a unit of gas, in wei.
-        include, exclude: names of the makers that the route may use, and may not use.
-        route: tokens of the only path that the caller allows.
+        include: names of the only makers that the route may use; None allows all.
+        exclude: names of makers that the route may not use.
+        route: tokens of the only path that the caller allows; empty if the caller allows any path.
         taxes: basis points that tokens withhold from four transfers: source token from the user, destination
             token to the user, source token into the first hop, destination token out of the last hop.
         others: SHA-256 of the canonical `others`, hex; empty for a route without `others`.
@@ -135,7 +137,7 @@ class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_default
 
 
 class PriceRoute(Struct, frozen=True, rename="camel", kw_only=True):
-    """Market route, `priceRoute` and `market` (spec 1.8); interop.md 3 adds `side` and `others`.
+    """Market route, the member `priceRoute` or `market` of answers (spec 1.8, interop.md 3).
 
     `hmac` is UNSET only before the route is sealed.
     """
@@ -176,7 +178,7 @@ class FallbackReason(Struct, frozen=True, rename="camel"):
 
 
 class QuoteResponse(Struct, frozen=True, rename="camel", kw_only=True):
-    """Quote response (spec 1.5): `delta` or `market`, never both; `deltaAddress` goes with `delta`."""
+    """Quote response (spec 1.5): either `delta` and `deltaAddress`, or `market`."""
 
     delta: DeltaBlock | UnsetType = UNSET
     delta_address: str | UnsetType = UNSET
@@ -320,7 +322,8 @@ class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_de
 class TransactionEnvelope(Struct, frozen=True, rename="camel", kw_only=True):
     """Unsigned transaction for the caller to sign and send (spec 1.9).
 
-    The envelope has either `gasPrice` or the two EIP-1559 fields, and `gas` unless checks were skipped.
+    The envelope has either `gasPrice` or both EIP-1559 fees. `gas` is absent if the request set
+    `ignoreChecks` or `ignoreGasEstimate`.
     """
 
     from_address: str = field(name="from")

@@ -130,7 +130,9 @@ ContractTakers = tuple[str, ...]  # GET /adapters/contract-takers
 
 
 class PairScore(Struct, frozen=True, rename="camel"):
-    """Record of a maker's last firm quotes of one pair that has a fault or a cool-down; item of MakerScore.
+    """Record of a maker's last firm quotes of one pair, item of `pairs` in MakerScore.
+
+    MakerScore lists only pairs that have a fault, a refusal or a cool-down.
 
     Attributes:
         tokens: addresses of the pair's tokens.
@@ -190,13 +192,13 @@ class MakerScore(Struct, frozen=True, rename="camel", kw_only=True):
         network: chain id.
         score: share of quotes without a fault, percent.
         quotes: number of quotes, refusals left out.
-        reasons: kind of fault, or `refused` -> number of quotes.
+        reasons: kind of fault -> number of quotes; the key `refused` counts refusals.
         block_until: end of the maker's cool-down, Unix milliseconds; null without a cool-down.
         block_reason: reason for the cool-down; empty without a cool-down.
-        pairs: records of pairs that have a fault or a cool-down.
+        pairs: records of the pairs that have a fault, a refusal or a cool-down.
         bounds: largest amounts that the venue still requests, per direction of a pair.
-        last_faults: latest faults; only the maker itself and callers on the venue's machine see them, others
-            get null.
+        last_faults: the maker's latest faults; null for a caller that is neither the maker itself nor on the
+            venue's machine.
     """
 
     network: int
@@ -318,7 +320,7 @@ def maker_error_body(error: CambistError) -> ErrorBody:
 
 
 def _public(error: CambistError) -> tuple[int, str, str]:
-    """HTTP status, errorType and text to show a caller; a fault of this service is shown without details."""
+    """Return HTTP status, errorType and text for a caller; an internal fault is shown without details."""
     if isinstance(error, RequestError | AuthError):
         return error.status, error.error_type, error.detail
     if isinstance(error, ChainError | StoreUnavailable | MakerError):

@@ -20,10 +20,12 @@ class WebhookEntry(Struct, frozen=True, rename="camel"):
         url: receiver of the posts, without its query.
         partner: partner whose orders' events are posted; empty for all orders.
         chains, statuses: chain ids and order statuses whose events are posted; empty for all.
-        place: event token of the last event for which a delivery was made; empty before the first.
-        waiting, dead: number of deliveries still to be tried; number of deliveries given up.
-        failures: failed tries in a row; reason: cause of the last failure, empty while deliveries succeed.
-            With several engines, only the delivering engine knows `failures` and `reason`.
+        place: event token of the last event for which a delivery was created; empty before the first.
+        waiting: number of deliveries still to be tried.
+        dead: number of deliveries that have been given up.
+        failures: number of failed tries since the last success. If the venue has several engine processes,
+            only the process that makes the deliveries knows `failures` and `reason`.
+        reason: cause of the last failure; empty while deliveries succeed.
         surfaces: kinds of orders whose events are posted, `delta` and `otc`.
     """
 
@@ -63,8 +65,9 @@ class DeliveryEntry(Struct, frozen=True, rename="camel"):
 
     Attributes:
         token: event token of the delivered event, sent in the header `webhook-id`.
-        tries: number of tries so far; reason: cause of the last failure.
-        due_at: ISO 8601 time of the next try; a dead delivery keeps its last value.
+        tries: number of tries so far.
+        reason: cause of the last failure.
+        due_at: ISO 8601 time of the next try; for a dead (given up) delivery, the last such time.
         body: JSON body of the post.
     """
 
@@ -85,12 +88,12 @@ class DeliveryPage(Struct, frozen=True, rename="camel"):
 
 
 class ReplayBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of POST /v2/webhooks/{name}/replay: the dead deliveries to make again.
+    """Body of POST /v2/webhooks/{name}/replay: the dead (given up) deliveries to make again.
 
-    Unknown members are refused: a mistyped member name would replay everything.
+    The decoder refuses unknown members, since a body with a mistyped `tokens` would otherwise count as empty.
 
     Attributes:
-        tokens: event tokens of the deliveries; an empty list means the oldest deliveries.
+        tokens: event tokens of the deliveries; an empty list selects the WEBHOOK_PAGE_MAX oldest ones.
     """
 
     tokens: Annotated[tuple[Name, ...], Meta(max_length=WEBHOOK_PAGE_MAX)] = ()

@@ -25,10 +25,10 @@ class MakerToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     Attributes:
         address, decimals: address and decimals of the token's contract.
-        symbol: the token's id if empty.
+        symbol: symbol in the entry; empty for the token's id.
         name, description: informational; strict consumers refuse an empty description.
-        balance: amount that firm quotes may promise together if no node is configured; with a node, an upper
-            bound on the balance read from the node, or empty for none.
+        balance: without a configured node, the amount that all live firm quotes together may promise. With a
+            node, an upper bound on the balance that the maker reads from the node; empty sets no bound.
         quote_max: largest amount of this token that a firm quote gives; empty sets no bound.
     """
 

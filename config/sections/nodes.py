@@ -16,15 +16,15 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """Settings of one chain's nodes.
 
     Attributes:
-        urls: JSON-RPC over http or https; requests go to the first healthy node. Each may be `env:NAME` or
-            `file:PATH` that holds the URL, as a URL with a key in it should be.
-        ws_urls: WebSockets (ws or wss) that announce new blocks (heads); also `env:` or `file:`. Heads are
-            also polled every `poll_s`, with or without WebSockets.
+        urls: URLs of JSON-RPC nodes, http or https; requests go to the first healthy node. An entry may also
+            be `env:NAME` or `file:PATH`, the place of the URL, and should be for a URL that contains a key.
+        ws_urls: URLs of WebSockets, ws or wss, that announce new blocks (heads); `env:` and `file:` as in
+            `urls`. Heads are also polled every `poll_s`, with or without WebSockets.
         call_s: time-out of one request, in seconds.
         poll_s: seconds between two polls for a new head.
-        lag_blocks_max: blocks by which a node's head may differ from the last accepted head to be accepted
-            at once. A head further below is ignored until no head has been accepted for NODE_BACK_S; a head
-            further above is checked against other nodes.
+        lag_blocks_max: greatest difference in blocks between a node's head and the last accepted head for
+            which the node's head is accepted at once. A head further below is ignored, unless no head has
+            been accepted for NODE_BACK_S seconds; a head further above is checked against other nodes.
     """
 
     urls: tuple[str, ...] = ()
@@ -59,8 +59,8 @@ def revealed(settings: NodeSettings, field: str, environ: Mapping[str, str], fol
         folder: start of relative file paths.
 
     Raises:
-        ConfigError: no URL is set, a reference has no source, or its text is no URL. The error does not
-            repeat the text.
+        ConfigError: no URL is set, or a reference leads to no text or to a text that is no URL. The error
+            does not repeat the text.
     """
     if not settings.urls:
         raise ConfigError(f"{field}.urls", "no node is set")

@@ -37,8 +37,8 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         processes: number of processes that share the listening socket.
         tls: certificate and key; None serves plain HTTP.
         health: a second listener with connection bounds of its own; None for no second listener.
-        cors_origins: origins that browsers may call from; `*` for any, `localhost` for this machine's at any
-            port; empty sends no CORS header.
+        cors_origins: origins of web pages that may call the server; `*` for any origin, `localhost` for this
+            machine at any port; empty sends no CORS header.
         connections_max: most open connections, fewer if the system has too few file descriptors; further ones
             are answered 503 and closed.
         connections_per_address_max: most open connections from one IPv4 address or one IPv6 /64, unless it
@@ -48,10 +48,11 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         body_bytes_max: largest body of one request, in bytes; some endpoints have a smaller bound.
         bodies_bytes_max: most bytes of all request bodies that the server holds at a time; further requests
             are answered 503 and closed.
-        socket_bytes_max: unsent bytes for the slow reader of one WebSocket before the socket is closed.
-        header_s, body_s, idle_s, write_s, route_s, drain_s: time-outs in seconds: of a request's header, its
-            body, an idle connection, a write, a route's answer, and the shutdown.
-        access_log: file to append to, `-` for standard output; empty keeps none.
+        socket_bytes_max: most bytes that wait to be sent on one WebSocket; the server closes the WebSocket of
+            a client that reads too slowly to stay below.
+        header_s, body_s, idle_s, write_s, route_s, drain_s: time-outs in seconds for the header of a request,
+            its body, an idle connection, a write, the computation of an answer, and the shutdown.
+        access_log: file to which the access log is appended, `-` for standard output; empty for no log.
     """
 
     host: str = "127.0.0.1"

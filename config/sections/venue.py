@@ -89,8 +89,8 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """Limits of firm quote requests (ARCHITECTURE.md, "Firm quotes").
 
     Attributes:
-        soft_s: seconds after which no further maker is asked; hard_s: seconds after which no answer is
-            awaited.
+        soft_s: seconds from the first request of a swap after which the venue asks no further maker.
+        hard_s: seconds from the first request of a swap after which the venue awaits no answer.
         connections_max: most open connections to one maker.
         over_ask_bps: for a SELL, basis points by which the amount requested for each hop after a route's
             first exceeds the amount that the hop is expected to trade.
@@ -100,9 +100,10 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         rest_s: cool-down in seconds of a pair or a maker after the first fault beyond the tolerated ones;
             doubles with each further fault, up to rest_s_max (`feeds.firm.maker_health`). After a refusal,
             the venue requests only smaller amounts from the maker for the same time.
-        unfilled_max: most swaps at a time, on one chain, that makers have signed and that are not filled yet,
-            for an address without an API key.
-        unfilled_user_max: most such swaps for one user; unfilled_keyed_max: for one API key.
+        unfilled_max: most unfilled swaps on one chain of one IP address that calls without an API key. A swap
+            is unfilled while makers' signed quotes for the swap are valid and no transaction has filled them.
+        unfilled_user_max: most unfilled swaps on one chain of one user (account).
+        unfilled_keyed_max: most unfilled swaps on one chain of the callers with one API key.
     """
 
     soft_s: Seconds = timeouts.FIRM_SOFT_S
@@ -195,7 +196,7 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Request rate of one caller: a token bucket, from which each request takes the cost of its route.
+    """Request rate of one caller: a token bucket, from which a request takes the cost of its endpoint.
 
     Attributes:
         wrong_signatures: rate of the caller's wrong signatures; None means a hundredth of `per_s` and a fifth
@@ -224,10 +225,11 @@ SHIPPED_RATE_TIERS = {
 
 
 class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An API key: a known caller sends its secret in X-API-KEY.
+    """An API key, by which the venue knows a caller.
 
     Attributes:
-        tier: name of its rate tier.
+        secret: text that the caller sends in the header X-API-KEY.
+        tier: name of the rate tier that limits the caller.
         partner: the caller's default partner; empty for none. The key gets events of this partner's orders.
         operator: whether the caller may list every order and receive every event.
     """
@@ -248,8 +250,9 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         delta: auctions and settlements of Delta orders.
         blacklist_s: seconds for which no firm quote for a user is requested from a maker that has blacklisted
             the user's address.
-        rate_tiers: `public` is for callers without a key, per address; `keyed` for callers with a key. A file
-            that names one tier, or a member of one, keeps the others.
+        rate_tiers: request rates by name. `public` applies to each IP address that calls without a key,
+            `keyed` to each key without another tier. A settings file that sets one of the two tiers, or one
+            member of a tier, leaves the other defaults as they are.
         api_keys: API keys by name.
         unknown_api_keys: `anonymous` serves a request with an unknown key as one without a key; `refuse`
             answers 401.

@@ -32,8 +32,8 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         partner: partner whose orders' events are posted; empty for all orders.
         chains: chain ids whose events are posted; empty names every chain.
         statuses: order statuses whose events are posted; empty names every status.
-        api_key: name of the one key of `[venue.api_keys]` that may list and replay its deliveries; empty for
-            no key.
+        api_key: name in `[venue.api_keys]` of the only key that may list and replay the webhook's deliveries;
+            empty if no key may.
         posts_max: most posts under way at a time.
         post_s: time-out of one post, in seconds.
         give_up_s: seconds after the event for which a delivery is retried before it is given up as dead.

@@ -64,8 +64,8 @@ def encrypt_key(
     Args:
         key: the private key to store.
         password: password of the keystore, not empty.
-        salt32, iv16: new random bytes for each file; never use a pair twice.
-        file_id: a new UUID.
+        salt32, iv16: random bytes, 32 and 16, drawn anew for each file.
+        file_id: a new UUID, which the file states as its id.
         scrypt_n: cost parameter N of scrypt (time and memory), a power of two.
 
     Raises:

@@ -41,21 +41,23 @@ _log = structlog.get_logger("cambist.agent")
 
 
 class AgentApp:
-    """An agent process: its HTTP server, its chains and its bidding strategies. Created by `opened_agent`.
+    """An agent process: its HTTP server, its chains and its bidding strategies.
+
+    The context manager `opened_agent` creates the object.
 
     Args:
         settings: settings with a section `[agent]`.
-        places: chain id -> open chain with its makers.
+        places: chain id -> chain with open connections to its nodes and makers.
         strategies: bidding strategies by name.
         clock: the wall clock.
         access_log: log of the requests that the server answers; None for no log.
 
     Attributes:
         name: the agent's name in the settings.
-        places: chain id -> open chain with its makers.
-        solver: finds the bids for the orders of an auction round.
+        places: as the argument.
+        solver: finder of the bids for the orders of an auction round.
         scheme: `http` or `https`, of the listener.
-        drained: whether `run` has returned after `drain`, with every request in flight answered.
+        drained: whether `run` has returned because of `drain`, after the last request in flight was answered.
     """
 
     def __init__(

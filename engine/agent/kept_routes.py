@@ -50,8 +50,9 @@ class KeptRoutes:
     def get(self, order_hash: str, amount: int, *, limit: int, shown: int, now_s: int) -> FirmRoute | None:
         """Return the stored signed route of an order; None if no stored route may be bid again.
 
-        A route may be bid again if it was signed for `amount`, does not expire within AGENT_ROUTE_LEFT_S
-        seconds, keeps `limit`, and is at most ROUTE_DRIFT_BPS worse than `shown`.
+        A route may be bid again if makers signed it for `amount`, if it does not expire within
+        AGENT_ROUTE_LEFT_S seconds, and if its proceeds or cost meet `limit` and are worse than `shown` by at
+        most ROUTE_DRIFT_BPS basis points.
 
         Args:
             amount: raw units of the source token (sale) or destination token (purchase) to trade.
@@ -72,6 +73,10 @@ class KeptRoutes:
         return route if route.src_amount <= most else None
 
     def told(self, notice: Notice, order_hash: str) -> None:
-        """Drop an order's stored route after a notice about its bid, unless the bid lost or came late."""
+        """Drop an order's stored route after a notice about a bid, unless the bid lost or came late.
+
+        Args:
+            notice: outcome of a bid on the order.
+        """
         if notice not in _STAYS:
             self._routes.pop(order_hash, None)

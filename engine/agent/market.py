@@ -84,9 +84,7 @@ class RoundMarket(Struct, frozen=True):
         return 0 if total is None else total.dest_amount
 
     def largest_part(self, order: OpenOrder) -> OpenOrder | None:
-        """Return the largest part of an order that makers' books fill within the order's limit, or None.
-
-        The result is the whole order if the books fill the whole, or if the order may not be filled in parts.
+        """Find the largest part of an order that makers' books fill within the order's limit.
 
         The search tries sizes from the largest down until the books fill one, then bisects between this size
         and the next larger one tried. Bisection alone could find no part: the books may fill a larger part
@@ -95,7 +93,8 @@ class RoundMarket(Struct, frozen=True):
         Not guaranteed: the result may be short of the largest part by up to 2^-PART_STEPS of the order.
 
         Returns:
-            The part; None if the books fill none of the sizes tried.
+            The part; None if the books fill none of the sizes tried. The whole order if the books fill the
+            whole, and, without a look at the books, if the order may not be filled in parts.
         """
         if not order.part_min or self._is_filled(order):
             return order

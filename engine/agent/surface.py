@@ -30,15 +30,15 @@ class AgentSurface:
     """HTTP handlers of an agent's endpoints /solve, /notify, /status, /healthz and /readyz.
 
     Args:
-        gate: verifies the signatures of requests.
-        solver: finds the bids for /solve, and processes the notices of /notify.
-        not_ready: returns a reason for each chain on which trading is impossible; empty if the agent is
-            ready.
-        status: returns the counters for the operator.
+        gate: verifier of the signatures of requests.
+        solver: finder of the bids for /solve, which also processes the notices of /notify.
+        not_ready: function that lists a message for each chain on which trading is impossible; an empty list
+            means that the agent is ready.
+        status: function that returns the counters for the operator.
 
     Attributes:
-        surface: route group of all endpoints.
-        health: route group of /healthz and /readyz alone.
+        surface: all endpoints, as a group to add to the router of an HTTP server.
+        health: /healthz and /readyz alone, as such a group.
     """
 
     def __init__(
