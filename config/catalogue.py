@@ -95,7 +95,11 @@ def errors_page() -> str:
 
 
 def files() -> dict[str, str]:
-    """Make errors.json, contracts.json and docs/errors.md: path from the repository's top -> text."""
+    """Make the texts of errors.json, contracts.json and docs/errors.md.
+
+    Returns:
+        Path of each file, relative to the repository's top folder -> text of the file.
+    """
     return {
         "config/errors.json": json.dumps(errors_document(), indent=2) + "\n",
         "config/contracts.json": json.dumps(contracts_document(SHIPPED_CHAINS), indent=2) + "\n",

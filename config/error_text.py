@@ -20,7 +20,7 @@ NOTHING = _Nothing()
 
 
 def shown(value: object) -> str:
-    """Format `value` as one short printable line for an error text; a long value is cut, with its length.
+    """Format `value` as one short printable line for an error text; a long text is cut, its length added.
 
     Guarantees: the line shows a value in its JSON form: bytes as their text, an enum as its value. Arrays and
     objects appear only with their number of entries.

@@ -61,7 +61,10 @@ def decode_secret(secret: str, encoding: SecretEncoding = "utf8") -> bytes:
 
 
 def _decoded(secret: str, encoding: SecretEncoding) -> bytes | None:
-    """Decode a secret to key bytes; None for another encoding, without an error that may hold the secret."""
+    """Decode a secret to key bytes; None if the text does not fit the encoding.
+
+    The function raises no error, since the text of Python's own error may contain the secret.
+    """
     try:
         if encoding == "base64":
             return base64.b64decode(secret, validate=True)
@@ -178,7 +181,8 @@ class RequestVerifier:
             pairs may have the same access key.
         strip_prefix: path such as `/1`, which the verifier removes from the front of a target before
             verification, if a `/` follows: `/1` is no prefix of `/137/prices`.
-        replay_window: refuses a repeated signature on POST; None admits repeated signatures.
+        replay_window: memory of the signatures on POST, which refuses a repeated signature; None admits
+            repeated signatures.
     """
 
     __slots__ = ("_domains", "_replay_window", "_strip_prefix")

@@ -33,7 +33,7 @@ _SPENDER_WORD = {PermitForm.EIP2612: 1, PermitForm.DAI: 1}
 
 
 def parse_permit(text: object, field: str = "permit") -> bytes:
-    """Parse the hexadecimal text of a Delta order's permit to bytes, whose length is that of a `PermitForm`.
+    """Parse a Delta order's permit from hexadecimal text; its length has to be that of a `PermitForm`.
 
     Args:
         text: 0x and an even number of hexadecimal digits.

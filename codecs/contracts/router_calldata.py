@@ -26,7 +26,8 @@ OWED = selector("owed(address,address)")
 class Hop(msgspec.Struct, frozen=True, kw_only=True):
     """A hop of a Router swap: RFQ orders of one pair, which the Router tries one after another.
 
-    At most one of the two amounts is above 0; with both 0 the hop sells all of its source token.
+    At most one of the two amounts is above 0. With both 0, the hop sells the whole amount of its source token
+    that is at hand: what the swap or the hops before have brought.
 
     Attributes:
         taker_amount: raw units of the hop's source token to sell.
@@ -53,7 +54,7 @@ class RouterSwap(msgspec.Struct, frozen=True):
         partner_and_fee: partner, fee and surplus rules in one uint256, as a Delta order packs them
             (codecs/eip712_orders/partner_and_fee.py).
         permit: permit bytes for the source token; empty for no permit.
-        hops: hops of all paths.
+        hops: hops of all paths, in the sequence in which the Router makes them.
     """
 
     src_token: bytes

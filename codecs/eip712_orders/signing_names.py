@@ -25,7 +25,7 @@ DELTA_NAMES = ((limits.DELTA_DOMAIN_NAME, limits.DELTA_DOMAIN_VERSION), ("Cambis
 
 
 class NamedDomain(Struct, frozen=True):
-    """An EIP-712 signing domain that a client may have signed for by mistake; `str` describes it in errors.
+    """The EIP-712 signing domain of a contract; `str` gives a description of the domain for errors.
 
     Attributes:
         contract: address of the verifying contract, 20 bytes.

@@ -14,7 +14,7 @@ _RECORD_BYTES_MAX = 1 << 20
 
 
 class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
-    """An agent's bid on one order, or the reason for which its answer brought no valid bid.
+    """An agent's bid on one order, or the reason why the agent made no valid bid on the order.
 
     Attributes:
         notice: outcome of the bid in the round.

@@ -42,8 +42,9 @@ class OtcEventBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defau
     """Members of an OTC order's event that the store keeps as JSON, not as columns.
 
     Attributes:
-        type: OtcType.
-        taker, taker_from_meta: addresses; zero for any taker.
+        type: an OtcType.
+        taker: address of the taker that the order names; zero for any taker.
+        taker_from_meta: address of the taker by the order's nonceAndMeta (`taker_from_meta`).
         fillable_balance: raw units of the maker's asset that are not filled.
         swappable_balance: raw units of the maker's asset that can be filled now.
         transaction_hash: hash of the last fill or of the cancellation; absent before the first.
@@ -72,7 +73,7 @@ class OrderEventMessage(
         token: resume token of the event, from which a stream can continue.
         surface: kind of order, `delta` or `otc`.
         id: order id of a Delta order; absent for an OTC order.
-        owner: the order's owner or maker.
+        owner: owner of a Delta order, maker of an OTC order.
         partner: name of the order's partner; empty for none, as for every OTC order.
         version: version of the order after the change.
         at: time of the order's change, ISO 8601.

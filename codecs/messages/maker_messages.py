@@ -112,7 +112,7 @@ class BlacklistBody(Struct, frozen=True, omit_defaults=True):
 
 
 class StreamMessage(Struct, frozen=True, omit_defaults=True):
-    """A maker's WebSocket message: any members of its HTTP answers but `order` (spec 3.11.4 and 3.11.5)."""
+    """A maker's WebSocket message: any members of the HTTP answers but `order` (spec 3.11.4 and 3.11.5)."""
 
     tokens: Tokens | UnsetType = UNSET
     pairs: Pairs | UnsetType = UNSET
@@ -185,7 +185,7 @@ class ErrorBody(Struct, frozen=True):
 
 
 class Decoded(Struct, Generic[B], frozen=True):
-    """A maker's body with its bad entries removed and listed.
+    """A maker's message body, decoded, without its bad entries, which are listed separately.
 
     Attributes:
         body: the body with its valid entries only.

@@ -62,8 +62,8 @@ class SwapExchange(Struct, frozen=True, rename="camel"):
     The value of `exchange` alone determines the form of `data`.
 
     Attributes:
-        src_amount, dest_amount: raw units of the hop's source token that the maker gets, and of its
-            destination token that the maker pays.
+        src_amount: raw units of the hop's source token that the maker gets.
+        dest_amount: raw units of the hop's destination token that the maker pays.
         percent: share of the hop's amount, percent.
     """
 
@@ -113,7 +113,7 @@ class OtherRoute(Struct, frozen=True, rename="camel"):
 class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Terms under which the venue computed a route; the seal of the route, `hmac`, contains the terms.
 
-    A client that has the transaction of a route built therefore sends only the sealed route.
+    A request for the transaction of the route therefore does not repeat the terms.
 
     Attributes:
         src_amount, dest_amount: raw units that the user gives and gets, before the partner's fee.

@@ -61,7 +61,7 @@ class PostedOrder(StoredOrder, frozen=True, rename="camel", kw_only=True):
 
 
 class OtcListing(Struct, frozen=True, rename="camel"):
-    """Answer of the maker's and the taker's listing of orders (spec 2.8.6 and 2.9.2).
+    """Answer of the listings of a maker's and of a taker's OTC orders (spec 2.8.6 and 2.9.2).
 
     Attributes:
         as_of: text that a client sends back with the next `offset`, so that new orders do not shift the pages
@@ -77,7 +77,7 @@ class OtcListing(Struct, frozen=True, rename="camel"):
 
 
 class OtcListingQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Query of the maker's and the taker's listing of orders (spec 2.8.1 to 2.8.5, 2.9.2)."""
+    """Query of the listings of a maker's and of a taker's OTC orders (spec 2.8.1 to 2.8.5, 2.9.2)."""
 
     type: OtcType | None = None
     limit: ListingLimit = LISTING_LIMIT_DEFAULT

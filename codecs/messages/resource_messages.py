@@ -92,7 +92,10 @@ class OneUserToken(Struct, frozen=True):
 
 
 class PartnerFeeQuery(Struct, frozen=True):
-    """Query of GET /prices/partnerfee/{chainId} (interop.md 3). An absent partner is the anonymous one."""
+    """Query of GET /prices/partnerfee/{chainId} (interop.md 3).
+
+    A query without `partner` asks for the fee of an anonymous request.
+    """
 
     partner: Name | None = None
 

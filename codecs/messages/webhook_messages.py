@@ -17,7 +17,7 @@ class WebhookEntry(Struct, frozen=True, rename="camel"):
     """A partner's webhook and the state of its deliveries.
 
     Attributes:
-        url: receiver of the posts, without its query.
+        url: URL to which events are posted, without the query.
         partner: partner whose orders' events are posted; empty for all orders.
         chains, statuses: chain ids and order statuses whose events are posted; empty for all.
         place: event token of the last event for which a delivery was created; empty before the first.

@@ -49,7 +49,7 @@ class MakerPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """A maker's entry of /pairs, with the limits on firm quotes of that pair.
 
     Attributes:
-        base, quote: token ids.
+        base, quote: ids of the base token and the quote token, as in the maker's `tokens`.
         liquidity_usd: estimated liquidity of the pair in US dollars, for the route search of venues.
         retired: whether the pair is listed but disabled (empty object as price), the step before removal.
         notional_max: largest notional of one firm quote, in whole quote tokens; empty sets no bound.

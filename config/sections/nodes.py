@@ -16,10 +16,10 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """Settings of one chain's nodes.
 
     Attributes:
-        urls: URLs of JSON-RPC nodes, http or https; requests go to the first healthy node. An entry may also
-            be `env:NAME` or `file:PATH`, the place of the URL, and should be for a URL that contains a key.
-        ws_urls: URLs of WebSockets, ws or wss, that announce new blocks (heads); `env:` and `file:` as in
-            `urls`. Heads are also polled every `poll_s`, with or without WebSockets.
+        urls: URLs of JSON-RPC nodes, http or https; requests go to the first healthy node. `env:NAME` or
+            `file:PATH` in place of a URL refers to its text: use a reference for a URL that contains a key.
+        ws_urls: URLs of WebSockets, ws or wss, that announce new blocks (heads), or references as in `urls`.
+            Heads are also polled every `poll_s`, with or without WebSockets.
         call_s: time-out of one request, in seconds.
         poll_s: seconds between two polls for a new head.
         lag_blocks_max: greatest difference in blocks between a node's head and the last accepted head for

@@ -14,7 +14,8 @@ class RelayerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         key: name of the account's signing key; no other program may send transactions with that key.
         fee_cap_wei: most wei for a unit of gas; a transaction that needs more waits.
         tip_min_wei, tip_max_wei: bounds of a transaction's first tip, in wei per unit of gas.
-        bump_bps: basis points by which a replacement raises both fees; nodes require at least 1000.
+        bump_bps: basis points by which a replacement transaction raises the tip and the fee limit; nodes
+            require at least 1000.
         stuck_s: seconds after which the oldest unmined transaction is replaced at higher fees.
         in_flight_max: most sent transactions that are not mined yet.
         gas_floor_wei: least balance of the account, in wei, for a new transaction to be sent.

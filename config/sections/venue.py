@@ -250,9 +250,9 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         delta: auctions and settlements of Delta orders.
         blacklist_s: seconds for which no firm quote for a user is requested from a maker that has blacklisted
             the user's address.
-        rate_tiers: request rates by name. `public` applies to each IP address that calls without a key,
-            `keyed` to each key without another tier. A settings file that sets one of the two tiers, or one
-            member of a tier, leaves the other defaults as they are.
+        rate_tiers: request rates by name of the tier. `public` applies to each IP address that calls without
+            a key, `keyed` to each key without another tier. A settings file that sets one of the two tiers,
+            or one member of a tier, leaves the other defaults as they are.
         api_keys: API keys by name.
         unknown_api_keys: `anonymous` serves a request with an unknown key as one without a key; `refuse`
             answers 401.

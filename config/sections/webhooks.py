@@ -26,7 +26,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """A webhook: the receiver of posted order events, its filter and its time-outs.
 
     Attributes:
-        url: receiver of the posts, http or https.
+        url: http or https URL to which events are posted.
         secret: `whsec_` and the base64 of 24 to 64 bytes, known to the receiver.
         surfaces: kinds of orders (`delta`, `otc`) whose events are posted.
         partner: partner whose orders' events are posted; empty for all orders.
@@ -36,8 +36,9 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
             empty if no key may.
         posts_max: most posts under way at a time.
         post_s: time-out of one post, in seconds.
-        give_up_s: seconds after the event for which a delivery is retried before it is given up as dead.
-        private_addresses: whether the host may resolve to this machine or into a private network.
+        give_up_s: seconds after an event in which its delivery is retried; a delivery without success in that
+            time is given up (dead).
+        private_addresses: whether the host of `url` may resolve to this machine or into a private network.
     """
 
     url: str

@@ -31,7 +31,7 @@ class AgentChain(Struct, frozen=True):
     Attributes:
         served: contract addresses and tokens from the settings.
         makers: the makers' books, route search and firm quotes.
-        turns: limits the number of orders for which makers are asked to sign at the same time.
+        turns: limiter of the number of orders for which makers are asked to sign at the same time.
         kept: routes that makers signed in earlier rounds, which may be bid again.
     """
 
@@ -52,7 +52,7 @@ class RoundMarket(Struct, frozen=True):
         margin_bps: the agent's margin, basis points, by which its bids promise the user a worse price than
             the makers' quotes give.
         deadline: trio time, seconds, at which bids are due; a strategy is cancelled soon after it.
-        wall_ms: returns the wall clock, Unix milliseconds.
+        wall_ms: function that returns the time of the wall clock, Unix milliseconds.
         not_reached: hashes of orders for which a strategy had no time; strategies add to the set. The agent's
             answer reports these orders to the venue, except orders that another strategy bids for.
     """
@@ -93,8 +93,8 @@ class RoundMarket(Struct, frozen=True):
         Not guaranteed: the result may be short of the largest part by up to 2^-PART_STEPS of the order.
 
         Returns:
-            The part; None if the books fill none of the sizes tried. The whole order if the books fill the
-            whole, and, without a look at the books, if the order may not be filled in parts.
+            The part; None if the books fill none of the sizes tried. The part is the whole order if the books
+            fill the whole. An order that may not be filled in parts is returned whole and unchecked.
         """
         if not order.part_min or self._is_filled(order):
             return order

@@ -37,8 +37,8 @@ class OpenOrder(Struct, frozen=True):
         expected: expected proceeds (SELL) or cost (BUY), raw units; a better result counts as surplus. 0 for
             none.
         deadline: Unix seconds after which the order cannot be filled.
-        part_min: least part of `fixed_amount` that a bid may fill, raw units; a bid must leave as much
-            unfilled, or nothing. 0 if only the whole order may be filled.
+        part_min: least part of `fixed_amount` that a bid may fill, raw units. A bid on less than the whole
+            must also leave at least this amount unfilled. 0 if only the whole order may be filled.
         whole: (source amount, destination amount, expected amount) that the owner signed, raw units; zeros
             unless the order may be filled in parts.
     """

@@ -63,12 +63,12 @@ class SolverStatistics(Struct, frozen=True, rename="camel"):
 
 
 class Solver:
-    """Runs an agent's bidding strategies on each auction round, and counts rounds, bids and failures.
+    """Solver of auction rounds, which runs the agent's bidding strategies on each round.
 
     Args:
         places: chain id -> chain that the agent serves.
         strategies: strategies by name, in the sequence of the settings.
-        wall_ms: returns the wall clock, Unix milliseconds.
+        wall_ms: function that returns the time of the wall clock, Unix milliseconds.
     """
 
     def __init__(
@@ -93,10 +93,10 @@ class Solver:
         )
 
     async def solve(self, request: SolveRequest) -> SolveResponse:
-        """Return the bids for an auction round, first strategy first, and the orders not reached in time.
+        """Return the bids for an auction round, and the orders that the strategies did not reach in time.
 
-        The last bids are left out if all bids together exceed the number of bids or bytes that an answer may
-        have. A round that arrives too late gets no bids.
+        The bids stand in the sequence of the strategies. The last bids are left out if all bids together
+        exceed the number of bids or bytes that an answer may have. A round that arrives too late gets no bids.
 
         Raises:
             UnsupportedChain: the agent does not serve the request's chain.

@@ -43,9 +43,9 @@ class StrategyContext(Struct, frozen=True, kw_only=True):
 
     Attributes:
         folder: folder of the settings file, the base of relative file names.
-        secret: reads the secret to which an option refers; takes the reference (`env:NAME` or `file:PATH`)
-            and the option's dotted name, for error messages.
-        report: writes one line to the operator's log.
+        secret: function that reads the secret to which an option refers, from the reference (`env:NAME` or
+            `file:PATH`) and, for error messages, the option's dotted name.
+        report: function that writes one line to the operator's log.
         field: dotted name of the table of the strategy's options in the settings, for error messages.
     """
 
