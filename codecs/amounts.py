@@ -91,7 +91,9 @@ def parse_decimal(text: object, field: str = "decimal") -> tuple[int, int]:
 def parse_decimals(
     texts: Sequence[str], field: Callable[[int], str], scale_min: int = 0
 ) -> tuple[list[int], int]:
-    """Parse decimals, as `parse_decimal` does, to (mantissas, common scale): value = mantissa / 10^scale.
+    """Parse decimal strings to (mantissas, common scale): value = mantissa / 10^scale.
+
+    The accepted form of a string is that of `parse_decimal`.
 
     Args:
         texts: decimal strings, at least one.

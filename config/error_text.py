@@ -47,7 +47,7 @@ def shown(value: object) -> str:
 
 
 def _shown_text(text: str, length: int) -> str:
-    """Quote `text`, or its first characters and its full `length`."""
+    """Quote `text`; of a long text, quote the first characters and state the full `length`."""
     if length > _GOT_CHARS_MAX:
         return f"{ascii(text[: _GOT_CHARS_MAX // 2])[:_GOT_CHARS_MAX]}... ({length} long)"
     kept = ascii(text)

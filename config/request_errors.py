@@ -270,7 +270,7 @@ class TooManyOrderIds(RequestError):
 
 
 class InvalidPriceRoute(RequestError):
-    """A Market route in a request is not one that the venue issued, or was changed since.
+    """A Market route in a request does not come from the venue, or has been changed since.
 
     Source: spec 1.25.50, 1.25.51, choices.md#quotes-and-routes.
     """

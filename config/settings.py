@@ -65,7 +65,7 @@ class PolicySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 class KeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Settings of a signing key: its source, its keystore's password, and the limits on its signatures."""
+    """Settings of a signing key: source of the key, password of the keystore, limits on signatures."""
 
     source: Secret
     password: Secret | None = None

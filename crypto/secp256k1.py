@@ -66,10 +66,13 @@ class SigningKey:
     __slots__ = ("_secret", "address")
 
     def __init__(self, secret32: bytes) -> None:
-        """Create a key from 32 bytes, big-endian, 1 to the curve order - 1.
+        """Create a signing key from the bytes of a private key.
+
+        Args:
+            secret32: a big-endian number of 32 bytes, from 1 to the curve order minus 1.
 
         Raises:
-            ValueError: other bytes; the error does not show them.
+            ValueError: the length or the number is wrong; the error does not show the bytes.
         """
         if len(secret32) != KEY_BYTES or not 0 < int.from_bytes(secret32, "big") < CURVE_ORDER:
             raise ValueError("a private key is 32 bytes, above zero and below the curve order")

@@ -114,7 +114,7 @@ class Credited(msgspec.Struct, frozen=True, gc=False):
 
 
 class Claimed(msgspec.Struct, frozen=True, gc=False):
-    """Event of FeeVault: `account` had its fees of a token sent to `receiver`."""
+    """Event of FeeVault: the vault sent fees of `account`, in one token, to `receiver`."""
 
     account: bytes
     token: bytes

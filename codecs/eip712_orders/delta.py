@@ -225,7 +225,7 @@ def order_type_of(wire: object, field: str = "order") -> TypedStruct[Any]:
 
 
 def delta_domain(name: str, version: str, chain_id: int, contract: bytes) -> dict[str, object]:
-    """Make the signing domain of a chain's Delta contract, deployed under `name` and `version`."""
+    """Make the EIP-712 domain of a chain's Delta contract, deployed with this domain name and version."""
     return {
         "name": name,
         "version": version,

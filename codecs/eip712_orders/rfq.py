@@ -45,7 +45,7 @@ RFQ_ORDER = TypedStruct(
 
 
 def rfq_domain(name: str, chain_id: int, contract: bytes) -> dict[str, object]:
-    """Make the signing domain of a chain's RFQ contract, deployed under `name` (interop.md 1)."""
+    """Make the EIP-712 domain of a chain's RFQ contract, deployed with this domain name (interop.md 1)."""
     return {
         "name": name,
         "version": limits.RFQ_DOMAIN_VERSION,

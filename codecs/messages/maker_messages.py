@@ -240,9 +240,9 @@ class BodyDecoder(Generic[B]):
                 return decoded
 
     def in_steps(self, raw: bytes) -> Generator[None, None, Decoded[B]]:
-        """Decode a body as a generator for `yield from`, which lets other tasks run between entries.
+        """Decode a body in a generator, which yields between entries so that other tasks can run.
 
-        A small body is decoded at once.
+        The generator decodes a small body at once, without a yield. Its return value is the result.
         """
         if len(raw) <= _AT_ONCE_BYTES_MAX:
             return self(raw)

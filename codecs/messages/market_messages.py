@@ -338,7 +338,10 @@ class TransactionEnvelope(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class ContractParams(Struct, frozen=True):
-    """Answer of POST /transactions with `onlyParams`: a contract call in parts (choices.md#market-swaps)."""
+    """Answer of POST /transactions with `onlyParams`: method, parameters and address of a contract call.
+
+    See choices.md#market-swaps.
+    """
 
     method: str
     params: tuple[Any, ...]

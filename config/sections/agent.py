@@ -33,8 +33,8 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         options: strategy, as written in `strategies` -> its own settings.
         makers: settings of each maker by name.
         firm: limits of firm quote requests.
-        blacklist_s: seconds for which no firm quote for a user is requested from a maker that has blacklisted
-            the user's address.
+        blacklist_s: seconds in which the agent requests no firm quotes for a user from a maker that has
+            blacklisted the user's address.
         margin_bps: the agent's margin, basis points: by how much the amount that a bid promises the user is
             worse than the firm quotes behind the bid.
         orders_at_once: most orders for which the agent requests firm quotes at the same time, over all

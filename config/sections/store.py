@@ -15,7 +15,7 @@ class StoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     Attributes:
         url: `postgresql://...`, `sqlite:PATH`, or `env:NAME` or `file:PATH` that holds such a URL. A URL with
-            a password has to be a reference. Empty keeps `cambist.sqlite3` in the state directory.
+            a password has to be a reference. Empty means the file `cambist.sqlite3` in the state directory.
         queue_max: most writes that may wait; requests for more are answered 503.
         batch_max: most writes in one transaction.
         retention_days: days for which ended orders and their events are kept; 0 keeps them for ever.

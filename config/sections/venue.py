@@ -92,9 +92,9 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         soft_s: seconds from the first request of a swap after which the venue asks no further maker.
         hard_s: seconds from the first request of a swap after which the venue awaits no answer.
         connections_max: most open connections to one maker.
-        over_ask_bps: for a SELL, basis points by which the amount requested for each hop after a route's
-            first exceeds the amount that the hop is expected to trade.
-        over_ask_buy_bps: the same for a BUY, for each hop before a route's last.
+        over_ask_bps: basis points by which the requested amount of a hop exceeds its expected amount, for
+            each hop but the first of a SELL.
+        over_ask_buy_bps: the same basis points for each hop but the last of a BUY.
         drift_bps: most basis points by which a firm quote may be worse than the prices that its maker has
             published; a worse quote is the maker's fault.
         rest_s: cool-down in seconds of a pair or a maker after the first fault beyond the tolerated ones;
@@ -248,8 +248,8 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         firm: limits of firm quote requests.
         agents: settings of each agent by name; includeAgents and excludeAgents use this name.
         delta: auctions and settlements of Delta orders.
-        blacklist_s: seconds for which no firm quote for a user is requested from a maker that has blacklisted
-            the user's address.
+        blacklist_s: seconds in which the venue requests no firm quotes for a user from a maker that has
+            blacklisted the user's address.
         rate_tiers: request rates by name of the tier. `public` applies to each IP address that calls without
             a key, `keyed` to each key without another tier. A settings file that sets one of the two tiers,
             or one member of a tier, leaves the other defaults as they are.

@@ -95,8 +95,8 @@ class Solver:
     async def solve(self, request: SolveRequest) -> SolveResponse:
         """Return the bids for an auction round, and the orders that the strategies did not reach in time.
 
-        The bids stand in the sequence of the strategies. The last bids are left out if all bids together
-        exceed the number of bids or bytes that an answer may have. A round that arrives too late gets no bids.
+        The bids are in the sequence of the strategies. The last bids are left out if all bids together exceed
+        the number of bids or bytes that an answer may have. A round that arrives too late gets no bids.
 
         Raises:
             UnsupportedChain: the agent does not serve the request's chain.
