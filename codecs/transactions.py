@@ -47,7 +47,7 @@ class Transaction(msgspec.Struct, frozen=True):
         fee_max_wei: most wei per unit of gas, tip included. For a decoded transaction of kind 0 or 1, which
             has one gas price, tip_wei and fee_max_wei are both that price.
         gas: most units of gas that the transaction may use.
-        to: 20 bytes, or empty to create a contract whose init code is `data`.
+        to: address of 20 bytes, or empty to create a contract whose init code is `data`.
     """
 
     chain_id: int

@@ -37,7 +37,8 @@ class CompiledStruct:
     Attributes:
         name: name of the struct type.
         structs: name -> members, this type first, then the types that it refers to.
-        type_string: type string of EIP-712 (`encodeType`); type_hash: its 32-byte hash.
+        type_string: type string of EIP-712 (`encodeType`).
+        type_hash: hash of the type string, 32 bytes.
         hash_struct: function from an object with the members as attributes to its 32-byte struct hash.
     """
 

@@ -50,7 +50,7 @@ def decode_secret(secret: str, encoding: SecretEncoding = "utf8") -> bytes:
     """Decode a shared secret to key bytes (interop.md section 4).
 
     Raises:
-        ConfigError: the text does not fit the encoding, or is empty; the error does not repeat it.
+        ConfigError: the text does not fit the encoding, or is empty; the error does not repeat the text.
     """
     key = _decoded(secret, encoding)
     if key is None:

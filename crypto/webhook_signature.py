@@ -25,7 +25,7 @@ def webhook_key(secret: str) -> bytes:
     """Decode the secret of a webhook, as exchanged with its receiver, to key bytes.
 
     Raises:
-        ConfigError: the text is no webhook secret; the error does not repeat it.
+        ConfigError: the text is no webhook secret; the error does not repeat the text.
     """
     expected = (
         f"expected {_PREFIX} and the base64 of {WEBHOOK_SECRET_BYTES_MIN} to {WEBHOOK_SECRET_BYTES_MAX} bytes"

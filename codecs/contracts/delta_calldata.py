@@ -278,7 +278,7 @@ def show_cancellation(
 ) -> bytes:
     """Encode the call that submits an owner's signed cancellation to the Delta contract.
 
-    Anybody may send the call; once it is mined, none of the given orders can be settled.
+    Any account may make the call; once the call is mined, none of the given orders can be settled.
 
     Args:
         order_ids: the cancelled ids, in the sequence and spelling that the owner signed.

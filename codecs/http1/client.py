@@ -132,7 +132,7 @@ class ClientConnection:
         )
 
     def receive_data(self, data: bytes) -> Response | None:
-        """Parse received bytes; return the answer once it is complete, else None.
+        """Parse received bytes; return the answer once all of the answer has come, else None.
 
         If bytes follow a complete answer, the answer is valid, its `keep_alive` is False, and every later
         call raises MakerError.
@@ -166,7 +166,8 @@ class ClientConnection:
         """Handle the end of input: the server sends no more bytes.
 
         Raises:
-            MakerError: a request awaits its answer; `response_started` says whether a part of it has come.
+            MakerError: a request awaits its answer; `response_started` says whether a part of the answer has
+                come.
         """
         self._check_usable()
         awaited = self._in_flight is not None

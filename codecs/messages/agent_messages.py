@@ -92,7 +92,7 @@ class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):
         gas_price_wei: expected price in wei of a unit of gas; the venue ranks bids net of the gas cost.
         sent_at_ms: time at which the venue sent the request, by the same clock. The agent computes the time
             left as closes_at_ms - sent_at_ms, and so needs no clock that agrees with the venue's.
-        caller: address of the contract that makes the calls of this agent alone.
+        caller: address of the agent's caller contract, which makes the calls of this agent and of no other.
     """
 
     auction_id: Count
@@ -129,14 +129,15 @@ class BidPart(Struct, frozen=True, rename="camel"):
         promised_amount: raw units that the user gets (SELL) or spends (BUY), net of fee and surplus shares.
         given: for a purchase, raw units of the source token that `receiver` gets before the steps; unused for
             a sale, which sends the whole amount to `receiver`.
-        paid: for a crossed order, raw units of its destination token paid to it, before its fee; else "0".
+        paid: for a crossed order, raw units of the destination token that the crossing pays to the order,
+            before the fee; "0" for other orders.
         leftovers: tokens whose balance at the executor contract goes to the order's owner, once before the
             steps and once after the steps.
         amount: raw units to settle, of the source token (SELL) or the destination token (BUY); empty for the
             whole requested amount.
         receiver: address that gets the source tokens before the steps; empty for the executor contract.
-        traded: for a crossed order, raw units of its source token that `receiver` gets from the pooled source
-            tokens of all crossed orders.
+        traded: for a crossed order, raw units of the order's source token that `receiver` gets from the
+            pooled source tokens of all crossed orders.
     """
 
     order_hash: str

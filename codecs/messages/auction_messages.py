@@ -20,12 +20,12 @@ class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
         notice: outcome of the bid in the round.
         promised_amount: raw units that the user gets at least (SELL) or spends at most (BUY).
         simulated_amount: raw units that the user gets (SELL) or spends (BUY) in the venue's simulation.
-        net_amount: the promised amount less the cost of gas (SELL) or plus it (BUY), raw units of the same
+        net_amount: the promised amount minus (SELL) or plus (BUY) the cost of gas, in raw units of the same
             token; below zero if gas costs more than a sale brings.
         surplus_amount: improvement of net_amount over the order's price limit for the bid's amount; the venue
-            ranks bids by it.
+            ranks bids by surplus_amount.
         part_amount: for a bid on a part of the order, raw units of the source (SELL) or destination token
-            (BUY) that it settles.
+            (BUY) that the bid settles.
         gas: units of gas of the settlement that are charged to this order.
         arrival_ms: milliseconds from the opening of the round to the arrival of the bid.
         crossed_with: hashes of the orders that the bid settles together with this order.

@@ -411,7 +411,9 @@ class BridgeRoutesQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class BridgeRoute(Struct, frozen=True, rename="camel"):
-    """A pair of chains with the tokens that bridges carry between them, item of `routes` (interop.md 3).
+    """A pair of chains with the tokens that bridges carry from one to the other (interop.md 3).
+
+    The answer of bridge-routes lists such pairs in `routes`.
 
     Attributes:
         tokens: addresses of the tokens on the source chain.

@@ -147,7 +147,7 @@ class OtcEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
     """Query of GET /ft/events: filters of the stream, and its start.
 
     Attributes:
-        taker: an order's taker, or the taker in its nonceAndMeta.
+        taker: address; the stream has orders that name the address as taker, or contain it in nonceAndMeta.
         after: resume token of the event after which the stream starts; if absent, the stream starts after the
             newest event.
     """

@@ -97,7 +97,7 @@ OtcFillableBalance = dict[str, str]  # spec 2.10.3 and 2.10.4: lowercase token a
 
 
 def posted(stored: StoredOrder) -> PostedOrder:
-    """Make the answer to a posted order; clients read its top level or its member `order`."""
+    """Make the answer to a posted order, which has the order at the top level and again under `order`."""
     return PostedOrder(order=stored, **msgspec.structs.asdict(stored))
 
 

@@ -18,8 +18,8 @@ class WebhookEntry(Struct, frozen=True, rename="camel"):
 
     Attributes:
         url: URL to which events are posted, without the query.
-        partner: partner whose orders' events are posted; empty for all orders.
-        chains, statuses: chain ids and order statuses whose events are posted; empty for all.
+        partner: partner to whose orders the webhook is limited; empty for all orders.
+        chains, statuses: chain ids and order statuses to which the webhook is limited; empty for all.
         place: event token of the last event for which a delivery was created; empty before the first.
         waiting: number of deliveries still to be tried.
         dead: number of deliveries that have been given up.

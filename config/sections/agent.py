@@ -26,7 +26,7 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """Settings of the agent role.
 
     Attributes:
-        name: the agent's name in its log; the venue names it independently.
+        name: the agent's name in the agent's own log; the venue's settings may give another name.
         auth: whether requests must be signed by one of `[auth.domains]`.
         strategies: `crossing`, `firm_quotes`, or `module:factory`; all of them run, and the agent sends the
             bids of all.

@@ -41,8 +41,8 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
             machine at any port; empty sends no CORS header.
         connections_max: most open connections, fewer if the system has too few file descriptors; further ones
             are answered 503 and closed.
-        connections_per_address_max: most open connections from one IPv4 address or one IPv6 /64, unless it
-            is a trusted proxy's.
+        connections_per_address_max: most open connections from one IPv4 address or one IPv6 /64; trusted
+            proxies are exempt.
         requests_per_connection_max: most requests of one connection; the last is answered with
             `connection: close`.
         body_bytes_max: largest body of one request, in bytes; some endpoints have a smaller bound.

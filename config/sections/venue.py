@@ -261,8 +261,8 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         metrics_open: whether /metrics is served to every address instead of loopback alone.
         quote_streams_max, event_streams_max: most quote streams, and most streams of order events, at a time.
         delta_gas: expected units of gas of a Delta settlement, the gas of its fills not included.
-        route_life_s: least seconds after its issue for which a route may be used in a request to build a
-            Delta order (choices.md#delta-orders).
+        route_life_s: least time in seconds, from the issue of a route, for which a request to build a Delta
+            order may use the route (choices.md#delta-orders).
         otc_small_usd: fillable value, in US dollars, below which an OTC order is a small balance
             (choices.md#otc-orders).
     """

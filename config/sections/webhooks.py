@@ -29,7 +29,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         url: http or https URL to which events are posted.
         secret: `whsec_` and the base64 of 24 to 64 bytes, known to the receiver.
         surfaces: kinds of orders (`delta`, `otc`) whose events are posted.
-        partner: partner whose orders' events are posted; empty for all orders.
+        partner: partner to whose orders the webhook is limited; empty for all orders.
         chains: chain ids whose events are posted; empty names every chain.
         statuses: order statuses whose events are posted; empty names every status.
         api_key: name in `[venue.api_keys]` of the only key that may list and replay the webhook's deliveries;

@@ -96,7 +96,7 @@ def _opposites(orders: Iterable[OpenOrder]) -> Iterable[tuple[OpenOrder, OpenOrd
 def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None:
     """Match two opposite sales; None if no match pays both sales enough.
 
-    A sale is paid enough if it gets its limit, and no less than makers alone would pay at their books.
+    A sale is paid enough if its proceeds reach its limit and what makers alone would pay at current books.
     """
     least_of_one, least_of_other = max(one.limit, alone(one)), max(other.limit, alone(other))
     if other.src_amount >= least_of_one and one.src_amount >= least_of_other:

@@ -164,7 +164,10 @@ class Solver:
         until: float,
         found: dict[str, Sequence[SolverBid]],
     ) -> None:
-        """Run one strategy, and store its bids in `found` if it returns any before the trio time `until`."""
+        """Run one strategy, at most until the trio time `until`, and store the strategy's bids in `found`.
+
+        The method counts and logs a failure of the strategy; `found` then has no entry for the strategy.
+        """
         try:
             with trio.CancelScope(deadline=until) as scope:
                 found[name] = _checked(await self._strategies[name].solve(request, market))
