@@ -23,15 +23,15 @@ class Lease(Struct, frozen=True, array_like=True):
 
 
 class Backend(Protocol):
-    """Port: an opened database with this program's tables, as SQLite and PostgreSQL implement it.
+    """Port (protocol): an open database with this program's tables. A SQLite and a PostgreSQL class exist.
 
     Every method raises StoreUnavailable while the database is unreachable or read-only, or its disk is full.
-    The failed call has written nothing; only if the connection was lost in the middle of COMMIT is its
-    outcome unknown. The backend reconnects by itself.
+    A failed call has written nothing, unless the connection was lost in the middle of COMMIT: then the
+    caller cannot know. The backend reconnects by itself.
     """
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
-        """Write a batch of units (atomic groups of changes) in one transaction, durable when this returns.
+        """Write a batch of units (atomic groups of changes) in one transaction, durable when `apply` returns.
 
         A unit whose statement fails gets the outcome Refused; the other units are not affected. If the writer
         sends its last batch a second time, `apply` writes nothing and returns the stored outcomes.
@@ -53,7 +53,7 @@ class Backend(Protocol):
         """Record that an engine is alive until `now_ms + life_ms`.
 
         Args:
-            holder: name of the engine's run, as a holder of shards.
+            holder: name of the engine's run, the same as in `lease`.
             now_ms: wall clock, Unix milliseconds.
 
         Returns:
@@ -82,11 +82,13 @@ class Backend(Protocol):
     def prune(self, before_ms: int, count_max: int) -> int:
         """Delete rows that can no longer change and are older than `before_ms` (Unix milliseconds).
 
-        The rows are final orders with all that belongs to them (an order with an unfinished side effect
-        stays), ended intents and transactions of relayers, events, webhook deliveries and expired routes.
+        The rows are final orders with all rows that belong to them (an order with an unfinished side effect
+        stays), relayers' ended intents (calls to get mined) and transactions, fills and cancellations of
+        unknown orders, events, webhook deliveries and expired routes.
 
         Args:
-            count_max: most orders, events, and so on, of each kind to delete in this call.
+            count_max: most orders, and most intents, transactions, events, deliveries and routes each, to
+                delete in this call.
 
         Returns:
             Number of deleted rows, those that belong to deleted orders included; 0 if none is left to delete.

@@ -45,7 +45,7 @@ class PendingUnit:
             self.wake()
 
     def abandon(self) -> None:
-        """Forget the task that waits for the write, which was cancelled; the unit is written all the same."""
+        """Drop `wake`, because the task that waits for the write is cancelled; the unit is still written."""
         self.wake = None
 
 
@@ -152,9 +152,9 @@ class Batcher:
             ticket.end(outcome, None)
 
     def fail(self, error: StoreError) -> None:
-        """Give each unit of the batch being written `error` in place of an outcome.
+        """Set `error` as the result of each unit in the batch that was being written.
 
-        The batch was not written, or its outcome is unknown.
+        The batch was not written, or the batch's outcome is unknown.
         """
         tickets, self._in_flight = self._in_flight, []
         self._unavailable += len(tickets)
@@ -162,8 +162,8 @@ class Batcher:
             ticket.end(None, error)
 
     def lose(self, error: StoreUnavailable) -> None:
-        """Fail all queued units of changes because the database is unavailable, and accept none until
-        `recover`.
+        """Give all queued units `error` as their result, and refuse new units until `recover`; called when
+        the database becomes unavailable.
         """
         self.away = error
         waiting, self._queue = self._queue, deque()
@@ -176,7 +176,7 @@ class Batcher:
         self.away = self._closed
 
     def close(self, error: StoreUnavailable) -> None:
-        """Accept no more units of changes, as the store closes; queued units are still written."""
+        """Refuse new units with `error`, because the store closes; queued units are still written."""
         self.away = self._closed = error
 
     def statistics(self) -> BatcherStatistics:

@@ -72,8 +72,9 @@ class FollowerStatistics(Struct, frozen=True):
 
     Attributes:
         token: resume token of the last event returned; before the first event, the follower's `after`.
-        events, reads: number of events returned, and of attempts to read a page.
-        away: count of failed reads of the store.
+        events: number of events returned.
+        reads: number of attempts to read a page of events, failed attempts included.
+        away: number of failed attempts.
     """
 
     token: str

@@ -55,15 +55,15 @@ def fair_share(holders: Sequence[str], name: str) -> int:
     """Compute how many shards the engine `name` gets when all live engines share them evenly. Pure.
 
     Args:
-        holders: sorted names of all live engines, including `name`; if the division leaves a rest, the first
-            engines get one shard more.
+        holders: sorted names of all live engines, including `name`. If the shards cannot be divided evenly,
+            the first engines of the list get one shard more than the others.
     """
     least, more = divmod(SHARDS, len(holders))
     return least + (holders.index(name) < more)
 
 
 class FencedOff(Exception):
-    """Raised when another engine has claimed a shard, so that this engine must stop work on its orders.
+    """Raised when another engine has claimed a shard: this engine must stop work on the shard's orders.
 
     The module that raises the exception also catches it.
     """
@@ -96,21 +96,21 @@ class Leases:
     def fence(self, shard: int) -> Fence | None:
         """Return the fence to attach to a write to a shard; None while this engine does not hold the shard.
 
-        A fence has the store refuse the write if another engine has claimed the shard.
+        The store refuses a write with a fence if another engine has claimed the shard since.
         """
         return self._fences.get(shard) if trio.current_time() < self._ends_at else None
 
     def held(self) -> Mapping[int, Fence]:
-        """Return shard -> fence (for writes to the shard) of all shards that this engine holds.
+        """Return a mapping of each shard that this engine holds to the fence for writes to the shard.
 
-        The mapping never changes; a change of the shards makes a new mapping.
+        The mapping never changes; when the held shards change, `held` returns a new mapping.
         """
         return self._fences if trio.current_time() < self._ends_at else {}
 
     def changed(self) -> trio.Event:
-        """Return the event that is set when the mapping of `held` next changes.
+        """Return the trio event that is set at the next change of the held shards.
 
-        The caller gets the event before it reads `held`, so that it misses no change.
+        A caller that gets the event before calling `held` misses no change.
         """
         return self._changed
 

@@ -125,7 +125,7 @@ def among(table: Table, column: str, values: Sequence[Any]) -> Query:
 
 
 def between(table: Table, least: bytes, greatest: bytes) -> Query:
-    """Select the orders whose hash is between two hashes, both included; at most IDS_MAX orders."""
+    """Select the orders with hashes from `least` to `greatest`, both included; at most IDS_MAX orders."""
     return Query(
         f"{_select(table)} WHERE order_hash >= ? AND order_hash <= ? LIMIT {IDS_MAX}", (least, greatest)
     )
@@ -149,12 +149,13 @@ def otc_page(
     is_backwards: bool = False,
     counts: Sequence[int] = (),
 ) -> tuple[Query, Query]:
-    """Build the two queries for a page of OTC orders: (hashes and sort keys of the page; number of matching
-    orders in each branch of `_otc_branches`, a part of the listing).
+    """Build the two queries for a page of OTC orders: (hashes and sort keys of the page's orders; number of
+    matching orders in each disjoint part of the listing, as `_otc_branches` splits it).
 
     Args:
         is_backwards: sort in the opposite order, so that pages near the end of the listing are fast.
-        counts: earlier result of the second query, to leave out branches without orders; empty if unknown.
+        counts: numbers from an earlier run of the second query, so that the first query skips parts without
+            orders; empty if unknown.
     """
     key, way = _OTC_KEYS[wanted.order_by], "ASC" if is_backwards else "DESC"
     branches = _otc_branches(wanted)
@@ -283,7 +284,7 @@ def fills(order_hash: bytes) -> Query:
 
 
 def of_order(table: Table, order_hash: bytes) -> Query:
-    """Select an order's rows in a table of logs read from the chain (CHAIN_LOGS), oldest first."""
+    """Select an order's rows in one of the tables of chain logs (CHAIN_LOGS), oldest first."""
     return Query(f"{_select(table)} WHERE order_hash = ? ORDER BY block_number, log_index", (order_hash,))
 
 
@@ -333,16 +334,17 @@ def events_after(after: tuple[int, int], limit: int, owner: bytes | None = None)
 
 
 def last_event() -> Query:
-    """Select the place in the log, (transaction, number), of the last event before which no running
-    transaction can still insert an event; no row without such an event.
+    """Select the place in the log, (transaction, number), of the newest event that is safe to resume from.
+
+    No running transaction can still insert an event before this one. The result is empty if no event is safe.
     """
     return Query("SELECT {tx}, n FROM order_event WHERE {settled} ORDER BY {newest} LIMIT 1", ())
 
 
 def as_of_now(table: Table) -> Query:
-    """Select an opaque text for the present state of a table of orders.
+    """Select an opaque text that marks the present content of a table of orders.
 
-    A later query with the text as `Query.as_of` leaves out orders added meanwhile.
+    A later query with this text in `Query.as_of` leaves out the orders added in between.
     """
     return Query(f"SELECT {{now_{table.name}}}", ())
 
@@ -376,8 +378,9 @@ def next_delivery(webhook: str) -> Query:
 
 
 def overdue_deliveries(webhook: str, before_ms: int, limit: int) -> Query:
-    """Select a webhook's waiting deliveries created before `before_ms` (Unix ms), oldest first; the venue
-    gives up deliveries of this age.
+    """Select a webhook's waiting deliveries created before `before_ms` (Unix ms), oldest first.
+
+    The venue attempts no further POST for deliveries of this age.
     """
     return Query(
         f"{_select(DELIVERY)} WHERE webhook = ? AND state = 'WAITING' AND created_ms < ? "
@@ -404,18 +407,19 @@ def delivery_counts(webhook: str) -> Query:
 
 
 def render(query: Query, words: Mapping[str, str]) -> str:
-    """Fill a query's placeholders in braces with the SQL of one dialect.
+    """Return a query's SQL with the names in braces replaced by the SQL of one dialect.
 
     Args:
-        words: placeholder, without braces -> SQL:
+        words: name, without braces -> SQL:
             `tx`: number of the transaction that wrote an event;
             `settled`: condition that no event can still be inserted before this one;
             `after`: condition that an event is later in the log than `Query.after`;
             `by_place`, `newest`: columns that sort events by place, ascending or descending;
             `as_of`: condition that an order is not newer than `Query.as_of`;
             `now_<table>`: text for the state of a table, see `as_of_now`;
-            `part`, then `part_asc` or `part_desc`, a number, and `part_end`: limit of a SELECT within a
-            UNION ALL to that number of rows, in a database that would otherwise read all rows.
+            `part`, `part_asc` or `part_desc`, `part_end`: three pieces of SQL, before a SELECT of a UNION
+            ALL, after the SELECT, and after a number. The pieces sort the SELECT's rows and limit them to
+            this number in PostgreSQL, which would read all rows otherwise; SQLite needs no limit.
     """
     return _WORD.sub(lambda found: words[found[1]], query.sql)
 
@@ -437,12 +441,12 @@ def _among(**wanted: tuple[Any, ...]) -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[str, tuple[Any, ...]]]:
-    """Split an OTC listing into disjoint branches, (SQL condition, values), so that an index can serve each
-    branch.
+    """Split the condition of an OTC listing into disjoint (SQL condition, values) parts, each of which an
+    index can serve.
 
     Args:
-        is_count: True if the conditions are for counting orders, which the index with the order type serves
-            best; False keeps the database from using that index.
+        is_count: whether the query counts orders. The conditions then suit the index that contains the
+            order type; for other queries, they keep the database from using that index.
     """
     accounts = ["maker = ?"]
     if wanted.maker is None:
@@ -463,7 +467,7 @@ def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[st
 
 
 def _swappable_min(by_token: Sequence[tuple[bytes, bytes]]) -> tuple[str, list[bytes]]:
-    """Build the SQL expression, with its values, for the least fillable amount of an order to be listed.
+    """Build an SQL expression, and its values, for the fillable amount that an order needs to be listed.
 
     Args:
         by_token: (maker asset, least amount of 32 bytes) pairs; for other assets the least amount is 1 raw

@@ -23,8 +23,9 @@ class RetentionStatistics(Struct, frozen=True):
     """Counters of the task that deletes old rows.
 
     Attributes:
-        rows, steps: number of deleted rows, and of the transactions that deleted them.
-        failed: number of rounds (periodic runs) that stopped early because the store was unavailable.
+        rows: number of deleted rows.
+        steps: number of transactions that deleted these rows.
+        failed: number of periodic runs that stopped early because the store was unavailable.
     """
 
     rows: int
@@ -52,11 +53,11 @@ class Retention:
         self._rows = self._steps = self._failed = 0
 
     def statistics(self) -> RetentionStatistics:
-        """Return the counts of deleted rows, steps and failed rounds."""
+        """Return the counts of deleted rows, of deleting transactions, and of runs that failed."""
         return RetentionStatistics(self._rows, self._steps, self._failed)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Delete old rows every PRUNE_EVERY_S until cancelled; return at once if `days` is 0."""
+        """Delete old rows every PRUNE_EVERY_S seconds until cancelled; return at once if `days` is 0."""
         task_status.started()
         while self._days:
             await self._round()

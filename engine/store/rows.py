@@ -49,7 +49,7 @@ class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
         order_hash: 32 bytes; the first byte is `shard`, and `order_id` computes the order's id from the hash.
         nonce: 32 bytes.
         spent, received: source and destination amounts of all fills together, 32 bytes each.
-        is_final: whether the order has ended and no reorganisation of the chain can undo this.
+        is_final: whether the order has ended and no reorganisation of the chain can undo the end.
         failures: number of the order's failed settlements.
     """
 
@@ -122,7 +122,8 @@ class DeltaFill(Row, frozen=True, array_like=True, gc=False):
     """A settlement of a Delta order, identified by the chain's log of the settlement.
 
     Attributes:
-        destination_tx: hash of a crosschain fill's transaction on the destination chain, once known.
+        destination_tx: for a crosschain order, hash of the transaction on the destination chain; None before
+            the venue knows the hash.
         spent, received: source and destination amounts of this fill, 32 bytes each.
         filled: amount settled so far, this fill included, of the token whose amount the order fixes (SELL:
             source, BUY: destination), 32 bytes; for a TWAP order, the number of settled slices.
@@ -159,7 +160,7 @@ class AuctionRound(Row, frozen=True, array_like=True, gc=False):
 
     Attributes:
         auction_id: id of the round, which several orders may share.
-        winner: name of the agent whose offer is settled first; None without an offer to settle.
+        winner: name of the agent whose offer the venue tries to settle first; None if no offer is to settle.
         record: the round's request to agents and their offers, as GET /v2/delta/auctions/{id} shows them,
             JSON.
     """
@@ -304,7 +305,9 @@ class ChainTx(Row, frozen=True, array_like=True, gc=False):
 
 
 class ChainIntent(Row, frozen=True, array_like=True, gc=False):
-    """A call that a relayer gets mined once; the transactions signed for it have its `effect_key`.
+    """An intent: a contract call that a relayer is to get mined exactly once.
+
+    The relayer's transactions for the intent have the intent's `effect_key`.
 
     Attributes:
         sender: the relayer's address.
@@ -312,7 +315,8 @@ class ChainIntent(Row, frozen=True, array_like=True, gc=False):
         value_wei: native tokens that the call sends, wei, as 32 bytes.
         deadline_s: Unix seconds after which an unmined intent is no longer wanted; NEVER_S for no deadline.
         reason: text that explains `cause` to people; empty without a cause.
-        mined_hash, block_number, block_hash: hash of the mined transaction, and its block.
+        mined_hash: hash of the intent's mined transaction; None before one is mined.
+        block_number, block_hash: block of the mined transaction; None before.
         cause: cause of a failure, revert or cancellation; else None.
         error4: selector of the error that the contract returned, 4 bytes; None without one.
     """
@@ -353,11 +357,12 @@ class ChainCursor(Row, frozen=True, array_like=True, gc=False):
 
 
 class UsedNonce(Row, frozen=True, array_like=True, gc=False):
-    """A nonce that a settlement used, or that its owner invalidated, on the chain; the venue accepts no new
-    Delta order of the owner with this nonce.
+    """A nonce of Delta orders that a settlement used up, or that the nonce's owner invalidated, on the chain.
+
+    The venue accepts no new Delta order of the owner with this nonce.
 
     Attributes:
-        order_hash: hash of the order whose settlement used the nonce; None if its owner invalidated it.
+        order_hash: hash of the order whose settlement used the nonce; None after an invalidation.
     """
 
     chain_id: int
@@ -392,8 +397,9 @@ class OtcFill(Row, frozen=True, array_like=True, gc=False):
 
 
 class OtcCancel(Row, frozen=True, array_like=True, gc=False):
-    """A cancellation of an OTC order on chain. Any account may cancel any hash; the row counts only if
-    `maker` is the order's maker.
+    """A cancellation of an OTC order on chain.
+
+    The contract lets any account cancel any hash; the row counts only if `maker` is the order's maker.
     """
 
     chain_id: int
@@ -425,9 +431,9 @@ class OtcCancelUntil(Row, frozen=True, array_like=True, gc=False):
 
 
 class PreSignature(Row, frozen=True, array_like=True, gc=False):
-    """An owner's on-chain call that marks an order as signed, or withdraws this mark (`is_signed` False).
+    """An owner's on-chain call that signs an order (`is_signed` True) or withdraws that signature (False).
 
-    Of several rows with the same owner and order, the latest is in force.
+    If several rows have the same owner and order, only the latest row counts.
     """
 
     chain_id: int
@@ -450,8 +456,10 @@ class IssuedRoute(Row, frozen=True, array_like=True, gc=False):
 
 
 class Webhook(Row, frozen=True, array_like=True, gc=False):
-    """Progress of a webhook; `token` is the resume token of the last event for which the webhook's deliveries
-    are stored.
+    """Progress of a webhook through the event log.
+
+    Attributes:
+        token: resume token of the newest event up to which all deliveries of the webhook are stored.
     """
 
     name: str
@@ -467,7 +475,7 @@ class Delivery(Row, frozen=True, array_like=True, gc=False):
     Attributes:
         token: resume token of the event.
         body: body of the POST: the event's message as JSON.
-        created_ms: time of the event or of its replay, Unix ms, from which the delivery's age counts.
+        created_ms: time of the event, or of a replay of the event, Unix ms; start of the delivery's age.
         due_ms: earliest time of the next POST, Unix ms.
         reason: failure of the last POST; empty before the first.
     """

@@ -36,8 +36,9 @@ _PROBE = Unit(())
 
 
 class Link(Protocol):
-    """Protocol: the store's access to a database, in this process or another. Failures raise
-    StoreUnavailable, or StoreError for a bug of this program.
+    """Protocol: the store's access to a database, in this process or in a store process.
+
+    A failed call raises StoreUnavailable, or StoreError if the cause is a bug of this program.
     """
 
     def prepare(self, unit: Unit) -> Any:
@@ -79,8 +80,8 @@ class StoreStatistics(Struct, frozen=True):
         batcher: counters of the queue of writes.
         commits: histogram: number of commits that took up to each bound of COMMIT_BOUNDS_S; the last number
             counts longer commits.
-        commit_s: total seconds of all commits, with the transfer of the batches to the store process and of
-            the answers back.
+        commit_s: total time of all commits, seconds, including the transfer of each batch to the store
+            process and of the answer back.
         away: reason why a write would be refused now; empty if the store is available.
     """
 
@@ -168,9 +169,9 @@ class Store:
         return await self._link.prune(before_ms, count_max)
 
     def changed(self) -> trio.Event:
-        """Return the event that is set at this engine's next write, or by `announce` after another engine's.
+        """Return the trio event that is set at the next write of this engine, or by the next `announce`.
 
-        The caller gets the event before it reads from the store, so that it misses no write.
+        A caller that gets the event before reading from the store misses no write.
         """
         return self._changed
 
@@ -180,13 +181,14 @@ class Store:
             await self._idle.park()
 
     def lose(self, error: StoreUnavailable) -> None:
-        """Fail all queued writes and refuse new ones until `recover`; called by the link (`Link`) when it has
-        lost the database.
+        """Fail all queued writes, and refuse new writes until `recover`.
+
+        The link (`Link`) calls `lose` after losing the database.
         """
         self._batcher.lose(error)
 
     def recover(self) -> None:
-        """Accept writes again; called by the link (`Link`) when the database is available again."""
+        """Accept writes again. The link (`Link`) calls `recover` once the database is available again."""
         self._refusal = ""
         self._batcher.recover()
 
@@ -195,7 +197,7 @@ class Store:
         self._batcher.close(StoreUnavailable("the store is closed"))
 
     def announce(self) -> None:
-        """Wake the tasks that wait on `changed`: another engine wrote something."""
+        """Set the event of `changed`, because another engine has written."""
         changed, self._changed = self._changed, trio.Event()
         changed.set()
 
@@ -239,9 +241,9 @@ class Store:
             self._idle.unpark_all()
 
     async def run_probes(self) -> NoReturn:
-        """Write an empty unit every READY_LOOK_S, more often while the store is unavailable, until cancelled.
+        """Write an empty unit every READY_LOOK_S seconds, or more often while the store is unavailable.
 
-        The writes keep `away` up to date even if nothing else is written.
+        The writes go on until cancelled, and keep `away` up to date even if no other task writes.
         """
         while True:
             with suppress(StoreError), trio.move_on_after(READY_ANSWER_S):

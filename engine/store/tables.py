@@ -49,10 +49,11 @@ class Table(Struct, frozen=True):
     Attributes:
         row: struct with a field for each column, in the order of the columns, except the columns that the
             database fills in (`seq`, `n`, `tx`).
-        unique: sets of columns whose values are unique, the key first; empty for a table that only grows.
-        mutable: columns that a `Cas` (a change that rewrites a row) sets, in this order, without `version`.
-        repeatable: whether inserting a row with an existing key by a `Put` changes nothing; otherwise the
-            insertion fails.
+        unique: sets of columns whose values are unique, the key first; empty for an append-only table.
+        mutable: columns that a `Cas` (a change that rewrites a row) sets, in this order. `version`, which
+            each rewrite raises by 1, is not among them.
+        repeatable: whether a `Put` of a row with an existing key leaves the table as it is; if False, the
+            `Put` fails.
     """
 
     name: str

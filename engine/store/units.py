@@ -21,8 +21,9 @@ from .tables import Table
 
 
 class New(Struct, frozen=True, array_like=True, tag=0, gc=False):
-    """Change: insert a row. If a row with the same unique values exists, the whole unit (group of changes)
-    of this change is not written.
+    """Change: insert a row.
+
+    If a row with the same unique values exists, no change of the unit that contains this `New` is written.
     """
 
     table: str
@@ -30,8 +31,9 @@ class New(Struct, frozen=True, array_like=True, tag=0, gc=False):
 
 
 class Cas(Struct, frozen=True, array_like=True, tag=1, gc=False):
-    """Change (compare and set): rewrite a row's mutable columns. If the row has another version than
-    `version`, the whole unit (group of changes) of this change is not written.
+    """Change (compare and set): rewrite a row's mutable columns.
+
+    If the stored row's version is not `version`, no change of the unit that contains this `Cas` is written.
 
     Attributes:
         values: new values of the table's mutable columns, in their order.

@@ -75,7 +75,7 @@ class DatabaseStatus(Struct, frozen=True):
 
     Attributes:
         database: path or URL, without a password.
-        contents: None if the tables are not this program's.
+        contents: counts of rows; None if the tables are not this program's.
         fdatasync_p50_ms: median time of an fdatasync on the disk of a SQLite file; None if the database is on
             another machine, or the folder cannot be written to.
     """

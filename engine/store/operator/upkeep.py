@@ -19,7 +19,7 @@ from .upkeep_port import Snapshot, Upkeep
 
 
 def upkeep_of(place: StorePlace) -> Upkeep:
-    """Return the `Upkeep` for the database at a place: SQLite or PostgreSQL."""
+    """Create the `Upkeep` (access for the operator) to a SQLite or PostgreSQL database."""
     if isinstance(place, SqlitePlace):
         return SqliteUpkeep(place.path)
     from .upkeep_postgres import PostgresUpkeep  # psycopg is optional
@@ -59,8 +59,9 @@ class SqliteUpkeep:
             return migrate(connection, now_ms)
 
     def vacuum(self) -> None:
-        """Compact the SQLite file; meanwhile a copy needs as much free disk space as the file's size. See
-        `Upkeep.vacuum`.
+        """Compact the SQLite file. See `Upkeep.vacuum`.
+
+        SQLite writes a temporary copy, for which as much disk space must be free as the file occupies.
         """
         self._check_there()
         with locked(self._path, 0), self._named(), closing(open_for_writing(self._path)) as connection:

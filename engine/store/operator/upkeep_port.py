@@ -8,7 +8,7 @@ from ..migrate import AppliedMigration, Dialect
 
 
 class Snapshot(Protocol):
-    """Protocol: a committed state of a database, open for reading; later writes do not change the rows read.
+    """Protocol: a database snapshot, open for reading. All rows come from one committed state.
 
     Attributes:
         dialect: SQL dialect: `sqlite` or `postgres`.
@@ -34,8 +34,9 @@ class Snapshot(Protocol):
 
 
 class Upkeep(Protocol):
-    """Port: an operator's access to a database: read, migrate, compact. Raises ConfigError, StoreUnavailable
-    or StoreError.
+    """Port (protocol): an operator's access to a database, to read, migrate and compact the tables.
+
+    Every method raises ConfigError, StoreUnavailable or StoreError on failure.
     """
 
     dialect: Dialect

@@ -188,8 +188,8 @@ class PostgresBackend:
         """Wait until any engine commits a batch with events.
 
         Returns:
-            Whether new events may exist: False after `timeout_s` without a notice, True if the connection
-            was opened anew.
+            Whether new events may exist. False: no notice of a commit came within `timeout_s` seconds.
+            True: a notice came, or the connection was just opened, so that earlier notices may be missed.
 
         Raises:
             StoreUnavailable: the database cannot be reached.
@@ -207,8 +207,8 @@ class PostgresBackend:
     def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
         """Record that an engine (`holder`) is alive. See `Backend.attend`.
 
-        An engine whose connection has ended counts as dead STORE_DEAD_S after its last call, even if its
-        `life_ms` has not passed.
+        If an engine's connection has ended, the engine counts as dead STORE_DEAD_S seconds after its last
+        call of `attend`, even if `life_ms` has not passed.
         """
 
         def once() -> list[str]:
@@ -224,8 +224,8 @@ class PostgresBackend:
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
         """Renew an engine's shard leases and claim free shards. See `Backend.lease`.
 
-        Another engine loses its connection if it hangs in a transaction for STORE_STUCK_S and so keeps shards
-        with expired leases from being claimed.
+        The call closes the connection of another engine whose transaction has hung for STORE_STUCK_S seconds
+        and locks shards with expired leases.
         """
         until_ms = now_ms + life_ms
 
@@ -330,7 +330,7 @@ class PostgresBackend:
         return work.settled()
 
     def _one(self, pipe: Pipe, work: UnitWriter, number: int) -> None:
-        """Write one unit of changes behind a savepoint, so that its failure refuses this unit alone."""
+        """Write one unit of changes after setting a savepoint, so that a failure undoes this unit alone."""
         pipe.send(b"SAVEPOINT one")
         pipe.sync()
         try:
@@ -381,8 +381,8 @@ class PostgresBackend:
     # --- Trying -------------------------------------------------------------------------------------
 
     def _written(self, once: Callable[[], T]) -> T:
-        """Run `once`, a function on the writer's connection, with retries; convert its database errors to
-        StoreUnavailable or StoreError.
+        """Call `once`, which uses the writer's connection, with retries as in `_tried`; raise database errors
+        as StoreUnavailable or StoreError.
         """
         try:
             return self._tried(once)
@@ -392,8 +392,8 @@ class PostgresBackend:
             raise StoreUnavailable("the database is too busy: rows came and went", retry_after_s=1) from None
 
     def _tried(self, once: Callable[[], T]) -> T:
-        """Run a function; after a lost connection or a conflict with another transaction, run the function
-        again, TRIES times in all.
+        """Call `once`; if the connection is lost or another transaction conflicts, call `once` again, up to
+        TRIES calls in all.
         """
         for left in reversed(range(TRIES)):
             try:
@@ -420,7 +420,7 @@ def _listening(url: str) -> Connection:
 
 
 def _asked(connection: Connection, query: Query) -> Cursor[tuple[Any, ...]]:
-    """Execute a query and return its cursor."""
+    """Execute a query, with PostgreSQL's placeholders in place of the `?` marks, and return the cursor."""
     numbered = query.sql.replace("%", "%%")
     for number in range(len(query.values)):
         numbered = numbered.replace("?", f"%(v{number})s", 1)

@@ -109,10 +109,10 @@ class Form:
     one per column.
 
     Attributes:
-        unique_places: for each set of unique columns: (table, number of the set, function row -> values of
-            the columns).
-        insert: inserts rows. A row with the unique values of an existing row is left out if the table is
-            `repeatable`, else it makes the statement fail.
+        unique_places: a tuple for each of the table's sets of unique columns: name of the table, number of
+            the set, and a function from a row to the row's values in these columns.
+        insert: inserts rows. If a row has the unique values of an existing row, a `repeatable` table leaves
+            the row out, and for any other table the statement fails.
         insert_new: inserts the rows that share no unique values with existing rows, and returns the keys of
             the inserted rows.
         rewrite: sets mutable columns of the rows with the given keys and versions, and returns the keys of
@@ -149,7 +149,7 @@ class Form:
         return self.unique_places[number][2](row)
 
     def found(self, unique: Unique) -> bytes:
-        """Return the SQL that selects the rows with given values in the columns of `unique`."""
+        """Build the SQL that selects rows by values in the columns of `unique`; parameters are the values."""
         columns = ", ".join(f"t.{column}" for column in self.table.columns)
         where = f" AND {unique.where}" if unique.where else ""
         return (
@@ -164,7 +164,7 @@ class Form:
         ]
 
     def some(self, columns: Sequence[str], rows: Sequence[Values]) -> list[Array]:
-        """Encode rows that have only the given columns as one binary array per column."""
+        """Encode rows, which have values only for `columns`, as one binary array per column."""
         return [
             array(self.kinds[name], column)
             for name, column in zip(columns, zip(*rows, strict=True), strict=True)
@@ -179,7 +179,7 @@ class Form:
 
 @cache
 def form(name: str) -> Form:
-    """Return a table's SQL statements, built once. KeyError for an unknown table."""
+    """Return the SQL statements of the table `name`, from a cache. Raises KeyError for an unknown table."""
     return Form(name)
 
 

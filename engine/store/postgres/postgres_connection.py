@@ -80,7 +80,8 @@ class Reconnecting(Generic[C]):
     """A database connection that opens at first use, and reopens after it was lost.
 
     Args:
-        opened: opens a connection to a URL.
+        url: URL of the database.
+        opened: function that opens a connection to the URL.
     """
 
     def __init__(self, url: str, opened: Callable[[str], C]) -> None:
@@ -89,8 +90,10 @@ class Reconnecting(Generic[C]):
         self._connection: C | None = None
 
     def open(self) -> C:
-        """Return the database connection, opened if needed. StoreUnavailable: the server cannot be
-        reached.
+        """Return the database connection, after opening one if none is open.
+
+        Raises:
+            StoreUnavailable: the server cannot be reached.
         """
         driver = load_driver()
         if self._connection is None or self._connection.closed:
@@ -126,7 +129,11 @@ def load_driver() -> Any:
 
 
 def connect(url: str, kind: type[Connection] | None = None) -> Connection:
-    """Open a connection, of the given class, in autocommit mode, with durable commits and bounded waits."""
+    """Open a connection in autocommit mode, with durable commits, and time limits for connect and statements.
+
+    Args:
+        kind: class of the connection; None for psycopg's own.
+    """
     driver = load_driver()
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # its warnings repeat an error that is raised
     given = driver.conninfo.conninfo_to_dict(url)
@@ -169,10 +176,12 @@ def open_migrated(url: str, now_ms: Callable[[], int]) -> None:
 
 
 def migrate(connection: Connection, now_ms: Callable[[], int]) -> list[str]:
-    """Apply the missing migrations, a transaction each, and return their names. ConfigError: the applied ones
-    are not this program's (`migrate.pending`).
+    """Apply each missing migration in a transaction of its own, and return the names of these migrations.
 
-    Of two processes that migrate at once, the second waits and finds the work done.
+    If two processes migrate at once, the second process waits and then finds no migration missing.
+
+    Raises:
+        ConfigError: the migrations applied before are not this program's (`migrate.pending`).
     """
     known = migrations("postgres")
     names: list[str] = []

@@ -112,7 +112,7 @@ class Pipe:
 
 
 def _bounded() -> type[Connection]:
-    """Make the psycopg connection class that closes after _SILENCE_S seconds without data of the server."""
+    """Make the psycopg connection class that closes after _SILENCE_S seconds without data from the server."""
     import psycopg
 
     class Bounded(psycopg.Connection[tuple[Any, ...]]):
@@ -133,8 +133,9 @@ def _bounded() -> type[Connection]:
 
 
 def _send_in_binary(context: AdaptContext) -> None:
-    """Have a connection send integers as bigint, texts as text, and values of `Array`, which are encoded
-    already, unchanged; all in binary format.
+    """Make a connection send integers (as `bigint`), texts (as `text`) and `Array`s in binary format.
+
+    The bytes of an `Array` are encoded already, so that the connection sends them unchanged.
     """
     from psycopg.adapt import Dumper
     from psycopg.pq import Format

@@ -71,7 +71,7 @@ class UnitWriter:
         self._belonging(numbers)
 
     def alone(self, number: int, *, with_events: bool = False) -> None:
-        """Write one unit behind a savepoint: all of its changes in order, or none.
+        """Write one unit after setting a savepoint: all changes of the unit in order, or none.
 
         Args:
             number: number of the unit in the batch.

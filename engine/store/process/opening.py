@@ -37,10 +37,12 @@ async def open_store(
     writes are made before the store closes.
 
     Args:
-        environ: environment of this process: `env:NAME` refers to it, and a store process gets a part of it.
+        environ: environment variables of this process, to which `env:NAME` in the settings refers; a store
+            process inherits some of these variables.
         folder: folder of the settings file; relative paths start from it.
         now_ms: wall clock, Unix milliseconds.
-        in_process: run the database in this process, which blocks meanwhile; for tests and commands.
+        in_process: whether this process calls the database itself, instead of a store process. Each call
+            then blocks the event loop; for tests and commands.
 
     Raises:
         ConfigError: the settings name no usable store.

@@ -38,7 +38,7 @@ class SqlitePlace(Struct, frozen=True):
 
 
 class PostgresPlace(Struct, frozen=True):
-    """Location of a PostgreSQL database: its URL, which may contain the password; `str()` leaves it out."""
+    """Location of a PostgreSQL database: a URL, with or without password; `str()` omits the password."""
 
     url: str
 

@@ -87,8 +87,8 @@ def main(descriptors: Sequence[str]) -> int:
     """Run the store process: serve one engine over inherited sockets until the engine closes them.
 
     Args:
-        descriptors: file descriptors of the sockets: first that for writes, then that for reads if the
-            database is PostgreSQL.
+        descriptors: file descriptors, as texts: the socket for writes, then, if the database is PostgreSQL,
+            the socket for reads.
 
     Returns:
         The exit status.
@@ -134,7 +134,7 @@ def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket
 
     Args:
         source: socket for reads and announcements.
-        work: socket for writes, which a failing thread shuts down to end the process.
+        work: socket for writes. A thread that fails shuts this socket down, which ends the process.
     """
     ending, one_speaks = Event(), Lock()
 
@@ -231,8 +231,9 @@ def _send(target: socket.socket, framed: bytes) -> None:
 
 
 def _log_exception(event: str) -> None:
-    """Log the exception being handled. The logging library is imported only here, as it would double the
-    start-up time.
+    """Log the exception being handled, with `event` as the message.
+
+    The function imports the logging library itself: an import at start would double the start-up time.
     """
     import structlog
 

@@ -90,7 +90,7 @@ class ProcessLink:
     Args:
         place: the database.
         writer: 16 bytes that identify this engine's run among all writers to the database.
-        jitter: returns a random number from 0 to 1, which varies the back-off before a restart.
+        jitter: function that returns a random number from 0 to 1, to vary the back-off before a restart.
         environ: environment of the engine; the process gets the variables that Python and the database
             driver need.
     """
@@ -173,8 +173,9 @@ class ProcessLink:
         return (await self._ask(Pruned, Prune(before_ms, count_max))).count
 
     async def _ask(self, kind: type[A], asked: Attend | Claim | Release | Prune) -> A:
-        """Send a request to the store process once, without a retry. The request may take effect even if its
-        answer is lost.
+        """Send a request to the store process once, without a retry, and return the answer.
+
+        If the answer is lost, the request may have taken effect all the same.
         """
         with trio.move_on_after(STORE_OUTCOME_S):
             try:
@@ -332,8 +333,10 @@ class _Process:
                 their.close()
 
     async def _serve(self, opened: Callable[["_Process"], None]) -> ConfigError | StoreError | None:
-        """Pass requests to the store process until it dies: return None, or the error if it could not open
-        the database.
+        """Pass requests to the store process until the process dies.
+
+        Returns:
+            The error of a process that could not open the database; else None.
         """
         failure: ConfigError | StoreError | None = None
         with self.scope:

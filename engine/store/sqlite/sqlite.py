@@ -89,7 +89,7 @@ _decode_outcomes = msgspec.msgpack.Decoder(list[UnitOutcome]).decode
 
 
 def is_there(path: Path) -> bool:
-    """Whether the SQLite file exists. ConfigError: the path is a folder, or access is denied."""
+    """Whether the SQLite file exists. Raises ConfigError if `path` is a folder or access is denied."""
     try:
         if path.is_dir():
             raise ConfigError("store.url", f"{path} is a folder, expected a file")
@@ -123,8 +123,10 @@ def read(connection: sqlite3.Connection, queries: Sequence[Query]) -> list[list[
 
 
 def migrate(connection: sqlite3.Connection, now_ms: Callable[[], int]) -> list[str]:
-    """Apply the missing migrations and return their names. ConfigError: the applied ones are not this
-    program's (`migrate.pending`).
+    """Apply the missing migrations and return their names.
+
+    Raises:
+        ConfigError: the migrations applied before are not this program's (`migrate.pending`).
     """
     connection.execute(
         "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, "
@@ -280,8 +282,8 @@ class SqliteBackend:
     # --- One unit -----------------------------------------------------------------------------------
 
     def _one(self, unit: Unit) -> UnitOutcome:
-        """Write one unit of changes in the open transaction, behind a savepoint if a change after the first
-        can fail to apply.
+        """Write one unit of changes in the open transaction. If a change after the first can fail to apply,
+        set a savepoint before the write.
         """
         if unit.fence is not None and self._epoch(unit.fence.shard) != unit.fence.epoch:
             return Fenced(unit.fence.shard)
@@ -295,7 +297,7 @@ class SqliteBackend:
         return outcome
 
     def _alone(self, unit: Unit) -> UnitOutcome:
-        """Write one unit of changes behind a savepoint; if a statement fails, this unit alone is refused."""
+        """Write one unit of changes after setting a savepoint; a failed statement undoes this unit alone."""
         self._execute("SAVEPOINT alone")
         try:
             outcome = self._one(unit)
@@ -371,7 +373,7 @@ class SqliteBackend:
         self._check_files()
 
     def _check_files(self) -> None:
-        """Raise StoreUnavailable if a file of the database was removed or replaced, and so lost writes."""
+        """Raise StoreUnavailable if a file of the database was removed or replaced: writes to it are lost."""
         for path, inode in self._files:
             if inode_of(path) != inode:
                 raise StoreUnavailable(
@@ -400,7 +402,7 @@ def inode_of(path: Path) -> int:
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
-    """Roll back the open transaction, unless the error has already ended it."""
+    """Roll back the open transaction, if any: an error may have ended the transaction already."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
 
@@ -428,7 +430,7 @@ _MARK = re.compile(r"\?|\{after\}")
 
 
 def bound(query: Query) -> tuple[str, tuple[Any, ...]]:
-    """Return the SQL of a query for SQLite, and the values of its `?` marks in order.
+    """Return a query as SQL for SQLite, and the values of the SQL's `?` marks in order.
 
     `Query.after` becomes a value too, so that all pages of the event log share one compiled statement.
     """
@@ -441,8 +443,8 @@ def bound(query: Query) -> tuple[str, tuple[Any, ...]]:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Split an SQL script into statements, to run in the open transaction: `executescript` would commit
-    it.
+    """Yield the statements of an SQL script one by one, since `executescript` would commit the open
+    transaction.
     """
     statement = ""
     for line in script.splitlines(keepends=True):
