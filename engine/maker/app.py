@@ -101,8 +101,8 @@ class MakerApp:
         environ: environment variables that `env:NAME` in URLs of the settings refers to.
         folder: base of relative paths in the settings.
         clock: the wall clock.
-        place: index of this process, and number of the maker's processes, which divide its funds and bounds
-            equally.
+        place: index of this process, and number of the maker's processes. The processes divide the maker's
+            funds and bounds equally.
         access_log: log of the server's requests; None for no log.
         random: random generator for the jitter before restarts of price sources.
 
@@ -114,7 +114,7 @@ class MakerApp:
         drained: whether `run` has returned after `drain`, with every request in flight answered.
 
     Raises:
-        ConfigError: names the setting at fault.
+        ConfigError: a setting is invalid; the error names the setting.
     """
 
     def __init__(
@@ -164,8 +164,8 @@ class MakerApp:
 
     @contextmanager
     def remembering(self) -> Iterator[None]:
-        """Context manager around `run`: first restore the live quotes of the process's last run; at the end
-        save the live quotes, if `run` returned after `drain`.
+        """Context manager around `run`: restore the live quotes of the process's last run at the start, and
+        save the live quotes at the end if `run` has returned because of `drain`.
 
         The context manager is not a part of `run`, whose nursery would wrap a ConfigError in an exception
         group.
@@ -389,8 +389,10 @@ class MakerApp:
             )
 
     def _revealed_urls(self) -> dict[int, tuple[str, str]]:
-        """Map each chain id to (URL of the node, URL of the list of takers), secrets resolved; empty text for
-        none.
+        """Map each chain id to (URL of the node, URL of the list of takers); empty text for a URL that is not
+        set.
+
+        URLs given as `env:NAME` or `file:PATH` are read from there.
         """
         return {
             role.chain_id: (
@@ -443,8 +445,9 @@ class MakerApp:
                 )
 
     async def _watch_clock(self) -> None:
-        """Stop signing quotes while the system's clock and the process's own clock differ by more than
-        CLOCK_STEP_S_MAX, since quotes would get wrong expiries.
+        """Stop signing quotes while the system's clock differs too much from the process's own clock.
+
+        Beyond CLOCK_STEP_S_MAX seconds, quotes would get wrong expiries. The check repeats until cancelled.
         """
         while True:
             await trio.sleep(CLOCK_LOOK_S)
@@ -459,7 +462,7 @@ class MakerApp:
     # --- The kill switch ----------------------------------------------------------------------------
 
     def _obey(self, halts: Halts) -> None:
-        """Stop or resume each pair and chain at once, as the changed kill switch (`halts`) says."""
+        """Apply a changed state of the kill switch: stop or resume each chain and pair at once."""
         halts = halts.within(known_scopes(self._settings))
         _log.warning("trading changed", halted=halts.text().splitlines(), reason=halts.reason)
         now_ms = self._wall_ms()

@@ -36,7 +36,8 @@ class Feed:
         random: random generator for the jitter before restarts of the source.
 
     Attributes:
-        updates, refused: number of the source's price grids that were applied, and that were invalid.
+        updates: number of the source's price grids that were applied.
+        refused: number of the source's price grids that were invalid.
         restarts: number of times that the source failed or ended.
     """
 
@@ -99,8 +100,9 @@ class Feed:
         self.publish()
 
     async def keep_fresh(self) -> None:
-        """Withdraw stale prices, publish confirmed prices again, and release the funds of expired quotes,
-        every MAKER_TICK_S until cancelled.
+        """Withdraw stale prices, publish confirmed prices again, and release the funds of expired quotes.
+
+        The work repeats every MAKER_TICK_S seconds until cancelled.
         """
         while True:
             await trio.sleep(MAKER_TICK_S)
@@ -119,7 +121,7 @@ class Feed:
             await trio.lowlevel.checkpoint()
 
     def publish(self) -> None:
-        """Send the price and blacklist changes since the last call to the WebSocket consumers."""
+        """Send the WebSocket consumers the prices changed, and the users blacklisted, since the last call."""
         message = self._board.take_changes(self._wall_ms())
         if message is not None:
             self._broadcast.publish(message)

@@ -31,7 +31,8 @@ async def serve_maker(
         The exit status.
 
     Raises:
-        ConfigError: names the setting at fault, for example an address that cannot be listened on.
+        ConfigError: a setting is invalid, for example an address that cannot be listened on; the error names
+            the setting.
     """
     server = settings.server
     inherited = inherited_listener()
@@ -70,9 +71,9 @@ async def serve_maker(
 async def _serve_several(
     settings: Settings, environ: Mapping[str, str], folder: Path, command: Sequence[str]
 ) -> int:
-    """Run several maker processes as the parent process, until a signal ends them; return the exit status.
+    """Run several maker processes as children of this process until a signal; return the exit status.
 
-    Before the processes start, the parent checks the settings, so that a fault is reported only once.
+    This process checks the settings before any child starts, so that a fault is reported only once.
     """
     server = settings.server
     app = MakerApp(

@@ -52,18 +52,20 @@ class Broadcast:
                 session.socket.send_nowait(text)
 
     def close_all(self, reason: str) -> None:
-        """Start closing every consumer's WebSocket, when trading is stopped."""
+        """Start closing the WebSockets of all consumers, with the close reason `reason`."""
         for session in self._sessions:
             session.reason = reason
             session.scope.cancel()
 
     async def serve(self, socket: WebSocket, make_first: Callable[[], bytes | None]) -> None:
-        """Send a consumer the first message with all prices, then all published changes, until either side
-        closes.
+        """Send a consumer a first message with all prices, then each published message.
+
+        The call returns once the WebSocket is closed.
 
         Args:
-            make_first: returns the first message, or None to have the socket closed; called at the moment
-                when the consumer is registered for changes, so that the consumer misses none.
+            make_first: function that returns the first message, or None to close the WebSocket. `serve`
+                calls the function just before registering the consumer for published messages, so that the
+                consumer misses no change.
         """
         await socket.until_sent()  # the handshake: the first message may have any size
         first = make_first()

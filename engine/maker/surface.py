@@ -83,7 +83,7 @@ class ChainSurface:
         return Reply(200, b'{"blacklist":%b%b' % (self._blacklist.json(), self._tail))
 
     def firm(self, call: HttpCall) -> Reply:
-        """Answer POST /firm: verify the request's signature and sign a firm quote, without an await."""
+        """Answer POST /firm: verify the request's signature and sign a firm quote, synchronously."""
         request, now_ms = call.request, call.now_ms
         self._gate.admit(request, request.target, now_ms)
         self.requests += 1
@@ -98,8 +98,9 @@ class ChainSurface:
             raise TradingStopped
 
     async def serve_socket(self, _: HttpCall, socket: "WebSocket") -> None:
-        """Send tokens, pairs, prices and blacklist, then their changes, until either side closes the
-        WebSocket.
+        """Send tokens, pairs, prices and blacklist, then changed prices and newly blacklisted users.
+
+        The call returns once the WebSocket is closed.
         """
         await self._broadcast.serve(socket, self._first_message)
 

@@ -102,7 +102,7 @@ class Replay:
     async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
         """Yield the price grids of each line of the recording: pair id -> price grid.
 
-        A line's time after the first line is the recorded time, divided by the option `speed`.
+        The delay between two lines is the difference of their recorded times, divided by the option `speed`.
         """
         while True:
             passed_at = trio.current_time() + LOOP_S_MIN
@@ -162,8 +162,8 @@ class Replay:
 def lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
     """Read a file in pieces and yield (line number, line without newline) for each line.
 
-    A line longer than LINE_BYTES_MAX yields None in place of its text. Before that, each further piece of the
-    line that is read yields an empty text, so that the caller can let other tasks run.
+    For a line longer than LINE_BYTES_MAX, the iterator yields (line number, None) at the end of the line, and
+    before that (line number, b"") for each piece that it reads, so that the caller can let other tasks run.
     """
     number, held, too_long = 1, b"", False
     while piece := file.read(PIECE_BYTES):

@@ -72,9 +72,10 @@ class SourceContext(Struct, frozen=True, kw_only=True):
         pairs: the chain's pairs by pair id.
         now_ms: returns the wall clock, Unix milliseconds.
         folder: base of relative file names: the folder of the settings file.
-        secret: (`env:NAME` or `file:PATH`, dotted name of the option) -> the secret read from there.
-        exposure: pair id -> base tokens that the maker sells less those that it buys, in fills and open
-            quotes together; a source can skew its prices by this inventory.
+        secret: function that reads a secret. Arguments: `env:NAME` or `file:PATH`, and the dotted name of the
+            option for errors.
+        exposure: function pair id -> base tokens that the maker sells, less base tokens that the maker buys,
+            in fills and live quotes together. A source can shift its prices to reduce this exposure.
         report: writes one line to the operator's log.
         field: dotted name of the options in errors, `maker.chains.1.price_options`; `load_source` sets it.
     """
@@ -110,8 +111,8 @@ def load_source(
         field: dotted name of the options in errors.
 
     Raises:
-        ConfigError: names the setting: no such module or class, a class that is no price source, or options
-            that the source refuses.
+        ConfigError: the module or class does not exist, the class is no price source, or the class refuses
+            the options; the error names the setting.
     """
     context = msgspec.structs.replace(context, field=field)
     source_class = _source_class(name, context.folder, f"{field.removesuffix('price_options')}price_source")
@@ -130,7 +131,7 @@ def read_options(kind: type[Options], options: Mapping[str, Any], context: Sourc
         kind: a msgspec Struct, best with `forbid_unknown_fields=True`.
 
     Raises:
-        ConfigError: names the option.
+        ConfigError: an option is unknown, missing or invalid; the error names the option.
     """
     try:
         return msgspec.convert(dict(options), kind, strict=False, str_keys=True)
@@ -149,8 +150,8 @@ def normalise_grid(pair_id: str, value: Grid) -> PriceGrid:
     The later construction of the order book checks that bids and asks do not cross.
 
     Raises:
-        InvalidInput: names pair, side and level: the value is no grid, or a price or amount is neither a
-            string nor a Decimal. Floats are refused, since they are not exact.
+        InvalidInput: the value is no grid, or a price or amount is neither a string nor a Decimal (floats are
+            not exact). The error names pair, side and level.
     """
     field = f"prices.{pair_id}"
     if isinstance(value, PriceGrid):

@@ -151,7 +151,11 @@ class StaticPrices:
         return age_ms > age_max_ms
 
     async def _read(self, raw: bytes) -> dict[str, PriceGrid] | None:
-        """Decode the price file's content: pair id -> price grid; None after reporting a mistake in it."""
+        """Decode the price file's content to pair id -> price grid.
+
+        Returns:
+            None if the content has a mistake, which is reported to the operator.
+        """
         try:
             grids: dict[str, PriceGrid] = {}
             for pair_id, value in self._pairs(raw).items():

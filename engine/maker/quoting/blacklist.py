@@ -54,7 +54,7 @@ class Blacklist:
             self._json = None
 
     def take_added(self) -> bytes | None:
-        """JSON array of users blacklisted since the last call, or None if there are none."""
+        """Return the JSON array of users blacklisted since the last call; None without such users."""
         if not self._added:
             return None
         added, self._added = self._added, []

@@ -151,7 +151,7 @@ class Board:
             self._show(state, state.updated_ms, changed=True)
 
     def refresh(self, now_ms: int) -> None:
-        """Update every pair's published price, so that prices too old to be signed disappear."""
+        """Update every pair's published price: a price too old to be signed is no longer published."""
         for state in self.pairs.values():
             self._show(state, now_ms)
 
@@ -186,8 +186,10 @@ class Board:
         return b'{"prices":{%b}}' % self._joined(changed.values())
 
     def mark_for_refresh(self, now_ms: int, refresh_ms: int) -> None:
-        """Mark every price that was last sent at least `refresh_ms` ago, and that the price source has
-        confirmed since, to be sent again.
+        """Mark prices for another WebSocket message.
+
+        The method marks every price that was last sent at least `refresh_ms` milliseconds ago and that the
+        price source has confirmed since.
         """
         for state in self.pairs.values():
             confirmed = state.updated_ms > state.published_ms

@@ -40,8 +40,8 @@ class FundsSettings(msgspec.Struct, frozen=True, kw_only=True):
         promise_s: longest time, in seconds, for which a firm quote keeps funds reserved.
         every_s: seconds between two rounds of reads.
         stale_s: age of the last successful round, in seconds, after which no quote is signed.
-        head_max_s: largest age of the node's latest block, in seconds, at which its balances count; 0 turns
-            the check off.
+        head_max_s: largest age of the node's latest block, in seconds, at which balances in the block are
+            used; 0 turns the check off.
     """
 
     maker: bytes

@@ -36,8 +36,8 @@ from ....config.errors import FirmRefused
 
 
 class Share:
-    """Part of the maker's funds in one token that this process may promise in firm quotes, beside the maker's
-    other processes.
+    """Computes the part of the maker's funds in one token that this process may promise in firm quotes, so
+    that all processes of the maker together do not promise more than the funds.
 
     Args:
         count: number of the maker's processes.
@@ -54,8 +54,8 @@ class Share:
     def of(self, funds: int, now_s: int) -> int:
         """Compute the raw units of the token that this process may promise now.
 
-        The method assumes that each other process has promised the largest equal share that it had within
-        the last `lifetime_s`.
+        The method assumes the worst case: each other process has promised the largest equal share of the
+        funds that it could have computed within the last `lifetime_s` seconds.
 
         Args:
             funds: the maker's funds in the token, raw units.
@@ -150,7 +150,7 @@ class QuoteLedger:
         live_max: most live firm quotes.
         unused_max: number of a user's unfilled quotes, live or expired, at which the user gets no further
             quote; 0 sets no bound.
-        unused_window_s: seconds for which a quote that expired unfilled still counts.
+        unused_window_s: seconds for which an expired, unfilled quote still counts towards `unused_max`.
     """
 
     __slots__ = ("_live_max", "_queue", "_turn", "_unused", "_unused_by_user", "_unused_max", "_window_s")
@@ -299,9 +299,9 @@ class QuoteLedger:
         return list(self._queue)
 
     def take_turns(self, count: int) -> list[Promise]:
-        """Return the next live firm quotes, at most `count`, in rotation.
+        """Return at most `count` live firm quotes, so that repeated calls cycle through all live quotes.
 
-        The caller reads the fills of these quotes from the chain, so that each quote has its turn.
+        The caller reads the fills of the returned quotes from the chain.
         """
         if self._turn >= len(self._queue):
             self._turn = 0
@@ -318,8 +318,9 @@ class QuoteLedger:
 
 
 def _part(whole: int, promise: Promise) -> int:
-    """Compute the share of `whole` (a value of the entire quote) that falls on its unfilled part, rounded
-    down.
+    """Compute the share of `whole` (a figure for the entire quote) that falls on the quote's unfilled part.
+
+    The result is rounded down.
     """
     if promise.left == promise.amount:
         return whole

@@ -33,7 +33,7 @@ _BYTES_MAX = 1 << 30
 
 
 class Kept(msgspec.Struct, array_like=True):
-    """A live firm quote as the state file stores the quote between two runs.
+    """A live firm quote in the form stored in the state file between two runs.
 
     Bytes are hexadecimal text, and amounts are decimal text, in raw token units. Fields are as in `Promise`.
     """

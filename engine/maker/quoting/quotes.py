@@ -85,8 +85,8 @@ class Desk:
         takers: contracts that may fill a quote: lower-case address text -> the address as 20 bytes.
         chain_time_s: timestamp (Unix seconds) of the block at which balances were last read; None if the
             maker reads no balances, or does not trust block times.
-        withheld: reason why the maker signs no quote now, though the operator has not stopped trading; empty
-            for none.
+        withheld: reason other than the operator's stop for which the maker signs no quote now; empty for
+            none.
         signed, refused: number of signed quotes, and of refused requests.
         blacklisted: number of answers without `order`, which blacklisted users get.
         policy_refusal: reason of the last refusal by the signing key's policy; empty without one.
@@ -288,9 +288,9 @@ class Desk:
         return book
 
     def hold(self, until_s: int) -> None:
-        """Sign no quote until `until_s`, Unix seconds.
+        """Sign no quote until `until_s`, Unix seconds: until then, quotes of a crashed run may be filled.
 
-        The wait is for quotes of a crashed run, which are unknown and may be filled until then.
+        The amounts of these quotes are unknown, so that no funds are reserved for them.
         """
         self._hold_until_s = until_s
         self.withhold("hold", "quotes of a run that ended badly may still be filled")
