@@ -30,9 +30,11 @@ class MarketEndpoints:
     """The HTTP endpoints of Market swaps: GET /prices, GET /swap and POST /transactions/{chainId}.
 
     Args:
-        asker_of: returns the caller of a request.
-        partner_of: returns the default partner of a request's API key; empty without a partner.
-        signatures_of: returns the budget of wrong signatures that the caller may still send.
+        asker_of: function that returns the caller of a request.
+        partner_of: function that returns the name of the default partner for a request's API key; empty for
+            none.
+        signatures_of: function that returns a caller's budget: how many wrong signatures the caller may still
+            send.
     """
 
     def __init__(

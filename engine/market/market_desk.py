@@ -53,11 +53,11 @@ class MarketDesk:
         places: served chains by chain id.
         seal: signs issued routes and checks those that clients send back.
         partners, tiers: configured partners and fee tiers.
-        user_places: limit of one user's unfilled swaps on a chain; a swap counts while makers' signed quotes
-            for it can still be filled.
+        user_places: most unfilled swaps of one user on a chain. A swap counts towards this limit from the
+            request to makers until the makers' signed quotes for the swap are filled or expired.
 
     Attributes:
-        unfilled: unfilled swaps with signed quotes of makers, by chain id.
+        unfilled: chain id -> counter of the chain's unfilled swaps.
     """
 
     def __init__(
@@ -99,6 +99,7 @@ class MarketDesk:
         """Answer GET /swap with the best route and the Router's transaction for it.
 
         Args:
+            asker: caller of the request, whose unfilled swaps are limited.
             partner: name of the default partner, for a request that names none.
         """
         query = with_partner(decode_swap_query(raw_query), partner)
@@ -134,7 +135,8 @@ class MarketDesk:
         """Answer POST /transactions/{chainId} with the Router's transaction for a route or signed orders.
 
         Args:
-            signatures: budget for verifying the signatures of the request's orders.
+            asker: caller of the request, whose unfilled swaps are limited.
+            signatures: number of wrong signatures that the caller may still send, for a request with orders.
             partner: name of the default partner, for a request that has orders and names no partner.
         """
         place = self._place(chain_id, "chainId")

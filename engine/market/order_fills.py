@@ -98,7 +98,7 @@ class FillableOrder(Struct, frozen=True):
         return OrderInfo(signed.order, signed.signature.kept, signed.taker_most, permit_maker_asset=permit)
 
     def fill(self, side: Side, left: int) -> Exchanged:
-        """Compute the amounts of the order's fill in the swap; zeros if the fill would fail.
+        """Compute the amounts by which a swap fills the order; zeros if the fill would fail.
 
         Args:
             side: SELL if the swap's source amount is fixed, BUY if its destination amount is.
@@ -123,8 +123,8 @@ class Looked(Struct, frozen=True):
 
     Attributes:
         orders: orders with an unfilled part, in the sequence in which the RFQ contract tries them.
-        faults: reasons why the other orders cannot be filled.
-        funds: balances and allowances by maker.
+        faults: reasons why the swap's other orders cannot be filled.
+        funds: maker -> balance and allowance.
     """
 
     orders: tuple[FillableOrder, ...]
@@ -147,7 +147,11 @@ class Filled(Struct, frozen=True):
 
 
 def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[AnswerKey, EthCall]:
-    """Build the chain reads of the orders' unfilled parts and signatures, and of their makers' funds."""
+    """Build the contract calls that read the state of signed orders on the chain.
+
+    The calls read unfilled parts, makers' balances and allowances, makers' permits, and the validity of
+    signatures by contracts.
+    """
     calls: dict[AnswerKey, EthCall] = {}
     for signed in orders:
         order, digest32 = signed.order, signed.digest32

@@ -92,7 +92,8 @@ class UnsealedRoute(Struct, frozen=True):
     """A `priceRoute` without its seal (`hmac`).
 
     Attributes:
-        terms: further terms of the quote's request, which the seal will carry.
+        terms: data behind the price that the `priceRoute` does not show, such as makers to exclude and the
+            tokens' taxes; the seal will contain these data.
     """
 
     route: PriceRoute
@@ -100,9 +101,10 @@ class UnsealedRoute(Struct, frozen=True):
 
 
 class OpenedRoute(Struct, frozen=True):
-    """A verified `priceRoute` that a client sent back, without `hmac` and `others`.
+    """A verified `priceRoute` that a client sent back.
 
     Attributes:
+        route: the `priceRoute`, without the members `hmac` (the seal) and `others`.
         plan: the route plan that the `priceRoute` describes.
         wanted: the request to the pathfinder that led to the plan.
     """
@@ -163,7 +165,11 @@ def price_route(offered: Offered, plan: RoutePlan) -> UnsealedRoute:
 def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tuple[int, int]:
     """Compute the amounts that the user gives and gets with the partner's fee (choices.md#fees-and-partners).
 
-    Not guaranteed: a purchase's cost may exceed 256 bits.
+    The function does not check that the source amount of a purchase fits in 256 bits.
+
+    Args:
+        src_amount, dest_amount: raw units before the fee.
+        fee_bps: the fee, basis points.
     """
     if side is Side.SELL:
         return src_amount, dest_amount - mul_div_down(dest_amount, fee_bps, BPS_ONE)
@@ -210,7 +216,10 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
 
 
 def unpriced(priced: UnsealedRoute) -> OpenedRoute:
-    """Convert a new route to the form of a verified one, for GET /swap, which uses the route at once."""
+    """Convert a `priceRoute` without its seal to the form of a verified one.
+
+    GET /swap needs this form, since the venue uses its own new route at once.
+    """
     route, terms = priced.route, priced.terms
     paths = tuple(_path(tuple(map(_hop, part.swaps))) for part in route.best_route)
     plan = RoutePlan(
@@ -290,13 +299,16 @@ def _swap(hop: HopPlan, side: Side, tokens: Mapping[bytes, ListedToken]) -> Swap
 
 
 def _told(address: bytes, tokens: Mapping[bytes, ListedToken]) -> tuple[str, int]:
-    """Return (address as text, decimals) of a token; the wrapped native token need not be listed."""
+    """Return (address as text, decimals) of a token.
+
+    An address that is not in `tokens` counts as the wrapped native token.
+    """
     token = tokens.get(address)
     return (token.text, token.decimals) if token else (_text(address), NATIVE_DECIMALS)
 
 
 def _data(share: MakerShare, src_decimals: int, dest_decimals: int) -> dict[str, Any]:
-    """Make the `data` member of a maker's share: the kind of source, and the price.
+    """Make the JSON member `data` of a maker's share of a hop: the type `RFQ`, and the price.
 
     The price is in destination tokens per source token.
     """

@@ -137,7 +137,7 @@ class MarketAsk(Struct, frozen=True):
 
 
 def with_partner(query: Q, partner: str) -> Q:
-    """Return the query or body, with `partner` filled in if the request names no partner."""
+    """Return a request's query or body, with `partner` filled in if the request names no partner."""
     return msgspec.structs.replace(query, partner=partner) if partner and query.partner is None else query
 
 
@@ -276,7 +276,7 @@ def ends_of(
     """Look up the source and destination token of a swap.
 
     Args:
-        decimals: decimals that the request states for the two tokens; None where it states none.
+        decimals: decimals of the two tokens as stated in the request; None if not stated.
 
     Raises:
         InvalidToken, TokenNotSupported: a token is invalid or not listed.
@@ -333,7 +333,9 @@ def _addresses(named: Mapping[str, str | None]) -> Iterable[bytes]:
 
 
 def _check_sources(query: PricesQuery) -> None:
-    """Refuse a request that excludes all makers or the Router's function (choices.md#quotes-and-routes)."""
+    """Refuse a request that excludes all RFQ makers, or the Router's function for the swap's side
+    (choices.md#quotes-and-routes).
+    """
     if query.exclude_rfq:
         raise NoRoute("all sources here are RFQ", field="excludeRFQ")
     method = METHODS[Side(query.side)]
@@ -350,7 +352,10 @@ def _check_sources(query: PricesQuery) -> None:
 
 
 def _check_makers(query: PricesQuery, makers: Collection[str]) -> None:
-    """Refuse an `includeDEXS` that names no maker of the chain; unknown names are ignored."""
+    """Refuse a request whose `includeDEXS` names none of the chain's makers.
+
+    Unknown names beside a maker's name are ignored.
+    """
     named = query.include_dexs
     if named is not None and not {*makers}.intersection(named):
         raise NoRoute(

@@ -69,8 +69,8 @@ class Parties(Struct, frozen=True, kw_only=True):
         tx_origin: account that sends the transaction, 20 bytes.
         receiver: 20 bytes; the zero address if the user is the receiver.
         permit: the user's permit, which lets the Router take the source token; empty without a permit.
-        deadline: Unix seconds; 0 if the request has none: the swap then expires with the first of its makers'
-            orders.
+        deadline: Unix seconds; 0 if the request has none. Without a deadline, the swap expires at the
+            earliest expiry of its makers' orders.
     """
 
     user: bytes
@@ -195,7 +195,8 @@ def ticket_of(body: TransactionBody, parties: Parties, basis: Basis) -> SwapTick
     """Combine a request's parties with a swap's amounts and fee, and compute the bounds on the amounts.
 
     Raises:
-        InvalidInput: the request's bound is better for the user than the expected amount.
+        InvalidInput: the request demands more than the expected output of a sale, or allows less than the
+            expected cost of a purchase.
         NoRoute: the swap costs more than uint256 holds.
     """
     fee_bps, taxes = basis.fee.fee_bps, basis.taxes
@@ -267,9 +268,9 @@ def params_of(side: Side, swap: RouterSwap, router: bytes) -> ContractParams:
 
 
 def fee_of(opened: OpenedRoute, body: TransactionBody, fees: FeeRules) -> ResolvedFee:
-    """Partner fee of a swap by a quoted route: the quoted fee unless the request names another one.
+    """Resolve the partner fee of a swap by a quoted route.
 
-    The request may name another partner or another `partnerFeeBps`.
+    The quoted fee applies, unless the transaction request names another partner or another `partnerFeeBps`.
     """
     name = opened.route.partner if body.partner is None else body.partner
     registered = registered_partner(name, fees.partners)
@@ -305,7 +306,10 @@ def fee_asked(
 
 
 def partner_and_fee(fee: ResolvedFee, body: TransactionBody) -> int:
-    """Pack fee, recipient and surplus flags into the Router's `partnerAndFee` word."""
+    """Pack the fee's recipient and rate, and flags of the request, into the Router's `partnerAndFee` word.
+
+    The flags concern the surplus and a direct transfer of the fee.
+    """
     packed = pack_partner_and_fee(
         PartnerAndFee(
             partner=parse_address(fee.address, "partnerAddress") if fee.address else ZERO_ADDRESS,
@@ -400,9 +404,9 @@ def _most(body: TransactionBody, quoted: int) -> int:
 
 
 def _before_sale_taxes(amount: int, taxes: Taxes) -> int:
-    """Compute the output of a sale's makers that leaves `amount` after the token's fees on transfers.
+    """Compute how much the makers of a sale must give, so that `amount` is left after transfer fees.
 
-    The result is rounded up.
+    The destination token withholds these fees (`taxes`). The result, in raw units, is rounded up.
     """
     for bps in (taxes.dest, taxes.dest_dex):
         amount = mul_div_up(amount, BPS_ONE, BPS_ONE - bps)
@@ -410,18 +414,18 @@ def _before_sale_taxes(amount: int, taxes: Taxes) -> int:
 
 
 def _expected_of_sale(basis: Basis) -> int:
-    """Compute the amount that the Router would send to a sale's receiver, after the partner's fee.
+    """Compute the amount that the Router sends to a sale's receiver if each maker's order fills as quoted.
 
-    The amount supposes that every maker's order is filled as quoted.
+    The partner's fee is deducted.
     """
     arrives = mul_div_down(basis.brought, BPS_ONE - basis.taxes.dest_dex, BPS_ONE)
     return arrives - mul_div_down(arrives, basis.fee.fee_bps, BPS_ONE)
 
 
 def _after_purchase_taxes(amount: int, taxes: Taxes) -> int:
-    """Compute the part of a purchase's cost that reaches the makers after the token's fees on transfers.
+    """Compute the part of a purchase's cost that reaches the makers after transfer fees.
 
-    The result is rounded down.
+    The source token withholds these fees (`taxes`). The result is rounded down.
 
     Args:
         amount: the cost, raw units of the source token.

@@ -67,12 +67,12 @@ _CALLDATA = {Side.SELL: swap_exact_in, Side.BUY: swap_exact_out}
 
 
 class Leave(Struct, frozen=True):
-    """Inputs of the checks that a swap must pass before makers sign for it.
+    """Data for the checks that a swap must pass before makers are asked to sign quotes for the swap.
 
     Attributes:
         asker: caller of the request.
-        unfilled: counter of the chain's unfilled swaps with signed quotes of makers.
-        funds: check of balances and allowances of users.
+        unfilled: counter of the chain's unfilled swaps, with limits for callers and users.
+        funds: check that users have the balance and allowance for their swaps.
     """
 
     asker: Asker
@@ -90,6 +90,10 @@ async def transaction(
     leave: Leave,
 ) -> TransactionEnvelope | ContractParams:
     """Build the Router's transaction for a verified route, with firm quotes of the makers.
+
+    Args:
+        opened: the verified route.
+        leave: the caller, and the checks to pass before makers are asked to sign.
 
     Raises:
         InvalidInput, OrderExpired, MissingSlippage, PartnerNotAllowed, NoRoute: see `read_ticket`.
@@ -123,7 +127,8 @@ async def order_transaction(
     """Build the Router's transaction that fills the signed orders of a request.
 
     Args:
-        signatures: budget of wrong signatures that the caller may still send.
+        funds: check that users can pay for their swaps.
+        signatures: number of wrong signatures that the caller may still send.
 
     Raises:
         RateLimited: too many signatures of the caller were wrong.
@@ -156,9 +161,9 @@ async def _built(
     query: TransactionQuery,
     gas_price: dict[str, str],
 ) -> TransactionEnvelope | ContractParams:
-    """Make the answer: a swap's transaction, or the parameters of its call (`onlyParams`).
+    """Make the response: a swap's transaction, or the parameters of the Router's call (`onlyParams`).
 
-    Unless the request ignores checks, the transaction is simulated first.
+    Unless the request sets `ignoreChecks`, a simulation of the transaction must succeed first.
     """
     data = _CALLDATA[ticket.side](swap)
     gas = None
@@ -213,9 +218,10 @@ def _gas_price(place: "ServedChain", query: TransactionQuery) -> dict[str, str]:
 
 
 async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) -> UnfilledSwap:
-    """Count a new swap against the limits of its caller and user.
+    """Count a new swap towards the limits of unfilled swaps of the caller and of the user.
 
-    At a limit, the venue first asks the chain which earlier swaps are filled, and stops counting these.
+    If a limit is reached, the function first reads from the chain which earlier swaps are filled, and stops
+    counting those.
     """
     unfilled, asker = leave.unfilled, leave.asker
     others = unfilled.in_the_way(asker, user, now_s)
@@ -231,9 +237,12 @@ async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) ->
 
 
 def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
-    """Whether a quote counts as filled: the RFQ contract says that at most a tenth of its order is open.
+    """Whether a quote counts as filled, because at most a tenth of its amount is still unfilled.
 
-    A filled swap may leave that much, as quotes are requested for more than the swap needs.
+    A quote can be larger than the swap needs, so that a filled swap may leave such a rest.
+
+    Args:
+        answer: result of the RFQ contract's `remaining` for the quote, or the error of that call.
     """
     left = 0 if isinstance(answer, Exception) else int.from_bytes(answer, "big")
     return 0 < left <= quote.amount // _LEFT_PART + 1

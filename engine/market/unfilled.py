@@ -34,7 +34,7 @@ class Asker(Struct, frozen=True):
     Attributes:
         name: name of the caller's API key, or the caller's network address.
         has_key: whether the caller has an API key.
-        places: most unfilled swaps (`UnfilledSwap`) of the caller at a time.
+        places: most unfilled swaps (`UnfilledSwap`) that the caller may have at a time.
     """
 
     name: str
@@ -47,9 +47,10 @@ class UnfilledSwap(Struct, eq=False):
 
     Attributes:
         caller: name of the `Asker` whose request builds the swap.
-        user: 20 bytes; empty if the user is not counted.
+        user: address of the user, 20 bytes; empty if the swap does not count towards a limit of the user,
+            since the caller has an API key.
         quotes: quotes that makers have signed or may have signed for the swap.
-        is_ended: whether no further quotes are requested.
+        is_ended: whether the venue requests no further quotes for the swap.
     """
 
     caller: str
@@ -59,20 +60,20 @@ class UnfilledSwap(Struct, eq=False):
 
     @property
     def keys(self) -> tuple[str | bytes, ...]:
-        """Caller and user against whose limits the swap counts."""
+        """Caller and user (if any) whose limits of unfilled swaps this swap counts towards."""
         return (self.caller, self.user) if self.user else (self.caller,)
 
     @property
     def over_s(self) -> int:
-        """Unix seconds after which all quotes of the swap have expired; 0 without a quote."""
+        """Latest expiry of the swap's quotes, Unix seconds; 0 without a quote."""
         return max((quote.expiry_s for quote in self.quotes), default=0)
 
 
 class UnfilledSwaps:
-    """Counter of a chain's unfilled swaps with signed quotes of makers, by caller and by user.
+    """Counter of a chain's unfilled swaps, which limits the swaps of each caller and of each user.
 
     Args:
-        user_places: most unfilled swaps of a user at a time.
+        user_places: most unfilled swaps that a user may have at a time.
     """
 
     def __init__(self, user_places: int) -> None:
@@ -85,10 +86,10 @@ class UnfilledSwaps:
         return len(self._swaps)
 
     def in_the_way(self, asker: Asker, user: bytes, now_s: int) -> tuple[UnfilledSwap, ...]:
-        """Return the unfilled swaps because of which a new swap would exceed a limit of its caller or user.
+        """Return the earlier unfilled swaps that leave no room for a new swap of this caller and user.
 
         Returns:
-            Swaps of the caller or of the user; empty if the new swap is allowed.
+            Swaps of the caller or of the user, whichever has reached a limit; empty if a new swap is allowed.
         """
         of_user = () if asker.has_key else ((user, self._user_places),)
         for key, most in ((asker.name, asker.places), *of_user):
@@ -101,7 +102,7 @@ class UnfilledSwaps:
         return ()
 
     def begin(self, asker: Asker, user: bytes, now_s: int) -> UnfilledSwap:
-        """Count a new swap against the limits of its caller and user.
+        """Count a new swap towards the limits of unfilled swaps of the caller and of the user.
 
         Raises:
             RateLimited: a limit is reached; the error carries the seconds after which to retry.
@@ -119,13 +120,16 @@ class UnfilledSwaps:
         return swap
 
     def end(self, swap: UnfilledSwap) -> None:
-        """Record that a swap requests no further quotes; without a signed quote the swap stops counting."""
+        """Record that the venue requests no further quotes for a swap.
+
+        A swap that has no quotes no longer counts towards the limits of its caller and user.
+        """
         swap.is_ended = True
         if not swap.quotes:
             self.free(swap)
 
     def free(self, swap: UnfilledSwap) -> None:
-        """Stop counting a swap that is filled or can no longer be filled."""
+        """Stop counting a swap towards the limits, because the swap is filled or can no longer be filled."""
         for key in swap.keys:
             swaps = self._swaps.get(key, [])
             if swap in swaps:
@@ -134,14 +138,14 @@ class UnfilledSwaps:
                 self._swaps.pop(key, None)
 
     def _forget(self, now_s: int) -> None:
-        """Stop counting those of the _LOOKS oldest swaps whose quotes have all expired."""
+        """Stop counting the oldest swaps, at most _LOOKS, until one has a quote that has not expired."""
         for _ in range(min(_LOOKS, len(self._line))):
             if not (self._line[0].is_ended and self._line[0].over_s < now_s):
                 return
             self.free(self._line.popleft())
 
     def free_filled(self, swaps: Iterable[UnfilledSwap], filled: set[bytes]) -> None:
-        """Stop counting those of `swaps` with a filled quote.
+        """Stop counting each of `swaps` that has a filled quote.
 
         Args:
             filled: EIP-712 hashes of filled quotes, 32 bytes each.
