@@ -28,7 +28,7 @@ class Halts(msgspec.Struct, frozen=True):
         everything: whether all chains are stopped.
         chains: ids of stopped chains.
         pairs: (chain id, pair id) of stopped pairs.
-        reason: why everything is stopped although no line of the file says so; empty otherwise.
+        reason: text that says why everything is stopped, if no line of the halts file does; else empty.
     """
 
     everything: bool = False
@@ -59,9 +59,10 @@ class Halts(msgspec.Struct, frozen=True):
         return self._changed(scope, stop=False)
 
     def within(self, known: Mapping[int, Collection[str]]) -> "Halts":
-        """Return a copy for a process that trades the `known` pairs (chain id -> pair ids).
+        """Return a copy for a process that trades only the `known` pairs (chain id -> pair ids).
 
-        An unknown pair stops its chain, and an unknown chain stops everything, as the name may be misspelt.
+        Names in the halts file may be misspelt: a stopped pair that is not known stops the whole chain, and
+        a stopped chain that is not known stops everything.
         """
         unknown = {
             (chain_id, pair_id) for chain_id, pair_id in self.pairs if pair_id not in known.get(chain_id, ())

@@ -44,7 +44,12 @@ class KillSwitch:
         self._file.change(lambda halts: halts.with_scope(scope))
 
     def resume(self, scope: str) -> None:
-        """Resume trading in a scope, once the halts file is written; errors as for `stop`."""
+        """Resume trading in a scope, after writing the halts file.
+
+        Raises:
+            ValueError: `scope` has none of the three forms that `stop` takes.
+            OSError: the halts file cannot be written; trading remains stopped.
+        """
         self.halts.without_scope(scope)
         self._file.change(lambda halts: halts.without_scope(scope))
 

@@ -90,7 +90,7 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
             yield f"{rule.maker}: left out of {'all chains' if rule.chain is None else f'chain {rule.chain}'}"
 
     def text(self) -> str:
-        """Return the rules file's JSON text; empty if the file is to be removed, as there are no rules."""
+        """Return the JSON text for the rules file; empty if no rules exist, so that the file is removed."""
         return msgspec.json.encode(self).decode() + "\n" if self.excluded or self.released else ""
 
     @classmethod

@@ -61,7 +61,7 @@ class WatchedFile(Generic[S]):
         self.look()
 
     def look(self) -> None:
-        """Read the watched file if it has changed since the last call, and take over the state in it."""
+        """If the watched file has changed since the last call, read the file and apply the state in it."""
         try:
             status = self.path.stat()
             seen: object = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
@@ -92,7 +92,7 @@ class WatchedFile(Generic[S]):
         self.look()
 
     def set(self, state: S) -> None:
-        """Replace the state in memory only; calls `on_change` if the new state differs."""
+        """Replace the state in memory, but not the file; call `on_change` if the new state differs."""
         if state == self.state:
             return
         self.state = state

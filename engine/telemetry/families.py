@@ -28,12 +28,17 @@ class MetricRow(Struct, frozen=True):
 
 
 def gauge(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:
-    """Create a Prometheus gauge family, for values that rise and fall."""
+    """Create a Prometheus gauge family, for values that rise and fall.
+
+    Args:
+        numbers: samples: (values of the labels, number) each.
+        labels: names of the labels.
+    """
     return _family(GaugeMetricFamily, name, help_text, numbers, labels)
 
 
 def counter(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:
-    """Create a Prometheus counter family, for counts since the process's start."""
+    """Create a Prometheus counter family, for counts since the process's start; arguments as for `gauge`."""
     return _family(CounterMetricFamily, name, help_text, numbers, labels)
 
 

@@ -56,13 +56,16 @@ class Metrics:
         self._reads: list[Callable[[], Iterable[Metric]]] = [ProcessCollector(registry=None).collect]
 
     def render(self) -> Iterator[bytes]:
-        """Yield the Prometheus exposition one family at a time, so that other tasks may run in between."""
+        """Yield the Prometheus exposition text, one metric family at a time.
+
+        A caller can let other tasks run in between.
+        """
         for read in self._reads:
             for family in read():
                 yield generate_latest(cast("CollectorRegistry", _One(family)))
 
     def add(self, families: Callable[[Statistics], Iterable[Metric]], read: Callable[[], Statistics]) -> None:
-        """Register the metrics of a part of the application, such as server or store.
+        """Register the metrics of one part of the application, such as the HTTP server or the store.
 
         Args:
             families: converts the part's statistics to metric families.
@@ -100,7 +103,10 @@ def store_families(statistics: StoreStatistics) -> Iterator[Metric]:
 
 
 def admission_families(statistics: AdmissionStatistics) -> Iterator[Metric]:
-    """Yield, by tier of caller, the requests that rate limits admitted and refused, and wrong signatures."""
+    """Yield metrics of the rate limits by tier: requests admitted and refused, callers, wrong signatures.
+
+    A tier is a rate limit that several callers have in common.
+    """
     for make, name, help_text, numbers in (
         (counter, "admitted", "Requests paid from a bucket", statistics.admitted),
         (counter, "rate_limited", "Requests refused for lack of tokens", statistics.refused),

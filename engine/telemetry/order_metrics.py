@@ -19,7 +19,7 @@ _Of = list[tuple[tuple[str], DeltaChainStatistics]]
 
 
 def delta_families(statistics: DeltaStatistics) -> Iterator[Metric]:
-    """Yield metrics of Delta orders: counts by status, auctions, reads of the orders' funds, relayers."""
+    """Yield metrics of Delta orders: counts by status, reads of owners' funds, auctions, and relayers."""
     chains = [((name,), chain) for name, chain in statistics.chains.items()]
     yield _orders(DELTA.name, statistics.orders.orders)
     yield from _auctions(chains)
@@ -28,7 +28,7 @@ def delta_families(statistics: DeltaStatistics) -> Iterator[Metric]:
 
 
 def otc_families(statistics: OtcStatistics) -> Iterator[Metric]:
-    """Yield metrics of OTC orders: counts by status, reads of the orders' funds, unsigned drafts.
+    """Yield metrics of OTC orders: counts by status, reads of makers' funds, and unsigned drafts.
 
     A draft is an order that waits for the signature of its maker's contract.
     """
