@@ -107,8 +107,8 @@ class MakerApp:
         random: random generator for the jitter before restarts of price sources.
 
     Attributes:
-        chains, surfaces, feeds, prefixes: chain id -> the chain's objects (`ChainRole`), HTTP handlers, price
-            feed, and prefix of the URL path.
+        chains, surfaces, feeds, prefixes: four mappings by chain id: the chain's objects (`ChainRole`), HTTP
+            handlers, price feed, and prefix of the URL path.
         scheme: http or https.
         switch: the kill switch.
         drained: whether `run` has returned after `drain`, with every request in flight answered.
@@ -171,7 +171,7 @@ class MakerApp:
         group.
 
         Raises:
-            ConfigError: the state directory cannot be used, or another process uses it.
+            ConfigError: the state directory cannot be used, or another process uses the directory.
         """
         with ExitStack() as locks:
             memories = [self._memory(role) for role in self.chains.values()]
@@ -447,7 +447,8 @@ class MakerApp:
     async def _watch_clock(self) -> None:
         """Stop signing quotes while the system's clock differs too much from the process's own clock.
 
-        Beyond CLOCK_STEP_S_MAX seconds, quotes would get wrong expiries. The check repeats until cancelled.
+        With a difference above CLOCK_STEP_S_MAX seconds, quotes would get wrong expiries. The check repeats
+        until cancelled.
         """
         while True:
             await trio.sleep(CLOCK_LOOK_S)

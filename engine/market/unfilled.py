@@ -138,7 +138,10 @@ class UnfilledSwaps:
                 self._swaps.pop(key, None)
 
     def _forget(self, now_s: int) -> None:
-        """Stop counting the oldest swaps, at most _LOOKS, until one has a quote that has not expired."""
+        """Stop counting expired swaps, from the oldest on, at most _LOOKS.
+
+        The method ends at the first swap that still has a valid quote or may get further quotes.
+        """
         for _ in range(min(_LOOKS, len(self._line))):
             if not (self._line[0].is_ended and self._line[0].over_s < now_s):
                 return

@@ -28,7 +28,8 @@ class Halts(msgspec.Struct, frozen=True):
         everything: whether all chains are stopped.
         chains: ids of stopped chains.
         pairs: (chain id, pair id) of stopped pairs.
-        reason: text that says why everything is stopped, if no line of the halts file does; else empty.
+        reason: cause for stopping everything other than a line of the halts file, such as an unreadable
+            file; empty without such a cause.
     """
 
     everything: bool = False

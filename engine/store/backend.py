@@ -12,7 +12,7 @@ from .units import Unit, UnitOutcome
 
 
 class Lease(Struct, frozen=True, array_like=True):
-    """Lease of a shard (a fixed part of all orders) to one engine.
+    """Lease of a shard (a fixed part of all orders) to one engine, a process that works on orders.
 
     Each claim of the shard raises its epoch. The engine's writes carry the epoch of its lease, so that the
     store refuses writes of an engine that has lost the shard.
@@ -25,9 +25,9 @@ class Lease(Struct, frozen=True, array_like=True):
 class Backend(Protocol):
     """Port (protocol): an open database with this program's tables. A SQLite and a PostgreSQL class exist.
 
-    Every method raises StoreUnavailable while the database is unreachable or read-only, or its disk is full.
-    A failed call has written nothing, unless the connection was lost in the middle of COMMIT: then the
-    caller cannot know. The backend reconnects by itself.
+    Every method raises StoreUnavailable while the database is unreachable or read-only, or the disk is full.
+    A failed call has written nothing, except that the outcome is unknown after a loss of the connection in
+    the middle of COMMIT. The backend reconnects by itself.
     """
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:

@@ -417,9 +417,10 @@ def render(query: Query, words: Mapping[str, str]) -> str:
             `by_place`, `newest`: columns that sort events by place, ascending or descending;
             `as_of`: condition that an order is not newer than `Query.as_of`;
             `now_<table>`: text for the state of a table, see `as_of_now`;
-            `part`, `part_asc` or `part_desc`, `part_end`: three pieces of SQL, before a SELECT of a UNION
-            ALL, after the SELECT, and after a number. The pieces sort the SELECT's rows and limit them to
-            this number in PostgreSQL, which would read all rows otherwise; SQLite needs no limit.
+            `part`, `part_asc` or `part_desc`, `part_end`: pieces of SQL around each SELECT of a UNION ALL.
+            The query has `part` before the SELECT, `part_asc` or `part_desc` after the SELECT, then a number
+            and `part_end`. In PostgreSQL, the pieces sort the SELECT's rows and limit their count to the
+            number, because the database would otherwise read all rows. In SQLite, the pieces have no effect.
     """
     return _WORD.sub(lambda found: words[found[1]], query.sql)
 

@@ -160,7 +160,7 @@ class AuctionRound(Row, frozen=True, array_like=True, gc=False):
 
     Attributes:
         auction_id: id of the round, which several orders may share.
-        winner: name of the agent whose offer the venue tries to settle first; None if no offer is to settle.
+        winner: name of the agent whose offer the venue tries to settle first; None if no offer wins.
         record: the round's request to agents and their offers, as GET /v2/delta/auctions/{id} shows them,
             JSON.
     """

@@ -46,7 +46,11 @@ class Cas(Struct, frozen=True, array_like=True, tag=1, gc=False):
 
 
 class Put(Struct, frozen=True, array_like=True, tag=2, gc=False):
-    """Change: insert a row that cannot conflict with an existing one."""
+    """Change: insert a row.
+
+    If a row with the same key exists, a `repeatable` table stays as it is; for any other table, the database
+    refuses the whole unit of changes.
+    """
 
     table: str
     row: Any
@@ -78,8 +82,8 @@ Change = New | Cas | Put | Drop
 class Unit(Struct, frozen=True, array_like=True, gc=False):
     """Group of changes to the database that are written all together or not at all.
 
-    A unit is cheapest to write if at most its first change is a New or a Cas, the changes that can fail to
-    apply.
+    New and Cas are the changes with a condition on stored rows. A unit is cheapest to write if no change
+    after the first is a New or a Cas.
 
     Attributes:
         fence: condition on the shard of the changes; None without a condition.
@@ -147,7 +151,7 @@ def new(table: Table, row: Row) -> New:
 
 
 def put(table: Table, row: Row) -> Put:
-    """Build the change that inserts `row`, which cannot conflict with an existing row."""
+    """Build the change that inserts `row`, for a row whose key is new or whose table is `repeatable`."""
     return Put(table.name, row)
 
 

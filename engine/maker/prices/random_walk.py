@@ -186,8 +186,11 @@ class RandomWalk:
 def _amounts(options: PairOptions, base_decimals: int, field: str) -> list[str]:
     """List the base amounts of the price levels, from the best level on, the same for bids and asks.
 
-    The first amount is the option `size`; each next one is larger by `growth_percent`, rounded down to the
-    digits of a shown amount.
+    The first amount is the option `size`; each further amount is `growth_percent` larger than the amount
+    before. Amounts are rounded down to 8 decimals, or to the token's decimals if these are fewer.
+
+    Args:
+        field: dotted name of the options in errors.
     """
     digits = min(base_decimals, _BASE_DECIMALS_MAX)
     size = rescale_down(*_decimal(options.size, f"{field}.size"), digits)

@@ -224,8 +224,8 @@ class PostgresBackend:
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
         """Renew an engine's shard leases and claim free shards. See `Backend.lease`.
 
-        The call closes the connection of another engine whose transaction has hung for STORE_STUCK_S seconds
-        and locks shards with expired leases.
+        If another engine's transaction hangs for STORE_STUCK_S seconds and keeps shards with expired leases
+        locked, `lease` closes that engine's connection.
         """
         until_ms = now_ms + life_ms
 

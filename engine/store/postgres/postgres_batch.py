@@ -149,7 +149,7 @@ class Form:
         return self.unique_places[number][2](row)
 
     def found(self, unique: Unique) -> bytes:
-        """Build the SQL that selects rows by values in the columns of `unique`; parameters are the values."""
+        """Build the SQL that selects rows by values in the columns of `unique`; the values are parameters."""
         columns = ", ".join(f"t.{column}" for column in self.table.columns)
         where = f" AND {unique.where}" if unique.where else ""
         return (

@@ -129,7 +129,7 @@ def load_driver() -> Any:
 
 
 def connect(url: str, kind: type[Connection] | None = None) -> Connection:
-    """Open a connection in autocommit mode, with durable commits, and time limits for connect and statements.
+    """Open a connection in autocommit mode, with durable commits and time limits for connect and statements.
 
     Args:
         kind: class of the connection; None for psycopg's own.

@@ -84,7 +84,7 @@ def open_backend(place: StorePlace, now_ms: Callable[[], int], lock_s: float) ->
 
 
 def main(descriptors: Sequence[str]) -> int:
-    """Run the store process: serve one engine over inherited sockets until the engine closes them.
+    """Run the store process: serve one engine over inherited sockets until the engine closes the sockets.
 
     Args:
         descriptors: file descriptors, as texts: the socket for writes, then, if the database is PostgreSQL,

@@ -373,7 +373,7 @@ class SqliteBackend:
         self._check_files()
 
     def _check_files(self) -> None:
-        """Raise StoreUnavailable if a file of the database was removed or replaced: writes to it are lost."""
+        """Raise StoreUnavailable if a database file was removed or replaced, since writes are then lost."""
         for path, inode in self._files:
             if inode_of(path) != inode:
                 raise StoreUnavailable(
