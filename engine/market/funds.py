@@ -32,7 +32,7 @@ class SwapFunds(Struct, frozen=True):
 
         Raises:
             InsufficientBalance, InsufficientAllowance: the user's funds do not suffice.
-            InvalidInput: the permit names another owner or spender, or a value in it is out of range.
+            InvalidInput: the permit names another owner or spender, or a value in the permit is out of range.
             ServiceUnavailable: the token's contract or Permit2 does not answer.
             ChainError: no node answers.
         """

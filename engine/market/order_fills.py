@@ -112,7 +112,7 @@ class FillableOrder(Struct, frozen=True):
 
 
 class FillFunds(Struct, frozen=True):
-    """A maker's balance of the token that it gives, and the RFQ contract's allowance of it; raw units."""
+    """A maker's balance of the maker asset, and the RFQ contract's allowance for this asset; raw units."""
 
     balance: int
     allowance: int
@@ -174,7 +174,7 @@ def open_orders(orders: Sequence[SignedOrder], answers: FillAnswers, now_s: int)
         answers: answers to `order_calls`, at the block whose timestamp is `now_s`.
 
     Raises:
-        InvalidSignature: the signature of an order that was never filled is not its maker's.
+        InvalidSignature: an order that was never filled has a signature that is not by the order's maker.
         ServiceUnavailable: a contract does not answer.
     """
     found: list[FillableOrder] = []

@@ -191,7 +191,7 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
     Args:
         raw: JSON of the route.
 
-    Guarantees: the seal covers all returned data, so that a client cannot have changed it.
+    Guarantees: the seal covers all returned data, so that a client cannot have changed the data.
 
     Raises:
         InvalidPriceRoute: the route differs from every route that this venue has issued.

@@ -93,7 +93,7 @@ def read_order_swap(place: "ServedChain", body: TransactionBody, fees: FeeRules,
 
     Raises:
         UnsupportedChain: the venue does not fill RFQ orders on the chain.
-        InvalidInput: a field is invalid; the error names it and its order.
+        InvalidInput: a field is invalid; the error names the field and the order.
         InvalidSignature: a signature cannot be by the order's maker.
         InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals, are wrong.
         OrderExpired: the deadline has passed.

@@ -138,11 +138,11 @@ def read_ticket(
     """Check a request for a route's transaction and compute the bounds on the swap's amounts.
 
     Raises:
-        InvalidInput: a field contradicts the route; the error names it.
+        InvalidInput: a field contradicts the route; the error names the field.
         OrderExpired: the request's deadline has passed.
         InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals, are wrong.
-        MissingSlippage: the request has neither a slippage nor the amount that its side does not fix (SELL:
-            destination, BUY: source).
+        MissingSlippage: the request has neither `slippage` nor a bound on the amount that the side leaves
+            open (SELL: `destAmount`, BUY: `srcAmount`).
         PartnerNotAllowed: the partner's tier forbids the fee or the surplus flags.
     """
     route, plan = opened.route, opened.plan
@@ -177,7 +177,7 @@ def read_parties(place: "ServedChain", body: TransactionBody, src: ListedToken, 
     """Parse user, receiver, permit and deadline of a request for a swap's transaction.
 
     Raises:
-        InvalidInput: a field is invalid; the error names it.
+        InvalidInput: a field is invalid; the error names the field.
         OrderExpired: the deadline has passed.
     """
     user = parse_address(body.user_address, "userAddress")

@@ -267,7 +267,7 @@ async def _tried(place: "ServedChain", call: EthCall, *, wants_gas: bool) -> int
 
 
 async def _answered(asked: Awaitable[T]) -> T:
-    """Await a read of the chain; raise ServiceUnavailable if it fails or takes longer than SIMULATION_S."""
+    """Await a read of the chain. Raises ServiceUnavailable on failure or after SIMULATION_S seconds."""
     try:
         with trio.fail_after(SIMULATION_S):
             return await asked

@@ -14,8 +14,8 @@ from .units import Unit, UnitOutcome
 class Lease(Struct, frozen=True, array_like=True):
     """Lease of a shard (a fixed part of all orders) to one engine, a process that works on orders.
 
-    Each claim of the shard raises its epoch. The engine's writes carry the epoch of its lease, so that the
-    store refuses writes of an engine that has lost the shard.
+    Each claim raises the shard's epoch. An engine sends the epoch of the lease with every write, so that the
+    store can refuse the writes of an engine that has lost the shard.
     """
 
     shard: int
@@ -62,7 +62,7 @@ class Backend(Protocol):
         ...
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """Renew the shard leases of an engine, and claim shards that are free or whose lease has expired.
+        """Renew the shard leases of an engine, and claim shards without a lease or with an expired lease.
 
         Args:
             holder: name of the engine's run.

@@ -184,7 +184,7 @@ class Leases:
             self._again_at = min(self._again_at, asked_at + STORE_LEASE_SOON_S)
 
     async def _wait(self) -> None:
-        """Wait until it is time to renew the leases; give up all shards if the leases run out before."""
+        """Wait until it is time to renew the leases; if the leases run out earlier, give up all shards."""
         if self._fences and self._ends_at <= self._again_at:
             await trio.sleep_until(self._ends_at)
             self._given_up += 1

@@ -81,10 +81,10 @@ class OtcFilter(Struct, frozen=True):
 
     Attributes:
         maker, taker: account whose orders are listed, 20 bytes; exactly one of the two is set. `taker`
-            matches both the order's taker and the taker in its nonceAndMeta.
-        swappable_min: (maker asset, amount of 32 bytes) pairs for `hideSmallBalances`: an order is listed
-            only if at least the amount of its maker asset (1 raw unit if not named) can be filled now. None
-            lists all orders.
+            matches the order's taker or the taker in the order's nonceAndMeta.
+        swappable_min: (maker asset, least amount as 32 bytes) pairs for `hideSmallBalances`. An order is
+            listed only if at least the pair's amount of the maker asset can be filled now, or 1 raw unit of
+            an asset without a pair. None lists all orders.
         order_by: column to sort by, latest first; orders without expiry come last, and orders with equal
             times are sorted by hash.
     """
@@ -447,7 +447,7 @@ def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[st
 
     Args:
         is_count: whether the query counts orders. The conditions then suit the index that contains the
-            order type; for other queries, they keep the database from using that index.
+            order type; for other queries, the conditions keep the database from using that index.
     """
     accounts = ["maker = ?"]
     if wanted.maker is None:

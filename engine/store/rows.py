@@ -161,8 +161,8 @@ class AuctionRound(Row, frozen=True, array_like=True, gc=False):
     Attributes:
         auction_id: id of the round, which several orders may share.
         winner: name of the agent whose offer the venue tries to settle first; None if no offer wins.
-        record: the round's request to agents and their offers, as GET /v2/delta/auctions/{id} shows them,
-            JSON.
+        record: the round's request to agents and the agents' offers, in the JSON form that GET
+            /v2/delta/auctions/{id} answers.
     """
 
     auction_id: int
@@ -256,13 +256,13 @@ class IntentCause(StrEnum):
     """Cause of the failure, revert or cancellation of an intent, a call that a relayer is to get mined.
 
     Attributes:
-        DEADLINE: the intent's deadline passed before it was mined.
+        DEADLINE: the intent's deadline passed before a transaction was mined.
         GIVEN_UP: another transaction used the intent's nonce, and no other cause is known.
         REFUSED: nodes do not accept the intent's transaction.
         FORBIDDEN: the policy of the relayer's key does not allow the transaction.
         REVERTED: the contract refused the call; `error4` says with which error.
         OUT_OF_GAS: the call used all its gas.
-        UNEXPLAINED: the mined call reverted, though it succeeds at the state of the block before.
+        UNEXPLAINED: the mined call reverted, though the same call succeeds in the state of the block before.
         UNKNOWN: the call reverted, and no node could say why.
     """
 

@@ -129,9 +129,9 @@ class Store:
 
         Raises:
             StoreFull: too many writes wait; the unit was not queued.
-            StoreUnavailable: the database is unreachable or read-only, or its disk is full. The unit was not
-                written or, if the store was lost during the write, its outcome is unknown; writing the unit
-                again is safe.
+            StoreUnavailable: the database is unreachable or read-only, or the disk is full. The unit was not
+                written or, if the store was lost during the write, the outcome is unknown. A second write of
+                the unit is safe.
         """
         task = trio.lowlevel.current_task()
         ticket = self._batcher.add(self._link.prepare(unit), lambda: trio.lowlevel.reschedule(task))

@@ -156,8 +156,9 @@ def put(table: Table, row: Row) -> Put:
 
 
 def cas(table: Table, row: Any) -> Cas:
-    """Build the change that rewrites a stored row's mutable columns with those of `row`, if its version is
-    still `row.version`.
+    """Build the change that sets a stored row's mutable columns to the values in `row`.
+
+    The change applies only if the stored row's version is still `row.version`.
     """
     return Cas(
         table.name,

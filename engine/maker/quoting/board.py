@@ -121,7 +121,7 @@ class Board:
             now_ms: wall clock, Unix milliseconds.
 
         Raises:
-            InvalidInput: the pair is unknown, or the grid cannot be quoted, which also disables the pair.
+            InvalidInput: the pair is unknown, or the grid is invalid, which disables the pair.
         """
         state = self.pairs.get(pair_id)
         if state is None:

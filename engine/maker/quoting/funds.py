@@ -55,7 +55,7 @@ class FundsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MakerFunds:
-    """Updates the maker's known funds and its quotes' fills on one chain from a node's latest block."""
+    """Updates the recorded funds of a maker, and fills of the maker's quotes, from a chain's latest block."""
 
     def __init__(
         self,

@@ -273,7 +273,7 @@ class QuoteLedger:
         return not (left and count_max)
 
     def settle(self, promise: Promise, remaining: int) -> None:
-        """Adapt the funds reserved for a quote to the part of it that is still unfilled on chain.
+        """Adapt the funds reserved for a quote to the part of the quote that is still unfilled on chain.
 
         Args:
             promise: the quote; nothing happens if its funds are already released.

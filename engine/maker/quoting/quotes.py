@@ -47,7 +47,8 @@ class PairDirection(msgspec.Struct, frozen=True):
         takes: address of the token that the maker takes, 20 bytes.
         addresses128: cache: taker -> the four addresses of an order (maker, taker and both tokens) as EIP-712
             encodes them, 4 words of 32 bytes.
-        gives_base: whether the maker sells base, so that its asks are filled; otherwise its bids are.
+        gives_base: whether the maker gives the base token, at the prices of the asks; otherwise the maker
+            gives the quote token, at the prices of the bids.
     """
 
     state: PairState

@@ -83,7 +83,7 @@ def export_lines(snapshot: Snapshot) -> Generator[bytes, None, None]:
 
 
 def _selections(event_order: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Yield (table, its columns, the columns that sort it) for every exported table."""
+    """Yield (name of the table, columns to export, columns to sort the rows by) for every exported table."""
     for name, columns in OTHERS.items():
         yield name, columns, columns[0]
     for name, table in TABLES.items():

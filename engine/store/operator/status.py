@@ -36,7 +36,7 @@ class Schema(Struct, frozen=True):
     Attributes:
         applied: migrations that the database has.
         pending: migrations of this program that were not applied yet.
-        unknown: applied migrations that this program does not have, as a newer program applied them.
+        unknown: applied migrations that this program does not have, for example those of a newer version.
         changed: applied migrations whose SQL text differs from this program's.
     """
 

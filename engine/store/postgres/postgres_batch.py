@@ -63,7 +63,7 @@ _BOOLS = (b"\0", b"\1")
 
 
 def array(kind: type[Array], values: Sequence[Any]) -> Array:
-    """Encode a column of values as an array in the PostgreSQL server's binary format.
+    """Encode a column of values as an array in PostgreSQL's binary format.
 
     Raises:
         TypeError, ValueError, AttributeError, OverflowError: a value is not of the type of `kind`.
@@ -228,8 +228,9 @@ class Waves(Struct):
 
 
 def waves_of(units: Sequence[Unit], numbers: Iterable[int]) -> Waves:
-    """Divide units into waves, each written at once: a unit that touches a row of an earlier unit is in a
-    later wave.
+    """Divide units into waves, groups of units without a row in common.
+
+    A unit that touches a row of an earlier unit is in a later wave.
 
     Args:
         numbers: indices in `units` of the units to divide.

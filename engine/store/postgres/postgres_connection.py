@@ -118,7 +118,7 @@ class Reconnecting(Generic[C]):
 
 
 def load_driver() -> Any:
-    """Import and return psycopg. ConfigError if it is not installed."""
+    """Import and return psycopg. Raises ConfigError if psycopg is not installed."""
     try:
         import psycopg
     except ImportError as error:

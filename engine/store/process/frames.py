@@ -173,8 +173,10 @@ _decode_answer = msgspec.msgpack.Decoder(StoreAnswer).decode
 
 
 def frame(message: Any) -> bytes:
-    """Encode a message between engine and store process, with its length prefix. StoreError if it is too
-    large.
+    """Encode a message between engine and store process, with a length prefix.
+
+    Raises:
+        StoreError: the message is too large.
     """
     framed = bytearray(_LENGTH_BYTES)
     _encoder.encode_into(message, framed, _LENGTH_BYTES)
@@ -222,13 +224,13 @@ def batch_frames(
 
 
 def question(body: bytes) -> StoreQuestion:
-    """Decode the body of a frame from the engine; msgspec.DecodeError if it is no request."""
+    """Decode a frame's body to the engine's request. Raises msgspec.DecodeError for an invalid body."""
     asked: StoreQuestion = _decode_question(body)
     return asked
 
 
 def answer(body: bytes) -> StoreAnswer:
-    """Decode the body of a frame from the store process; msgspec.DecodeError if it is no answer."""
+    """Decode a frame's body to the store process's answer. Raises msgspec.DecodeError for an invalid body."""
     said: StoreAnswer = _decode_answer(body)
     return said
 

@@ -25,7 +25,7 @@ A = TypeVar("A", bound=StoreAnswer)
 
 
 class LineLost(Exception):
-    """Raised when the store process ended before it answered a request."""
+    """Raised when the store process ended without answering a request."""
 
 
 class _PendingAnswer:
@@ -69,12 +69,12 @@ class ProcessLine:
 
         Args:
             kind: type of the answer.
-            frames: frames of the request; only the last of them is answered.
+            frames: frames of the request; the store process answers only the last frame.
 
         Raises:
             StoreFull: too many requests wait; this request was not sent.
             StoreError, ConfigError, ValueError: the error that the process answered.
-            LineLost: the process ended before it answered.
+            LineLost: the process ended without an answer.
         """
         if self._lost:
             raise LineLost

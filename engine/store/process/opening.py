@@ -39,7 +39,7 @@ async def open_store(
     Args:
         environ: environment variables of this process, to which `env:NAME` in the settings refers; a store
             process inherits some of these variables.
-        folder: folder of the settings file; relative paths start from it.
+        folder: folder of the settings file, the base of relative paths.
         now_ms: wall clock, Unix milliseconds.
         in_process: whether this process calls the database itself, instead of a store process. Each call
             then blocks the event loop; for tests and commands.

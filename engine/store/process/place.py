@@ -59,7 +59,7 @@ def place_of(settings: "Settings", environ: Mapping[str, str], folder: Path) -> 
 
     Args:
         environ: environment variables that `env:NAME` refers to.
-        folder: folder of the settings file; relative paths start from it.
+        folder: folder of the settings file, the base of relative paths.
 
     Raises:
         ConfigError: `store.url` refers to a secret that cannot be read, or is no URL of a database.

@@ -393,7 +393,7 @@ def _spawn(descriptors: Sequence[int], environ: Mapping[str, str]) -> subprocess
 
 
 def _await_end(popen: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of a store process whose socket is closed; kill the process if it takes too long."""
+    """Wait for a store process to end after its socket was closed; kill it after STORE_END_S seconds."""
     try:
         popen.wait(STORE_END_S)
     except subprocess.TimeoutExpired:
