@@ -69,7 +69,7 @@ class Lifecycle(Generic[S, R]):
         return self.states() - {before for before, _ in self.steps}
 
     def before(self, reason: R) -> frozenset[S]:
-        """States from which some transition has this reason."""
+        """States that an order can leave by a transition with this reason."""
         return frozenset(state for state, why in self.table if why is reason)
 
     def after(self, before: S, reason: R) -> S | None:
@@ -79,8 +79,8 @@ class Lifecycle(Generic[S, R]):
     def step(self, before: S, reason: R) -> S:
         """State to which the transition from `before` with this reason leads.
 
-        If the table lacks that transition, but the reason leads to `before` from another state, the result is
-        `before`, since the transition has been made already.
+        If the table has no such transition, but a transition with this reason leads to `before` from another
+        state, the result is `before`, since the order has made that transition already.
 
         Raises:
             TransitionError: no transition with this reason leads from `before` or to `before`.

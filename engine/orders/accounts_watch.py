@@ -142,14 +142,17 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
 
     @abstractmethod
     def _account(self, pair: WatchedAccount) -> Account:
-        """Return the subclass's key for an account that a log names as a (token, owner) pair."""
+        """Return the subclass's key of the account that the chain's logs name by a (token, owner) pair."""
 
     # --- Marking accounts -------------------------------------------------------------------------------
 
     def touched(self, _chain_id: int, pairs: Collection[WatchedAccount]) -> None:
-        """Note (token, owner) pairs whose funds or deposits may have moved according to the chain's logs.
+        """Note accounts whose balances, allowances or deposits may have changed according to the logs.
 
-        Task `run` queues their accounts for a read later, as the pairs may be very many.
+        Since the accounts may be very many, the method only stores them; task `run` queues them for a read.
+
+        Args:
+            pairs: the accounts, each as (token, owner).
         """
         self._told.append(pairs)
         self._asleep.unpark()
@@ -196,7 +199,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         return is_wanted
 
     async def _sort_in(self) -> None:
-        """Queue the accounts of the pairs noted by `touched`, yielding to other tasks in between."""
+        """Queue the accounts stored by `touched` for a read, yielding to other tasks in between."""
         while self._told:
             for count, pair in enumerate(self._told[0], start=1):
                 self._note(self._account(pair))
@@ -300,7 +303,9 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                     self._set_apart(account, self._rests.pop(account))
 
     def _changes(self, account: Account, count: int) -> None:
-        """Have an account paused after its read if over VENUE_FUNDS_STEPS_FREE of its orders change at once.
+        """Schedule a pause for an account if more than VENUE_FUNDS_STEPS_FREE of its orders change at once.
+
+        The pause begins when the current read of the account ends.
 
         Args:
             count: number of the account's orders that change; the pause grows with this number.
@@ -312,7 +317,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         """Pause the reads of an account.
 
         Args:
-            account: account to pause; without effect if None or if no watched order needs the account.
+            account: account to pause; the call has no effect if `account` is None or funds no watched order.
             rest_s: length of the pause, seconds; 0 for an account that cannot be read, whose pause doubles
                 with each failure.
         """

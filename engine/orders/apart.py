@@ -32,10 +32,12 @@ class Apart(Generic[Account]):
         return account in self._rests
 
     def add(self, account: Account, now_s: float, rest_s: float = 0.0) -> None:
-        """Pause an account for `rest_s` seconds.
+        """Pause the reads of an account, from now on.
 
-        A `rest_s` of 0 is for an account that could not be read: FUNDS_PAUSE_S at first, then twice the
-        account's last pause, up to FUNDS_RECHECK_S.
+        Args:
+            rest_s: length of the pause, seconds. The default 0 is for an account that could not be read: its
+                first pause lasts FUNDS_PAUSE_S, each further one twice as long as the account's last pause,
+                up to FUNDS_RECHECK_S.
         """
         _, rested_s = self._rests.get(account, (0.0, 0.0))
         if not rest_s:
@@ -56,6 +58,7 @@ class Apart(Generic[Account]):
     def take(self, now_s: float) -> Account | None:
         """Return the account whose pause ended first; None if no pause has ended.
 
-        An account is returned once for each pause, and counts as paused until `add` or `drop`.
+        Each pause makes `take` return the account once; the account counts as paused until the caller pauses
+        it again (`add`) or ends the pause (`drop`).
         """
         return heapq.heappop(self._due)[1] if self.next_s() <= now_s else None

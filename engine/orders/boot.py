@@ -24,12 +24,14 @@ from .order_units import DELTA, OTC
 
 
 class TakenUp(Struct, frozen=True):
-    """Open orders and unfinished side effects that the store has for some shards (parts of all orders).
+    """Open orders and unfinished side effects of some shards, as read from the store.
+
+    A shard is the set of all orders whose hashes have the same first byte.
 
     Attributes:
-        delta, otc: orders that may still change, oldest first.
-        effects: acts outside the store, such as settlements, that were stored but not yet executed; sorted by
-            key.
+        delta, otc: Delta and OTC orders that may still change, oldest first.
+        effects: stored acts outside the store, such as settlements, that are not yet executed; sorted by
+            effect key.
     """
 
     delta: list[DeltaOrderRow]

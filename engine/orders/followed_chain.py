@@ -66,10 +66,10 @@ class FollowedChain:
         return Mark(told.block_number, told.block_hash) if told.state is IndexerState.FOLLOWING else None
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """Collect the changes of rows that the joined engines' projections derive from new and undone logs.
+        """Collect the changes of stored rows that the joined engines' projections derive from a step.
 
         Args:
-            advance: blocks and logs that one step of the indexer adds or undoes.
+            advance: the step, i.e. blocks and logs that the indexer adds or undoes at once.
         """
         changes: list[Change] = []
         for projection in self._projections:

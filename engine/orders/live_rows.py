@@ -209,16 +209,17 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     async def step_all(
         self, hashes: Sequence[bytes], decide: Decide[OrderRow], *, is_fenced: bool = True
     ) -> tuple[OrderRow, ...]:
-        """Change several orders in one store transaction, all or none; none if `decide` raises. See `step`.
+        """Change several orders in one store transaction, all or none; see `step`.
 
-        A transaction over several shards checks the lease of only one of them in the store; this process's
-        leases and the orders' versions protect the others.
+        No order is changed if `decide` raises an error for one of them. If the orders are of several shards,
+        the store checks this process's lease of only one shard; before the write, the method checks all
+        leases in memory, and the store checks the version of each order.
 
         Args:
             is_fenced: True in the process that runs the orders: the store refuses the write if this process
                 has lost the lease. False for a client's request, which any process may handle without a
-                lease. In that case `decide` is called again with rows just read from the store before the
-                method returns without a change, since the rows in memory may be old.
+                lease. If `decide` then returns no change for rows from memory, which may be old, the method
+                calls `decide` once more with rows just read from the store.
         """
         rows = await self._rows(hashes)
         is_anew = False
@@ -318,7 +319,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             watcher(live)
 
     def _sort(self, live: Live) -> None:
-        """Put a changed order into the set of ended orders or out of it; drop an order whose end is final."""
+        """Note whether a changed order has ended or is open again; drop an order whose end is final."""
         if live.row.is_final:
             self._drop(live)
         elif live.row.status in self._ends:
@@ -368,9 +369,10 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 self._drop(live)
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Read orders of this process's shards from the store if memory lacks them or has older versions.
+        """Read the orders that events name from the store, if memory lacks them or has older versions.
 
-        Returns once memory is as new as the events; retries while the store does not answer.
+        Orders of other processes' shards are skipped. The method returns once memory is as new as the events,
+        and retries its reads while the store does not answer.
         """
         if all(map(self._is_known, events)):
             return

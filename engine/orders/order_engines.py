@@ -71,7 +71,7 @@ class OrderEngine(Protocol):
         ...
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Bring the engine's orders up to date with new events of such orders, caused by any process.
+        """Update the engine's orders after new events of its kind of orders, caused by any process.
 
         Guarantees: raises no error.
         """

@@ -67,8 +67,9 @@ class Timers:
         """Add a timer, which replaces the waiting timer of the same key.
 
         Args:
-            at_ms: Unix milliseconds; a past time counts as now, behind all due timers, so that a callback
-                that adds itself again and again delays no other for ever.
+            at_ms: time of the callback, Unix milliseconds. A timer with a past time is due at once, but after
+                all timers that are due already: so a callback that always adds itself again cannot keep the
+                other callbacks from running.
             run: callback; must be short and not wait.
         """
         reached = self._reached_ms
@@ -88,17 +89,19 @@ class Timers:
     def next_at(self) -> int | None:
         """Return the time at which to call `due` next, Unix milliseconds; None if the heaps are empty.
 
-        Guarantees: not later than the first timer's time; possibly earlier, the time of a dead entry.
+        The time is that of the first entry of the heaps. If that entry is of a cancelled or replaced timer,
+        the time may be earlier than that of every waiting timer.
         """
         heap = self._first()
         return heap[0].at_ms if heap else None
 
     def due(self, now_ms: int) -> Timer | None:
-        """Remove the first entry of the heaps if its time has come.
+        """Remove the timer with the earliest time, if that time has come, and return the timer.
+
+        The caller repeats the call as long as the time from `next_at` is at most `now_ms`.
 
         Returns:
-            The timer of the entry; None if no entry is due, or if the removed entry was dead (cancelled or
-                replaced). As long as `next_at` is due, call again.
+            The timer; None if no timer is due, or if the removed timer had been cancelled or replaced.
         """
         self._reached_ms = max(self._reached_ms, now_ms)
         heap = self._first()
@@ -112,9 +115,9 @@ class Timers:
         return timer
 
     def _first(self) -> list[Timer]:
-        """Return the heap whose first timer is earlier: the heap in use, or the old heap being emptied.
+        """Return the one of the two heaps whose first timer is earlier; an empty heap if both are empty.
 
-        The result is empty if both heaps are.
+        New timers go to the heap in use; `_tidy` empties the old heap step by step.
         """
         if not self._aside or (self._heap and self._heap[0] < self._aside[0]):
             return self._heap
@@ -159,9 +162,9 @@ class SchedulerStatistics(Struct, frozen=True):
 class Scheduler:
     """Task that runs the callbacks of timers at their times.
 
-    Timers may be added before `run` starts, and are dropped when `run` ends. The garbage collector does not
-    track timers, since it would walk all of them. `run` therefore drops them at its end, to break the
-    reference cycle of a callback, the engine that it refers to, and the engine's scheduler.
+    Timers may be added before `run` starts. The garbage collector does not track timers, since it would walk
+    all of them in each collection; it therefore cannot free the reference cycle of timer, callback, engine
+    and scheduler. To break this cycle, `run` drops all timers when it ends.
 
     Args:
         now_ms: returns the time, Unix milliseconds (`WallClock.now_ms`); must advance as fast as trio's
@@ -176,7 +179,7 @@ class Scheduler:
         self._fired = self._failed = self._late_ms_max = 0
 
     def at(self, at_ms: int, key: Hashable, run: Callable[[], None]) -> None:
-        """Run a callback once at a time, Unix milliseconds, in place of the key's waiting callback."""
+        """Schedule a callback at a time, Unix milliseconds; a waiting callback of the same key is dropped."""
         timer = self._timers.add(at_ms, key, run)
         if timer.at_ms < self._wakes_ms:
             self._asleep.unpark()

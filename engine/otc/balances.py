@@ -62,7 +62,7 @@ def trial_calls(permits: Sequence[bytes], token: bytes, maker: bytes, rfq: bytes
 
     Args:
         permits: permits of 224 or 256 bytes, with the RFQ contract as their spender.
-        rfq: the RFQ contract, 20 bytes, the sender of the tried permits.
+        rfq: address of the RFQ contract, 20 bytes; the calls that submit the permits have this sender.
     """
     calls: list[EthCall] = []
     for permit in permits:

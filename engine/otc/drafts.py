@@ -49,8 +49,8 @@ class DraftsStatistics(Struct, frozen=True):
         waiting: DRAFT orders of the chain that wait for such a call now.
         asked: calls to makers' contracts so far.
         signed: orders whose signatures were accepted so far.
-        failed: failed attempts, because the node or the store was away or one contract made a batched call
-            fail.
+        failed: attempts that failed because the node or the store was unavailable, or because one contract
+            made the whole batch of calls fail.
     """
 
     waiting: int

@@ -142,8 +142,8 @@ class OtcEngine:
     async def hear(self, events: Sequence[OrderEvent]) -> None:
         """Update the orders in memory after events of OTC orders; see `OrderEngine.hear`.
 
-        An event of an order that another process runs queues a read of the maker's funds, since the orders of
-        this process share these funds.
+        For each event of an order that another process runs, the engine queues a read of the maker's funds,
+        since the maker's orders in this process share these funds with that order.
         """
         await self.orders.hear(events)
         for event in events:
@@ -175,7 +175,8 @@ class OtcEngine:
     def look_at_expiry(self, order_hash: bytes) -> None:
         """Start the change of an overdue order to EXPIRED, when the timer of the order's expiry fires.
 
-        While the indexer has not read the order's chain to its latest block, the timer is set again instead.
+        If the indexer has not read the order's chain to its latest block, the method only sets the timer
+        again, since a fill may not be indexed yet.
         """
         live = self.orders.get(order_hash)
         if live is not None and live.row.chain_id in self.chains and not self._is_read(live.row):
@@ -230,7 +231,7 @@ class OtcEngine:
 
 
 def _is_begun_draft(row: OtcOrderRow) -> bool:
-    """Whether an order is a partly filled DRAFT, i.e. the maker's contract has accepted the signature."""
+    """Whether an order is a DRAFT with a fill; a fill proves that the contract accepts the signature."""
     return row.status is OtcState.DRAFT and row.remaining != row.maker_amount
 
 

@@ -66,8 +66,9 @@ class _FollowedOtc(Followed[OtcAccount]):
     """An OTC order whose maker's funds are watched, with the order's claim on these funds.
 
     Attributes:
-        share: (whether the order is PENDING or SUSPENDED and so may get a part of the funds, unfilled raw
-            units of the order as 32 bytes); a change of this pair makes a new read of the funds necessary.
+        share: pair of a flag, true for a PENDING or SUSPENDED order, which may get a part of the funds, and
+            the order's unfilled raw units as 32 bytes. Each change of the pair requires a new read of the
+            funds.
     """
 
     share: tuple[bool, bytes]
@@ -86,7 +87,7 @@ class _MakerFunds(Struct, frozen=True):
 
 
 class _Due(Struct, frozen=True):
-    """Orders of one maker and one sold token whose rows have to change, in one store transaction.
+    """Orders of one maker and one sold token whose rows are to be changed in one store transaction.
 
     Attributes:
         rows: rows of the orders as read, by order hash.
@@ -263,9 +264,10 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         }
 
     async def _catch_up(self, left: Mapping[bytes, int | None]) -> None:
-        """Recompute from its logs each order whose row and RFQ contract differ in the unfilled amount.
+        """Recompute from its logs the row of each order whose unfilled amount differs from the contract's.
 
-        A block that the indexer has read since the contract's answer can cause such a difference too.
+        The amounts also differ if the indexer has read a further block since the contract's answer;
+        recomputing the row is harmless then.
 
         Args:
             left: order hash -> unfilled raw units that the contract reports; None if the contract has never
@@ -287,7 +289,13 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     async def _permitted(
         self, account: OtcAccount, rows: Sequence[OtcOrderRow], holding: Holding | None, top: Mark
     ) -> dict[bytes, int]:
-        """Try the permits of orders whose unfilled amount exceeds the allowance; return their grants.
+        """Find the amounts that orders' permits grant, by calls to the token's contract at block `top`.
+
+        Args:
+            account: (token, maker).
+            rows: open orders of the account; only permits of orders whose unfilled amount exceeds the
+                allowance are tried.
+            holding: the maker's balance and allowance; None if the token's contract returns no numbers.
 
         Returns:
             Order hash -> raw units that the order's permit grants, for the orders whose permits were needed.
@@ -405,9 +413,17 @@ def _backed(row: OtcOrderRow, permitted: int) -> Backed:
 
 
 def _left_of(answer: bytes | Exception, count: int) -> list[int | None]:
-    """Decode the RFQ contract's answer to `getRemainingOrderBalance` into unfilled raw units of orders.
+    """Decode the RFQ contract's answer to a call of `getRemainingOrderBalance` for several orders.
 
-    An amount is None for an order that the contract has never seen.
+    Args:
+        count: number of orders named by the call.
+
+    Returns:
+        Unfilled raw units of each order, in the sequence of the call; None for an order that the contract has
+            never seen.
+
+    Raises:
+        ChainError: the answer is an error or too short.
     """
     head = 2 * WORD_BYTES
     if isinstance(answer, Exception) or len(answer) < head + count * WORD_BYTES:

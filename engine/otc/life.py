@@ -174,7 +174,11 @@ def _after(row: OtcOrderRow, reason: OtcReason) -> OtcState:
 def _moved(
     row: OtcOrderRow, reason: OtcReason, now_ms: int, **changed: bytes
 ) -> OrderStep[OtcOrderRow] | None:
-    """Return the life cycle step of an order for a reason; None if no such transition exists."""
+    """Return the life cycle step of an order for a reason; None if no such transition exists.
+
+    Args:
+        changed: new values of further columns of the row, by name.
+    """
     status = OTC_LIFECYCLE.after(row.status, reason)
     return None if status is None else OrderStep(step(row, now_ms, status=status, **changed))
 

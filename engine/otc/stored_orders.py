@@ -108,7 +108,10 @@ class StoredOtcOrders:
         return _Places([place[0] for place in places], sum(counts), then)
 
     async def _far_places(self, wanted: OtcFilter, limit: int, offset: int, as_of: str) -> _Places:
-        """Read the order hashes of a page with a large offset, counted from the nearer end of the listing."""
+        """Read the order hashes of a page with a large offset; see `page`.
+
+        To skip fewer rows, the query counts from the listing's end if the page is nearer to the end.
+        """
         counts = self._counts.get((wanted, as_of))
         if counts is None:
             ((counts,),) = await self._store.read(otc_page(wanted, limit, offset, as_of)[1])
@@ -164,7 +167,7 @@ class StoredOtcOrders:
         return cursor, [row_of(OTC_FILL, fill) for fill in fills]
 
     async def _orders(self, hashes: Sequence[bytes]) -> tuple[StoredOrder, ...]:
-        """Read the orders of these hashes that still exist, in sequence, at one state of the store."""
+        """Read the orders that still exist, in the sequence of `hashes`, all from one state of the store."""
         if not hashes:
             return ()
         rows, documents = await self._store.read(

@@ -70,7 +70,7 @@ class Begun(Struct, frozen=True):
 
 
 def submission_calls(terms: OtcTerms, rfq: bytes) -> dict[str, EthCall]:
-    """Build the contract calls that check a posted order on chain, by name.
+    """Build the contract calls that check a posted order on chain: name of the check -> call.
 
     Args:
         rfq: the RFQ contract, 20 bytes.

@@ -82,8 +82,9 @@ class IdentifiedOtc(Struct, frozen=True):
     """The RFQ order in a posted body, with its EIP-712 hash.
 
     Attributes:
-        order_hash: 32 bytes, the digest that the maker signs.
-        signing: digests of the order under other domains, which the maker may have signed by mistake.
+        order_hash: digest that the maker signs, 32 bytes.
+        signing: struct hash of the order, its correct EIP-712 domain, and other domains, for one of which the
+            maker may have signed by mistake.
     """
 
     order: RfqOrder
@@ -221,7 +222,14 @@ def _permit(text: str | None, maker: bytes, rfq: bytes) -> bytes | None:
 
 
 def _shown(raw: bytes, signature: OwnerSignature) -> bytes:
-    """Bring the posted signature into the stored form: a key's signature of 65 bytes gets a v of 27 or 28."""
+    """Convert a posted signature to the form that is stored and returned by the API.
+
+    A signature of 65 bytes by a key gets a v of 27 or 28; all other signatures stay as posted.
+
+    Args:
+        raw: bytes of the posted signature.
+        signature: the same signature, parsed.
+    """
     if not signature.is_by_key or len(raw) == _COMPACT_BYTES:
         return raw
     return to_65(*parse_signature(raw))
