@@ -163,8 +163,8 @@ class Chain(Protocol):
 
         Args:
             time_s: block timestamp that the calls read, Unix seconds, such as `Upcoming.made_s`; None for
-                that of the block `at`. A node that refuses such calls executes them with the timestamp of the
-                block.
+                the timestamp of the block `at`. If a node refuses calls with another timestamp, the calls
+                are repeated with the timestamp of the block.
         """
         ...
 

@@ -128,7 +128,16 @@ def _in_words(error: CustomError, body: bytes, errors: CustomErrors, nested_max:
 
 
 def _value(kind: str, body: bytes, at: int) -> str:
-    """Format argument `at` of a custom error as text; InvalidInput if the data has no value of its type."""
+    """Format an argument of a custom error as text.
+
+    Args:
+        kind: ABI type of the argument, such as `uint256`.
+        body: return data of the revert, without the selector.
+        at: position of the argument, from 0.
+
+    Raises:
+        InvalidInput: the type is an array or unknown, or `body` has no value of the type at this position.
+    """
     if kind.endswith("]"):
         raise InvalidInput(field="custom error", expected="a simple type", got=kind)
     if kind == "string":

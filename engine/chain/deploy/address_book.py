@@ -89,12 +89,12 @@ def read_book(path: Path) -> AddressBook:
 
 
 def write_entries(folder: Path, entries: dict[int, DeployedChain]) -> Path:
-    """Write the entries of chains to contracts.json of a folder; other chains' entries stay.
+    """Write the entries of chains to contracts.json of a folder; the entries of other chains are kept.
 
     The folder and the file are created if absent.
 
     Returns:
-        Path of the file, which is complete at every moment.
+        Path of the file. The new file replaces the old one atomically.
 
     Raises:
         ConfigError: the present file cannot be read, or the new one cannot be written.

@@ -156,10 +156,11 @@ def role_topics() -> tuple[bytes, ...]:
 
 
 def named_in(logs: Iterable[Log], first_topic: bytes, contract: bytes) -> list[bytes]:
-    """Extract the accounts or tokens that a contract's logs of one kind name, each once, oldest first.
+    """Extract the accounts or tokens that logs of a contract name, each once, oldest first.
 
     Args:
-        first_topic: 32 bytes that name the kind of log.
+        first_topic: first topic, 32 bytes, of the logs to evaluate; other logs are skipped.
+        contract: address of the contract, 20 bytes.
     """
     named = (log.topics[1][12:] for log in logs if log.address == contract and log.topics[0] == first_topic)
     return list(dict.fromkeys(named))
@@ -249,14 +250,14 @@ def _revoked(at: OwnedContracts, roles: Roles, account: bytes, heir: bytes = b""
 def handover_acts(
     at: OwnedContracts, powers: Mapping[str, Powers], held: Mapping[bytes, Roles], new: bytes
 ) -> list[Act]:
-    """Build the calls by which present owners propose `new` as owner and give up their other roles.
+    """Build the calls by which the present owners propose `new` as owner and give up their other roles.
 
-    If an earlier proposed owner receives the protocol's fees, a call makes `new` their receiver.
+    The owners' roles relayer, caller, collector and pauser are revoked. `new` becomes the receiver of the
+    protocol's fees if a present owner, or an account proposed as owner before, receives these fees now.
 
     Args:
-        powers: contract name -> its owner, proposed owner and receiver of fees.
-        held: account of each present owner -> roles of that account. If the account receives the protocol's
-            fees, `new` does so instead; the roles relayer, caller, collector and pauser are revoked.
+        powers: contract name -> its owner, proposed owner and receiver of the protocol's fees.
+        held: address of each present owner -> roles of that owner.
         new: address of the new owner, 20 bytes.
     """
     given_up = [act for account, roles in held.items() for act in _revoked(at, roles, account, new)]
@@ -282,7 +283,10 @@ def acceptance_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes
 
 
 def claim_acts(at: OwnedContracts, tokens: Sequence[bytes], receiver: bytes) -> list[Act]:
-    """Build the call that sends the caller's fees from the FeeVault to a receiver; empty without tokens."""
+    """Build the call that pays the calling account's fees in `tokens` from the FeeVault to a receiver.
+
+    The list is empty if `tokens` is empty.
+    """
     words = f"claim([{', '.join(map(to_checksum, tokens))}], {to_checksum(receiver)})"
     return [Act("FeeVault", at.fee_vault, words, claim(tokens, receiver), ACCOUNT)] if tokens else []
 

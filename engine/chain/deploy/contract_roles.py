@@ -84,7 +84,10 @@ async def roles_of(chain: Chain, at: OwnedContracts, since: int) -> Roles:
 
 
 async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
-    """Read the roles of one account on a chain's contracts, without reading logs, and without the caps."""
+    """Read whether one account is a relayer, caller or fee collector, and each contract's single roles.
+
+    No logs are read; the caps in the result are empty.
+    """
     powers = await powers_of(chain, at)
     calls = [
         EthCall(at.delta, owner.is_relayer(account)),
@@ -98,7 +101,7 @@ async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
 async def handover_of(chain: Chain, at: OwnedContracts, new: bytes) -> list[Act]:
     """Build the calls by which the present owners propose `new` as owner and give up their other roles.
 
-    Calls whose effect the chain has already are not among them.
+    The result leaves out calls that would change nothing on the chain.
     """
     powers = await powers_of(chain, at)
     owners = dict.fromkeys(held.owner for held in powers.values() if held.owner != new)
@@ -109,11 +112,12 @@ async def handover_of(chain: Chain, at: OwnedContracts, new: bytes) -> list[Act]
 async def owed_to(
     chain: Chain, at: OwnedContracts, account: bytes, tokens: Sequence[bytes], since: int
 ) -> dict[bytes, int]:
-    """Read the fees that the FeeVault keeps for an account: token -> raw units, only tokens with fees.
+    """Read the fees that the FeeVault keeps for an account: token -> raw units, without zero amounts.
 
     Args:
-        tokens: the tokens to read; empty for every token in which the vault credited the account.
-        since: first block of the logs that name these tokens.
+        tokens: tokens whose fees are read; if empty, all tokens in which the FeeVault has credited fees to
+            the account, as found in the logs of these credits.
+        since: height of the first block whose logs are searched for credits, if `tokens` is empty.
     """
     if not tokens:
         word = account.rjust(32, b"\0")

@@ -131,7 +131,7 @@ def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -
 
 
 def contracts_of(made: list[Creation]) -> DeployedContracts:
-    """Collect the addresses of all created contracts, which are listed in the order of creation."""
+    """Collect the addresses of all contracts from `made`, which has to be in the order of `creations`."""
     return DeployedContracts(*(creation.address for creation in made))
 
 

@@ -16,7 +16,7 @@ _WORD = 32
 
 
 def is_code_of(name: str, code: bytes) -> bool:
-    """Whether `code` is the runtime code of the compiled contract `name`, but for values of immutables."""
+    """Whether `code` is the runtime code of compiled contract `name`, apart from values of immutables."""
     template = artifact(name).code()
     if len(code) != len(template):
         return False

@@ -55,7 +55,7 @@ class IndexedContracts(Struct, frozen=True):
     delta: bytes | None = None
 
     def filter(self) -> LogFilter:
-        """Build the log filter that selects the stored events of the contracts.
+        """Build the log filter that selects those events of the contracts that the indexer stores.
 
         If both contracts are present, the filter accepts each contract's event types from either address;
         `read_events` drops the logs whose event type belongs to the other contract.
@@ -75,7 +75,7 @@ class LoggedEvent(Struct, frozen=True):
 
 
 def read_events(contracts: IndexedContracts, logs: Iterable[Log]) -> list[LoggedEvent]:
-    """Decode the stored events of the contracts from logs, in order; other logs are skipped.
+    """Decode from logs the events of the contracts that the indexer stores, in order; skip other logs.
 
     Raises:
         NodeContradiction: a log of a contract does not have the form of its event.

@@ -231,11 +231,11 @@ class Indexer:
         """Follow the chain by one step: delete rows of blocks that left the chain, store rows of new blocks.
 
         Returns:
-            Whether another step may have work at once.
+            Whether the next step may have work now, without a new head.
 
         Raises:
-            ChainError, StoreUnavailable: the step was not written; if the store was lost during the write, it
-                was written wholly or not at all.
+            ChainError, StoreUnavailable: nothing was written; only if the store became unavailable during the
+                write, the whole step may have been written.
         """
         cursor = await self._cursor()
         self._head = head = await self._latest()
@@ -278,8 +278,8 @@ class Indexer:
         """Find the followed accounts whose funds may have moved in blocks that another indexer read.
 
         Args:
-            ring: last blocks that any indexer read of the chain.
-            common: highest of these blocks that the node's chain has.
+            ring: last blocks that this or another indexer of the chain has read, from the stored cursor.
+            common: highest block of `ring` that the node's chain has.
 
         Returns:
             The accounts as (token, owner); None if the funds of any followed account may have moved.
@@ -321,7 +321,8 @@ class Indexer:
         """Find the highest block of `ring` (the last blocks read) that the node's chain has; None for none.
 
         Raises:
-            NodeContradiction: the node's latest block is an earlier block of `ring` than the last one read.
+            NodeContradiction: the node lags: its latest block is below the last block of `ring`, without a
+                sign of a re-organisation.
         """
         if ring.top == Mark(head.number, head.hash) or (
             ring.top.number + 1 == head.number and ring.top.hash == head.parent_hash
@@ -349,8 +350,8 @@ class Indexer:
     async def _undone(self, ring: Ring, common: Mark) -> tuple[Mark, list[KeptRow]]:
         """Return (block to go back to, stored rows of higher blocks) after a re-organisation.
 
-        The block is `common`, the highest block of `ring` that the node's chain has, or a higher block if one
-        step cannot delete all the rows.
+        The block to go back to is `common`, the highest block of `ring` that the node's chain has. If the
+        rows above `common` are too many for one step, the block is a higher one, and the next step goes on.
         """
         if common == ring.top:
             return common, []
@@ -359,11 +360,11 @@ class Indexer:
         return target, [(table, row) for table, row in rows if row.block_number > floor]
 
     async def _rows_above(self, number: int, floor_max: int) -> tuple[list[KeptRow], int]:
-        """Return (rows, floor): all rows of the chain whose block is above height `floor`.
+        """Return (rows, floor): stored rows, among them all rows of blocks above height `floor`.
 
-        The floor is `number`, or a greater height if more than INDEX_STEP_ROWS_MAX rows are above `number`.
-        This limit of rows doubles until the floor is at most `floor_max`, so that a block with many rows can
-        be undone.
+        `floor` is `number`, or a greater height if more than INDEX_STEP_ROWS_MAX rows are above `number`. The
+        method doubles this limit until `floor` is at most `floor_max`, so that a single block with more rows
+        than the limit can be undone too.
         """
         chain_id, count = self._chain.chain_id, INDEX_STEP_ROWS_MAX
         while True:
@@ -431,7 +432,9 @@ class Indexer:
         """Write a step atomically; False, with nothing written, if another indexer wrote a step first.
 
         Args:
-            target: the block to go back to, above which the rows `undone` are.
+            cursor, ring: the stored cursor that the step replaces, and its decoded ring of blocks.
+            target: block to go back to.
+            undone: stored rows of blocks above `target`, to be deleted.
             reading: blocks and logs that follow `target`; empty if further rows must be undone first.
         """
         found = read_events(self._contracts, reading.logs)
@@ -463,7 +466,7 @@ class Indexer:
         raise StoreUnavailable(f"other writers changed the rows of this step {INDEX_TRIES_MAX} times")
 
     def _written(self, before: Ring, step: Advance, target: Mark, reading: Reading) -> None:
-        """Count a stored step, and mark the accounts whose funds its blocks may have moved."""
+        """Count a stored step, and mark the accounts whose funds its new or undone blocks may have moved."""
         self._version += 1
         self._top = self._noted = step.top
         self._counts["steps"] += 1

@@ -104,7 +104,10 @@ class Watch:
 
 
 def _pairs_of(log: Log) -> list[WatchedAccount]:
-    """Extract the (token, owner) pairs that a log may name; an ERC-721 event's extra topic does no harm."""
+    """Extract the (token, owner) pairs of a log: both parties of a Transfer, else the first party.
+
+    Further topics, such as the token id of an ERC-721 event, are ignored.
+    """
     kind = log.topics[0] if log.topics else b""
     parties = log.topics[1:3] if kind == TRANSFER else log.topics[1:2]
     return [(log.address, word[12:]) for word in parties]

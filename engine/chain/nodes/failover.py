@@ -186,14 +186,15 @@ class Nodes:
         """Run `converse` with the healthy nodes in turn, and return the first valid answer.
 
         Args:
-            converse: sends requests to one node and returns the answer. The function raises InvalidInput or
-                ChainError for an invalid answer, and BlockGone if the node lacks the block: then the next
-                node is asked; and Reverted, TransactionRefused or LogsRefused if the call itself is at fault:
-                then no other node is asked.
+            converse: sends requests to one node and returns the answer. If `converse` raises InvalidInput or
+                ChainError (no valid answer) or BlockGone (the node lacks the block), the next node is asked.
+                If `converse` raises Reverted, TransactionRefused, LogsRefused or AnswerTooLarge, the call
+                itself is at fault: the error is raised to the caller, and no other node is asked.
 
         Raises:
-            NodeUnavailable: no node answers, or all are in cool-down and not due for a try.
-            ChainError: raised by `converse`; carries the node's name.
+            NodeUnavailable: no node answers, or all nodes are in cool-down and no probe of a node is due.
+            BlockGone: a node lacks the block, and no node gives a valid answer.
+            ChainError: an answer was invalid; the text has each asked node's name and failure.
         """
         failures: list[ChainError] = []
         gone: BlockGone | None = None
@@ -238,7 +239,10 @@ class Nodes:
         return answers
 
     def _able(self) -> list[_Health]:
-        """List the nodes that may be asked: the healthy ones, else those in cool-down due for a try."""
+        """List the healthy nodes; if none is healthy, the nodes in cool-down whose probe is due.
+
+        A probe is due NODE_PROBE_S after the node's last probe or failure, unless the node is rate-limited.
+        """
         now = trio.current_time()
         well = [health for health in self._healths if health.rests_until <= now]
         if well:
@@ -298,7 +302,8 @@ class Nodes:
     def _rest(self, health: _Health, error: ChainError) -> None:
         """Start the cool-down of a node that failed.
 
-        Further failures during the cool-down extend it only to the end of the node's Retry-After.
+        A further failure during the cool-down extends the cool-down only if the node sends a Retry-After
+        that ends later.
         """
         self._note(health, error)
         node = health.node

@@ -90,7 +90,7 @@ class Heads:
         return HeadStatistics(self._is_listening, self._connections, self._heads, self._failures, self._said)
 
     def is_past(self, known: bytes) -> bool:
-        """Whether the head with hash `known` was announced, and another head is the last announced one."""
+        """Whether the head with hash `known` was announced, but is not the last announced head."""
         return known in self._announced and self._announced[-1] != known
 
     async def other_than(self, known: bytes) -> None:

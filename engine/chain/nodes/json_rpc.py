@@ -60,7 +60,7 @@ class _Answer(msgspec.Struct):
 
 
 class AnswerTooLarge(ChainError):
-    """A node's answer exceeds CHAIN_ANSWER_BYTES_MAX or the node's own limit; a smaller request may do."""
+    """A node's answer exceeds CHAIN_ANSWER_BYTES_MAX or the node's limit; a smaller request may succeed."""
 
 
 class _BatchRefused(ChainError):

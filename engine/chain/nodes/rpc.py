@@ -429,10 +429,10 @@ class RpcChain:
     async def wait_head(self, known: bytes) -> None:
         """Wait until a subscription announces a new head, or a poll every `poll_s` finds one.
 
-        See `Chain.wait_head`. If another head than `known` was announced already, the first poll is at once.
-        As the asked node may not have that head yet, the next poll follows after NODE_LOOK_S, which doubles
-        with each poll up to `poll_s`. A failed poll ends the wait: the caller's next request raises the
-        error.
+        See `Chain.wait_head`. If a later head than `known` was announced already, the first poll is at once.
+        As the polled node may not have that head yet, the next poll follows NODE_LOOK_S later; this interval
+        doubles with each poll, up to `poll_s`. A failed poll ends the wait without an error: the caller's
+        next request raises the error.
         """
         pause_s = 0.0 if self._heads.is_past(known) else self._settings.poll_s
         while True:
@@ -450,7 +450,8 @@ class RpcChain:
     async def _latest(self, talk: Talk) -> values.FullHeader:
         """Read a node's latest block; check that it is readable by hash and near the last accepted head.
 
-        A re-organisation may remove the block between the two requests, so both are tried twice.
+        The node is asked for its latest block, then for the block with that hash. Since a re-organisation may
+        remove the block between the two requests, the pair of requests is tried twice.
 
         Raises:
             ChainError: the block is too far behind, too far ahead, or not readable by its hash.
@@ -478,15 +479,17 @@ class RpcChain:
         raise ChainError(f"names {to_hex(missed)} as its latest block, and does not have it")
 
     async def _confirm(self, talk: Talk, number: int, ahead: int) -> None:
-        """Check a latest block far above the last accepted one against the latest blocks of other nodes.
+        """Check a node's latest block, far above the last accepted head, by the latest blocks of other nodes.
+
+        The block passes if no other node answers, if another node is at most `lag_blocks_max` blocks lower,
+        or if the highest latest block of the other nodes has not risen for NODE_BACK_S seconds.
 
         Args:
             number: height of the block.
-            ahead: number of blocks above the last accepted one, for the error's text.
+            ahead: difference to the height of the last accepted head, in blocks, for the error's text.
 
         Raises:
-            ChainError: all other nodes are more than `lag_blocks_max` blocks lower; no longer raised once
-                their highest block has not risen for NODE_BACK_S seconds.
+            ChainError: the block does not pass.
         """
         highest = max(await self._nodes.ask_others(talk.name, _latest_number), default=number)
         if number - highest <= self._settings.lag_blocks_max:

@@ -233,7 +233,10 @@ def read_transaction_hash(raw: bytes) -> bytes | None:
 
 
 def read_fee_history(raw: bytes) -> FeeHistory:
-    """Decode the JSON of an `eth_feeHistory` result over one block; its last base fee is the next block's."""
+    """Decode the JSON of an `eth_feeHistory` result that covers one block.
+
+    The last base fee in the result is that of the block after the covered one.
+    """
     history = _decode_fee_history(raw)
     if not history.base_fee_per_gas:
         raise InvalidInput("baseFeePerGas is empty")

@@ -152,7 +152,8 @@ _decode_data = decoder(object, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 def is_over_rate(fault: RpcError) -> bool:
     """Whether the error says that the node's rate limit is exceeded.
 
-    Code -32005 alone does not suffice: nodes also refuse logs and batches with it, and besu transactions.
+    Code -32005 is ambiguous: nodes also use the code to refuse log queries and batches, and besu uses it to
+    refuse transactions. Errors whose texts tell of such a refusal therefore do not count.
     """
     if is_logs_refusal(fault) or is_batch_refusal(fault) or refusal_kind(fault) is not None:
         return False

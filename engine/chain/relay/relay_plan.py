@@ -48,7 +48,7 @@ class RelayPolicy(Struct, frozen=True):
 
     Attributes:
         confirmations: blocks, the transaction's own included, after which a transaction is final.
-        stuck_ms: milliseconds until an unmined transaction is replaced, or a call that nodes refuse given up.
+        stuck_ms: milliseconds until an unmined transaction is replaced, or a call refused by nodes given up.
         in_flight_max: most nonces with a transaction waiting to be mined.
         gas_floor_wei: balance of the account below which no new intent is signed.
     """
@@ -123,7 +123,7 @@ UNEXPLAINED = Reason(IntentCause.UNEXPLAINED, "reverted; the block before it wou
 
 
 class Front(Struct, frozen=True):
-    """Transaction with the account's next nonce, and the time (Unix ms) and height since which it is next."""
+    """Transaction whose nonce is the account's next, and the time (Unix ms) and height since it is next."""
 
     tx_hash: bytes
     since_ms: int
@@ -159,7 +159,7 @@ class NonceSlot(Struct, frozen=True):
 
     @property
     def best(self) -> ChainTx:
-        """Transaction to get mined: of the fillers, or of the calls without a filler, the highest-fee one."""
+        """Transaction to get mined: the highest-fee filler, or the highest-fee call if there is no filler."""
         return self.transactions[-1]
 
     @property
@@ -350,7 +350,7 @@ def _depth(draft: _Draft, block_number: int) -> int:
 
 
 def _plan_taken(draft: _Draft, slot: NonceSlot) -> None:
-    """Plan for a nonce used by a foreign transaction: once that is final, the intent ends or waits anew."""
+    """Once a foreign transaction with the nonce is final, plan that the intent ends or gets a new nonce."""
     taken = draft.memory.taken.get(slot.nonce)
     if taken is None or draft.now_ms - taken.since_ms < _TAKEN_MS:
         return
@@ -404,7 +404,7 @@ def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> Rea
 
 
 def _is_passed_by(draft: _Draft, tx: ChainTx) -> bool:
-    """Whether `tx` is unmined though it has had the next nonce for `stuck_ms` and new blocks came."""
+    """Whether `tx`, with the account's next nonce, is still unmined after `stuck_ms` and a new block."""
     front = draft.memory.front
     return (
         front is not None
@@ -429,7 +429,7 @@ def _send_if_due(draft: _Draft, tx: ChainTx) -> None:
 def _plan_new(
     draft: _Draft, slots: Mapping[int, NonceSlot], waiting: Sequence[ChainIntent], room: int
 ) -> None:
-    """Give nonces to up to `room` waiting intents, gaps first; plan fillers for the remaining gaps."""
+    """Give at most `room` intents the lowest unused nonces; plan fillers for nonces left below used ones."""
     first = draft.facts.nonce
     next_nonce = max([first, *(nonce + 1 for nonce in slots)])
     free = [nonce for nonce in range(first, next_nonce) if nonce not in slots]
@@ -497,7 +497,7 @@ def _key_of(intent: ChainIntent | None) -> str:
 
 
 def signed(action: Sign, now_ms: int) -> Change | None:
-    """Build the change of an intent to pending at its first signature; None for later ones and fillers."""
+    """Build the change of a waiting intent to pending; None for a pending intent, or for a filler."""
     intent = action.intent
     if intent is None or intent.state is not IntentState.WAITING:
         return None
@@ -512,7 +512,7 @@ def forbidden(intent: ChainIntent, reason: str, now_ms: int) -> Write:
 
 
 def revived(tx: ChainTx, now_ms: int) -> Change:
-    """Build the change of a replaced transaction back to signed, since the same bytes were signed again."""
+    """Build the change of a transaction from REPLACED to SIGNED, since the same bytes were signed again."""
     return cas(CHAIN_TX, _tx(tx, now_ms, TxReason.REVIVED))
 
 
@@ -535,7 +535,7 @@ def _settled(slot: NonceSlot, mined: ChainTx, now_ms: int) -> list[Change]:
 
 
 def _given_up(intent: ChainIntent, now_ms: int) -> ChainIntent:
-    """Return the intent in a final state, since another transaction has its nonce for good."""
+    """Return the intent in an end state: a final transaction without the intent's call used the nonce."""
     reason = _reason_of(intent) or (TOO_LATE if _is_late(intent, now_ms) else GIVEN_UP)
     is_late = reason.cause is IntentCause.DEADLINE
     return _intent(intent, now_ms, IntentReason.LATE if is_late else IntentReason.GIVEN_UP, reason)

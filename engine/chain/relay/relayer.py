@@ -212,7 +212,7 @@ class Relayer:
     async def submit(self, effect_key: str, call: EthCall, deadline_s: int | None = None) -> IntentOutcome:
         """Store a call as an intent to be mined once, and return its state, without a receipt.
 
-        The same call with the same key again changes nothing.
+        A repeated submission of the same call under the same key changes nothing.
 
         Args:
             effect_key: the intent's unique name; its call is mined at most once.
@@ -382,7 +382,7 @@ class Relayer:
         return head, await self._chain.nonce(self._key.address, head.hash)
 
     async def _slots(self, nonce: int, transactions: _Rows, intents: _Rows) -> dict[int, NonceSlot]:
-        """Group by nonce the unfinished transactions, and the final ones that a re-organisation undid."""
+        """Group transactions by nonce: unfinished ones, and undone final ones, i.e. with nonces from `nonce` on."""
         chain_id, sender = self._chain.chain_id, self._key.address
         (settled,) = await self._store.read(
             settled_transactions(chain_id, sender, nonce, RELAY_IN_FLIGHT_MAX)
@@ -484,7 +484,7 @@ class Relayer:
         return Write("signed", row.effect_key, changes), row
 
     async def _keep(self, writes: Sequence[Write], fence: Fence) -> None:
-        """Write the changes of all planned writes to the store, atomically."""
+        """Write all changes of the planned writes in one store transaction, fenced by the shard's lease."""
         if not writes:
             return
         changes = tuple(change for write in writes for change in write.changes)
@@ -530,7 +530,7 @@ class Relayer:
         self._counts["handed"] += 1
 
     async def _reason(self, action: Seen) -> Reason:
-        """Find the reason of a mined transaction's revert, by a call on the state of the block before."""
+        """Find why a mined transaction reverted, by an `eth_call` of its call at its block's parent block."""
         receipt = action.receipt
         transaction = decode_transaction(action.transaction.raw).transaction
         if receipt.gas_used >= transaction.gas:
