@@ -83,12 +83,12 @@ class Header(Struct, frozen=True, gc=False):
 
 
 class Upcoming(Struct, frozen=True, gc=False):
-    """The latest block of a chain, and the timestamp of the next block if the chain made it now.
+    """The latest block of a chain, and the timestamp that a next block made now would have.
 
     Attributes:
         head: header of the latest block.
-        made_s: timestamp of the next block if the chain made it now, Unix seconds, not before the head's;
-            None if the node does not report that time, or would not execute a call at that time.
+        made_s: timestamp that a next block made now would have, Unix seconds, not before the head's; None if
+            the node does not report that time, or would not execute a call at that time.
     """
 
     head: Header
@@ -213,7 +213,7 @@ class Chain(Protocol):
         ...
 
     async def upcoming(self) -> Upcoming:
-        """Read the latest block, and the timestamp of the next block if the chain made it now."""
+        """Read the latest block, and the timestamp that a next block made now would have."""
         ...
 
     async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:

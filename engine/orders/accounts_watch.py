@@ -83,7 +83,7 @@ FollowedOrder = TypeVar("FollowedOrder", bound=Followed[Any])
 
 
 class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
-    """Reads an account (token, owner) that funds open orders whenever the account's funds may have moved.
+    """Reads accounts (token, owner) that fund open orders, each again whenever its funds may have moved.
 
     The method `run` does this until cancelled. Each kind of orders has a subclass, which does the reads and
     changes the orders.

@@ -30,8 +30,8 @@ class TakenUp(Struct, frozen=True):
 
     Attributes:
         delta, otc: Delta and OTC orders that may still change, oldest first.
-        effects: stored acts outside the store, such as settlements, that are not yet executed; sorted by
-            effect key.
+        effects: acts outside the store, such as settlements, that are requested by stored rows and not yet
+            executed; sorted by effect key.
     """
 
     delta: list[DeltaOrderRow]

@@ -66,7 +66,7 @@ class FollowedChain:
         return Mark(told.block_number, told.block_hash) if told.state is IndexerState.FOLLOWING else None
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """Collect the changes of stored rows that the joined engines' projections derive from a step.
+        """Collect the row changes that the joined engines' projections derive from a step of the indexer.
 
         Args:
             advance: the step, i.e. blocks and logs that the indexer adds or undoes at once.

@@ -124,8 +124,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     def settled(self, chain_id: int, height: int, settled_below: int) -> list[bytes]:
         """List the hashes of a chain's ended orders whose ends no re-organisation can undo any more.
 
-        The list has at most VENUE_LOAD_ORDERS hashes a call; a call for the next block returns further
-        hashes.
+        A call returns at most VENUE_LOAD_ORDERS hashes; the call for the next block returns further ones.
 
         Args:
             height: last indexed block; becomes `ended_at` of each order that ended without a log (such as by

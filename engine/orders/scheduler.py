@@ -115,7 +115,7 @@ class Timers:
         return timer
 
     def _first(self) -> list[Timer]:
-        """Return the one of the two heaps whose first timer is earlier; an empty heap if both are empty.
+        """Return whichever of the two heaps has the earlier first timer; an empty heap if both are empty.
 
         New timers go to the heap in use; `_tidy` empties the old heap step by step.
         """

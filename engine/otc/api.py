@@ -136,8 +136,8 @@ class OtcEndpoints:
     Args:
         places: served chains by chain id.
         orders: the OTC orders in memory, to which posted orders are added.
-        small_usd: US dollars; the query `hideSmallBalances` hides orders whose swappable balance is worth
-            less.
+        small_usd: threshold, US dollars: the query parameter `hideSmallBalances` hides orders whose swappable
+            balance is worth less.
         signatures_of: returns, for a request, the object that limits how many wrong signatures its client may
             send.
     """

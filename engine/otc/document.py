@@ -30,7 +30,7 @@ class OtcDocument(Struct, frozen=True, array_like=True):
     """Members of a posted OTC order that are stored beside its row: signature, permit and others.
 
     Attributes:
-        nonce_and_meta: 32 bytes.
+        nonce_and_meta: signed member `nonceAndMeta`, 32 bytes.
         expiry: signed expiry, Unix seconds; 0 for never.
         signature: the maker's signature, in the form that the RFQ contract takes and the API returns.
         permit: signed allowance for the token that the maker sells, as posted; None if the posted body had no

@@ -231,7 +231,7 @@ class OtcEngine:
 
 
 def _is_begun_draft(row: OtcOrderRow) -> bool:
-    """Whether an order is a DRAFT with a fill; a fill proves that the contract accepts the signature."""
+    """Whether an order is a DRAFT with a fill, i.e. the maker's contract has accepted the signature."""
     return row.status is OtcState.DRAFT and row.remaining != row.maker_amount
 
 

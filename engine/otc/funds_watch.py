@@ -264,10 +264,10 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         }
 
     async def _catch_up(self, left: Mapping[bytes, int | None]) -> None:
-        """Recompute from its logs the row of each order whose unfilled amount differs from the contract's.
+        """Recompute the row of each order whose unfilled amount differs from the RFQ contract's.
 
-        The amounts also differ if the indexer has read a further block since the contract's answer;
-        recomputing the row is harmless then.
+        The row is computed from the order's stored logs. The amounts also differ if the indexer has read a
+        further block since the contract's answer; recomputing the row is harmless then.
 
         Args:
             left: order hash -> unfilled raw units that the contract reports; None if the contract has never

@@ -84,9 +84,9 @@ async def roles_of(chain: Chain, at: OwnedContracts, since: int) -> Roles:
 
 
 async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
-    """Read whether one account is a relayer, caller or fee collector, and each contract's single roles.
+    """Read from a chain's contracts whether one account is a relayer, caller or fee collector.
 
-    No logs are read; the caps in the result are empty.
+    The result also has each contract's owner, pauser and other single roles, but no caps. No logs are read.
     """
     powers = await powers_of(chain, at)
     calls = [

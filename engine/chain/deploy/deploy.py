@@ -222,6 +222,7 @@ async def create(
     Args:
         name: name of the compiled contract.
         arguments: encoded arguments of the constructor.
+        salt32: salt of the CREATE2 address; another salt gives another address.
         gas: gas limit of the transaction; 0 for an estimate.
     """
     address = factory_address(name, arguments, salt32)

@@ -145,8 +145,8 @@ class Indexer:
         touched: called after a step is durable, with the chain id and the followed (token, owner) whose
             balances or allowances may have changed; the set may contain unchanged pairs.
         now_ms: wall clock, Unix milliseconds.
-        first_block: height of the first block to read if the store has no cursor (record of the blocks
-            read) of the chain, such as the contracts' deployment; None starts after the latest block.
+        first_block: height of the first block to read, such as that of the contracts' deployment, if the
+            store has no cursor (record of the blocks read) of the chain; None: start after the latest block.
         confirmations: blocks after which no re-organisation is expected.
         projection: derives further rows, written with each step; None for none.
     """

@@ -43,8 +43,8 @@ class Reading(Struct, frozen=True):
             height and hash of its last block alone.
         logs: the contracts' logs, in the order of the chain.
         times: height -> timestamp in Unix seconds, for each block with these logs.
-        touched: the followed (token, owner) whose funds may have moved; None for such a range, whose moves
-            of funds are not read.
+        touched: the followed (token, owner) whose funds may have moved; None for a range of blocks read by
+            one request, for which moves of funds are not read.
     """
 
     marks: tuple[Mark, ...] = ()

@@ -50,7 +50,7 @@ class Ring(Struct, frozen=True):
         return self.marks[-1]
 
     def pushed(self, marks: Sequence[Mark], depth: int) -> "Ring":
-        """Return the ring with new blocks appended, without blocks `depth` or more below the last."""
+        """Return the ring with new blocks appended; blocks `depth` or more below the last one are dropped."""
         if not marks:
             return self
         together = (*self.marks, *marks)
@@ -73,7 +73,7 @@ def last_common(marks: Sequence[Mark]) -> Generator[Mark, bool, Mark | None]:
     """Find the highest of some marks (height and hash) that a node has, with few requests.
 
     Yields:
-        A mark; send whether the node has a block of that height and hash.
+        A mark; the caller sends whether the node has a block of that height and hash.
 
     Returns:
         The highest mark that the node has; None if it lacks even the lowest. A node with the highest mark, or

@@ -122,6 +122,10 @@ _decode_transaction: Callable[[bytes], _Transaction | None] = _reader(_Transacti
 def quantity(text: str, field: str, most: int = limits.UINT256_MAX) -> int:
     """Parse a JSON-RPC quantity: 0x and 1 to 64 hexadecimal digits.
 
+    Args:
+        field: name of the value in errors.
+        most: greatest allowed number.
+
     Raises:
         InvalidInput: the text is no such number, or the number is above `most`.
     """

@@ -75,8 +75,8 @@ class Facts(Struct, frozen=True):
         nonce: number of the account's mined transactions, i.e. the nonce of its next one.
         receipts: transaction hash -> receipt, for transactions of the relayer that are newly found in a block
             of this chain.
-        on_chain: hashes of those blocks that are still part of this chain, among the blocks of transactions
-            stored as mined and of `TakenNonce`.
+        on_chain: hashes of blocks that are still part of this chain; the candidates are the blocks of
+            transactions stored as mined, and the blocks of `TakenNonce`.
     """
 
     head: Header
@@ -123,7 +123,7 @@ UNEXPLAINED = Reason(IntentCause.UNEXPLAINED, "reverted; the block before it wou
 
 
 class Front(Struct, frozen=True):
-    """Transaction whose nonce is the account's next, and the time (Unix ms) and height since it is next."""
+    """Transaction that is next to be mined, and the time (Unix ms) and height at which it became next."""
 
     tx_hash: bytes
     since_ms: int
@@ -239,7 +239,7 @@ class RelayPlan(Struct, frozen=True):
 
     Attributes:
         pending: number of nonces with a transaction waiting to be mined.
-        undone: number of pending nonces that a deep re-organisation undid after they were final.
+        undone: number of pending nonces whose final transaction a deep re-organisation undid.
         stuck: number of pending nonces that need a replacement.
         at_cap: number of replacements, fillers and waiting intents whose price would exceed the cap.
         starved: whether the account's balance is below its floor, or too small for a pending or waiting
@@ -306,8 +306,8 @@ def plan(
         waiting: intents without a signed transaction, in the order in which they get nonces.
         memory: the memory as updated by `remember` with the same slots and facts.
 
-    Guarantees: an intent has transactions of one nonce at a time; no price is above the cap; nonces are given
-    out without a gap, and a gap is filled.
+    Guarantees: an intent has transactions of one nonce at a time; no price is above the cap; new nonces
+    leave no gap, and an existing gap is filled.
     """
     draft = _Draft(facts, memory, policy, now_ms)
     pending = [slot for slot in slots.values() if slot.nonce >= facts.nonce and slot.mined is None]

@@ -133,8 +133,8 @@ class RelayerStatistics(Struct, frozen=True):
         holds: whether this engine has the lease of the relayer's shard, i.e. is the engine that relays.
         waiting: number of intents without a signed transaction.
         pending: number of nonces with a transaction waiting to be mined.
-        undone: number of pending nonces that a deep re-organisation undid after they were final; no new
-            intent is signed until they are mined again.
+        undone: number of pending nonces whose final transaction a deep re-organisation undid; no new intent
+            is signed until a transaction of each of these nonces is mined again.
         stuck: number of pending nonces that need a replacement.
         at_cap: number of replacements, fillers and waiting intents whose price would exceed the cap.
         starved: whether the account's balance is below its floor, or too small for an open transaction.
@@ -382,7 +382,7 @@ class Relayer:
         return head, await self._chain.nonce(self._key.address, head.hash)
 
     async def _slots(self, nonce: int, transactions: _Rows, intents: _Rows) -> dict[int, NonceSlot]:
-        """Group transactions by nonce: unfinished ones, and undone final ones, i.e. with nonces from `nonce` on."""
+        """Group open transactions by nonce, and final ones undone by a re-organisation (from `nonce` on)."""
         chain_id, sender = self._chain.chain_id, self._key.address
         (settled,) = await self._store.read(
             settled_transactions(chain_id, sender, nonce, RELAY_IN_FLIGHT_MAX)
