@@ -64,7 +64,7 @@ class MakerBlacklist:
                 added.popitem(last=False)
 
     def expire(self, now_ms: int) -> None:
-        """Remove expired addresses: all of `replace`'s list, and at most 1,000 of those from `add`."""
+        """Remove expired addresses: the whole list of `replace`, and up to 1,000 addresses of `add`."""
         if now_ms >= self._polled_until_ms:
             self._polled = frozenset()
         for _ in range(min(len(self._added), _EXPIRED_AT_ONCE)):

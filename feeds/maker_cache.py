@@ -76,7 +76,7 @@ class _KnownToken(Struct, frozen=True):
 
 
 class _BuiltBook(Struct, frozen=True):
-    """A built book, with the price grid and the decimals of the two tokens that were its input."""
+    """A book, with the price grid and the decimals of the two tokens from which the book was built."""
 
     grid: PriceGrid
     decimals: tuple[int, int]
@@ -173,28 +173,28 @@ class MakerCache:
     # --- Reports ------------------------------------------------------------------------------------
 
     def apply_tokens(self, told: Decoded[TokensBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply, in steps, the answer to a poll of /tokens sent at `asked_ms`: the complete set of tokens."""
+        """Apply an answer (all tokens) to the /tokens poll sent at `asked_ms`; yield after each entry."""
         self._updated_ms = now_ms
         tokens = _with_faults("tokens", told.body.tokens, told.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_tokens(tokens, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_pairs(self, told: Decoded[PairsBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply, in steps, the answer to a poll of /pairs sent at `asked_ms`: the complete set of pairs."""
+        """Apply an answer (all pairs) to the /pairs poll sent at `asked_ms`; yield after each entry."""
         self._updated_ms = now_ms
         pairs = _with_faults("pairs", told.body.pairs, told.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_prices(self, told: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply, in steps, the answer to a poll of /prices sent at `asked_ms`; absent pairs get disabled."""
+        """Apply an answer to the /prices poll sent at `asked_ms`; yield after each entry; disable absent pairs."""
         self._updated_ms = now_ms
         prices = _with_faults("prices", told.body.prices, told.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_prices(prices, now_ms, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_blacklist(self, told: Decoded[BlacklistBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply, in steps, the answer to a poll of /blacklist, which replaces all polled addresses."""
+        """Apply an answer to a /blacklist poll: it replaces all polled addresses; yield after each entry."""
         self._updated_ms = now_ms
         if asked_ms >= self._first_ms:
             yield from self._take_addresses(told.body.blacklist, told.refused, now_ms, is_complete=True)
@@ -202,7 +202,7 @@ class MakerCache:
     def apply_message(
         self, told: Decoded[StreamMessage], now_ms: int, *, is_first: bool = False
     ) -> Iterator[None]:
-        """Apply a WebSocket message, in steps; the first of a connection replaces all earlier reports."""
+        """Apply a WebSocket message; yield after each entry. A first message (complete) replaces all data."""
         self._updated_ms = now_ms
         if is_first:
             self._first_ms = now_ms
@@ -243,13 +243,13 @@ class MakerCache:
         return reason in self._withheld
 
     def rest_pair(self, base: bytes, quote: bytes, until_ms: int) -> None:
-        """Keep the book of two tokens, in either order, out of routing until `until_ms`: its cool-down."""
+        """Keep the book of two tokens, in any order, out of routing until its cool-down ends at `until_ms`."""
         ends = _ends(base, quote)
         self._rests[ends] = until_ms
         self._show(ends)
 
     def rest_maker(self, until_ms: int) -> None:
-        """Keep all books of the maker out of routing until `until_ms`: the maker's cool-down."""
+        """Keep all books of the maker out of routing until the maker's cool-down ends at `until_ms`."""
         self._rests_until_ms = until_ms
         self.withhold(_REST)
 
@@ -266,7 +266,7 @@ class MakerCache:
         self.expire(now_ms)
 
     def expire(self, now_ms: int) -> None:
-        """Remove stale books from the index, return books after their cool-down; call it regularly."""
+        """Remove stale books from the index; put books back after their cool-down. Call this regularly."""
         while self._ages:
             pair_id = next(iter(self._ages))
             entry = self._entries[pair_id]
@@ -298,7 +298,7 @@ class MakerCache:
         return entry.base, entry.quote, entry.built.grid
 
     def standing(self, pair_id: str) -> tuple[PairStanding, str]:
-        """Whether a pair is routed, or the reason why not, with its text. KeyError for an unknown pair id."""
+        """Return whether a pair is routed or why not, as kind and text. KeyError for an unknown pair id."""
         entry = self._entries[pair_id]
         if entry.standing is not PairStanding.LIVE:
             return entry.standing, entry.reason
@@ -496,7 +496,7 @@ class MakerCache:
             del self._entries[pair_id]
 
     def _rank(self, pair_id: str, entry: _PairEntry) -> None:
-        """Update the list of usable pair ids between two tokens; the first one's book goes into the index."""
+        """Update the list of usable pair ids between two tokens; the first id's book goes into the index."""
         before, ends = entry.usable_at, entry.ends if entry.is_usable else _NO_TOKENS
         entry.usable_at = ends
         if before != ends:

@@ -107,7 +107,7 @@ class Poll:
             await trio.sleep(pause_s * self._random.uniform(1 - _JITTER, 1 + _JITTER))
 
     async def _poll(self) -> None:
-        """Request the resource once and apply the answer; raises MakerError or InvalidInput on failure."""
+        """Request the resource once and apply the answer; raise MakerError or InvalidInput on failure."""
         asked_ms = self._wall_ms()
         raw = await self._ask(asked_ms)
         await self._slices.work(self._apply(raw, asked_ms))
@@ -132,7 +132,7 @@ class Poll:
         return answer.content
 
     def _apply(self, raw: bytes, asked_ms: int) -> Generator[None, None, None]:
-        """Decode and apply an answer, in steps; raises InvalidInput for a body of another form."""
+        """Decode and apply an answer, yielding after each entry; raise InvalidInput for a malformed body."""
         cache, now_ms = self._cache, self._wall_ms()
         match self.resource:
             case "tokens":

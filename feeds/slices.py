@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class Slices:
-    """Runs generators one after the other, with checkpoints between slices of about a millisecond.
+    """Runs generators one after the other, with a trio checkpoint after about every millisecond of work.
 
     An instance serves the polls and WebSocket messages of one maker on one chain, or the agents' bids
     in one chain's auctions.
@@ -23,9 +23,10 @@ class Slices:
         self._slice_ends = 0.0
 
     async def work(self, steps: Generator[None, None, Result]) -> Result:
-        """Run a generator to its end, with a checkpoint after each millisecond.
+        """Run a generator to its end, with a trio checkpoint about every millisecond.
 
-        Consecutive short generators share a millisecond, so a short one may end without a checkpoint.
+        The millisecond counts from the last checkpoint of any call of `work`, so that a short generator may
+        end without a checkpoint.
 
         Returns:
             The return value of the generator.

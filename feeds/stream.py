@@ -188,7 +188,7 @@ class Stream:
         self._messages += 1
 
     def _apply(self, raw: bytes, *, is_first: bool) -> Generator[None, None, None]:
-        """Decode and apply a message, in steps; raises InvalidInput for a malformed one."""
+        """Decode and apply a message, yielding after each entry; raise InvalidInput if it is malformed."""
         told = yield from decode_stream_message.in_steps(raw)
         if is_first:
             _refuse_incomplete(told.body)

@@ -111,7 +111,7 @@ class ProbeConnection:
         return await self._once(method, target, body, fields)
 
     async def _once(self, method: str, target: str, body: bytes, fields: Mapping[str, str]) -> Response:
-        """Send a request once; close the connection on any failure, which leaves it unusable."""
+        """Send a request once; on any failure, close the connection, which is then unusable."""
         try:
             return await self._answered(method, target, body, fields)
         except BaseException:
@@ -164,7 +164,7 @@ class Probe:
         pause_s: wait after every answer, seconds.
 
     Attributes:
-        requests: number of requests sent, hostile bytes included.
+        requests: number of requests sent, deliberately malformed ones included.
         firm_requests: number of POST /firm requests, without those sent as raw bytes.
         latencies_ms: times of the last _LATENCIES_MAX answers, milliseconds.
         late: number of requests without an answer within `timeout_s`.

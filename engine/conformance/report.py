@@ -69,7 +69,7 @@ def verdict_line(report: RunReport) -> str:
 
 
 def _reasons(report: RunReport) -> Iterator[str]:
-    """Yield reasons why a run may be inconclusive: harness bugs, too few judged checks, all skipped."""
+    """Yield the reasons for an inconclusive run: harness bugs, too few judged checks, or none at all."""
     for broken in report.broken:
         yield f"the harness has a bug, please report it: {broken}"
     topics: dict[str, list[str]] = {}

@@ -124,12 +124,12 @@ class CheckVerdict(Struct, frozen=True):
 
 
 def passed(check: str, where: str = "") -> Result:
-    """Create the result of a check whose rule the item `where` keeps."""
+    """Create a passed result of a check: the item `where` complies with the rule."""
     return Result(check, CheckStatus.PASSED, one_line(where))
 
 
 def fault(check: str, where: str, expected: str, got: object) -> Result:
-    """Create the result of a check whose rule the item `where` breaks.
+    """Create a failed result of a check: the item `where` breaks the rule.
 
     The result quotes text from the maker in `got`, and shortens all text.
     """
@@ -215,7 +215,7 @@ class Tally:
         return len(self._looks.keys() | self._skipped.keys())
 
     def add(self, result: Result) -> None:
-        """Count one result, and keep it if it is the first skip or one of the first faults of its check."""
+        """Count a result; store the first skip and the first faults of each check."""
         check_id = result.check
         if self._why_not[check_id]:
             return
@@ -229,7 +229,7 @@ class Tally:
                 self._faults[check_id].append(result)
 
     def verdicts(self, unreached: str) -> list[CheckVerdict]:
-        """Return a verdict for every check, in the sequence of the table.
+        """Return a verdict for every check, in the sequence of the table of checks.
 
         Args:
             unreached: reason to report for selected checks without results.

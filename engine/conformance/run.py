@@ -64,7 +64,8 @@ class RunReport(Struct, frozen=True):
     """The verdicts and figures of a finished conformance run.
 
     Attributes:
-        requests: number of requests sent to the maker, including handshakes and hostile bytes.
+        requests: number of requests sent to the maker, including WebSocket handshakes and deliberately
+            malformed requests.
         firm_requests: number of those requests that asked for a firm quote.
         load: figures of the load stage; None if the stage did not run.
         broken: names of stages that raised an exception, i.e. have a bug, each with the exception.

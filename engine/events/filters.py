@@ -53,7 +53,7 @@ class EventFilter(Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[FilterKey, ...]:
-        """Index keys under which the hub files the filter; `keys_of` yields one for each matching event."""
+        """Index keys of the filter in the hub; `keys_of` yields one of these keys for each matching event."""
         if self.orders:
             return tuple(("order", order.bytes) for order in self.orders)
         if self.owner is not None:

@@ -56,7 +56,7 @@ class EventRing:
         entries_max: most entries kept; the oldest is dropped first.
 
     Attributes:
-        floor: place in the log of the last dropped entry; `start` before an entry is dropped.
+        floor: place in the log of the last dropped entry; `start` as long as no entry has been dropped.
         newest: place in the log of the last added entry; `start` before the first.
         end: number that the next added entry gets.
     """

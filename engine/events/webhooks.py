@@ -228,7 +228,7 @@ class Webhooks:
                     told.rouse()
 
     async def _place(self, hook: Hook, fence: Fence) -> Webhook:
-        """Read the webhook's row, with its position in the event log; a new webhook begins at the end."""
+        """Read the webhook's row, with its position in the event log: the log's end for a new webhook."""
         now_ms = self._now_ms()
         fresh = Webhook(hook.name, now_ms, 1, await latest(self._store), now_ms)
         (rows,) = await self._store.read(by(WEBHOOK, hook.name))
@@ -373,7 +373,7 @@ class Webhooks:
         _log.error("deliveries are given up", webhook=hook.name, count=count, reason=reason)
 
     async def _write(self, hook: Hook, change: Change, fence: Fence) -> bool:
-        """Write a change of a delivery's row; return False, unwritten, if a replay changed the row first."""
+        """Write a change of a delivery's row; if a replay changed the row first, write nothing, return False."""
         outcome = await self._store.write(Unit((change,), fence))
         if isinstance(outcome, Conflict):
             return False

@@ -54,7 +54,7 @@ class _PairPrices(Struct, frozen=True):
     """Cached mid prices of one token of a pair: one price from each live book of the pair.
 
     Attributes:
-        version: version of the pair's books in the index; a higher version there makes the cache invalid.
+        version: version of the pair's books when cached; a higher version in the index invalidates the cache.
         rows: (maker, base token) -> the book and its mid price, or None for a book without a mid price.
         prices: (maker, mid price) of each book with a mid price.
     """

@@ -150,7 +150,7 @@ class _Record:
         self.reason = ""
 
     def add(self, quote: _Quote, counted: int, rest_ms: int, rest_ms_max: int) -> int:
-        """Add a firm quote; returns the end (Unix ms) of the cool-down that the quote starts, or 0 for none.
+        """Add a firm quote; return the end (Unix ms) of the cool-down that the quote starts, or 0 for none.
 
         Args:
             counted: most faults of one pair that count towards the cool-down; further ones are ignored.
@@ -244,7 +244,8 @@ class MakerHealth:
         """Record whether the maker served a user's request or has blacklisted the user.
 
         Returns:
-            End of the maker's cool-down, in Unix ms, if it blacklists most users that ask; else 0.
+            End of the maker's new cool-down, in Unix ms, if the maker has blacklisted most of the last users;
+            else 0.
         """
         self._askers[user] = is_served
         self._askers.move_to_end(user)

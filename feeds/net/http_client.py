@@ -241,8 +241,8 @@ class HttpClient:
 
         Raises:
             HttpFailure: a MakerError: no connection, no answer in time, or no acceptable answer.
-            ValueError: an argument would break the framing: our bug.
-            trio.ClosedResourceError: the client is closed: our bug.
+            ValueError: an argument would break the HTTP framing: a bug of the caller.
+            trio.ClosedResourceError: the client is closed: a bug of the caller.
         """
         if not self._is_open:
             raise trio.ClosedResourceError("this HTTP client is not open")
@@ -340,7 +340,7 @@ class HttpClient:
         return answer
 
     def _head(self, connection: _Connection) -> Response | None:
-        """Make an answer of status and headers alone, for an answer whose body could not be received.
+        """Build a response of status and headers alone from an answer whose body could not be received.
 
         Returns:
             None if bodies are needed (`needs_body`), or if the header section is not complete.

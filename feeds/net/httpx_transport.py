@@ -50,7 +50,7 @@ _FAILED: dict[RequestStage, type[httpx.TransportError]] = {
 
 
 class DialTransport(httpx.AsyncBaseTransport):
-    """httpx transport on our HTTP client, usable inside `async with httpx.AsyncClient(transport=...)` only.
+    """httpx transport over `HttpClient`, usable inside `async with httpx.AsyncClient(transport=...)` only.
 
     Args:
         tls: context for https.
@@ -94,7 +94,10 @@ class DialTransport(httpx.AsyncBaseTransport):
 
     @asynccontextmanager
     async def _living(self) -> AsyncGenerator[trio.Nursery]:
-        """Context manager: run the HTTP clients' tasks; an error of the body is raised without a group."""
+        """Context manager: run the tasks of the HTTP clients during the `async with` block.
+
+        An exception from the block is raised as it is, not inside an exception group.
+        """
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             try:

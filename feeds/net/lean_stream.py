@@ -24,11 +24,11 @@ def has_input(stream: trio.abc.Stream) -> bool:
 
 
 class LeanStream(trio.abc.Stream):
-    """Stream over a connected socket, with fewer system calls and checkpoints than trio.SocketStream.
+    """Stream over a connected socket, with fewer system calls and trio checkpoints than trio.SocketStream.
 
     Args:
-        connected: the socket, which this stream then owns; a trio.SocketStream loses its socket and is
-            unusable.
+        connected: the socket, which this stream then owns. A trio.SocketStream given here loses its socket
+            and becomes unusable.
     """
 
     def __init__(self, connected: socket.socket | trio.SocketStream) -> None:
@@ -38,7 +38,7 @@ class LeanStream(trio.abc.Stream):
         self._socket.settimeout(0)
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send all bytes; a checkpoint only if the socket does not take all of them at once."""
+        """Send all bytes, without a trio checkpoint if the socket takes all of them at once."""
         sent = self._send(data)
         if sent < len(data):
             with memoryview(data) as rest:
@@ -59,7 +59,7 @@ class LeanStream(trio.abc.Stream):
         await trio.lowlevel.wait_writable(self._socket)
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Wait for input, then read; always a checkpoint."""
+        """Wait for input, then read; every call executes a trio checkpoint."""
         while True:
             await trio.lowlevel.wait_readable(self._socket)
             try:
@@ -86,6 +86,6 @@ class LeanStream(trio.abc.Stream):
             self._socket.close()
 
     async def aclose(self) -> None:
-        """Close the socket as `close` does; a checkpoint."""
+        """Close the socket as `close` does, then execute a trio checkpoint."""
         self.close()
         await trio.lowlevel.checkpoint()

@@ -85,7 +85,7 @@ def listen(host: str, port: int, *, backlog: int = BACKLOG) -> socket.socket:
     Args:
         host: an address or a name, whose first address counts. `::` accepts IPv4 too.
         port: 0 lets the system choose; ask `getsockname()`.
-        backlog: connections that wait to be accepted.
+        backlog: most connections that may wait to be accepted.
 
     Raises:
         OSError: the address is unknown, not of this machine, or in use.
@@ -120,7 +120,8 @@ def client_tls(authorities: str | None = None) -> ssl.SSLContext:
         authorities: a PEM file of the certificates to trust; None trusts the system's.
 
     Returns:
-        The context; a process shares one for the system's certificates, since reading them takes 15 ms.
+        The context; all calls with None return the same one, since reading the system's certificates takes
+            15 ms.
 
     Raises:
         ConfigError: the file cannot be used.

@@ -162,8 +162,8 @@ class WebSocket:
     async def receive(self) -> str | bytes:
         """Wait for the next whole message: text as str, binary as bytes.
 
-        Returns at once, without a checkpoint, while the inbox holds messages, except for every 32nd message.
-        Cancelling loses no message.
+        A message that is already received is returned at once, without a trio checkpoint, except for every
+        32nd message. Cancelling the call loses no message.
 
         Raises:
             WebSocketClosed: the socket is closed and all earlier messages are delivered.
@@ -207,7 +207,7 @@ class WebSocket:
         self._queue(data, is_text=isinstance(message, str))
 
     def send_nowait(self, message: str | bytes) -> bool:
-        """Queue a message if it has room; otherwise close the connection of a slow consumer with 1013.
+        """Queue a message if the send queue has room for it; otherwise close the connection with code 1013.
 
         Returns:
             Whether the message was queued; always False once the connection is closed or closing.
@@ -237,7 +237,7 @@ class WebSocket:
             reason: cut to 123 bytes.
 
         Raises:
-            ValueError: the code cannot be sent: our bug.
+            ValueError: the code cannot be sent: a bug of the caller.
         """
         if self._is_open():
             self._start_close(code, reason)
@@ -301,7 +301,7 @@ class WebSocket:
             self._queue_frames()
 
     def _parse(self) -> int:
-        """Parse a batch of frames from the bytes received so far; returns the number of frames."""
+        """Parse a batch of frames from the bytes received so far; return the number of frames."""
         core, reader = self._protocol, self._reader
         frames = reader.parse()
         if reader.pong is not None:
@@ -403,7 +403,7 @@ class WebSocket:
 
     @asynccontextmanager
     async def _running(self) -> AsyncGenerator[Self]:
-        """Context manager: run the tasks that write, read and ping during the body, then close."""
+        """Context manager: run the tasks that write, read and ping; close after the `async with` block."""
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._keep)
@@ -532,7 +532,7 @@ async def connect_websocket(
     Raises:
         HandshakeRefused: the server answers with another status than 101, or with an invalid 101.
         MakerError: no connection, no answer in time, or no HTTP.
-        ValueError: a path or header that would break the framing: our bug.
+        ValueError: a path or header would break the HTTP framing: a bug of the caller.
     """
     core = offer_handshake(
         host, port, path, is_secure=tls is not None, headers=headers, message_bytes_max=message_bytes_max

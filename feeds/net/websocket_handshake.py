@@ -76,7 +76,7 @@ def offer_handshake(
     """Create a client's `websockets` protocol object with its handshake; arguments as `connect_websocket`.
 
     Raises:
-        ValueError: a path or header that would break the framing.
+        ValueError: a path or header would break the HTTP framing.
     """
     if not is_target(path.encode()):
         raise ValueError(f"not a path: {path!r}")
@@ -120,7 +120,7 @@ async def shake_hands(
 
 
 async def _read_answer(stream: trio.abc.Stream, core: ClientProtocol, answer: bytearray) -> bytes:
-    """Read and check the server's answer to the handshake; returns the bytes after an acceptable 101."""
+    """Read and check the server's answer to the handshake; return the bytes after an acceptable 101."""
     fed = 0
     while core.handshake_exc is None and len(answer) <= _ANSWER_BYTES_MAX:
         data = await stream.receive_some(_READ_BYTES)

@@ -79,7 +79,7 @@ class MessageReader:
         self._at = 0
 
     def parse(self) -> int:
-        """Parse at most 64 frames; returns their number. The core may then hold replies to send (pongs)."""
+        """Parse at most 64 frames; return their number. `core` may then hold replies to send (pongs)."""
         core, data, size = self._core, self._data, len(self._data)
         frames = 0
         if self._missing and core.state is not CLOSED:

@@ -63,7 +63,8 @@ class Target(Struct, frozen=True):
 
     Attributes:
         prefix: the base URL's path, without a trailing slash.
-        firm: a POST /firm request that the maker quotes if signed; None if the maker gave no quote.
+        firm: an unsigned POST /firm request, whose signed form the maker has answered with a quote; None if the
+            maker gave no quote.
     """
 
     prefix: str
@@ -104,7 +105,7 @@ def sign(credentials: Credentials, request: Plain, now_ms: int) -> RequestHeader
 
 
 def unsigned(target: Target) -> Iterator[Tampering]:
-    """Yield each endpoint's request without authentication headers; POST /firm only if one was quoted."""
+    """Yield unsigned requests: one per GET endpoint, and the POST /firm request if `target` has one."""
     for name in ("tokens", "pairs", "prices", "blacklist"):
         yield Tampering(
             "auth.unsigned", f"GET /{name} without headers", target.get(name), {}, names="X-AUTH-"

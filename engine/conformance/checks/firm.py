@@ -75,7 +75,7 @@ class Asking(Struct, frozen=True):
 
 
 class Users:
-    """Supplier of the user address of each quote request: the address given by option, or a new one each."""
+    """Supplier of user addresses for quote requests: the address given by option, or new ones."""
 
     def __init__(self, seed: int, given: str | None) -> None:
         self._seed, self._given, self._count = seed, given, 0

@@ -74,7 +74,8 @@ class Aim(Struct, frozen=True):
         host: the Host header's value.
         signed: (method, target, body) -> correct authentication headers, empty without credentials; with a
             valid signature, malformed content reaches even a maker that verifies first.
-        firm_body: body that the maker quotes, so that a maker that tolerates broken framing answers 200.
+        firm_body: body of a firm-quote request that the maker has answered with a quote, so that a maker that
+            tolerates broken framing answers 200.
     """
 
     prefix: str
@@ -168,7 +169,7 @@ def judge_survival(after: str, *, alive: bool, said: Said) -> Iterator[Result]:
 
 
 def halves(aim: Aim) -> Iterator[Hostile]:
-    """Yield requests without their last bytes; the maker must serve other connections meanwhile."""
+    """Yield requests without their last bytes, during which the maker must serve other connections."""
     yield Hostile("hostile.half-request", "a head without its end", aim.get("tokens")[:-2])
     yield Hostile("hostile.half-request", "a body without its end", aim.whole(aim.firm_body)[:-5])
 
@@ -187,7 +188,10 @@ PIPELINED = ("tokens", "pairs", "blacklist")
 
 
 def judge_pipelined(answer: RawAnswer) -> Iterator[Result]:
-    """Judge whether answers to pipelined requests keep the requests' order; a close may cut them short."""
+    """Judge whether answers to pipelined requests keep the requests' order.
+
+    The maker may close the connection after the first answer.
+    """
     where = f"bytes (GET {', '.join(PIPELINED)} at once)"
     found = [(answer.data.find(b'"%b"' % name.encode()), name) for name in PIPELINED]
     order = [name for at, name in sorted(found) if at >= 0]

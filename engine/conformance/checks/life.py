@@ -13,7 +13,7 @@ from ..rules import Result, Said, judged, skipped
 
 
 class Sighting(Struct, frozen=True):
-    """Pairs that an answer of /pairs and /prices or a WebSocket message shows as listed, or as disabled.
+    """Listed and disabled pairs, as the answers of /pairs and /prices or a WebSocket message show them.
 
     Attributes:
         listed: pair ids of /pairs; None if the answer or message has prices only.

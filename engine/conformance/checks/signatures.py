@@ -134,8 +134,8 @@ def judge_nonces(nonces: Sequence[int], where: str, distinct_check: str) -> Iter
 
     Args:
         nonces: nonceAndMeta of each quote, in the sequence of the requests.
-        distinct_check: id of the check that reports repetition; patterns are judged only if it is
-            firm.nonce-distinct.
+        distinct_check: id of the check that reports repetition; patterns are judged only if this id is
+            `firm.nonce-distinct`.
     """
     upper = [_random_part(nonce) for nonce in nonces]
     if len(upper) < 2:

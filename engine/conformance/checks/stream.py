@@ -324,7 +324,11 @@ def _meant(name: str, entry: Any) -> Any:
 
 
 def _difference(ours: Mapping[str, Any], theirs: Sequence[Mapping[str, Any]]) -> str:
-    """Describe how WebSocket entries differ from HTTP; empty if each entry matches some HTTP answer."""
+    """Describe how WebSocket entries differ from HTTP; empty if each entry matches some HTTP answer.
+
+    Args:
+        ours, theirs: entries of the WebSocket message, and of each HTTP answer.
+    """
     missing = sorted(key for key in theirs[0] if all(key in body for body in theirs) and key not in ours)
     if missing:
         return f"without {', '.join(missing[:3])}"

@@ -46,7 +46,7 @@ async def check_errors(session: Session) -> None:
 
 
 def _judge_quiet(check: str, exchange: HttpExchange) -> Iterator[Result]:
-    """Judge an answer to HEAD or OPTIONS: any complete answer below 500, or 501, passes."""
+    """Judge an answer to HEAD or OPTIONS: any complete answer with a status below 500, or 501, passes."""
     held = not exchange.failure and (exchange.status < 500 or exchange.status == 501)
     yield judged(check, held, exchange.where, "an answer below 500, or 501", exchange.said)
 

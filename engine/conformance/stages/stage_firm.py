@@ -69,7 +69,7 @@ async def check_quotes(session: Session) -> None:
 async def check_deep_quotes(session: Session) -> None:
     """Request firm quotes for up to half of the depth of the maker's price grids, and judge the orders.
 
-    The stage follows the other quotes, since deep quotes may tie up a maker's funds.
+    The stage runs after the quotes for small amounts, since deep quotes may tie up a maker's funds.
     """
     market = await session.market()
     if await session.find_good() is not None:
@@ -109,9 +109,9 @@ async def _judge_order(session: Session, quoted: Quoted, before: MakerMarket, af
 
 
 async def _check_nonces(session: Session, orders: Sequence[Quoted]) -> None:
-    """Judge whether nonces repeat or show a pattern: those of `orders`, and of tiny quotes up to _NONCES.
+    """Judge whether the nonces of firm quotes repeat or show a pattern.
 
-    The check requests tiny quotes until both kinds together have _NONCES nonces.
+    If `orders` are fewer than _NONCES, the check requests further quotes for tiny amounts.
     """
     if not session.wants("firm.nonce-distinct", "firm.nonce-unforeseeable"):
         return
@@ -191,7 +191,10 @@ async def _try(session: Session, case: Spoiled) -> None:
 
 
 async def check_load(session: Session) -> None:
-    """Request quotes over several connections in rounds, fetch prices between rounds, and judge the load."""
+    """Request batches of quotes over several connections, and judge latency, failures and prices.
+
+    The prices are fetched before the first batch and after each batch.
+    """
     options = session.options
     if not options.quotes:
         session.skip("--quotes 0", "load")

@@ -155,7 +155,7 @@ async def _first(session: Session, socket: WebSocket) -> Heard | None:
 
 
 async def _listen(session: Session, socket: WebSocket, before: Mapping[str, HttpExchange]) -> None:
-    """Judge the first WebSocket message, and the updates of `watch_s` seconds against polled GET /prices.
+    """Judge the first WebSocket message, then compare the updates of `watch_s` seconds with GET /prices.
 
     Args:
         before: answers of the four GET endpoints from before the handshake.
@@ -199,10 +199,11 @@ async def _sample(
 ) -> None:
     """Fetch GET /prices _SAMPLES times over `watch_s` seconds, then cancel the scope `watch`.
 
-    If these answers have different prices, first wait up to `watch_s` seconds for `told`.
+    If prices differ between these answers, the function waits up to `watch_s` seconds for `told` before it
+    cancels the scope.
 
     Args:
-        told: event that a WebSocket message with prices sets.
+        told: event that is set by the first WebSocket message with prices after the first message.
     """
     for _ in range(_SAMPLES):
         exchange = await session.prices()

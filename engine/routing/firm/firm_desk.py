@@ -264,7 +264,7 @@ class _Filling:
         makers may have signed.
 
         Args:
-            is_cancelled: whether the caller has left, so that a missing answer is no fault of the maker.
+            is_cancelled: whether the swap was cancelled, so that a missing answer is no fault of the maker.
         """
         now = trio.current_time()
         until_s = self._desk.wall_ms() // 1_000 + limits.FIRM_EXPIRY_MIN_S
@@ -447,7 +447,7 @@ class _Filling:
     def _plan_anew(self, now: float) -> None:
         """Start another plan of the whole swap without failed and slow makers, if such a plan exists.
 
-        No plan starts after the time in which makers may be asked. The other plans continue. No two plans
+        No plan starts once it is too late to ask further makers. The other plans continue. No two plans
         exclude the same makers, so that the number of plans is finite.
         """
         if self._is_late():
@@ -473,7 +473,7 @@ class _Filling:
     async def _judged(self, way: Way) -> FirmRoute | None:
         """Check a plan of the swap whose makers have all signed; return its route if all checks pass.
 
-        Otherwise the faulty quotes become failed, or the plan's parts change, and the result is None.
+        Otherwise the method marks faulty quotes as failed or changes the plan's parts, and returns None.
         """
         asks = [ask for part in way.parts for ask in part.filled()]
         if not (_of_one_account_each(asks) and _given_once_each(asks)):
@@ -516,8 +516,8 @@ class _Filling:
     def _give_up_worst(self, way: Way, asks: list[Ask]) -> None:
         """Discard the quote with the greatest loss against the plan of the swap.
 
-        If no quote is worse than planned, the plan itself breaks the user's limit: the desk awaits other
-        requests for one of its parts, or else drops the plan and plans the swap anew.
+        If no quote is worse than planned, the plan itself breaks the user's limit: the desk waits for better
+        quotes of a part with open requests. Without such a part, a new plan replaces this plan.
         """
         worst = max(asks, key=lambda ask: ask.loss())
         if worst.loss() > 0:

@@ -271,8 +271,8 @@ def indicative_within(plan: RoutePlan, limit: int) -> bool:
 def has_room(plan: RoutePlan, limit: int) -> bool:
     """Whether a plan keeps the user's limit even if requests for more than planned make it dearer.
 
-    The estimate adds OVER_ASK_COST_BPS of cost for each hop of the longest path except one, and a raw unit
-    for each fill of the hops that the limit bounds: the last hops for SELL, the first for BUY.
+    The estimate worsens the limited amount (output for SELL, cost for BUY) by OVER_ASK_COST_BPS for each hop
+    of the longest path except one, and by a raw unit for each fill of the hops that give or take this amount.
     """
     hops = max(len(path.hops) for path in plan.paths) - 1
     ends = [path.hops[-1 if plan.side is Side.SELL else 0] for path in plan.paths]

@@ -28,7 +28,8 @@ class Envelope:
     """Selects, for an amount, the makers whose fills are worth the gas that they cost.
 
     Each maker's book is cut into parts: first its top levels with the best average rate after gas, then each
-    further level. The parts of all makers are sorted by rate after gas, as far as amounts have needed so far.
+    further level. The parts of all makers are sorted by rate after gas, lazily: only up to the largest amount
+    requested so far.
 
     Args:
         ladders: makers' books in one trade direction, all in the same units.

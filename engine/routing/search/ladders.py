@@ -176,7 +176,7 @@ class MergedLadder:
             token.
         depth: amount of the fixed token in all price levels together, in 1 / fixed_unit raw units.
         fixed_before, other_before: prefix sums, of the fixed and of the other token, over the levels sorted
-            so far, at least the first.
+            so far, which include at least the best level.
         first_rate: rate of the best level, other token per fixed token.
     """
 
@@ -317,7 +317,7 @@ class MergedLadder:
         return [(best, amount, filled_best)] if filled_best else None
 
     def reaches(self, wanted: int) -> bool:
-        """Whether the makers' books together hold an amount; price levels are sorted up to the amount.
+        """Whether the makers' books together hold an amount; the call sorts price levels up to that amount.
 
         Args:
             wanted: the amount, in 1 / fixed_unit raw units of the token given (SELL) or received (BUY).

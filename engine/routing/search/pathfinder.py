@@ -186,8 +186,8 @@ class Pathfinder:
     def paths(self, src_token: bytes, dest_token: bytes) -> tuple[Path, ...]:
         """List all paths that the search considers between two tokens, even if no book can fill them.
 
-        The paths stay the same while the pair index's `topology`, a number that changes with the set of
-        pairs, does.
+        The paths stay the same until `PairIndex.topology` changes, i.e. until the set of books or the
+        liquidity of a book changes.
         """
         if src_token == dest_token:
             return ()
@@ -431,8 +431,8 @@ class Search:
         """Whether the first unit on the path `other` has a better rate than the last unit of `total`.
 
         Args:
-            total: result of the whole amount on another path; None, a worse rate, if it cannot fill the
-                amount.
+            total: result of the whole amount on another path; None if that path cannot fill the amount, in
+                which case the answer is True.
         """
         return total is None or self._is_better(other.first_rate, total[1:])
 
