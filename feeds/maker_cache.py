@@ -139,7 +139,7 @@ class MakerCache:
     Args:
         maker: name of the maker.
         index: the chain's live books; only this cache adds and removes this maker's books there.
-        decimals: address of each listed token -> its decimals.
+        decimals: address of each token that the operator lists -> its decimals.
         stale_ms: milliseconds after which a book without a new confirmation is not used.
     """
 
@@ -187,7 +187,7 @@ class MakerCache:
             yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_prices(self, told: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer to the /prices poll sent at `asked_ms`; yield after each entry; disable absent pairs."""
+        """Apply an answer (all prices) to the /prices poll sent at `asked_ms`; yield after each entry."""
         self._updated_ms = now_ms
         prices = _with_faults("prices", told.body.prices, told.refused)
         if asked_ms >= self._first_ms:
@@ -243,7 +243,7 @@ class MakerCache:
         return reason in self._withheld
 
     def rest_pair(self, base: bytes, quote: bytes, until_ms: int) -> None:
-        """Keep the book of two tokens, in any order, out of routing until its cool-down ends at `until_ms`."""
+        """Keep the book of two tokens (any order) out of routing until its cool-down ends at `until_ms`."""
         ends = _ends(base, quote)
         self._rests[ends] = until_ms
         self._show(ends)

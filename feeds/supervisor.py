@@ -77,7 +77,7 @@ class MakerFeed:
         settings: URLs and polling intervals of the maker on the chain.
         signer: signs requests and the handshake; None sends them unsigned.
         index: the chain's index of live books.
-        decimals: address of each listed token -> its decimals.
+        decimals: address of each token that the operator lists -> its decimals.
         blacklist_ms: milliseconds from an address's last blacklisting to its expiry.
         http: client on a `DialTransport` for answers of up to MAKER_JSON_BYTES_MAX; open while the feed runs.
         tls: context for wss.

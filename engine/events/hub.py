@@ -167,8 +167,8 @@ class EventHub:
         """Add an event to the ring, and announce the event to the waiting subscriptions whose filters match.
 
         The method advances `told` to the event last, so that no client gets a resume token beyond an event
-        that it still has to receive. A subscription created meanwhile starts at its own place in the ring,
-        and a subscription waits only at the ring's end: neither misses the event.
+        that it still has to receive. Subscriptions created during this call miss nothing, since each starts
+        at its own place in the ring; other subscriptions wait only at the ring's end.
         """
         before = self.ring.newest
         number = self.ring.add(entry)

@@ -20,7 +20,7 @@ from .book import Ladder
 
 
 def quote_received(bids: Ladder, base_amount: int) -> int | None:
-    """Raw quote units that a user gets for selling `base_amount` raw base units, or None beyond the depth."""
+    """Raw quote units that a user gets for `base_amount` raw base units; None if `bids` are too shallow."""
     sums = bids.base_before
     if not 0 < base_amount <= sums[-1]:
         return None if base_amount else 0
@@ -30,7 +30,7 @@ def quote_received(bids: Ladder, base_amount: int) -> int | None:
 
 
 def quote_paid(asks: Ladder, base_amount: int) -> int | None:
-    """Raw quote units that a user pays for buying `base_amount` raw base units, or None beyond the depth."""
+    """Raw quote units that a user pays for `base_amount` raw base units; None if `asks` are too shallow."""
     sums = asks.base_before
     if not 0 < base_amount <= sums[-1]:
         return None if base_amount else 0
@@ -40,7 +40,7 @@ def quote_paid(asks: Ladder, base_amount: int) -> int | None:
 
 
 def base_received(asks: Ladder, quote_amount: int) -> int | None:
-    """Raw base units that a user gets for selling `quote_amount` raw quote units, or None beyond depth."""
+    """Raw base units that a user gets for `quote_amount` raw quote units; None if `asks` are too shallow."""
     wanted, sums = quote_amount * POWERS_OF_TEN[asks.quote_scale], asks.quote_before
     if not 0 < wanted <= sums[-1]:
         return None if wanted else 0
@@ -49,7 +49,7 @@ def base_received(asks: Ladder, quote_amount: int) -> int | None:
 
 
 def base_paid(bids: Ladder, quote_amount: int) -> int | None:
-    """Raw base units that a user pays for buying `quote_amount` raw quote units, or None beyond the depth."""
+    """Raw base units that a user pays for `quote_amount` raw quote units; None if `bids` are too shallow."""
     wanted, sums = quote_amount * POWERS_OF_TEN[bids.quote_scale], bids.quote_before
     if not 0 < wanted <= sums[-1]:
         return None if wanted else 0

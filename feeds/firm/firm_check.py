@@ -66,7 +66,7 @@ outcomes are caused by the user or the venue.
 
 
 class FirmFailure(MakerError):
-    """A firm quote request brought no usable quote.
+    """Error: a firm-quote request ended without a usable quote.
 
     Attributes:
         fault: kind of failure.

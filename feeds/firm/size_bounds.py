@@ -23,7 +23,7 @@ Direction = tuple[bytes, bytes]
 
 
 class SizeBound(Struct, frozen=True):
-    """Largest amount for which a maker is asked in one direction of a pair.
+    """Largest amount for which the venue requests a maker's firm quote, in one direction of a pair.
 
     Attributes:
         amount: most raw units of the pair's base token in one quote.
@@ -38,7 +38,7 @@ class SizeBound(Struct, frozen=True):
 
 
 class SizeBounds:
-    """Bounds on the amounts for which one maker on one chain is asked.
+    """Bounds on the amounts for which the venue requests firm quotes of one maker on one chain.
 
     Args:
         rest_ms: duration of the bound after a first refusal, milliseconds.

@@ -52,7 +52,7 @@ class RequestStage(Enum):
 
 
 class HttpFailure(MakerError):
-    """A request got no answer, or no acceptable one.
+    """Error: a request got no answer, or no acceptable answer.
 
     Attributes:
         stage: stage that the request had reached.

@@ -39,7 +39,7 @@ _BODY_SHOWN_BYTES_MAX = 1_000
 
 
 class HandshakeRefused(MakerError):
-    """The server answered the opening handshake with another status than 101, or with an invalid 101.
+    """Error: the server answered the opening handshake with a status other than 101, or an invalid 101.
 
     Attributes:
         status: HTTP status of the answer.

@@ -63,7 +63,7 @@ class Target(Struct, frozen=True):
 
     Attributes:
         prefix: the base URL's path, without a trailing slash.
-        firm: an unsigned POST /firm request, whose signed form the maker has answered with a quote; None if the
+        firm: a POST /firm request, unsigned; the maker has answered the signed form with a quote. None if the
             maker gave no quote.
     """
 

@@ -37,7 +37,8 @@ class LoadSample(Struct, frozen=True):
 class LoadReport(Struct, frozen=True):
     """Figures of the load stage: counts of quotes, latencies, and price deviation from the grids.
 
-    Latencies and rate count all requests that did not fail, refusals included. Drift is in basis points.
+    Latencies and `quotes_per_s` count all requests that did not fail, refusals included. Drift is the price
+    deviation.
     """
 
     quotes: int

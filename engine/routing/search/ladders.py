@@ -70,7 +70,7 @@ class Order:
     Args:
         ladders: makers' books in one direction, each with a level, sorted by maker's name, all in `units`.
         books: the books that the ladders were chosen from.
-        firsts: (rate key, maker, 0) of each ladder's first level, sorted.
+        firsts: (rate key, maker, level index 0) of each ladder's first level, sorted.
 
     Attributes:
         makers: names of the makers, sorted; other fields refer to a maker by its index here.
