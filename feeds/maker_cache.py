@@ -187,7 +187,7 @@ class MakerCache:
             yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_prices(self, told: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer (all prices) to the /prices poll sent at `asked_ms`; yield after each entry."""
+        """Apply an answer to the /prices poll sent at `asked_ms`; yield per entry. Absent pairs get disabled."""
         self._updated_ms = now_ms
         prices = _with_faults("prices", told.body.prices, told.refused)
         if asked_ms >= self._first_ms:
@@ -202,7 +202,7 @@ class MakerCache:
     def apply_message(
         self, told: Decoded[StreamMessage], now_ms: int, *, is_first: bool = False
     ) -> Iterator[None]:
-        """Apply a WebSocket message; yield after each entry. A first message (complete) replaces all data."""
+        """Apply a WebSocket message; yield after each entry. With `is_first`, it replaces all data."""
         self._updated_ms = now_ms
         if is_first:
             self._first_ms = now_ms

@@ -346,7 +346,7 @@ class WebSocket:
         self._queue_frames()
 
     def _queue_frames(self) -> None:
-        """Queue the pongs and close frames of the `websockets` core; begin to close if the core is closing."""
+        """Queue pongs and close frames of the `websockets` core; begin to close if the core is closing."""
         core = self._protocol
         for data in core.data_to_send():
             if data:

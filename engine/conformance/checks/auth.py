@@ -63,8 +63,8 @@ class Target(Struct, frozen=True):
 
     Attributes:
         prefix: the base URL's path, without a trailing slash.
-        firm: a POST /firm request, unsigned; the maker has answered the signed form with a quote. None if the
-            maker gave no quote.
+        firm: unsigned copy of a POST /firm request that the maker has answered with a quote; None without a
+            quote.
     """
 
     prefix: str

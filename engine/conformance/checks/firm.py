@@ -75,7 +75,7 @@ class Asking(Struct, frozen=True):
 
 
 class Users:
-    """Supplier of user addresses for quote requests: the address given by option, or new ones."""
+    """Supplier of user addresses for quote requests: the given address each time, or always a new one."""
 
     def __init__(self, seed: int, given: str | None) -> None:
         self._seed, self._given, self._count = seed, given, 0

@@ -123,7 +123,7 @@ def spoiled(good: Asking, depth: int, other: int) -> Iterator[Spoiled]:
 
 
 def unlisted(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
-    """Yield a firm-quote request for two listed tokens without a pair; nothing if every two have one."""
+    """Yield a firm-quote request for two listed tokens without a pair, if the market has such tokens."""
     joined = {frozenset((pair.base, pair.quote)) for pair in market.pairs.values()}
     ids = list(market.tokens)
     for at, base in enumerate(ids):

@@ -169,7 +169,7 @@ def judge_survival(after: str, *, alive: bool, said: Said) -> Iterator[Result]:
 
 
 def halves(aim: Aim) -> Iterator[Hostile]:
-    """Yield requests without their last bytes, during which the maker must serve other connections."""
+    """Yield incomplete requests; a maker that waits for the missing bytes must serve other connections."""
     yield Hostile("hostile.half-request", "a head without its end", aim.get("tokens")[:-2])
     yield Hostile("hostile.half-request", "a body without its end", aim.whole(aim.firm_body)[:-5])
 
