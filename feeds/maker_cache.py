@@ -187,7 +187,7 @@ class MakerCache:
             yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_prices(self, told: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer to the /prices poll sent at `asked_ms`; yield per entry. Absent pairs get disabled."""
+        """Apply an answer to the /prices poll sent at `asked_ms`; yield per entry. Disable absent pairs."""
         self._updated_ms = now_ms
         prices = _with_faults("prices", told.body.prices, told.refused)
         if asked_ms >= self._first_ms:

@@ -167,8 +167,8 @@ class EventHub:
         """Add an event to the ring, and announce the event to the waiting subscriptions whose filters match.
 
         The method advances `told` to the event last, so that no client gets a resume token beyond an event
-        that it still has to receive. Subscriptions created during this call miss nothing, since each starts
-        at its own place in the ring; other subscriptions wait only at the ring's end.
+        that it still has to receive. A subscription that does not wait, or is created during this call,
+        finds the event itself, since a subscription waits only after it has read the whole ring.
         """
         before = self.ring.newest
         number = self.ring.add(entry)

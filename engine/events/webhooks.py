@@ -373,7 +373,7 @@ class Webhooks:
         _log.error("deliveries are given up", webhook=hook.name, count=count, reason=reason)
 
     async def _write(self, hook: Hook, change: Change, fence: Fence) -> bool:
-        """Write a change to a delivery's row; return False and write nothing if a replay changed it before."""
+        """Change a delivery's row; return False and write nothing if a replay has changed the row before."""
         outcome = await self._store.write(Unit((change,), fence))
         if isinstance(outcome, Conflict):
             return False

@@ -24,8 +24,8 @@ def judge_grid(where: str, grid: object, *, rename: Mapping[str, str] | None = N
     Args:
         where: name of the grid in findings, e.g. `GET /prices WETH/USDC`.
         grid: the `prices` entry of the pair as decoded JSON.
-        rename: check id -> id to report instead, for grids from the WebSocket; a result is dropped if `rename`
-            lacks its check.
+        rename: check id -> id to report instead, for grids from the WebSocket; a result is dropped if its
+            check is not in `rename`.
     """
     for result in _judge_grid(where, grid):
         if rename is None:

@@ -432,7 +432,7 @@ class Search:
 
         Args:
             total: result of the whole amount on another path; None if that path cannot fill the amount, in
-                which case the answer is True.
+                which case the result is True.
         """
         return total is None or self._is_better(other.first_rate, total[1:])
 
