@@ -588,7 +588,7 @@ class MakerCache:
 
 
 def _with_faults(key: str, entries: Mapping[str, E], refused: Mapping[str, str]) -> Mapping[str, E | str]:
-    """Merge an answer's valid entries with its refused ones, whose values are the reasons for refusal."""
+    """Merge an answer's entries under `key`: name -> valid entry, or the reason why it was refused."""
     if not refused:
         return entries
     prefix = f"{key}."

@@ -48,7 +48,7 @@ class StreamStatistics(Struct, frozen=True):
         connections: number of connections whose first message was applied.
         messages: number of applied messages.
         failures: number of connections that were refused or have ended.
-        in_a_row: number of such connections since the last connection that lasted for FEED_PAUSE_S_MAX.
+        in_a_row: number of such connections since the last that lasted for at least FEED_PAUSE_S_MAX.
         said: text of the last failure; empty before the first.
     """
 
@@ -188,7 +188,7 @@ class Stream:
         self._messages += 1
 
     def _apply(self, raw: bytes, *, is_first: bool) -> Generator[None, None, None]:
-        """Decode and apply a message, yielding after each entry; raise InvalidInput if it is malformed."""
+        """Decode and apply a message, yielding per entry; raise InvalidInput for a malformed message."""
         told = yield from decode_stream_message.in_steps(raw)
         if is_first:
             _refuse_incomplete(told.body)

@@ -172,7 +172,7 @@ class MidPrices:
 
 
 def mid_price(live: LiveBook, token: bytes) -> Fraction | None:
-    """Raw units of the other token for one raw unit of `token`, or None for a book without a mid price."""
+    """Mid price of a book: raw units of its other token per raw unit of `token`; None without a mid price."""
     bids, asks = live.book.bids, live.book.asks
     bid, ask = _best_price(bids), _best_price(asks)
     if not bid or not ask:
@@ -185,7 +185,7 @@ def mid_price(live: LiveBook, token: bytes) -> Fraction | None:
 
 
 def _best_price(side: Ladder) -> int:
-    """Price of the best level with an amount above zero, as in `Ladder.prices`; 0 if no level has one."""
+    """Price of the best level with an amount above zero, as in `Ladder.prices`; 0 without such a level."""
     level = bisect_right(side.base_before, 0) - 1
     return side.prices[level] if level < len(side.prices) else 0
 

@@ -288,7 +288,7 @@ class MakerHealth:
         )
 
     def _record(self, one: bytes, other: bytes) -> _Record:
-        """Get or create the record of a pair; too many records drop the least recently used one."""
+        """Get or create the record of a pair; if the store is full, drop the least recently used record."""
         pair = _pair(one, other)
         record = self._pairs.get(pair)
         if record is None:

@@ -207,7 +207,7 @@ class HttpClient:
         return not self._idle and self._turns == self._connections_max
 
     def statistics(self) -> HttpClientStatistics:
-        """Counters since the start, and the number of requests that wait."""
+        """Counters since the start, and the present numbers of connections and waiting requests."""
         return HttpClientStatistics(
             busy=self._connections_max - self._turns,
             idle=len(self._idle),

@@ -12,7 +12,7 @@ import trio
 
 
 def has_input(stream: trio.abc.Stream) -> bool:
-    """Whether a read would return at once, with bytes or the end of input; also under TLS."""
+    """Whether a read would return at once, with bytes or the end of input; TLS streams are supported."""
     if isinstance(stream, LeanStream):
         return stream.has_input()
     if isinstance(stream, trio.SSLStream):

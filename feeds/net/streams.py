@@ -34,7 +34,7 @@ class Dial(Protocol):
         server_hostname: str | None = None,
         timeout_s: float = DIAL_S,
     ) -> trio.abc.Stream:
-        """Open a connection; arguments and errors as `dial`."""
+        """Open a connection; the arguments and errors are those of `dial`."""
         ...
 
 

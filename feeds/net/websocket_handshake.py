@@ -73,7 +73,7 @@ def accept_handshake(request: Request) -> bytes:
 def offer_handshake(
     host: str, port: int, path: str, *, is_secure: bool, headers: Mapping[str, str], message_bytes_max: int
 ) -> ClientProtocol:
-    """Create a client's `websockets` protocol object with its handshake; arguments as `connect_websocket`.
+    """Create a client's `websockets` protocol object for a handshake, with arguments of `connect_websocket`.
 
     Raises:
         ValueError: a path or header would break the HTTP framing.
@@ -93,7 +93,7 @@ def offer_handshake(
 async def shake_hands(
     core: ClientProtocol, host: str, port: int, *, tls: SSLContext | None, dial: Dial
 ) -> tuple[trio.abc.Stream, bytes]:
-    """Connect and complete the opening handshake; arguments, time-out and errors as `connect_websocket`.
+    """Connect and complete the opening handshake as `connect_websocket` does: same time-out and errors.
 
     Args:
         core: protocol object that `offer_handshake` created.
@@ -120,7 +120,7 @@ async def shake_hands(
 
 
 async def _read_answer(stream: trio.abc.Stream, core: ClientProtocol, answer: bytearray) -> bytes:
-    """Read and check the server's answer to the handshake; return the bytes after an acceptable 101."""
+    """Read and check the server's answer to the handshake; return the bytes after a valid 101."""
     fed = 0
     while core.handshake_exc is None and len(answer) <= _ANSWER_BYTES_MAX:
         data = await stream.receive_some(_READ_BYTES)

@@ -112,7 +112,7 @@ class MessageReader:
         return frames
 
     def _takes_text(self) -> int:
-        """Largest text frame, bytes, that may be decoded without the `websockets` core now; -1 for none."""
+        """Largest text frame, bytes, that may now be decoded without the `websockets` core; -1 for none."""
         core = self._core
         return self._text_bytes_max if core.current_size is None and core.state is OPEN else -1
 
