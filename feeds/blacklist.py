@@ -55,7 +55,7 @@ class MakerBlacklist:
         self._polled_until_ms = now_ms + self._life_ms
 
     def add(self, addresses: Iterable[bytes], now_ms: int) -> None:
-        """Blacklist single addresses, 20 bytes each; a repeated address expires later."""
+        """Blacklist single addresses, 20 bytes each; a new report of an address postpones its expiry."""
         added, until_ms = self._added, now_ms + self._life_ms
         for address in addresses:
             added[address] = until_ms

@@ -110,7 +110,7 @@ class Subscription:
 
         Args:
             number: number of the event's entry in the ring.
-            before: place in the log of the event before.
+            before: place in the log of the preceding event.
 
         Returns:
             Whether the wait has ended, so that the hub has to wake the reading task.

@@ -373,7 +373,7 @@ class Webhooks:
         _log.error("deliveries are given up", webhook=hook.name, count=count, reason=reason)
 
     async def _write(self, hook: Hook, change: Change, fence: Fence) -> bool:
-        """Change a delivery's row, unless a replay changed the row first; return whether the row was changed."""
+        """Change a delivery's row; return False, without a change, if a replay changed the row first."""
         outcome = await self._store.write(Unit((change,), fence))
         if isinstance(outcome, Conflict):
             return False

@@ -71,7 +71,7 @@ class GasWatch:
 
     @property
     def fees(self) -> GasFees:
-        """Price of a unit of gas: base fee and tip.
+        """Price of a unit of gas, in wei: base fee and tip.
 
         Raises:
             ServiceUnavailable: as `head`.
@@ -112,7 +112,7 @@ class GasWatch:
     def look_now(self) -> None:
         """Begin a new read of the chain's latest block and gas price at once, and abandon the read under way.
 
-        After an outage, a node may never answer a read that began before.
+        After an outage, a node may never answer a read that began before the outage ended.
         """
         self._turn.cancel()
 

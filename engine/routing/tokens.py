@@ -45,7 +45,8 @@ class TokenTable:
 
     Args:
         tokens: the chain's tokens in the settings.
-        wrapped_native: 20 bytes; empty if not configured: the chain's native token is not traded then.
+        wrapped_native: address of the wrapped native token, 20 bytes; empty if the settings lack it, in which
+            case the chain's native token is not traded.
     """
 
     def __init__(self, tokens: Iterable[TokenSettings], wrapped_native: bytes, native_symbol: str) -> None:

@@ -127,7 +127,7 @@ class MidPrices:
         """Worth of one raw unit of a token that is an anchor or has books against anchors; else None.
 
         Args:
-            seen: list to which the pairs read are added, with their versions.
+            seen: list to which the method adds each pair that it reads, with the version of the pair's books.
         """
         if token in self._anchors:
             return self._anchors[token]
@@ -191,7 +191,7 @@ def _best_price(side: Ladder) -> int:
 
 
 def ranked(value: Fraction) -> Ranked:
-    """Make a fraction cheap to sort: (floor of value x 2^_FLOOR_BITS as sort key, numerator, denominator)."""
+    """Convert to a tuple that sorts fast: (floor(value x 2^_FLOOR_BITS), numerator, denominator)."""
     numerator, denominator = value.as_integer_ratio()
     return (numerator << _FLOOR_BITS) // denominator, numerator, denominator
 

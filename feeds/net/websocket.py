@@ -230,7 +230,7 @@ class WebSocket:
             await self._room.park()
 
     async def aclose(self, code: int = 1000, reason: str = "") -> None:
-        """Close the connection; waits at most WEBSOCKET_CLOSE_S for the other side's close frame.
+        """Close the connection; wait at most WEBSOCKET_CLOSE_S for the other side's close frame.
 
         Args:
             code: 1000 to 1014, except codes that are never sent, or 3000 to 4999.
@@ -420,7 +420,7 @@ class WebSocket:
             raise failure
 
     async def _keep(self) -> None:
-        """Run the keeper task: read while the application does not, send pings, end the connection."""
+        """Run the keeper task: read while the application does not, send pings, finally close the stream."""
         relieved = False
         try:
             while not self._is_over():

@@ -209,7 +209,8 @@ def judge_contents(answers: Mapping[str, HttpExchange]) -> Iterator[Result]:
     """Judge the entries in the answers to GET /tokens, /pairs, /prices and /blacklist.
 
     Args:
-        answers: resource name -> its GET; an answer without the documented JSON shape is not judged.
+        answers: resource name -> exchange of its GET; an answer without the documented JSON shape is not
+            judged.
     """
     content = {name: entries_of(name, exchange) for name, exchange in answers.items()}
     tokens, pairs = content.get("tokens"), content.get("pairs")

@@ -203,7 +203,7 @@ async def _sample(
     cancels the scope.
 
     Args:
-        told: event that is set by the first WebSocket message with prices after the first message.
+        told: event that is set when a WebSocket message after the first one contains prices.
     """
     for _ in range(_SAMPLES):
         exchange = await session.prices()

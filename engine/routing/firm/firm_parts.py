@@ -47,7 +47,7 @@ class Ask(Struct, eq=False):
         base_amount: raw units of the pair's base token in the request; 0 if the maker had no live book.
         quote: the maker's signed quote; None before the answer, and after a check of the quote has failed.
         is_drifted: whether the quote is worse than the maker's book by more than `drift_bps`.
-        failure: reason why the request has no usable quote; None while it may have one.
+        failure: reason why the request has no usable quote; None while a usable quote is possible.
     """
 
     maker: str
@@ -86,7 +86,7 @@ class Ask(Struct, eq=False):
         return Fraction(self.order.maker_amount, self.order.taker_amount)
 
     def loss(self) -> Fraction:
-        """Fraction by which the quote's rate is worse than the plan's for this maker; negative if better."""
+        """Fraction by which the quote's rate is worse than the maker's planned rate; negative if better."""
         return 1 - self.rate() * Fraction(self.share.src_amount, self.share.dest_amount)
 
 

@@ -172,8 +172,8 @@ class MergedLadder:
 
     Attributes:
         makers: names of the makers, sorted; shares refer to a maker by its index here.
-        fixed_unit, other_unit: units of the sums in a raw unit of the fixed token, and in one of the other
-            token.
+        fixed_unit, other_unit: number of parts of a raw unit of the fixed token, and of the other token, in
+            which the prefix sums count.
         depth: amount of the fixed token in all price levels together, in 1 / fixed_unit raw units.
         fixed_before, other_before: prefix sums, of the fixed and of the other token, over the levels sorted
             so far, which include at least the best level.
@@ -290,7 +290,7 @@ class MergedLadder:
             segment += 1
 
     def best_single(self, amount: int) -> list[LadderShare] | None:
-        """Return the share of the maker that alone fills an amount best; None if no maker can alone.
+        """Return the share of the maker that fills an amount alone at the best rate; None if no maker can.
 
         Args:
             amount: raw units of the token given (SELL) or received (BUY).
