@@ -194,7 +194,7 @@ class MakerCache:
             yield from self._take_prices(prices, now_ms, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_blacklist(self, told: Decoded[BlacklistBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer to a /blacklist poll: it replaces all polled addresses; yield after each entry."""
+        """Apply a /blacklist answer, which replaces the last complete list; yield after each entry."""
         self._updated_ms = now_ms
         if asked_ms >= self._first_ms:
             yield from self._take_addresses(told.body.blacklist, told.refused, now_ms, is_complete=True)
@@ -202,7 +202,7 @@ class MakerCache:
     def apply_message(
         self, told: Decoded[StreamMessage], now_ms: int, *, is_first: bool = False
     ) -> Iterator[None]:
-        """Apply a WebSocket message; yield after each entry. With `is_first`, it replaces all data."""
+        """Apply a WebSocket message; yield after each entry. If `is_first`, the message replaces all data."""
         self._updated_ms = now_ms
         if is_first:
             self._first_ms = now_ms

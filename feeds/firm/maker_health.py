@@ -244,8 +244,8 @@ class MakerHealth:
         """Record whether the maker served a user's request or has blacklisted the user.
 
         Returns:
-            End of the maker's new cool-down, in Unix ms, if the maker has blacklisted most of the last users for
-            whom quotes were requested; else 0.
+            End of the maker's new cool-down, in Unix ms, if the maker has blacklisted most of the last users
+            for whom quotes were requested; else 0.
         """
         self._askers[user] = is_served
         self._askers.move_to_end(user)
