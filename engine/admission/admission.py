@@ -210,7 +210,10 @@ class Admission:
         return f"address {address_share(self.client(call))}" if holder is None else f"key {holder.name}"
 
     def partner(self, call: HttpCall) -> str:
-        """Return the default partner of a request's API key; empty for an unknown key or none."""
+        """Return the partner of a request's API key, to which a request that names no partner belongs.
+
+        The result is empty if the request has no known key, or the key has no partner.
+        """
         holder = self._holder(call)
         return "" if holder is None else holder.partner
 

@@ -50,7 +50,7 @@ class OpenStreams:
         self._by_caller[caller] += 1
 
     def leave(self, caller: str) -> None:
-        """Stop counting a stream of a caller that has ended."""
+        """Count one open stream of a caller less, as the stream has ended."""
         self._by_caller[caller] -= 1
         if not self._by_caller[caller]:
             del self._by_caller[caller]

@@ -42,10 +42,11 @@ class SignatureUnits:
 
 
 class SignatureBudget:
-    """Units, i.e. signature checks, that one request holds while it is handled; wrong signatures cost them.
+    """Units that one request takes from its caller's budget, one for each of its signatures to check.
 
     The object is a context manager around the handling of the request. The entry takes the first unit from
-    the caller's budget; the exit gives back the units that no wrong signature has cost.
+    the caller's budget (see `SignatureUnits`); the exit gives back the units that no wrong signature has
+    cost.
 
     Args:
         units: budgets of the caller's rate tier.
@@ -115,8 +116,8 @@ class SignatureBudget:
         had to confirm a signature; failures of the venue, its store or chain spend none.
 
         Args:
-            error: error with which the request is refused; or error that a handler has replaced by a stored
-                order, since the submission was a repeated one.
+            error: the error that answers the request; or, if the request repeats an earlier submission of an
+                order, the error in whose place the handler answers with the stored order.
         """
         is_ours = isinstance(error, ServiceUnavailable) or not isinstance(error, RequestError)
         if isinstance(error, InvalidSignature) or (self._is_chain_asked and not is_ours):

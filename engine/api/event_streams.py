@@ -255,7 +255,7 @@ class EventStreams:
         """Send a subscription's events to a WebSocket until the client closes it or is too slow.
 
         Returns:
-            Whether the client was too slow, i.e. took no message within EVENT_STALL_S.
+            Whether the client was too slow, i.e. took no message within EVENT_STALL_S seconds.
         """
         messages = [encode(OpenMessage(subscription.token))]
         try:

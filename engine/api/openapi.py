@@ -343,7 +343,13 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
 
 @cache
 def _schema_components(kinds: tuple[Any, ...]) -> list[Any]:
-    """Return [JSON schemas of the types, referenced schemas by name]. Callers must not change the result."""
+    """Generate the JSON schemas of types, and of all types to which these schemas refer by name.
+
+    The result is cached, so that callers must not change it.
+
+    Returns:
+        [schemas of `kinds` in order, name -> schema that others refer to].
+    """
     found, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
     return [list(found), components]
 
@@ -487,7 +493,7 @@ def _error_content(examples: dict[str, Any], *, is_otc: bool) -> dict[str, Any]:
 
 
 def _plain(node: Any) -> Any:
-    """Convert a JSON schema for publication: type `number` for the format `decimal`, no descriptions."""
+    """Copy a JSON schema without descriptions, and with type `number` in place of the format `decimal`."""
     if isinstance(node, list):
         return [_plain(item) for item in node]
     if not isinstance(node, dict):

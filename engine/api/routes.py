@@ -111,6 +111,10 @@ def mount_endpoints(
     """Add the endpoints to the router in two route groups: paths below OTC_PREFIX, and all other paths.
 
     The two groups differ in the body of their errors.
+
+    Args:
+        cors_origins: origins of the web pages that may call the endpoints.
+        body_bytes_max: most bytes of a request's body.
     """
     for prefix, encode_error in (("", encode_trading_error), (OTC_PREFIX, encode_otc_error)):
         rows = [row for row in endpoints if row.is_otc == bool(prefix)]

@@ -110,9 +110,10 @@ itself. Each stands in the docstring of the module named behind it; `make catalo
 
 
 def choices_of(source: str) -> Iterator[str]:
-    """Yield the text of each `Choice:` paragraph in a module's docstrings, as one line each.
+    """Yield the text of each `Choice:` paragraph in a module's docstrings, each as a single line.
 
-    Paragraphs of outer docstrings come before paragraphs of nested docstrings.
+    Paragraphs of the module's docstring come first, then those of its classes and functions, then those of
+    methods.
 
     Args:
         source: Python source of the module.

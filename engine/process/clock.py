@@ -14,8 +14,8 @@ class WallClock:
     """A clock in Unix milliseconds that advances evenly and never goes back.
 
     Args:
-        system_ns: the system's clock, Unix nanoseconds.
-        monotonic_ns: the monotonic clock, nanoseconds since an arbitrary start.
+        system_ns: returns the time of the system's clock, Unix nanoseconds.
+        monotonic_ns: returns the time of the monotonic clock, nanoseconds since an arbitrary start.
     """
 
     __slots__ = ("_anchor_ns", "_monotonic_ns", "_system_ns")

@@ -48,11 +48,11 @@ class ProcessNumber(Struct, frozen=True):
 
 
 async def run_processes(settings: ServerSettings, command: Sequence[str], listener: socket.socket) -> int:
-    """Keep `settings.processes` child processes of `command` serving until a signal ends them.
+    """Run `settings.processes` child processes and restart any that end, until SIGTERM or SIGINT.
 
     Args:
         settings: number of children, and the seconds that they have to finish their requests.
-        command: the program with its arguments; each child opens the socket by `inherited_listener`.
+        command: program and arguments of each child, which opens the socket by `inherited_listener`.
         listener: the listening socket, shared by all children; closed once a signal ends them.
 
     Returns:
@@ -131,7 +131,11 @@ class _Family:
             self._end(number)
 
     def _end(self, number: int) -> None:
-        """Pass a signal to all children, and set the time-out after which remaining children are killed."""
+        """Pass a signal to all children, and set the time at which children that still run are killed.
+
+        Args:
+            number: number of the signal.
+        """
         self._told_to_end.set()
         self._scope.deadline = min(self._scope.deadline, trio.current_time() + self._patience_s)
         for child in self._children.values():

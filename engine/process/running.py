@@ -60,7 +60,7 @@ async def serve_app(
     Args:
         server: addresses to listen on, and the path of the access log.
         open_app: opens the application, given the access log to write, if any.
-        announce: logs that the application serves, and its URL.
+        announce: function that logs the start; its arguments are the application and the application's URL.
 
     Returns:
         The exit status: 0 if the application answered its open requests before it ended, else 1.
@@ -118,8 +118,11 @@ async def drain_on_signal(
 ) -> None:
     """Drain the application at the first SIGTERM or SIGINT, and cancel `everything` at the second.
 
-    The task reports `started` once it receives signals. To drain means to answer the requests in flight, then
-    end.
+    To drain an application means to let it answer the requests in flight and then end. The function calls
+    `task_status.started` once it receives signals.
+
+    Args:
+        everything: cancel scope around all tasks of the process.
     """
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()

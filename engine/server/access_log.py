@@ -54,8 +54,8 @@ class AccessLog:
     """Access log of one process: queues an entry for each HTTP answer, and writes the entries as lines.
 
     Args:
-        sink: unbuffered output of lines (`open_access_log`). The caller that opened it closes it.
-        entries_max: most queued entries; further ones are dropped and counted.
+        sink: unbuffered output of lines, from `open_access_log`; the opener of the sink also closes it.
+        entries_max: greatest number of queued entries; further entries are dropped and counted.
     """
 
     def __init__(self, sink: BinaryIO, *, entries_max: int = _ENTRIES_MAX) -> None:
@@ -80,7 +80,7 @@ class AccessLog:
         return self._refused + self._lost
 
     def add(self, entry: LogEntry) -> None:
-        """Queue a log entry for the next batch, or drop and count it if the queue is full. Never waits."""
+        """Queue a log entry without waiting; drop and count the entry if the queue is full."""
         if len(self._ring) < self._entries_max:
             if len(entry[3]) > _TARGET_BYTES_MAX:
                 entry = (*entry[:3], _cut(entry[3]), *entry[4:])
@@ -89,9 +89,10 @@ class AccessLog:
             self._refused += 1
 
     async def run(self) -> None:
-        """Write the queued log entries every quarter of a second until cancelled, then the entries left over.
+        """Write queued log entries every 250 ms until cancelled, and all that are still queued at the end.
 
-        A blocked sink does not hold up the server, and delays its end by at most ACCESS_LOG_END_S.
+        A blocked sink does not hold up the server's answers, and delays the end of this method by at most
+        ACCESS_LOG_END_S seconds.
         """
         try:
             while True:
@@ -107,7 +108,10 @@ class AccessLog:
                 _log.error("the access log is stuck", dropped=self.dropped)
 
     async def flush(self) -> None:
-        """Write all queued log entries. A cancelled call loses no entry: the next call writes the rest."""
+        """Write all queued log entries.
+
+        A cancelled call loses no entry: the next call writes the remaining entries.
+        """
         lines: list[bytes] = []
         for _ in range(len(self._ring)):
             lines.append(self._encode(_line(self._ring.popleft())))
@@ -130,7 +134,10 @@ class AccessLog:
     # --- In a thread ----------------------------------------------------------------------------------
 
     def _write_batches(self) -> None:
-        """Write all batches of log lines, once a thread of an earlier, cancelled call has finished."""
+        """Write all batches of log lines.
+
+        A cancelled `flush` leaves its thread running; a later thread waits until that thread has finished.
+        """
         with self._writing:
             while self._batches and not self._has_given_up:
                 text, count = self._batches.popleft()
@@ -139,7 +146,7 @@ class AccessLog:
                 self._settled += count
 
     def _write(self, text: bytes) -> int:
-        """Write log lines, each at most once; returns the bytes written, fewer than all if the sink fails."""
+        """Write log lines without retries; return the number of bytes written, not all if the sink fails."""
         written = 0
         try:
             if self._is_torn:

@@ -92,7 +92,11 @@ class Waits(Struct, frozen=True):
         )
 
     def reading(self, phase: Phase) -> float:
-        """Time-out in seconds to receive a request's headers or body, or to wait for a request (idle)."""
+        """Time-out, in seconds, for the client's bytes in a phase of the HTTP parser.
+
+        Args:
+            phase: HEADERS or BODY while a part of a request is missing; any other while none has begun.
+        """
         if phase is HEADERS:
             return self.header_s
         return self.body_s if phase is BODY else self.idle_s
@@ -106,15 +110,15 @@ class Connection:
     """Serves HTTP/1.1 on one stream until the client or the server ends it.
 
     Args:
-        stream: the connection owns and closes it.
+        stream: byte stream to the client, which this object owns and closes.
         client: IP address of the client.
         exchange: answers the requests.
         waits: time-outs, and the most unsent bytes.
-        turns: time slices shared by all connections.
+        turns: limits the time that all connections together use in one pass of trio's scheduler.
         http: state of the HTTP parser, if the reactor (the task of many connections) served the connection
             before.
         output: bytes to send first: answers to earlier requests of the connection.
-        event: last event (such as a request) of `http`, if it is not answered yet.
+        event: event (such as a request) that `http` has parsed and that is not answered yet, if any.
     """
 
     def __init__(
@@ -152,7 +156,7 @@ class Connection:
         await self._guarded(self._serve)
 
     async def close(self) -> None:
-        """Send the constructor's `output`, an answer that refuses the connection, then close it."""
+        """Send the constructor's `output`, an answer that refuses the connection; close the connection."""
         self._refused = True
         await self._guarded(trio.lowlevel.checkpoint)
 
@@ -254,7 +258,10 @@ class Connection:
         self._put(self._exchange.encode_fault(fault.error, self._client, fault.request))
 
     def _keep_alive(self, request: Request) -> bool:
-        """Whether the connection stays open after the answer to `request`, the next answer to be written."""
+        """Whether the connection stays open after the next answer, which is the answer to `request`.
+
+        During a shutdown the connection stays open only if a part of a further request has arrived.
+        """
         if not request.keep_alive or self._closing:
             return False
         if self._draining:
@@ -284,10 +291,11 @@ class Connection:
             raise _CutOff
 
     async def _finish(self) -> None:
-        """Close so that the last answer arrives although the client may still be sending.
+        """Close the connection so that the last answer arrives although the client may still be sending.
 
-        Closing with unread bytes makes TCP reset the connection, and a reset can overtake the answer. TLS
-        has no half-close: there the server reads on before it closes, and only after a refusal.
+        TCP resets a connection that is closed with unread bytes, and the reset can overtake the answer. The
+        server therefore closes only its sending side at first, and discards the client's bytes. A TLS stream
+        cannot close one side alone; over TLS the server discards bytes only after a refusal.
         """
         await self._flush()
         half_closes = isinstance(self._stream, trio.abc.HalfCloseableStream)
@@ -297,7 +305,7 @@ class Connection:
             await self._stream.aclose()
 
     async def _linger(self) -> None:
-        """Read and discard bytes until the client closes its side, or has sent _LINGER_BYTES_MAX."""
+        """Discard the client's bytes until the client closes its side or has sent _LINGER_BYTES_MAX bytes."""
         if isinstance(self._stream, trio.abc.HalfCloseableStream):
             await self._stream.send_eof()
         left = _LINGER_BYTES_MAX
@@ -348,7 +356,7 @@ class Connection:
     async def _answer_stream(
         self, route: HttpRoute, call: HttpCall, reply: StreamReply, started: float
     ) -> None:
-        """Send a streamed reply piece by piece (for HEAD only the reply's head), and log the outcome."""
+        """Send a streamed reply piece by piece, or for HEAD only its headers; add it to the access log."""
         exchange = self._exchange
         keep_alive = self._keep_alive(call.request)
         try:
@@ -381,9 +389,13 @@ class Connection:
         self._after_stream(pump)
 
     def _after_stream(self, pump: Pump) -> None:
-        """Go on after a complete streamed answer; close the connection after an incomplete one.
+        """Prepare the connection for its next request, or for its end if a streamed answer is incomplete.
 
-        Bytes that the client sent during the stream go to the HTTP parser.
+        The HTTP parser receives the bytes that the client sent during a complete answer.
+
+        Raises:
+            _CutOff: the client read the answer too slowly.
+            trio.BrokenResourceError: another error ended the answer.
         """
         if pump.failure:
             raise pump.failure if isinstance(pump.failure, _CutOff) else trio.BrokenResourceError

@@ -26,14 +26,14 @@ class Counters(Struct):
     Attributes:
         connections: connections open at this moment.
         accepted: accepted connections.
-        refused: connections refused because too many were open.
-        refused_by_address: refused connections whose own address had too many.
+        refused: connections refused because too many were open, in total or from the same address.
+        refused_by_address: connections refused because too many from the same address were open.
         promoted: connections handed from the reactor, one task for many connections, to a task of their own.
         requests: answered requests, of any status.
         faults: error answers to invalid or too slow requests, and to connections over a limit.
         errors: answers with status 500.
         cut_off: connections dropped because the client took too long to read its answers.
-        broken: connections that ended in a reset.
+        broken: connections that ended in a transport error, such as a reset.
         log_dropped: access log entries that were lost.
     """
 
@@ -55,10 +55,10 @@ class Responder:
 
     Args:
         router: finds the handler of a request.
-        limits: size limits of the requests that a connection parses.
+        limits: limits that the HTTP parser of each connection enforces.
         wall_ms: wall clock, Unix milliseconds.
         access_log: None for no access log.
-        bodies_bytes_max: most bytes of the bodies of all requests together.
+        bodies_bytes_max: most bytes of request bodies held at a time, of all connections together.
 
     Attributes:
         bodies: memory budget of the request bodies of all connections.
@@ -156,7 +156,10 @@ class Responder:
     def encode_stream(
         self, surface: RouteGroup, call: HttpCall, reply: StreamReply, *, keep_alive: bool
     ) -> bytes:
-        """Encode the head of a streamed reply; the sender of the pieces adds the entry to the access log."""
+        """Encode the status line and headers of a streamed reply, and count the reply.
+
+        The access log gets its entry later, from the code that sends the pieces.
+        """
         self.counters.requests += 1
         headers = reply.headers
         if surface.cors:
@@ -176,8 +179,8 @@ class Responder:
         """Encode the last answer of a connection that sent no valid request, or exceeds a limit.
 
         Args:
-            request: the request, if its header section was read; the error body then has the shape of the
-                route group that the path belongs to.
+            request: the refused request, whose path selects the route group that shapes the error body;
+                None if no header section was read.
         """
         self.counters.faults += 1
         surface = self.router.surface(request) if request else self.router.default

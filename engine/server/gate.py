@@ -42,14 +42,17 @@ class Gate:
         self._mode = mode
 
     def admit(self, request: Request, target: bytes, now_ms: int) -> bytes | None:
-        """Return the domain that signed the request; AuthError if the request is refused.
+        """Verify the signature of a request; return the authentication domain that has signed it.
 
         Args:
             target: the signed target: path and query, or the path alone for a WebSocket handshake.
             now_ms: wall clock, Unix milliseconds.
 
         Returns:
-            The domain; None for an unsigned request, if the settings admit unsigned requests.
+            The domain; None if the mode is `off`, or if it is `optional` and the request is unsigned.
+
+        Raises:
+            AuthError: the signature is missing or wrong.
         """
         if self._mode == "off":
             return None

@@ -57,13 +57,13 @@ _log = structlog.get_logger("cambist.server")
 
 
 class Server:
-    """HTTP server on one listening socket. An instance serves once.
+    """HTTP server on one listening socket; `serve` may be called only once.
 
     Args:
         router: the routes to serve.
-        settings: limits; the address is chosen by the creator of the listener.
+        settings: limits, time-outs and TLS files; the address is not used, as `serve` receives the listener.
         wall_ms: wall clock, Unix milliseconds.
-        access_log: the server runs it while it serves; None for no access log.
+        access_log: log of all answers, whose task the server runs during `serve`; None for no access log.
         reactor: whether one task (`Reactor`) may serve all connections without TLS, if the platform has
             epoll.
         proxies: IP addresses that may have any number of connections.
@@ -118,7 +118,7 @@ class Server:
         self._draining.set()
 
     async def serve(self, listener: Listener, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
-        """Accept and serve connections until cancelled, or until `drain` has let all requests be answered.
+        """Accept and serve connections until cancelled, or until the shutdown begun by `drain` is complete.
 
         Args:
             listener: a non-blocking listening socket, or a trio listener of streams; closed at the end.
@@ -164,7 +164,7 @@ class Server:
     # --- Accepting ----------------------------------------------------------------------------------
 
     async def _accept(self, listener: Listener) -> None:
-        """Accept connections until cancelled, then those left in the listening socket's queue."""
+        """Accept connections until cancelled; at the end accept all that still wait in the socket's queue."""
         if not isinstance(listener, socket.socket):
             while True:
                 stream = await listener.accept()
@@ -238,12 +238,12 @@ class Server:
         output: bytes,
         event: Event | None,
     ) -> None:
-        """Start a task for one connection that the reactor hands over; arguments as `Promote`."""
+        """Start a task for a connection that the reactor hands over; parameters as those of `Promote`."""
         stream = PacedStream(connected, self._turns)
         self._nursery.start_soon(self._serve_stream, stream, client, http, output, event)
 
     def _leave(self, client: str) -> None:
-        """Subtract an ended connection from the number of open ones, in total and of the client's address."""
+        """Count one open connection less, in total and for the client's address, after its end."""
         self._exchange.counters.connections -= 1
         share = address_share(client)
         self._by_address[share] -= 1
@@ -252,7 +252,7 @@ class Server:
         self._empty.set()
 
     def _refuse(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
-        """Refuse a connection above a limit: answer 503, or only close it while many are being refused."""
+        """Refuse a connection above a limit: answer 503, or only close it over TLS or among many refusals."""
         if not isinstance(peer, socket.socket) or (self._tls is None and self._refusals < _REFUSALS_MAX):
             self._refusals += 1
             stream = PacedStream(peer, self._turns) if isinstance(peer, socket.socket) else peer
@@ -361,7 +361,7 @@ def canonical_address(text: str) -> str:
 
 
 def _files_max() -> int:
-    """Raise the process's limit of open files as far as allowed; returns the limit."""
+    """Raise the process's limit of open files as far as the system allows; return the limit then in force."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard or hard == resource.RLIM_INFINITY:
         try:

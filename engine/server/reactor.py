@@ -77,15 +77,16 @@ class Promote(Protocol):
 class _Peer:
     """A connection that the reactor serves, together with others, in one task.
 
-    In its turn, a connection is read once and its complete requests are answered.
+    A turn of the connection consists of one read and the answers to the complete requests.
 
     Attributes:
-        deadline: time on trio's clock at which the present wait for the client times out.
-        awaited: the wait that `deadline` is for: (phase of the parser, number of requests so far).
-        left_over: whether the connection waits for a further turn, as requests may be left unanswered.
-        output: answers of this turn, not sent yet.
-        event: parsed event of this turn, such as a request, that the reactor cannot answer.
-        served: whether the connection had its turn, and `output` and `event` are still to be handled.
+        deadline: time on trio's clock at which the wait for the client's next bytes times out.
+        awaited: (phase of the HTTP parser, number of parsed requests) for which `deadline` was set, so that
+            further bytes of the same request do not postpone `deadline`.
+        left_over: whether received requests may be unanswered, so that the next turn begins without a read.
+        output: encoded answers of the latest turn that are not sent yet.
+        event: event that the latest turn parsed, such as a request, and that the reactor cannot answer.
+        served: whether the latest turn's `output` and `event` still have to be sent or handed over.
         gone: whether the connection is closed, or handed to a task of its own.
     """
 
@@ -228,11 +229,11 @@ class Reactor:
             self._drop(peer)
 
     def _write(self) -> bool:
-        """Send the answers of all connections served since the last call.
+        """Send the answers of all connections that have had a turn since their last answers, for about 1 ms.
 
         Returns:
-            False if the time budget, 1 ms, is used up: the caller lets other tasks run and calls again. The
-                caller shields this pause from cancellation, so that finished answers are always sent.
+            True if all answers are handled. False if time ran out: the caller then lets other tasks run,
+            shielded from cancellation so that no finished answer is lost, and calls this method again.
         """
         served = self._served
         end = self._clock + _TURN_S
@@ -252,7 +253,7 @@ class Reactor:
         return True
 
     def _serve(self, peer: _Peer) -> None:
-        """Give a connection its turn: read once, and answer the requests that are complete, up to a bound."""
+        """Give a connection its turn: read once, and answer complete requests until a limit is reached."""
         if peer.gone:
             return
         http = peer.http
@@ -342,10 +343,10 @@ class Reactor:
             await self._sweep()
 
     async def _sweep(self) -> None:
-        """End all waits for clients that have timed out.
+        """End each connection whose client has not sent the awaited bytes before the time-out.
 
-        An idle connection is closed; any other is handed to a task of its own, which answers 408. Other tasks
-        run after each _ENDED_AT_ONCE connections.
+        A connection without a begun request is closed; any other connection is handed to a task of its own,
+        which answers 408. The method lets other tasks run after every _ENDED_AT_ONCE connections.
         """
         now = trio.current_time()
         late = [peer for peer in self._peers.values() if peer.deadline <= now]

@@ -58,7 +58,7 @@ class HttpCall(Struct, gc=False):
     Attributes:
         request: the request as parsed: method, target, headers, body.
         client: IP address of the client, as text.
-        request_id: also sent as `x-request-id`.
+        request_id: id of the request, which the answer shows in its header `x-request-id`.
         now_ms: wall clock, Unix milliseconds.
         parameters: values of the path's placeholders, percent-decoded, in order.
     """
@@ -88,7 +88,8 @@ class StreamReply(Struct, kw_only=True):
     """An answer whose body is sent in pieces; each piece is requested once the previous one was sent.
 
     Attributes:
-        pieces: iterator over the body's pieces; closed after the stream ends in any way, if it has `aclose`.
+        pieces: iterator over the body's pieces; the server calls its method `aclose`, if any, after the end
+            of the answer, be it complete or not.
         endless: True for a subscription, which is cut off when the server shuts down; a finite stream is sent
             to its end.
     """
@@ -154,14 +155,14 @@ class RouteGroup:
         self.sockets: list[tuple[str, SocketRoute]] = []
 
     def plain(self, method: str, path: str, handler: PlainHandler) -> None:
-        """Register a plain function as handler of a method and path. GET serves HEAD too.
+        """Register a plain function as handler of a method and path; a GET handler also answers HEAD.
 
         The function must return within about 100 us, without I/O and without awaiting.
         """
         self.routes.append((method, path, HttpRoute(self, plain=handler)))
 
     def coroutine(self, method: str, path: str, handler: CoroutineHandler) -> None:
-        """Register a coroutine function as handler of a method and path. GET serves HEAD too."""
+        """Register a coroutine function as handler of a method and path; a GET handler also answers HEAD."""
         self.routes.append((method, path, HttpRoute(self, coroutine=handler)))
 
     def websocket(self, path: str, check: HandshakeCheck, serve: SocketHandler) -> None:
@@ -186,7 +187,7 @@ class RouteGroup:
     def cors_headers(self, request: Request) -> tuple[tuple[bytes, bytes], ...]:
         """CORS headers that let a page of a permitted origin read the answer.
 
-        Only a group with `cors_origins` may be asked for them.
+        The caller must not call this method for a group without `cors_origins`.
         """
         origin = header(request, b"origin")
         if self._any_origin:
@@ -355,8 +356,8 @@ class Router:
         """Add the routes registered so far on a route group (`surface`) to the table.
 
         Args:
-            prefix: put before each of the surface's paths; without a trailing slash.
-            host: serve only requests with this Host, at any port; None for any.
+            prefix: path that precedes each path of the group, without a trailing slash.
+            host: host name in the Host header of the requests to serve, at any port; None for any host.
 
         Raises:
             ValueError: a path or method is malformed, or two routes collide.
@@ -408,7 +409,7 @@ class Router:
             return route.surface.refusing_route(error), ()
 
     def body_bytes_min(self, most: int) -> int:
-        """Smallest of `most` and the body limits of all mounted route groups, bytes."""
+        """Smallest limit of a request body, bytes: the least of `most` and the limits of all route groups."""
         return min([most, *self._bounds])
 
     def surface(self, request: Request) -> RouteGroup:
@@ -419,7 +420,8 @@ class Router:
         """Find the WebSocket route of a request's path, and the values of the path's placeholders.
 
         Returns:
-            None if the path has no WebSocket: the request is then a plain GET.
+            None if the path has no WebSocket route or a malformed placeholder value; the server then treats
+            the request as a GET without upgrade.
         """
         found = self._find(request)
         if found is None or found[0].socket is None:

@@ -17,16 +17,17 @@ class Pump:
     """Sends one streamed answer and watches for the client's disconnect.
 
     Args:
-        stream: read to notice the end of input, and to keep bytes that the client pipelines.
-        send: writes bytes within a time limit.
-        endless: True for a subscription, which ends once its client has sent too many bytes meanwhile.
+        stream: connection to the client, from which the pump reads to notice a disconnect.
+        send: function that writes bytes to the client within a time limit.
+        endless: True for a subscription, which ends once the client has sent _PIPELINED_BYTES_MAX bytes
+            during the answer.
 
     Attributes:
-        scope: cancel scope; cancelling it ends the stream.
-        sent: number of bytes written, of the pieces alone.
+        scope: cancel scope, whose cancellation ends the answer.
+        sent: number of bytes of the pieces that were written, without the framing of chunks.
         complete: whether all pieces were written.
-        received: bytes that the client sent meanwhile.
-        failure: the error that stopped the writing; None without an error.
+        received: bytes that the client sent during the answer, such as its next requests.
+        failure: the error that ended the answer; None without an error.
     """
 
     def __init__(
@@ -42,7 +43,15 @@ class Pump:
         self.failure: Exception | None = None
 
     async def run(self, pieces: AsyncIterator[bytes], *, chunked: bool, request_id: str) -> None:
-        """Send the answer's pieces until all are sent or the client disconnects. Raises only Cancelled."""
+        """Send the answer's pieces until all are sent or the client disconnects.
+
+        The method raises no error but trio.Cancelled; `failure` holds any other error.
+
+        Args:
+            pieces: iterator over the pieces of the body.
+            chunked: whether the body has the transfer coding `chunked`.
+            request_id: id of the answered request, for the log.
+        """
         with self.scope:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch)
@@ -83,7 +92,7 @@ class Pump:
 
 
 async def close_pieces(pieces: AsyncIterator[bytes]) -> None:
-    """Close the iterator of a streamed answer's pieces within _CLOSE_S, even in a cancelled task."""
+    """Close the iterator of a streamed answer's pieces in at most _CLOSE_S seconds, even when cancelled."""
     close = getattr(pieces, "aclose", None)
     if close is not None:
         with trio.CancelScope(deadline=trio.current_time() + _CLOSE_S, shield=True):

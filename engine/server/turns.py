@@ -24,10 +24,12 @@ _SMALL_BYTES = 16_384
 
 
 class Turns(trio.abc.Instrument):
-    """Gives a server's connections 1 ms of each scheduler pass; connections beyond it wait in a queue.
+    """Limits the time that a server's connections use in each scheduler pass to 1 ms in total.
 
-    A turn is the time from the moment a connection may read and answer until its next wait. `run` must run in
-    a task.
+    A scheduler pass is one iteration of trio's event loop, in which every runnable task runs once. A turn is
+    the time from the moment at which a connection may read and answer until the connection's next wait. Once
+    the turns of a pass have used 1 ms, further connections wait in a queue for a later pass. The method `run`
+    has to run as a background task.
     """
 
     def __init__(self) -> None:
@@ -40,20 +42,20 @@ class Turns(trio.abc.Instrument):
         self._keeper = trio.lowlevel.ParkingLot()
 
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio's signature
-        """Reset the time that connections have used; trio calls this when a scheduler pass begins."""
+        """Reset the time used by turns; trio calls this method at the begin of each scheduler pass."""
         self._spent_before = self._spent
         self._spent = self._began = 0.0
 
     def end(self) -> None:
-        """End the current turn, if any, because its connection is about to wait; stops counting its time."""
+        """End the current turn, if any, and add its duration to the time used in this scheduler pass."""
         if self._began:
             self._spent += perf_counter() - self._began
             self._began = 0.0
 
     def has_room(self) -> bool:
-        """Whether connections may go on in this scheduler pass: time is left, and the queue is empty.
+        """Whether a turn may begin now: turns have used less than 1 ms of this pass, and the queue is empty.
 
-        The time of the turn under way, if any, is counted up to now.
+        The used time includes the current turn, if any, up to now.
         """
         if self._began:
             now = perf_counter()
@@ -62,11 +64,11 @@ class Turns(trio.abc.Instrument):
         return self._spent < _TURN_S and not self._line
 
     async def take(self) -> None:
-        """Wait for this connection's turn; returns without a checkpoint if the scheduler pass has time left.
+        """Begin a turn of this connection, at once if `has_room`, else after a wait in the queue.
 
-        The wait is shielded from cancellation, since the connection has a request, which the short time-out
-        of a shutdown must not drop. Once the queue is closed no task waits, and a cancelled task gets no
-        turn.
+        A call that does not wait is no trio checkpoint. Cancellation does not end the wait, since the
+        connection has received a request, which the short time-out of a shutdown must not drop. `close` ends
+        all waits; a task that is cancelled by then gets trio.Cancelled in place of a turn.
         """
         if not self.has_room() and self._is_kept:
             await self._stand_in_line()
@@ -80,9 +82,9 @@ class Turns(trio.abc.Instrument):
             await trio.lowlevel.checkpoint_if_cancelled()
 
     async def run(self) -> None:
-        """Let a bounded number of queued connections go on in each scheduler pass, until cancelled.
+        """Let some of the queued connections begin their turns in each scheduler pass, until cancelled.
 
-        The end of the call closes the queue (`close`).
+        At its end this method calls `close`.
         """
         trio.lowlevel.add_instrument(self)
         self._is_kept = True
@@ -100,20 +102,23 @@ class Turns(trio.abc.Instrument):
             self.close()
 
     def close(self) -> None:
-        """Let all queued connections go on without a turn, as the server is about to cut them off."""
+        """Empty the queue for good: no call of `take` waits from now on, as the server is about to end."""
         self._is_kept = False
         self._line.unpark_all()
 
 
 class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
-    """A connection's socket that reads only in the connection's time slice (`Turns`)."""
+    """TCP stream of a connection, which returns received bytes only in a turn (see `Turns`)."""
 
     def __init__(self, connected: socket.socket, turns: Turns) -> None:
         super().__init__(connected)
         self._turns = turns
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Wait for bytes and for the connection's time slice, then read; always a checkpoint."""
+        """Wait for bytes and for a turn of the connection, and return the bytes; empty at the end of input.
+
+        Every call is a trio checkpoint.
+        """
         self._turns.end()
         await trio.lowlevel.checkpoint()  # often enough the next request has come by then
         has_turn = False
@@ -132,14 +137,18 @@ class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
             return data
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send all bytes; a checkpoint if the bytes are many, or if the socket does not take all at once."""
+        """Send all bytes.
+
+        The call is a trio checkpoint if `data` has over _SMALL_BYTES bytes, or if the socket's send buffer is
+        full.
+        """
         await super().send_all(data)
         if len(data) > _SMALL_BYTES:
             self._turns.end()
             await trio.lowlevel.checkpoint()
 
     async def send_eof(self) -> None:
-        """Close the sending side: no more bytes follow."""
+        """Close the sending side of the TCP connection, which can still receive."""
         self._turns.end()
         await trio.lowlevel.checkpoint()
         try:

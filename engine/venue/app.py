@@ -241,7 +241,7 @@ class VenueApp:
         return (*MakerScoreBoard(self.places, venue.makers).endpoints(), *desk.endpoints())
 
     def _asker_of(self, call: HttpCall) -> Asker:
-        """Return the caller of a request, with the greatest number of the caller's unfilled swaps.
+        """Return the caller of a request, and how many unfilled swaps the caller may have at a time.
 
         A swap is unfilled if makers have signed quotes for the swap and no transaction has filled the quotes.
         """

@@ -107,7 +107,7 @@ _decode_amounts = msgspec.json.Decoder(_QuotedAmounts).decode
 
 
 class _Changes:
-    """Token pairs of one chain with changed books; marks the affected quote streams for pricing.
+    """Records the token pairs of one chain whose books change, and marks the quote streams to price again.
 
     Args:
         index: the chain's live books; reports each change.

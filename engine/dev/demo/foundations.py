@@ -44,7 +44,7 @@ _ROUNDS = 400
 
 
 def run_foundations(console: Console) -> None:
-    """Run the demo's steps without a chain (17 to 19) and print each on `console`; raise if a step fails."""
+    """Run the demo's steps 17 to 19, which use no chain; print each on `console`, and raise if one fails."""
     maker, user = (SigningKey(secrets.token_bytes(32)) for _ in range(2))
     console.rule("17. Beneath: the venue signs its request, the maker verifies it")
     _show_request(console, user)

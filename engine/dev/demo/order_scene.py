@@ -187,7 +187,7 @@ async def placed_order(
 
 
 def record_of(follower: OrderFollower) -> OrderRecord:
-    """Return the latest version of the venue's record of an order that an `OrderFollower` has received."""
+    """Return the venue's record of an order, in the latest version that `follower` has received."""
     if follower.record is None:
         raise AssertionError("the venue has told nothing")
     return follower.record

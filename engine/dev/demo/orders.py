@@ -124,8 +124,8 @@ def _show_signed(scene: OrderScene, record: OrderRecord) -> bytes:
 def _signed_text(value: object) -> str:
     """Format a field of a signed Delta order for display.
 
-    Long bytes are shortened. The field `bridge` with only zeros, i.e. without another chain as destination,
-    is shown as none.
+    Long byte strings are shortened. The field `bridge` is shown as `none` and a remark if all its members are
+    zero, which means that the order is settled on the chain of its signature.
     """
     if isinstance(value, dict):
         goes_anywhere = any(str(each).strip("0x") for each in value.values())
@@ -198,7 +198,11 @@ async def _show_failure(scene: OrderScene) -> None:
 
 
 def _is_told_of_all(told: Counter[str]) -> bool:
-    """Whether the notices that an agent has received include as many SETTLED as SETTLING notices."""
+    """Whether an agent has received as many SETTLED as SETTLING notices.
+
+    Args:
+        told: number of notices that the agent has received, by kind.
+    """
     return told[Notice.SETTLING] == told[Notice.SETTLED]
 
 
@@ -248,7 +252,7 @@ async def _show_block(scene: OrderScene, first: bytes) -> Receipt:
 
 
 async def _show_agents(scene: OrderScene, before: Mapping[str, Counter[str]]) -> None:
-    """Print the notices that each agent has received since `before`, and the agent's faults and penalty.
+    """Print a table of all agents: notices received since `before`, settlements, faults, and any penalty.
 
     Args:
         before: name of an agent -> number of its notices of each kind before the order.

@@ -130,7 +130,7 @@ class _Bilateral(Struct, frozen=True):
 
 
 class _Posted(Struct, frozen=True):
-    """OTC order that the venue has accepted, with the RFQ contract in whose domain the maker has signed."""
+    """Signed OTC order that the venue has accepted, and the RFQ contract of the order's EIP-712 domain."""
 
     contract: SigningContract
     signed: SignedOtc
@@ -259,7 +259,7 @@ def _show_moves(scene: _Bilateral, before: Balances, after: Balances, part: OtcP
     """Print the balances before and after a fill, and check the changes of the balances.
 
     Args:
-        part: amounts of maker and taker that the fill was agreed to exchange.
+        part: agreed amounts of the maker's and the taker's token that the fill exchanges, raw units.
 
     Raises:
         AssertionError: a change differs from the agreed amounts, or the taker has paid no gas.

@@ -108,7 +108,8 @@ class MarketPlace(Struct, frozen=True):
 
         Args:
             pair: symbols of base and quote, as `WETH/USDC`.
-            bid, ask: prices of the single level on each side, quote tokens per base token, as decimal text.
+            bid, ask: price of the only bid and of the only ask that the maker then offers, in quote tokens
+                per base token, as decimal text.
         """
         base, quote = pair.split("/")
         sides = {"bids": [[bid, QUOTED]], "asks": [[ask, QUOTED]]}
@@ -188,7 +189,7 @@ async def a_market_place(stage: DemoChain, folder: Path) -> AsyncIterator[Market
 
 
 class _Opening(Struct, frozen=True):
-    """Chain, folder, environment variables and clock that the demo's applications share at their start."""
+    """Chain, folder, environment variables and clock with which all applications of the demo are started."""
 
     stage: DemoChain
     folder: Path

@@ -123,7 +123,8 @@ def anvil_command(
 
     Args:
         port: TCP port; 0 lets the system choose a port, which `listening_port` reads from the output.
-        state: a file to load at the start, if it exists, and to write at the end.
+        state: file of the chain's state, which anvil loads at the start if it exists, and writes at the end;
+            None for an anvil that keeps no state.
         options: further options of anvil.
     """
     command = [str(program), "--hardfork", HARDFORK, "--host", "127.0.0.1", "--port", str(port)]
@@ -201,7 +202,7 @@ async def _drain(output: trio.abc.ReceiveStream) -> None:
 
 
 async def _end(process: trio.Process) -> None:
-    """Terminate anvil, which then writes its state; kill the process if it has not ended in ANVIL_END_S."""
+    """Terminate anvil, which then writes its state; kill the process if it still runs after ANVIL_END_S s."""
     process.terminate()
     with trio.move_on_after(ANVIL_END_S):
         await process.wait()

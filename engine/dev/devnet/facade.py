@@ -254,8 +254,8 @@ class Reads:
     async def call(self, asked: given.OfCall) -> str:
         """Answer `eth_call`: the output of a call on the state after a block.
 
-        The call reads the block's time, or for `pending` the next block's, unless the request overrides the
-        time.
+        The called contracts read the time of the given block, or for `pending` the time of the next block,
+        unless the request overrides the time.
         """
         time_s = await self._time_s(asked)
         (answer,) = await self._chain.call_many(
@@ -266,7 +266,10 @@ class Reads:
         return to_hex(answer)
 
     async def _time_s(self, asked: given.OfCall) -> int | None:
-        """Return the block time, Unix seconds, that an `eth_call` reads; None for its block's own time."""
+        """Return the block time that the contracts of an `eth_call` read, Unix seconds.
+
+        The result is None for the time of the block on whose state the call is executed.
+        """
         if asked.block_overrides is not None and asked.block_overrides.time is not None:
             return int(asked.block_overrides.time)
         is_pending = asked.block is not None and asked.block.named == "pending"
@@ -372,7 +375,7 @@ class Reads:
         return (await self._known(ref)).header.hash
 
     async def _bound(self, ref: given.BlockRef | None) -> int:
-        """Return the height of the block that bounds a range of blocks; the latest block's if `ref` is None.
+        """Convert a block reference to a height; None to the height of the latest block.
 
         A height given as number is returned as it is, even if no block has this height yet.
         """

@@ -161,7 +161,7 @@ class Subscriptions:
         return self._kept.pop(asked.id, None) is not None
 
     async def run(self) -> None:
-        """Send the subscribed headers of added blocks and logs of added or removed blocks, until cancelled.
+        """Send subscribed headers and logs as the chain adds and removes blocks, until cancelled.
 
         Raises:
             Lost: a block change that is still to be sent is no longer kept.

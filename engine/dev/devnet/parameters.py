@@ -159,7 +159,7 @@ class BlockRef:
 
 
 class FilterValues(tuple[bytes, ...]):
-    """Topics or addresses that a log filter accepts; empty accepts any.
+    """Values that a log filter accepts for one of a log's topics; an empty tuple accepts any value.
 
     The JSON form is a single value, a list of alternatives, or null for any.
     """
@@ -183,7 +183,7 @@ class FilterValues(tuple[bytes, ...]):
 
 
 class FilterAddresses(FilterValues):
-    """Addresses of contracts whose logs a filter accepts; empty accepts any."""
+    """Addresses of contracts whose logs a filter accepts; an empty tuple accepts any address."""
 
     __slots__ = ()
     READ = Address

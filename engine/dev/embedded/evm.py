@@ -168,7 +168,7 @@ class Evm:
 
     @contextmanager
     def applied(self, writes: Sequence[JournalWrite]) -> Iterator[None]:
-        """Context manager: apply writes to the state, and undo them at the end."""
+        """Context manager: apply writes to the state, and undo the writes at the exit."""
         undo = self.apply(writes)
         try:
             yield

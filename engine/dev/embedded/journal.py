@@ -34,7 +34,8 @@ class Loaded(Struct, frozen=True, gc=False):
 
     Attributes:
         account: nonce, balance and code hash after the execution.
-        code: contract code; None if the journal shows none, or code that `read_journal` was given as known.
+        code: contract code; None if the journal shows no code, or if the code is among the argument `known`
+            of `read_journal`.
         slots: slot -> (value before, value after), for each storage slot read or written.
         touched: whether the EVM has marked the account as possibly changed.
         destroyed: whether the opcode SELFDESTRUCT has removed the account.
@@ -66,7 +67,7 @@ _FLAGS = frozenset({"0x0", "Created", "SelfDestructed", "Touched"})
 
 
 def code_text(code: bytes) -> str:
-    """Return the text by which the journal's debug text shows contract code from pyrevm's database."""
+    """Return the part of a journal's debug text that shows contract code loaded from pyrevm's database."""
     return f"Some(Bytecode {{ bytecode: 0x{code.hex()}, state: Raw }})"
 
 

@@ -132,7 +132,7 @@ class BlockLedger:
 
     @contextmanager
     def state_at(self, block: Block) -> Iterator[None]:
-        """Context manager: set `evm` to the state after a block, and restore the latest state at the end.
+        """Context manager: set `evm` to the state after a block, and restore the latest state at the exit.
 
         Raises:
             ChainError: the ledger no longer keeps the writes that undo the blocks above `block`.
