@@ -245,9 +245,9 @@ class Admission:
         return self._ring.find(presented).name
 
     def signatures(self, call: HttpCall) -> SignatureBudget:
-        """Create the budget that bounds the wrong signatures checked for an admitted request's caller.
+        """Create the object by which a request takes signature checks from its caller's budget.
 
-        The budget is a context manager around the handling of the request.
+        The object is a context manager around the handling of the request.
         """
         holder = self._holder(call)
         if holder is None:

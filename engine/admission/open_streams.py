@@ -35,8 +35,8 @@ class OpenStreams:
         """Check that the caller may open another stream; the stream itself is not counted yet.
 
         Raises:
-            RateLimited: the caller has its greatest number of streams.
-            ServiceUnavailable: all callers together have the greatest number of streams.
+            RateLimited: the caller already has as many open streams as one caller may have.
+            ServiceUnavailable: all callers together already have `streams_max` open streams.
         """
         if self._by_caller[caller] >= ADMISSION_STREAMS_PER_CALLER_MAX:
             self.refused += 1
@@ -50,7 +50,7 @@ class OpenStreams:
         self._by_caller[caller] += 1
 
     def leave(self, caller: str) -> None:
-        """Count one open stream of a caller less, as the stream has ended."""
+        """Subtract an ended stream from the number of a caller's open streams."""
         self._by_caller[caller] -= 1
         if not self._by_caller[caller]:
             del self._by_caller[caller]

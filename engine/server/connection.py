@@ -95,7 +95,7 @@ class Waits(Struct, frozen=True):
         """Time-out, in seconds, for the client's bytes in a phase of the HTTP parser.
 
         Args:
-            phase: HEADERS or BODY while a part of a request is missing; any other while none has begun.
+            phase: HEADERS or BODY while a request has arrived in part; any other phase between requests.
         """
         if phase is HEADERS:
             return self.header_s

@@ -180,7 +180,7 @@ class Responder:
 
         Args:
             request: the refused request, whose path selects the route group that shapes the error body;
-                None if no header section was read.
+                None if no request could be read.
         """
         self.counters.faults += 1
         surface = self.router.surface(request) if request else self.router.default

@@ -243,7 +243,7 @@ class Server:
         self._nursery.start_soon(self._serve_stream, stream, client, http, output, event)
 
     def _leave(self, client: str) -> None:
-        """Count one open connection less, in total and for the client's address, after its end."""
+        """Subtract an ended connection from the total of open connections and from its address's number."""
         self._exchange.counters.connections -= 1
         share = address_share(client)
         self._by_address[share] -= 1

@@ -160,7 +160,7 @@ class Reactor:
         self._peers[descriptor] = _Peer(connected, client, http, deadline)
 
     def stop(self) -> None:
-        """Hand every connection over to a task of its own, then return from `run`."""
+        """Make `run` hand every connection over to a task of its own and then return."""
         self._running.cancel()
 
     async def run(self) -> None:

@@ -24,7 +24,7 @@ _SMALL_BYTES = 16_384
 
 
 class Turns(trio.abc.Instrument):
-    """Limits the time that a server's connections use in each scheduler pass to 1 ms in total.
+    """Limits the time that a server's connections use in each scheduler pass to about 1 ms in total.
 
     A scheduler pass is one iteration of trio's event loop, in which every runnable task runs once. A turn is
     the time from the moment at which a connection may read and answer until the connection's next wait. Once

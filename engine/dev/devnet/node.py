@@ -68,7 +68,7 @@ async def _no_subscriptions(_: object) -> None:
 
 
 class DevNode:
-    """JSON-RPC server of an embedded chain, over HTTP and WebSocket. Created by `opened`.
+    """JSON-RPC server of an embedded chain, over HTTP and WebSocket, created by `opened`.
 
     Attributes:
         server: the HTTP server, which the caller has to run.

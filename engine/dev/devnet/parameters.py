@@ -238,7 +238,7 @@ class Filter(Struct, rename="camel"):
 
 
 class _Positional(Struct, array_like=True, forbid_unknown_fields=True):
-    """Base of the parameter structs, whose JSON form is an array of their members in order."""
+    """Base class of the parameter structs, whose JSON form is an array of the members in order."""
 
 
 class Nothing(_Positional):

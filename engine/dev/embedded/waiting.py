@@ -86,9 +86,9 @@ class Waiting:
     def next(
         self, nonce_of: Callable[[bytes], int], base_fee_wei: int, gas_left: int
     ) -> ReceivedTransaction | None:
-        """Waiting transaction to execute next: the highest tip, and among equal tips the first to arrive.
+        """Executable transaction with the highest tip; of several with the same tip, the first to arrive.
 
-        The result is None if no waiting transaction is executable.
+        The result is None if no waiting transaction is executable in the present block.
 
         Args:
             nonce_of: function from a sender's address to the sender's next nonce.
