@@ -138,7 +138,7 @@ def surface_of(
     encode_error: ErrorEncoder = encode_trading_error,
     prefix: str = "",
 ) -> RouteGroup:
-    """Create a route group of endpoints, in which each request first costs tokens of its caller's rate limit.
+    """Create a route group of endpoints; each request first takes its cost from its caller's token bucket.
 
     Args:
         encode_error: encodes an error into the body of the answer.

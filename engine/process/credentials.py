@@ -23,7 +23,7 @@ def check_addresses(settings: Settings) -> None:
     """Refuse any address of the settings whose EIP-55 checksum is wrong.
 
     Raises:
-        ConfigError: names the setting.
+        ConfigError: an address has a wrong checksum; the error names the setting.
     """
     named = [
         (f"chains.{chain_id}.{name}", getattr(chain, name))

@@ -9,7 +9,7 @@ import structlog
 
 
 def configure_logs(level: str = "info") -> None:
-    """Set up this process's logs. Call it once, before the first log line.
+    """Set up this process's logs; the process calls this function once, before the first log line.
 
     Args:
         level: least level that is logged: debug, info, warning, error.

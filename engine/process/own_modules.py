@@ -21,8 +21,8 @@ def import_module(module_name: str, folder: Path, field: str) -> ModuleType:
         field: the setting that names the module, for errors.
 
     Raises:
-        ConfigError: the module does not exist, cannot be imported, or is hidden by an installed module of its
-            name.
+        ConfigError: the module does not exist, cannot be imported, or is hidden by an installed module of
+            the same name.
     """
     beside = [folder.joinpath(*module_name.split(".")).with_suffix(".py"),
               folder.joinpath(*module_name.split("."), "__init__.py")]  # fmt: skip

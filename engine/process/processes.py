@@ -70,7 +70,7 @@ async def run_processes(settings: ServerSettings, command: Sequence[str], listen
 
 
 def inherited_listener() -> socket.socket | None:
-    """Open the listening socket that `run_processes` passed to this process; None if it passed none."""
+    """Open the listening socket that `run_processes` passed to this process; None without such a socket."""
     descriptor = os.environ.get(_LISTENER)
     if descriptor is None:
         return None
@@ -170,7 +170,7 @@ class _Family:
                 await self._told_to_end.wait()
 
     async def _run_child(self, index: int) -> int:
-        """Start the child process with this index and wait for its end; returns its exit status."""
+        """Start the child process with this index, wait for its end, and return its exit status."""
         listener, parent = self._inherited
         place = {_LISTENER: listener, _PARENT: parent, _INDEX: index, _COUNT: self._count}
         environment = os.environ | {name: str(value) for name, value in place.items()}

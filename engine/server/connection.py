@@ -107,7 +107,7 @@ class _CutOff(Exception):
 
 
 class Connection:
-    """Serves HTTP/1.1 on one stream until the client or the server ends it.
+    """Serves HTTP/1.1 on one stream until the client or the server ends the connection.
 
     Args:
         stream: byte stream to the client, which this object owns and closes.
@@ -115,8 +115,8 @@ class Connection:
         exchange: answers the requests.
         waits: time-outs, and the most unsent bytes.
         turns: limits the time that all connections together use in one pass of trio's scheduler.
-        http: state of the HTTP parser, if the reactor (the task of many connections) served the connection
-            before.
+        http: HTTP parser of a connection that the reactor, one task for many connections, has served before;
+            None for a new connection.
         output: bytes to send first: answers to earlier requests of the connection.
         event: event (such as a request) that `http` has parsed and that is not answered yet, if any.
     """
@@ -152,7 +152,10 @@ class Connection:
         self._cut_scope: trio.CancelScope | None = None  # what a drain ends: a subscription, a WebSocket
 
     async def run(self) -> None:
-        """Answer the connection's requests until its end, then close it; raises no error but Cancelled."""
+        """Answer the client's requests until the last one, and close the connection.
+
+        The method raises no error but trio.Cancelled.
+        """
         await self._guarded(self._serve)
 
     async def close(self) -> None:
@@ -175,7 +178,7 @@ class Connection:
             await trio.aclose_forcefully(self._stream)
 
     def drain(self) -> None:
-        """Answer the requests that have arrived, then close; the server calls this when it shuts down."""
+        """Answer the requests that have arrived, then close the connection; called at a shutdown."""
         self._draining = True
         if self._idle_scope:
             soon = trio.current_time() + self._waits.drain_idle_s
@@ -253,7 +256,7 @@ class Connection:
         return True
 
     def _refuse(self, fault: RequestFault) -> None:
-        """Answer bytes that are no valid HTTP request with an error, and read no further request."""
+        """Answer bytes that are no valid HTTP request with an error, the connection's last answer."""
         self._closing = self._refused = True
         self._put(self._exchange.encode_fault(fault.error, self._client, fault.request))
 

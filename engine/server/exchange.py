@@ -28,7 +28,7 @@ class Counters(Struct):
         accepted: accepted connections.
         refused: connections refused because too many were open, in total or from the same address.
         refused_by_address: connections refused because too many from the same address were open.
-        promoted: connections handed from the reactor, one task for many connections, to a task of their own.
+        promoted: connections that moved from the reactor (one task for many connections) to their own tasks.
         requests: answered requests, of any status.
         faults: error answers to invalid or too slow requests, and to connections over a limit.
         errors: answers with status 500.
@@ -57,7 +57,7 @@ class Responder:
         router: finds the handler of a request.
         limits: limits that the HTTP parser of each connection enforces.
         wall_ms: wall clock, Unix milliseconds.
-        access_log: None for no access log.
+        access_log: log that gets an entry for each answer; None for no access log.
         bodies_bytes_max: most bytes of request bodies held at a time, of all connections together.
 
     Attributes:
@@ -117,7 +117,7 @@ class Responder:
     def encode(
         self, surface: RouteGroup, call: HttpCall, reply: Reply, started: float, *, keep_alive: bool
     ) -> bytes:
-        """Encode a reply to the bytes to send, count it, and add it to the access log.
+        """Encode a reply to the bytes to send; count the reply, and add an entry to the access log.
 
         Args:
             started: `time.perf_counter()` when the request was complete.
@@ -200,7 +200,7 @@ class Responder:
         )
 
     def log(self, call: HttpCall, status: int, body_bytes: int, started: float) -> None:
-        """Add an answer to the access log, if there is one.
+        """Add an answer to the access log, if the server has an access log.
 
         Args:
             started: `time.perf_counter()` when the request was complete.

@@ -66,7 +66,7 @@ class Server:
         access_log: log of all answers, whose task the server runs during `serve`; None for no access log.
         reactor: whether one task (`Reactor`) may serve all connections without TLS, if the platform has
             epoll.
-        proxies: IP addresses that may have any number of connections.
+        proxies: IP addresses of trusted proxies, which may have any number of connections.
 
     Raises:
         ConfigError: the TLS files cannot be used.
@@ -226,7 +226,7 @@ class Server:
         self._nursery.start_soon(self._serve_stream, stream, client)
 
     def _is_crowded(self, client: str) -> bool:
-        """Whether the client's address has as many connections as allowed; proxies have no such limit."""
+        """Whether the client's address has as many connections as allowed; trusted proxies have no limit."""
         most = self._settings.connections_per_address_max
         return self._by_address[address_share(client)] >= most and client not in self._proxies
 
@@ -295,7 +295,7 @@ class Server:
             self._leave(client)
 
     async def _serve_refusal(self, stream: trio.abc.Stream, client: str) -> None:
-        """Answer a refused connection with 503 `too many connections`, and close it."""
+        """Send the answer 503 `too many connections` on a refused connection, and close the connection."""
         try:
             secured = await self._secured(stream)
             if secured is not None:
@@ -338,7 +338,7 @@ class Server:
 
 
 def address_share(address: str) -> str:
-    """Key under which the connections of an IP address are counted against its limit.
+    """Key under which the server counts the open connections of an IP address.
 
     Returns:
         An IPv4 address itself; the first 64 bits of an IPv6 address in hex.

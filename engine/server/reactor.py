@@ -75,7 +75,7 @@ class Promote(Protocol):
 
 
 class _Peer:
-    """A connection that the reactor serves, together with others, in one task.
+    """One of the connections that the reactor serves in its single task.
 
     A turn of the connection consists of one read and the answers to the complete requests.
 
@@ -148,7 +148,7 @@ class Reactor:
         self._now_ms = 0
 
     def adopt(self, connected: Socket, client: str) -> None:
-        """Start to serve the connection of a non-blocking socket; the reactor owns the socket from now on.
+        """Begin to serve the connection of a non-blocking socket; the reactor then owns the socket.
 
         Raises:
             OSError: epoll cannot watch the socket; the caller still owns it.

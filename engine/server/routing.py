@@ -85,7 +85,7 @@ class Reply(Struct, gc=False):
 
 
 class StreamReply(Struct, kw_only=True):
-    """An answer whose body is sent in pieces; each piece is requested once the previous one was sent.
+    """An answer with a body in pieces; the server requests each piece after sending the previous piece.
 
     Attributes:
         pieces: iterator over the body's pieces; the server calls its method `aclose`, if any, after the end
@@ -413,7 +413,7 @@ class Router:
         return min([most, *self._bounds])
 
     def surface(self, request: Request) -> RouteGroup:
-        """Return the route group of the path's route; for an unknown path, of its longest mounted prefix."""
+        """Return the route group of a request's path, or for an unknown path that of its longest prefix."""
         return self.resolve(request)[0].surface
 
     def resolve_socket(self, request: Request) -> tuple[SocketRoute, tuple[str, ...]] | None:
@@ -455,7 +455,11 @@ class Router:
 
 
 def header(request: Request, name: bytes) -> bytes | None:
-    """Return the value of the request's first header with this name, given in lower case, or None."""
+    """Return the value of a request's first header with a name; None if the request has no such header.
+
+    Args:
+        name: name of the header in lower case.
+    """
     for found, value in request.headers:
         if found == name:
             return value

@@ -268,7 +268,7 @@ class VenueApp:
         return (*endpoints.endpoints(), *otc_event_endpoints(self._events))
 
     def _delta_endpoints(self, settings: Settings) -> tuple[Endpoint, ...]:
-        """Return the endpoints that take Delta orders in and show orders, their events and their auctions.
+        """Return the endpoints that accept Delta orders, and that show orders, their events and auctions.
 
         The endpoint that builds orders for signing is not included.
         """
@@ -299,8 +299,8 @@ class VenueApp:
 
         Args:
             listener: socket or listener that the API is served on; closed at the end.
-            health_listener: socket that health and metrics are served on, already during the start; closed at
-                the end. None: health has no socket of its own.
+            health_listener: separate socket for the health endpoints and metrics, served already during the
+                start and closed at the end; None for no separate socket.
         """
         async with trio.open_nursery() as nursery:
             if health_listener is not None:
@@ -358,7 +358,7 @@ class VenueApp:
         return self._clock.behind_ms() / 1_000
 
     def not_ready(self) -> list[str]:
-        """Return the reasons of `readiness`; empty without a fault.
+        """Return the faults that `readiness` reports as reasons; the list is empty without a fault.
 
         The faults of one chain are listed even while the venue is ready to serve another.
         """

@@ -159,7 +159,7 @@ class _Changes:
 
 
 class QuoteStreams:
-    """All streams of GET /v2/quote/stream of a venue. `run` is its background task.
+    """Streams of GET /v2/quote/stream of a venue; the method `run` has to run as a background task.
 
     Args:
         quote: returns the response body of GET /v2/quote.

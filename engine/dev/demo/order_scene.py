@@ -235,7 +235,7 @@ async def proven_order(
     """Verify the venue's record of a settled order against the chain.
 
     Args:
-        offer: terms of the order, with the contract for which the user signed it.
+        offer: terms of the order, and the contract of the EIP-712 domain under which the user signed.
 
     Returns:
         The on-chain result, and the receipts of all settlements of the order.

@@ -88,7 +88,7 @@ class AnvilChain(RpcChain):
         await self._do("anvil_dropTransaction", to_hex(tx_hash))
 
     async def reset(self) -> None:
-        """Reset the chain to its genesis block, at wall clock time, with automine on and an empty pool."""
+        """Reset the chain: genesis block with the wall clock's time, automine on, no waiting transactions."""
         await self._do("anvil_reset")
         await self._do("anvil_setCode", to_hex(FACTORY), to_hex(FACTORY_CODE))  # a reset removes the factory
         await self.set_automine(on=True)

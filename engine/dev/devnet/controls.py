@@ -47,7 +47,7 @@ class Controls:
         return named | {alias: named[name] for alias, name in _ALIASES.items()}
 
     async def evm_mine(self, asked: given.OfEvmMine) -> str:
-        """Answer `evm_mine`: mine the requested number of blocks, the first at the requested time, if any."""
+        """Answer `evm_mine`: mine a number of blocks, the first with the request's time, if one is given."""
         options = asked.read()
         if options.timestamp is not None:
             await self._chain.set_time(options.timestamp)

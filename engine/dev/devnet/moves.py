@@ -57,7 +57,7 @@ class Moves:
     @classmethod
     @asynccontextmanager
     async def followed(cls, chain: EmbeddedChain) -> AsyncIterator["Moves"]:
-        """Context manager: yield a record of a chain's added and removed blocks, which a task updates."""
+        """Context manager: yield a record of a chain's added and removed blocks, and keep it up to date."""
         moves = cls(chain, await chain.head())
         async with trio.open_nursery() as nursery:
             nursery.start_soon(moves._follow)
@@ -121,7 +121,7 @@ class Moves:
         return None
 
     def _drop_above(self, height: int) -> list[Block]:
-        """Remove the blocks above a height from the recorded blocks; return them, the highest first."""
+        """Remove and return the recorded blocks above a height, the highest first."""
         gone = []
         while self._blocks and self._blocks[-1].header.number > height:
             gone.append(self._blocks.pop())

@@ -87,7 +87,7 @@ def prev_randao(parent_hash: bytes, timeline: int) -> bytes:
 
 
 def intrinsic_gas(tx: Transaction) -> int:
-    """Compute the gas that a transaction costs before execution, which is also its least gas limit."""
+    """Compute the gas that a transaction costs before execution; a lower gas limit is invalid."""
     zeros = tx.data.count(0)
     gas = _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(tx.data) - zeros)
     if not tx.to:

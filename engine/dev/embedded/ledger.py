@@ -199,7 +199,7 @@ class BlockLedger:
             self.evm.apply(step)
 
     def seal(self, draft: Draft) -> Block:
-        """Add a draft to the chain as its latest block; return the block."""
+        """Complete a draft to a block, make the block the latest of the chain, and return the block."""
         parent, rules = self.head.header, draft.rules
         block_hash = blocks.block_hash(
             parent.hash,
@@ -259,7 +259,7 @@ class BlockLedger:
         return taken
 
     def bring_back(self, taken: Sequence[RolledBack]) -> None:
-        """Add the blocks that `roll_back` removed to the chain again, with their state."""
+        """Restore blocks that `roll_back` has removed, and the state after the highest of them."""
         for one in reversed(taken):
             self._add(one.block, [self.evm.apply(writes) for writes in one.redo])
 
