@@ -102,7 +102,7 @@ class _Tier:
 
 
 class Admission:
-    """Admission of HTTP requests: identifies each caller by API key or IP address and applies its rate limit.
+    """Identifies the caller of each HTTP request by API key or IP address; applies the caller's rate limit.
 
     Args:
         settings: rate tiers, API keys and trusted proxies.
@@ -210,7 +210,7 @@ class Admission:
         return f"address {address_share(self.client(call))}" if holder is None else f"key {holder.name}"
 
     def partner(self, call: HttpCall) -> str:
-        """Return the partner of a request's API key, to which a request that names no partner belongs.
+        """Return the partner of a request's API key, which applies if the request itself names no partner.
 
         The result is empty if the request has no known key, or the key has no partner.
         """

@@ -25,7 +25,7 @@ class KeyHolder(Struct, frozen=True):
     Attributes:
         name: name of the key in the settings.
         tier: name of the caller's rate tier.
-        partner: partner to which the caller's requests that name no partner belong; empty for none.
+        partner: partner that applies to the caller's requests that name no partner; empty for none.
         is_operator: whether the caller may read every order.
     """
 

@@ -75,7 +75,7 @@ class Promote(Protocol):
 
 
 class _Peer:
-    """One of the connections that the reactor serves in its single task.
+    """A connection that the reactor serves in its single task, which all such connections share.
 
     A turn of the connection consists of one read and the answers to the complete requests.
 

@@ -68,7 +68,7 @@ class Quotes:
         issued: keeps digests of the Delta routes that quotes issue.
         delta_gas: units of gas that a Delta settlement uses besides its fills.
         random16: returns 16 random bytes for the id of a price.
-        partner_of: returns the default partner of a request's API key; empty if the key has none.
+        partner_of: returns the partner of a request's API key, used if the query names none; empty for none.
 
     Attributes:
         outcomes: number of answers of GET /v2/quote by (mode, outcome); the outcome is `delta`, `market` or
@@ -151,7 +151,7 @@ class Quotes:
         Args:
             raw_query: query after the `?`.
             now_ms: the time, Unix milliseconds.
-            partner: default partner of the request's API key; empty if the key has none.
+            partner: partner to assume if the query names none; empty for no partner.
 
         Raises:
             RequestError: the request is wrong or no price can be given; the subclass has the error code.

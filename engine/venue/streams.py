@@ -165,7 +165,7 @@ class QuoteStreams:
         quote: returns the response body of GET /v2/quote.
         chains: streamed chains by chain id.
         caller: returns the API key or address whose limits a request counts towards.
-        partner_of: returns the default partner of a request's API key; empty if the key has none.
+        partner_of: returns the partner of a request's API key, used if the query names none; empty for none.
         streams_max: greatest number of open streams.
         wall_ms: returns the time, Unix milliseconds.
     """
