@@ -131,7 +131,7 @@ class DeltaEngine:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run relayer, auctions, settlements and watches of all chains, until cancelled."""
+        """Run relayer, auctions, settlements, price watch and funds watch of each chain, until cancelled."""
         async with trio.open_nursery() as nursery:
             self._acts.open(nursery)
             for chain in self.chains.values():
@@ -239,7 +239,7 @@ class DeltaEngine:
         await self.orders.step(order_hash, decide)
 
     async def _expire(self, order_hash: bytes) -> None:
-        """Expire an order whose deadline has passed, or a TWAP whose slices no longer fit before it.
+        """Expire an order past its deadline, or a TWAP whose remaining slices do not fit before its deadline.
 
         The call has no effect while a settlement of the order is under way, or its chain is not indexed to
         the head.

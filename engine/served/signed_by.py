@@ -92,8 +92,8 @@ def read_signature(
         text: `0x` and hexadecimal digits; 64 or 65 bytes by a key, any number by a contract, none for a
             pre-signature.
         kind: class of the error for a refused signature.
-        is_awaited: True for OTC orders: a contract that does not accept the signature yet, even an empty one,
-            may do so later, and pre-signatures do not exist.
+        is_awaited: True for OTC orders: the owner's contract may accept the signature later, and an empty
+            signature is no pre-signature (OTC orders have none).
         signing: other digests that the owner may have signed by mistake; used only if its key has not signed
             `digest32`.
 

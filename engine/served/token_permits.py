@@ -98,7 +98,7 @@ def is_over(permit: bytes, now_s: int) -> bool:
 
 
 def refusal(answer: bytes | Exception) -> str:
-    """Return the reason for which a trial call refused a permit; empty if the call succeeded.
+    """Return the contract's reason to refuse a permit in a trial call; empty if the call succeeded.
 
     Args:
         answer: answer of the contract to the trial call.

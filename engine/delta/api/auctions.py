@@ -61,7 +61,7 @@ class Auctions:
 
     Args:
         live: returns the order with a given hash if this process runs the order, else None.
-        auctions: auctions by chain id.
+        auctions: reports and times of each chain's auctions, by chain id.
         resting: returns, for a chain id and an order hash, the present price and the limit of a limit order
             that waits for its price; None for any other order.
         lacks: returns, for a chain id and an order hash, the owner's funds that were missing at the last
@@ -85,7 +85,7 @@ class Auctions:
         self._lacks = lacks
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Return the HTTP endpoints of closed rounds, orders' `explain`, and agents' scores and names."""
+        """Return the HTTP endpoints for closed rounds, reasons why an order is not filled, and agents."""
         return (
             Endpoint(
                 method="GET",

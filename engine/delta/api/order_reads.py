@@ -84,7 +84,7 @@ class OrderReads:
         self._stored = StoredOrders(store)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Return the HTTP endpoints that read Delta orders, committed balances and available balances."""
+        """Return the HTTP endpoints for orders, amounts committed by limit orders, and amounts still free."""
         return (
             _row(
                 path="/v2/delta/orders",

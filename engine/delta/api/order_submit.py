@@ -40,8 +40,8 @@ class OrderSubmission:
         settings: settings of the partners.
         orders: Delta orders in memory, to which submitted orders are added.
         partner_of: returns the default partner of a request's API key; empty if the key has none.
-        signatures_of: returns, for a request, the use that the request may make of its caller's limit of
-            wrong signatures.
+        signatures_of: returns, for a request, the object that limits how many wrong signatures the request's
+            caller may send.
     """
 
     def __init__(

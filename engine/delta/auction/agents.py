@@ -25,7 +25,7 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class AuctioneerWakeup:
-    """Event that wakes the task which opens auction rounds: an order is due, or an agent has capacity."""
+    """Event on which the auctioneer waits, set when an order becomes due or an agent gains capacity."""
 
     def __init__(self) -> None:
         self._woken = trio.Event()
@@ -44,7 +44,7 @@ class AuctioneerWakeup:
 
 
 class Agents:
-    """Sends requests for bids to one chain's agents, and keeps each agent's limits, cool-down and notices.
+    """Sends requests for bids and notices to one chain's agents; tracks each agent's capacity and cool-down.
 
     Args:
         clients: HTTP clients by agent name.
@@ -90,7 +90,7 @@ class Agents:
     # --- Availability -----------------------------------------------------------------------------------
 
     def admitted(self, document: DeltaDocument) -> AgentNames:
-        """Return the names of the chain's agents that an order's document allows to bid for the order."""
+        """Return the names of the chain's agents that may bid for an order, according to its document."""
         return tuple([name for name in self._clients if document.admits(name)])
 
     def orders_max(self) -> int:
@@ -195,7 +195,7 @@ class Agents:
         """Notify an agent of the outcome of its bid's settlement, and record a success or the agent's fault.
 
         Args:
-            entry: notice of the outcome; with the notice SETTLED, the settlement counts as a success.
+            entry: notice of the outcome; an entry whose `notice` is SETTLED counts as a success.
             fault: the agent's fault in the settlement; None without a fault.
         """
         self.notify(agent, auction_id, (entry,))
@@ -232,7 +232,8 @@ class Agents:
         """Record an agent's fault, and notify the agent if the fault starts a cool-down.
 
         Args:
-            order_hash: hash of the order, as text, if the fault is IN_DOUBT.
+            order_hash: hash of the order, as text, if the fault is IN_DOUBT (the failed settlement may be an
+                owner's fault).
         """
         rest = self._rests.get(agent)
         until_ms = 0 if rest is None else rest.failed(fault, self._wall_ms(), order_hash)

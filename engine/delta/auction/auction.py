@@ -172,8 +172,8 @@ def deciding(
         orders: all orders of the round.
         bids: bids on the orders that passed their simulation.
         gas_price_wei: price of a unit of gas, wei.
-        gas_costs: converters of gas to tokens, by order hash; bids on an order without a converter are ranked
-            without gas.
+        gas_costs: functions from a gas cost in wei to raw units of a token, by order hash; if an order has
+            no function, the gas of bids on the order does not count.
     """
     by_order: dict[bytes, list[_Ranked]] = {asked.order_hash: [] for asked in orders}
     crossings: list[Proven] = []

@@ -34,8 +34,8 @@ class DueRound(Struct, frozen=True):
 
     Attributes:
         orders: orders that are open and have no settlement under way, by order hash.
-        agents: names of the agents to ask about each order, by order hash, also of orders missing in
-            `orders`.
+        agents: names of the agents to ask about each order, by order hash; may also have orders that are no
+            longer open, which `orders` does not have.
     """
 
     orders: dict[bytes, RoundOrder]
@@ -54,7 +54,7 @@ class AuctionQueue:
         wall_ms: returns the time, Unix milliseconds.
 
     Attributes:
-        slices: TWAP slices that are not due yet, and the chain's clock; the auctioneer runs its task.
+        slices: watch of the TWAP slices that are not due yet; the auctioneer runs the task of the watch.
     """
 
     def __init__(
@@ -92,13 +92,13 @@ class AuctionQueue:
 
     @property
     def due(self) -> int:
-        """Number of orders that are due for an auction round and in none."""
+        """Number of orders that are due for an auction round but are not in a round yet."""
         return len(self._ready)
 
     # --- Offers -----------------------------------------------------------------------------------------
 
     def offer(self, live: LiveOrder, *, is_due: bool = False) -> None:
-        """Queue an order for an auction round: at once, or at the end of its pause or its TWAP slice's wait.
+        """Queue an order for an auction round: due at once, after a pause, or when its TWAP slice is due.
 
         The call has no effect if the order is due or in a round already.
 
@@ -192,7 +192,7 @@ class AuctionQueue:
     def next_at(self, standing: dict[str, AgentRoom], now: float) -> float:
         """Return when `take` may next find orders if nothing else happens, seconds of trio's clock.
 
-        The result is inf if no order is due, or if no due order can enter a round by the passage of time.
+        The result is inf if no order is due, or if a due order can enter a round only after another event.
 
         Args:
             standing: capacities of the agents that may be asked, by name.
@@ -224,8 +224,9 @@ class AuctionQueue:
     def put_back(self, order_hash: bytes) -> None:
         """Make an order due again at once, without a pause, since its last auction round does not count.
 
-        A round counts if an agent has considered the order and no error has ended the round. The order queues
-        with the orders of earlier rounds; rounds take an order of that queue and a new order in turn.
+        A round counts if an agent has considered the order and no error has ended the round. The order joins
+        the queue of orders that had a round before. New orders have a separate queue, and rounds take orders
+        from both queues alternately.
         """
         self._make_ready(order_hash, is_new=False)
 

@@ -38,7 +38,7 @@ class RoundTimes(Struct, frozen=True):
 
 
 class Rejections:
-    """Rejected bids of an auction round, by order hash, and answers of agents rejected as a whole."""
+    """Rejections of an auction round: rejected bids by order hash, and agents' wholly rejected answers."""
 
     def __init__(self, rejections: Iterable[Rejection]) -> None:
         self._of_order: dict[bytes, list[tuple[int, Rejection]]] = {}
@@ -56,8 +56,8 @@ class Rejections:
     def about(self, asked: RoundOrder) -> list[Rejection]:
         """Return the rejections that concern an order, in order of arrival.
 
-        The result has the rejected bids that name the order, and the answers rejected as a whole if their
-        agent may bid for the order.
+        The result has the rejected bids that name the order, and the wholly rejected answers of agents that
+        may bid for the order.
         """
         found = [one for one in self._of_all if asked.document.admits(one[1].agent)]
         found += self._of_order.get(asked.order_hash, ())

@@ -146,7 +146,7 @@ class Auctioneer:
         wakeup: event that wakes `run`; the agents and the queue set it too.
         queue: orders that wait for a round.
         settling: receives the next best bids of each won order, for the case that its settlement fails.
-        claims: funds of accounts that are reserved for open settlements.
+        claims: reservations of order owners' funds for settlements under way.
         unsettled: called with an open order after a round that found no settlement for the order although an
             agent had considered it.
         ids: source of round ids, shared by all chains.
@@ -397,7 +397,7 @@ class Auctioneer:
     async def _conclude(
         self, this: Round, closed_ms: int, decision: Decision, rejections: Sequence[Rejection]
     ) -> Decision:
-        """Store a round's decision: each settlement in one transaction with its orders and their records.
+        """Store a round's decision: each settlement, its orders and their records in one store transaction.
 
         Returns:
             The decision as stored: a bid whose settlement was given up has lost; orders of a settlement that
@@ -433,7 +433,7 @@ class Auctioneer:
     async def _records(
         self, times: RoundTimes, verdicts: Iterable[AuctionVerdict], refused: Rejections
     ) -> dict[bytes, Change]:
-        """Make the store changes that write a round's record of each order, by order hash."""
+        """Return the changes to the store that write a round's record of each order, by order hash."""
 
         def made() -> Generator[None, None, dict[bytes, Change]]:
             records: dict[bytes, Change] = {}
@@ -462,7 +462,7 @@ class Auctioneer:
     async def _intend_settlement(
         self, this: Round, winner: Proven, decision: Decision, records: Mapping[bytes, Change]
     ) -> _End:
-        """Store the intent to settle a winning bid, for all orders of the bid in one transaction.
+        """Store the intent to settle a winning bid, for all orders of the bid in one store transaction.
 
         The intent is not stored if an owner's account lacks the funds, or if one of the bid's orders is no
         longer open.

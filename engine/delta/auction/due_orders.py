@@ -154,10 +154,10 @@ class DueOrders:
         return [one for one in asked.values() if one]
 
     def next_at(self, standing: Mapping[str, AgentRoom], now: float) -> float:
-        """Return when the first of the waiting orders will have waited `patience_s`, seconds of the clock.
+        """Return the earliest time at which an order will have waited `patience_s`, seconds of the clock.
 
-        From then on, one agent with capacity suffices for this order. Only first orders of queues of which an
-        agent has capacity are considered; the result is inf without such an order.
+        From that time, one agent with capacity suffices for the order. The result considers the first orders
+        of the queues for which some agent has capacity now; inf without such an order.
         """
         return min(
             (

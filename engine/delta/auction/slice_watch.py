@@ -26,7 +26,7 @@ from ...chain.port import Chain, Upcoming
 
 
 class WaitingSlices:
-    """TWAP slices ordered by the time from which they are due, Unix seconds of the chain's clock. Pure."""
+    """TWAP slices sorted by the time from which they are due, Unix seconds of the chain's clock."""
 
     def __init__(self) -> None:
         self._due: dict[bytes, int] = {}

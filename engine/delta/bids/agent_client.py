@@ -88,7 +88,7 @@ class AgentClientStatistics(Struct, frozen=True):
 
 
 class AgentClient:
-    """HTTP client that asks one agent for bids and sends it notices of its bids' fates.
+    """HTTP client that asks one agent for bids, and notifies the agent of the outcomes of these bids.
 
     The client is an async context manager; `run` must run as a task within it.
 

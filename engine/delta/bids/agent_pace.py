@@ -53,9 +53,10 @@ class AgentPace:
         round_s: length of a round, seconds.
 
     Attributes:
-        orders_max: limit of the orders in open requests while the agent answers; after a failure the agent is
-            asked about one order at a time.
-        asks_again_at: earliest time of the next question after a failure.
+        orders_max: limit of the number of orders in all open requests together. The limit is suspended when a
+            request gets no readable answer in time: the agent is then asked about one order at a time until
+            the next answer.
+        asks_again_at: earliest time of the request that follows such a failure.
     """
 
     def __init__(self, round_s: float) -> None:
@@ -123,7 +124,8 @@ class AgentPace:
         A request sent before the last reduction changes nothing.
 
         Args:
-            managed: number of the request's orders for which the agent had time.
+            managed: number of the request's orders for which the agent had time; half of them if the answer
+                was late.
         """
         if question.asked_at >= self._cut_at:
             self.orders_max = max(1, self.orders_max * managed // question.orders)

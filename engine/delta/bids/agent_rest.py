@@ -87,12 +87,15 @@ class AgentReport(Struct, frozen=True):
 class AgentRest:
     """Faults, strikes and cool-downs (rests) of one agent on one chain.
 
+    A strike, recorded for a serious fault or for several minor faults, starts a cool-down, whose length
+    doubles with each strike that still counts.
+
     Args:
         rest_ms: length of the cool-down after a first strike, milliseconds.
         rest_ms_max: longest cool-down, milliseconds.
         slow_ms_max: longest cool-down for lateness, milliseconds.
-        soft_faults_max: number of faulty answers in a row that cause a strike, or if the last was late, a
-            cool-down for lateness.
+        soft_faults_max: number of faulty answers in a row, or of orders with the fault IN_DOUBT, that cause a
+            strike; if the last faulty answer was late or missing, a cool-down for lateness instead.
     """
 
     def __init__(
@@ -156,7 +159,8 @@ class AgentRest:
         """Record a fault of the agent, and start a cool-down if the fault requires one.
 
         Args:
-            order_hash: hash of the order if the fault is IN_DOUBT.
+            order_hash: hash of the order, as text, if the fault is IN_DOUBT (the failed settlement may be an
+                owner's fault).
 
         Returns:
             End of the cool-down that this fault causes, Unix milliseconds; 0 if it causes none.

@@ -45,10 +45,10 @@ def best_of(bids: Iterable[Candidate]) -> Iterator[Candidate | Rejection]:
 
 
 def judged(found: Simulated) -> Iterator[tuple[str, bytes, bool]]:
-    """Yield (agent, owner, whether a bid of the agent passed its simulation) for each order of a round.
+    """Yield (agent, owner, whether the agent's bid passed its simulation) for each order with a passed bid.
 
-    The owner is the order's owner, 20 bytes. A failure is yielded only if another agent's bid on the order
-    passed: if all bids on an order fail, the order may be the cause.
+    The owner is the order's owner, 20 bytes. Orders without a passed bid are left out, since the order itself
+    may be the cause if all bids fail.
     """
     stood: defaultdict[bytes, set[str]] = defaultdict(set)
     failed: defaultdict[bytes, set[str]] = defaultdict(set)

@@ -131,13 +131,16 @@ class Answer(Struct, frozen=True):
 class CandidatePart(Struct, frozen=True):
     """A bid's terms for settling one order.
 
+    A bid on several orders, which are settled against each other, is a crossing; its orders are crossed.
+
     Attributes:
         asked: the order in the auction round.
         part: amounts of the order that the bid settles: all that is auctioned, or less.
         promised: raw units: least that the user receives (SELL) or most that the user spends (BUY); otherwise
             the settlement reverts.
-        given: for a purchase, raw units of the source token that `receiver` gets; a sale gives it all.
-        paid: for a crossed order, raw units of its destination token paid to it, before its fee.
+        given: for a purchase, raw units of the source token that `receiver` gets, or in a crossing, that the
+            order adds to the pooled source tokens; 0 for a sale, which gives its whole source amount.
+        paid: for a crossed order, raw units of its destination token that the order receives, before its fee.
         receiver: address that gets the source tokens, 20 bytes; EXECUTOR for the executor contract.
         traded: for a crossed order, raw units of its source token that `receiver` gets from the pooled source
             tokens of all crossed orders.
@@ -185,9 +188,9 @@ class Candidate(Struct, frozen=True):
 
     @property
     def owners_calldata(self) -> bytes:
-        """Calldata of the bid's settlement without the agent's inputs: calls, leftover tokens and receiver.
+        """Calldata of the bid's settlement without the agent's calls, leftover tokens and receiver.
 
-        An owner, an order or the contract, and not the agent, is the cause if this call fails.
+        The call shows whether the settlement fails before code of the agent runs, e.g. for missing funds.
         """
         bare = [replace(part, steps=(), leftovers=(), receiver=EXECUTOR) for part in self.parts]
         return _calldata(bare, agent_id(self.agent))

@@ -96,7 +96,8 @@ class OrderDesk:
 
         Args:
             default_partner: default partner of the request's API key; empty if the key has none.
-            signatures: limit of wrong signatures of the request's caller, entered as a context manager.
+            signatures: object that limits how many wrong signatures the request's caller may send; the API
+                handler has entered it as a context manager.
 
         Raises:
             RequestError: a check fails; see spec 1.25 and `submission`.
@@ -128,7 +129,8 @@ class OrderDesk:
         """Set the orders of a signed cancellation to CANCELLING, all of them or none, in the store.
 
         Args:
-            signatures: limit of wrong signatures of the request's caller, entered as a context manager.
+            signatures: object that limits how many wrong signatures the request's caller may send; the API
+                handler has entered it as a context manager.
 
         Returns:
             The ids of the orders, once the store has the change.
@@ -219,7 +221,7 @@ class OrderDesk:
 
 
 async def _check_cancel(place: ServedChain, signature: OwnerSignature, delta: bytes) -> None:
-    """Check that an owner has signed a cancellation, on the chain if the signature does not prove it.
+    """Check that an owner has signed a cancellation, by a contract call unless the owner's key has signed.
 
     Raises:
         InvalidCancelSignature: the owner has not signed.

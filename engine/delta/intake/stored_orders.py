@@ -41,7 +41,7 @@ class StoredOrders:
         self._store = store
 
     async def record(self, order_hash: bytes) -> OrderRecord | None:
-        """Read the public record of the order with a hash; None if the store has no such order.
+        """Read the public record of the order with this hash; None if the store has no such order.
 
         Raises:
             StoreUnavailable: the store does not answer.
@@ -162,7 +162,7 @@ class StoredOrders:
 
 
 def _fills_by_hash(fills: Sequence[DeltaFill]) -> dict[bytes, list[DeltaFill]]:
-    """Group settled amounts (fills) by order hash, each group sorted by place on the chain, oldest first."""
+    """Group fills by order hash, each group sorted by block and log index, the oldest fill first."""
     by_hash: dict[bytes, list[DeltaFill]] = {}
     for fill in sorted(fills, key=lambda fill: (fill.block_number, fill.log_index)):
         by_hash.setdefault(fill.order_hash, []).append(fill)

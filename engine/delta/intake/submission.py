@@ -117,8 +117,8 @@ class IdentifiedDelta(Struct, frozen=True):
     Attributes:
         order_type: EIP-712 type of the struct.
         order_hash: EIP-712 digest that the owner signs, 32 bytes.
-        signing: digests of the order under its own and other EIP-712 domains, to name a domain signed by
-            mistake.
+        signing: digests of the order under its own EIP-712 domain and under others, so that an error can name
+            a domain for which the owner signed by mistake.
     """
 
     order_type: TypedStruct[Any]

@@ -72,7 +72,7 @@ def rested(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
 
 
 def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int) -> DeltaStep | None:
-    """Make the life cycle step by which the settlement of an order by a winning bid begins.
+    """Make the life cycle step that begins the settlement of an order by a winning bid.
 
     None if the order is not open.
 
@@ -119,7 +119,7 @@ def failed(
         runner_up: settlement payload of the round's next bid, to be settled now; None without a next bid.
         failures_max: number of counted failures that makes the order FAILED.
         is_counted: whether the failure counts against the order; False if an order crossed with this one is
-            the cause, or if no other bid could have avoided it.
+            the cause, or if the settlement of any other bid would have failed, too.
     """
     if effect.state is not EffectState.INTENDED:
         return None

@@ -280,7 +280,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
 
 
 def wanted_side(body: BuildBody) -> Side | None:
-    """Return the side that a build request names or its order type implies; None if neither has a side."""
+    """Return the side that a request's body names or its order type implies; None if neither has a side."""
     return _SIDES.get(body.order_type) if body.side is UNSET else body.side
 
 
@@ -302,7 +302,7 @@ def _quoted_side(body: BuildBody, quoted: Side) -> Side:
 
 
 def _check_kind(body: BuildBody, route: Route) -> None:
-    """Raise an error if a build request lacks a parameter of its order type, or has an invalid one.
+    """Raise an error if the body of a request lacks a parameter of its order type, or has an invalid one.
 
     An order type that the venue does not settle, or a route between two chains, is an error too.
     """

@@ -52,7 +52,7 @@ class IssuedStatistics(Struct, frozen=True):
         kept: digests in memory.
         waiting: digests that wait to be written to the store.
         written: digests written to the store so far.
-        left_out: digests that were never written, because the store was away or behind.
+        left_out: digests that were never written, as the queue of waiting digests was full.
         swept: expired digests removed from the store so far.
     """
 
@@ -200,9 +200,9 @@ class IssuedRoutes:
         """Write rows of issued routes to the store, in place of stored rows of the same digests.
 
         Args:
-            rows: (row, whether this process has kept its digest before) pairs. If no digest was kept before,
-                a plain insert is tried first; the insert fails if another process has issued one of the
-                routes.
+            rows: pairs of (row, whether the route is issued again). The second value is True if this process
+                has kept the row's digest before. If the value is False for all rows, a plain insert is tried
+                first; the insert fails if another process has issued one of the routes.
         """
         is_new = all(not is_again for _, is_again in rows)
         if is_new:

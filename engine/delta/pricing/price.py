@@ -42,7 +42,7 @@ canonical_route = msgspec.json.Encoder(order="sorted").encode
 
 
 class DeltaAsk(Struct, frozen=True):
-    """Inputs of a Delta price besides the swap's amounts by live order books (`PlanTotal`).
+    """Inputs of a Delta price, besides the amounts that live order books yield for the swap (`PlanTotal`).
 
     Attributes:
         native: the chain's wrapped native token, 20 bytes; empty if none is configured.

@@ -72,11 +72,12 @@ class RestingStatistics(Struct, frozen=True):
         pairs: (source, destination) token pairs of resting orders.
         edges: pairs of tokens whose order books are watched, as the two tokens are neighbours on a route of
             one of the `pairs`.
-        looks: checks of changed token pairs so far.
-        touched: times that an order was selected for pricing.
-        priced: times that an amount of an order was priced.
-        offered: times that an order went to the auctioneer.
-        exhausted: times that a check had too many orders of a pair, and left some to the next check.
+        looks: calls of `PriceWatch.look` so far, each of which checks several token pairs.
+        touched: number of times that an order was selected for pricing.
+        priced: number of times that an amount of an order was priced.
+        offered: number of times that an order was passed to the auctioneer.
+        exhausted: number of times that a token pair had too many orders for one call of `look`, which left
+            some to the next call.
     """
 
     orders: int
@@ -220,7 +221,7 @@ class PriceWatch:
     # --- Looks ------------------------------------------------------------------------------------------
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Check resting orders until cancelled: after changes of books, after pauses, and all in turn."""
+        """Check resting orders after book changes and pauses, and all at intervals, until cancelled."""
         stop = self._index.watch(self.book_changed)
         try:
             sweep_at = trio.current_time()
@@ -379,7 +380,8 @@ class PriceWatch:
         """Find the opposite order that can be auctioned together with this order now.
 
         Args:
-            is_paused: whether `order` is still paused; then only an opposite order never auctioned counts.
+            is_paused: whether `order` is still paused after an earlier auction; if so, the result is an
+                opposite order that was never auctioned.
 
         Returns:
             (opposite order, 0); or (None, time at which an opposite order may be auctioned, Unix

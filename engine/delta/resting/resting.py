@@ -67,15 +67,16 @@ class Resting(Struct, eq=False, gc=False):
         rate: rate that the order needs, destination for source, as a fraction.
         need: `rate` as an integer (`rate_number`), rounded down.
         number: sequence number of arrival, which sorts orders of equal rates.
-        until_ms: end of the pause of a TRIED order, or of a market order whose settlement failed.
-        best: best rate of the token pair, as an integer; above this rate a TRIED order is due before
-            `until_ms`.
-        pause_ms: length of the last pause.
-        offered_at: highest best rate of the pair, as an integer, at which the order was auctioned; -1 if
-            never.
+        until_ms: end of the pause of a TRIED order, or of a market order whose settlement failed, Unix
+            milliseconds.
+        best: threshold, as an integer rate: a TRIED order's pause ends before `until_ms` if the best rate of
+            the books for its token pair exceeds `best`.
+        pause_ms: length of the last pause, milliseconds.
+        offered_at: highest rate, as an integer, that the books had for the token pair when the order was
+            auctioned; -1 if never.
         is_new: whether the order has not been auctioned since its arrival.
-        unfilled_ms: time since which every check found that the books do not fill the order; 0 without a
-            check since the order's last round.
+        unfilled_ms: Unix milliseconds; time since which every check found that the books do not fill the
+            order; 0 without a check since the order's last round.
     """
 
     live: "LiveOrder"
@@ -139,7 +140,7 @@ class RestingOrders:
         return self._orders.values()
 
     def get(self, order_hash: bytes) -> Resting | None:
-        """Return the entry of the order with a hash; None if the order is unknown."""
+        """Return the entry of the order with this hash; None if the order is unknown."""
         return self._orders.get(order_hash)
 
     # --- Coming and going -------------------------------------------------------------------------------
@@ -174,7 +175,7 @@ class RestingOrders:
         return order
 
     def forget(self, order_hash: bytes) -> None:
-        """Remove the order with a hash from the resting orders; no effect if the order is unknown."""
+        """Remove the order with this hash from the resting orders; no effect if the order is unknown."""
         order = self._orders.get(order_hash)
         if order is None:
             return
@@ -264,8 +265,8 @@ class RestingOrders:
             count_max: most orders to take.
 
         Returns:
-            Waiting orders that need at most the rate `best`, then paused orders whose pause is over, then
-            paused orders whose awaited rate is exceeded.
+            Waiting orders that need at most the rate `best`, then TRIED orders whose pause is over, then
+            TRIED orders whose pause ends early because `best` exceeds the rate that they await.
         """
         pair = self._pairs.get(ends)
         if pair is None:

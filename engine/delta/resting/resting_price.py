@@ -60,11 +60,11 @@ def rests(live: "LiveOrder") -> bool:
 
 
 def rate_of(live: "LiveOrder") -> LadderRate:
-    """Compute the least rate at which books fill an order at its limit, as (numerator, denominator).
+    """Compute the least rate of the books that can fill an order within its limit: (numerator, denominator).
 
-    The rate is destination for source in raw units, before the fee. No lower rate fills the whole order; the
-    rate is reduced by one raw unit for the rounding of the fee. In a part of the order this unit weighs more,
-    so that a part may be filled at a lower rate.
+    The rate is destination for source in raw units, without gas, and high enough to pay the partner's fee. An
+    order with a fee gets a tolerance of one raw unit in its limit, for the rounding of the fee. The books may
+    fill a part of the order at a lower rate, since one raw unit weighs more in a part.
     """
     terms, fee_bps = live.terms, live.terms.fee.fee_bps
     unit = 1 if fee_bps else 0
@@ -103,7 +103,7 @@ class RestingPrices:
         The generator yields after each amount that it prices, since a price takes up to milliseconds.
 
         Returns:
-            Whether some amount is filled; each amount is priced by the books at the time of its step.
+            Whether the books fill one of the priced amounts; the books may change between the steps.
         """
         sells = live.terms.side is Side.SELL
         for amount in _amounts(live):
@@ -129,7 +129,7 @@ class RestingPrices:
         return RestingFacts(Side.BUY, part.amount, part.src_amount, given)
 
     def _other(self, live: "LiveOrder", amount: int, gas_price_wei: int) -> int | None:
-        """Compute by the books the output less gas (SELL) or the cost plus gas (BUY) of an amount, raw units.
+        """Compute from the books an amount's output less gas (SELL) or cost plus gas (BUY), raw units.
 
         The result is None if the books cannot fill the amount.
 
@@ -166,10 +166,10 @@ class RestingPrices:
 
 
 def _amounts(live: "LiveOrder") -> Iterator[int]:
-    """Yield the amounts of an order to price, the largest first: raw units that it sells, or that it buys.
+    """Yield the amounts of an order to price, the largest first: raw units to sell (SELL) or to buy (BUY).
 
-    The first is the whole unfilled amount; halves of it, down to the smallest part, follow for a partially
-    fillable order.
+    The first amount is the whole unfilled amount. For a partially fillable order, a half of the first amount,
+    a quarter and so on follow, and at last the smallest part that a settlement may fill.
     """
     part = next_part(live.order, live.filled)
     if part is None:

@@ -87,9 +87,9 @@ def failure_of(
     Args:
         cause: cause of the failure as the relayer reports it.
         error4: selector of the contract's error; None without one.
-        owners: selectors of the errors of the same settlement without the agent's calls; None if unknown. An
-            error that occurs only with the agent's calls does not excuse the agent. The errors in `owners`
-            also explain a failure that another transaction of the block caused, such as the owner's
+        owners: selectors of the errors that the same settlement raises without the agent's calls; None if
+            unknown. An error that occurs only with the agent's calls does not excuse the agent. The errors in
+            `owners` also explain a failure that another transaction of the block caused, such as the owner's
             cancellation or a settlement that used up a token's hourly cap.
     """
     by_error = BY_ERROR.get(error4 or b"")

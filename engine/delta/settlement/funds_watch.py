@@ -208,10 +208,12 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             await self._settle_doubts(doubtful[at : at + VENUE_FUNDS_ORDERS_MAX], read)
 
     def _should_change(self, order_hash: bytes, read: _FundsAtBlock) -> bool:
-        """Record the funds that an order's owner lacks for the order's unfilled amount as known in memory.
+        """Compare the funds that an order needs with its owner's funds, and record the missing funds.
+
+        The needs are computed from the order's settled amount in memory.
 
         Returns:
-            Whether the order's status has to change: to be suspended or restored.
+            Whether the order has to be suspended or restored.
         """
         live, known = self._orders.get(order_hash), self._followed.get(order_hash)
         if live is None:  # another engine runs the order now

@@ -62,7 +62,7 @@ class DeltaProjection:
         self._now_ms = now_ms
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """Compute the store's changes to orders that an indexer step (blocks added or undone) implies."""
+        """Compute the changes to stored orders after an indexer's step (blocks added or undone)."""
         settled_below = advance.top.number - self._confirmations + 1
         hashes = self._about(advance, settled_below)
         if not hashes:
@@ -150,7 +150,7 @@ class _Found(Struct, frozen=True):
 
 
 def _about(row: Any) -> object:
-    """Return the key by which an indexed row belongs to an order.
+    """Return the key by which an indexed row is matched with an order.
 
     The key is the order's hash, or (chain id, owner, nonce) for a used nonce.
     """

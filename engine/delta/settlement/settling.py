@@ -123,7 +123,7 @@ class Settlement(Struct, frozen=True):
 
     @property
     def gas_kept(self) -> int:
-        """Gas above which a mined settlement is a fault of its agent, units: simulated gas plus a margin."""
+        """Units of gas above which a mined settlement is its agent's fault: simulated gas plus a margin."""
         drift = mul_div_down(self.simulated_gas, limits.AGENT_GAS_DRIFT_BPS, limits.BPS_ONE)
         return self.simulated_gas + drift + limits.AGENT_GAS_DRIFT
 
@@ -430,7 +430,7 @@ class Settling:
             return False
 
     async def _run_code(self, orders: Sequence[LiveOrder]) -> bool:
-        """Whether a settlement calls an owner's contract, which may act unlike in the bid's simulation."""
+        """Whether a settlement calls an owner's contract, which may behave unlike in the bid's simulation."""
         return any([await self._runs_code(live) for live in orders])
 
     def _orders_of(self, order_hash: bytes, settlement: Settlement) -> list[LiveOrder]:
@@ -439,7 +439,7 @@ class Settling:
         return [live for live in found if live is not None]
 
     async def _doubt(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> str:
-        """Return the reason why an owner may have made a settlement fail that succeeded in its simulation.
+        """Return the reason to suspect an owner of the failure of a settlement after a successful simulation.
 
         The reason is empty if neither a contract nor a transaction of an owner can be the cause.
         """
@@ -476,9 +476,9 @@ class Settling:
     async def _outcome(self, order_hash: bytes, settlement: Settlement) -> IntentOutcome:
         """Await the outcome of a settlement on the chain.
 
-        A mined settlement counts once its log is indexed: until then its block may be undone, and the
-        unfilled amount of the order is unknown. For a CANCELLING order a failed settlement counts once its
-        block is final.
+        The wait for a mined settlement goes on until its log is indexed, since before that the order's
+        unfilled amount is unknown and the block may be undone. The wait for a failed settlement of a
+        CANCELLING order goes on until the failure is final.
         """
         version = None
         while True:
@@ -503,7 +503,7 @@ class Settling:
         return next((fill for fill in fills if fill.tx_hash == outcome.tx_hash), None)
 
     def _begin_anew(self, order_hash: bytes) -> None:
-        """Reset an order's count of failed settlements after a fill, so that no pause delays the next one."""
+        """Reset an order's count of failed settlements after a fill, which shortens the order's next pause."""
         live = self._orders.get(order_hash)
         if live is not None:
             self._orders.begin_anew(live)
