@@ -241,8 +241,8 @@ class DeltaEngine:
     async def _expire(self, order_hash: bytes) -> None:
         """Expire an order past its deadline, or a TWAP whose remaining slices do not fit before its deadline.
 
-        The call has no effect while a settlement of the order is under way, or its chain is not indexed to
-        the head.
+        The call has no effect while a settlement of the order is under way, or while the indexer is behind
+        the latest block of the order's chain.
         """
         now_ms = self._wall_ms()
 

@@ -66,7 +66,7 @@ class OrderFacts(Struct, frozen=True):
     """State of a Delta order and its chain, from which `explained` derives why the order is not filled.
 
     Attributes:
-        live: the order in this process's memory, or None.
+        live: the order in this process's memory; None if this process does not run the order.
         rounds: stored closed rounds, the latest first.
         last_round_ms: closing time of the last round with the order, Unix milliseconds; 0 if unknown. The
             last round may be missing in `rounds`: a round without a bid is not stored if the round before had

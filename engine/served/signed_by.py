@@ -148,7 +148,7 @@ def signature_state(
     *,
     has_code: bool,
 ) -> SignatureState:
-    """Judge a signature by the answer of the contract that confirms it: SIGNED or AWAITED.
+    """Judge by a contract's answer whether an owner has signed (SIGNED), or may still sign (AWAITED).
 
     Args:
         answer: answer to the call of `signature_call`; None without a call.

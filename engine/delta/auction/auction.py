@@ -117,7 +117,10 @@ class Decision(Struct, frozen=True):
 
 
 class _Ranked(Struct, frozen=True):
-    """A bid with its net amount and its surplus for one order; the bid with the highest surplus is best."""
+    """A bid with its net amount and its surplus for one order; the bid with the highest surplus is best.
+
+    The attributes have the same meaning as those of `JudgedBid`.
+    """
 
     bid: Proven
     at: int

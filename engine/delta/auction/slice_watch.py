@@ -99,7 +99,7 @@ class SliceWatch:
         return iter(self._waiting)
 
     def wait(self, order_hash: bytes, due_s: int) -> None:
-        """Call `released` with an order once its TWAP slice is due, unless `forget` is called before.
+        """Call `released` with an order's hash once its TWAP slice is due, unless `forget` is called before.
 
         Args:
             due_s: time from which the slice is due, Unix seconds of the chain's clock.

@@ -190,7 +190,8 @@ class Candidate(Struct, frozen=True):
     def owners_calldata(self) -> bytes:
         """Calldata of the bid's settlement without the agent's calls, leftover tokens and receiver.
 
-        The call shows whether the settlement fails before code of the agent runs, e.g. for missing funds.
+        The error of this call shows whether the settlement fails before code of the agent runs, e.g. because
+        the owner's funds are missing.
         """
         bare = [replace(part, steps=(), leftovers=(), receiver=EXECUTOR) for part in self.parts]
         return _calldata(bare, agent_id(self.agent))

@@ -96,8 +96,8 @@ class OrderDesk:
 
         Args:
             default_partner: default partner of the request's API key; empty if the key has none.
-            signatures: object that limits how many wrong signatures the request's caller may send; the API
-                handler has entered it as a context manager.
+            signatures: context manager, entered by the API handler, that limits how many wrong signatures the
+                request's caller may send.
 
         Raises:
             RequestError: a check fails; see spec 1.25 and `submission`.
@@ -129,8 +129,8 @@ class OrderDesk:
         """Set the orders of a signed cancellation to CANCELLING, all of them or none, in the store.
 
         Args:
-            signatures: object that limits how many wrong signatures the request's caller may send; the API
-                handler has entered it as a context manager.
+            signatures: context manager, entered by the API handler, that limits how many wrong signatures the
+                request's caller may send.
 
         Returns:
             The ids of the orders, once the store has the change.

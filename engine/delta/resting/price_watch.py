@@ -72,7 +72,7 @@ class RestingStatistics(Struct, frozen=True):
         pairs: (source, destination) token pairs of resting orders.
         edges: pairs of tokens whose order books are watched, as the two tokens are neighbours on a route of
             one of the `pairs`.
-        looks: calls of `PriceWatch.look` so far, each of which checks several token pairs.
+        looks: calls of `PriceWatch.look` so far; a call checks up to VENUE_RESTING_PAIRS_MAX token pairs.
         touched: number of times that an order was selected for pricing.
         priced: number of times that an amount of an order was priced.
         offered: number of times that an order was passed to the auctioneer.
@@ -91,7 +91,9 @@ class RestingStatistics(Struct, frozen=True):
 
 
 class PriceWatch:
-    """Watches a chain's books and auctions each limit order once it is fillable. `run` is its task.
+    """Watches a chain's books, and queues each limit order for auction once books can fill it.
+
+    `run` is the task that checks the orders.
 
     Args:
         queue: the chain's orders that wait for an auction round.
@@ -196,9 +198,9 @@ class PriceWatch:
         self._schedule(order.ends)
 
     def facts(self, order_hash: bytes) -> RestingFacts | None:
-        """Return the limit and the present price of a resting limit order; None if the order does not rest.
+        """Return limit and present price of a limit order that waits for its price; None for any other order.
 
-        The result is None, too, while the price of gas is unknown.
+        The result is None, too, while the order is checked or auctioned, or the price of gas is unknown.
         """
         order = self._orders.get(order_hash)
         if order is None or order.state not in _LEFT_ALONE:
@@ -251,7 +253,7 @@ class PriceWatch:
             await self._woken.wait()
 
     def book_changed(self, base: bytes, quote: bytes) -> None:
-        """Record that the order book of two tokens has changed, so that `run` checks its orders later."""
+        """Record a change of the order book of two tokens; `run` then checks the orders that use the book."""
         edge = (base, quote) if base < quote else (quote, base)
         if edge in self._watched:
             self._changed_edges.add(edge)
@@ -377,7 +379,9 @@ class PriceWatch:
             self._schedule(order.ends)
 
     def _partner(self, order: Resting, now_ms: int, *, is_paused: bool = False) -> tuple[Resting | None, int]:
-        """Find the opposite order that can be auctioned together with this order now.
+        """Find an opposite order that can be auctioned together with this order now.
+
+        An opposite order sells the token that this order buys, and buys the token that this order sells.
 
         Args:
             is_paused: whether `order` is still paused after an earlier auction; if so, the result is an

@@ -97,7 +97,7 @@ _Row = tuple[int, int, Resting]
 
 
 class _RestingPair:
-    """Resting orders with the same source and destination tokens, in lists sorted for different searches."""
+    """The orders of `RestingOrders` that have the same source and destination tokens, in sorted lists."""
 
     __slots__ = ("by_best", "by_time", "ends", "facing", "waiting")
 
@@ -150,7 +150,7 @@ class RestingOrders:
 
         Args:
             ends: (source, destination) tokens of the order.
-            rate: rate that the order needs; a rate with a source of 0 is never reached.
+            rate: rate that the order needs; the books never reach a rate whose source amount is 0.
             is_other: whether the order is a market order, which is auctioned and does not rest.
         """
         self._numbers += 1
@@ -291,7 +291,8 @@ class RestingOrders:
     def faced(self, order: Resting) -> Iterator[Resting]:
         """Yield the opposite orders of similar size whose limits let them trade with an order.
 
-        The opposite order that needs the lowest rate comes first.
+        An opposite order has the same two tokens with source and destination swapped. The opposite order that
+        needs the lowest rate comes first.
         """
         opposite = self._pairs.get((order.ends[1], order.ends[0]))
         if opposite is None or not order.rate[1]:
@@ -322,7 +323,7 @@ class RestingOrders:
 
 
 def rate_number(rate: LadderRate | None) -> int:
-    """Convert a rate of exchange to an integer, rounded up; -1, less than any order needs, for None."""
+    """Convert an exchange rate to an integer, rounded up; None to -1, which is less than any order needs."""
     return -1 if rate is None else -((-rate[0] << RATE_BITS) // rate[1])
 
 

@@ -62,9 +62,9 @@ def rests(live: "LiveOrder") -> bool:
 def rate_of(live: "LiveOrder") -> LadderRate:
     """Compute the least rate of the books that can fill an order within its limit: (numerator, denominator).
 
-    The rate is destination for source in raw units, without gas, and high enough to pay the partner's fee. An
-    order with a fee gets a tolerance of one raw unit in its limit, for the rounding of the fee. The books may
-    fill a part of the order at a lower rate, since one raw unit weighs more in a part.
+    The rate, in destination raw units per source raw unit, covers the partner's fee but no gas. If the order
+    has a fee, the limit is eased by one raw unit, since the fee is rounded. The books may fill a part of the
+    order at a lower rate, since one raw unit weighs more in a part.
     """
     terms, fee_bps = live.terms, live.terms.fee.fee_bps
     unit = 1 if fee_bps else 0

@@ -31,7 +31,7 @@ class _Claim(Struct):
     Attributes:
         amount: raw units of the balance that are reserved.
         allowed: raw units of the allowance that are reserved; 0 if the order needs no allowance.
-        is_under_way: whether the settlement's effect is stored; False while it is about to be stored.
+        is_under_way: whether the settlement is stored already; False while its write to the store is ahead.
     """
 
     account: _TokenOwner

@@ -430,7 +430,7 @@ class Settling:
             return False
 
     async def _run_code(self, orders: Sequence[LiveOrder]) -> bool:
-        """Whether a settlement calls an owner's contract, which may behave unlike in the bid's simulation."""
+        """Whether a settlement calls an owner's contract, which can act otherwise than in the simulation."""
         return any([await self._runs_code(live) for live in orders])
 
     def _orders_of(self, order_hash: bytes, settlement: Settlement) -> list[LiveOrder]:
@@ -439,7 +439,7 @@ class Settling:
         return [live for live in found if live is not None]
 
     async def _doubt(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> str:
-        """Return the reason to suspect an owner of the failure of a settlement after a successful simulation.
+        """Return the reason why an owner, and not the agent, may have made a settlement fail.
 
         The reason is empty if neither a contract nor a transaction of an owner can be the cause.
         """
@@ -503,7 +503,7 @@ class Settling:
         return next((fill for fill in fills if fill.tx_hash == outcome.tx_hash), None)
 
     def _begin_anew(self, order_hash: bytes) -> None:
-        """Reset an order's count of failed settlements after a fill, which shortens the order's next pause."""
+        """Reset an order's count of failed settlements after a fill; the order's next pause is shorter."""
         live = self._orders.get(order_hash)
         if live is not None:
             self._orders.begin_anew(live)
@@ -514,10 +514,13 @@ class Settling:
         return None if is_closed else part_settled(row, effect, self._wall_ms())
 
     async def _next(self, order_hash: bytes, effect: Effect, *, is_starved: bool, is_counted: bool) -> None:
-        """Write an order's status after a failed settlement, and settle its next best bid, if any.
+        """Write an order's status after a failed settlement, and settle the order's next best bid, if any.
 
-        A bid past its deadline or larger than the unfilled amount is skipped; if the owner's funds are
-        missing (`is_starved`), no bid is settled.
+        A bid past its deadline or larger than the unfilled amount is skipped.
+
+        Args:
+            is_starved: whether the owner's funds are missing; if so, no bid is settled.
+            is_counted: whether the failure counts against the order.
         """
         live = self._orders.get(order_hash)
         now_s = self._wall_ms() // 1_000
