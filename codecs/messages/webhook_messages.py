@@ -113,6 +113,3 @@ class ReplayResponse(Struct, frozen=True):
 
 decode_deliveries_query = query_decoder(DeliveriesQuery)
 decode_replay_body = decoder(ReplayBody, bytes_max=JSON_BYTES_MAX, unique_keys=True)
-decode_webhook_list = decoder(WebhookList, bytes_max=JSON_BYTES_MAX)
-decode_delivery_page = decoder(DeliveryPage, bytes_max=JSON_BYTES_MAX)
-decode_replay_response = decoder(ReplayResponse, bytes_max=JSON_BYTES_MAX)

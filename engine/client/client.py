@@ -12,7 +12,7 @@ Choice: A Retry-After with a date counts as absent: the venue's clock may differ
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import httpx
@@ -42,15 +42,7 @@ from ...codecs.messages.market_messages import (
 from ...codecs.messages.otc_messages import OtcFillableBalance, OtcOrderBody, StoredOrder
 from ...codecs.messages.resource_messages import ContractsDocument, TokenList
 from ...codecs.messages.vocabulary import DeliveryState, MarketVersion, Mode
-from ...codecs.messages.webhook_messages import (
-    DeliveryPage,
-    ReplayBody,
-    ReplayResponse,
-    WebhookList,
-    decode_delivery_page,
-    decode_replay_response,
-    decode_webhook_list,
-)
+from ...codecs.messages.webhook_messages import DeliveryPage, ReplayBody, ReplayResponse, WebhookList
 from ...codecs.messages.wire import decoder, encode
 from ...config import limits
 from ...config.errors import ConfigError, InvalidInput, MakerError, VenueError
@@ -124,24 +116,23 @@ class ReceivedRoute(Struct, frozen=True):
     raw: Raw
 
 
-_decode_priced = decoder(_Priced, bytes_max=limits.JSON_BYTES_MAX)
-_decode_envelope = decoder(TransactionEnvelope, bytes_max=limits.JSON_BYTES_MAX)
-_decode_tokens = decoder(TokenList, bytes_max=limits.JSON_BYTES_MAX)
-_decode_contracts = decoder(ContractsDocument, bytes_max=limits.JSON_BYTES_MAX)
-_decode_quoted = decoder(_Quoted, bytes_max=limits.JSON_BYTES_MAX)
-_decode_block = decoder(DeltaBlock, bytes_max=limits.JSON_BYTES_MAX)
-_decode_route_of = decoder(_RouteOf, bytes_max=limits.JSON_BYTES_MAX)
-_decode_build = decoder(BuildResponse, bytes_max=limits.JSON_BYTES_MAX)
-_decode_record = decoder(OrderRecord, bytes_max=limits.JSON_BYTES_MAX)
-_decode_page = decoder(OrderPage, bytes_max=limits.JSON_BYTES_MAX)
-_decode_explanation = decoder(Explanation, bytes_max=limits.JSON_BYTES_MAX)
-_decode_auction = decoder(Auction, bytes_max=limits.JSON_BYTES_MAX)
-_decode_cancellation = decoder(CancellationBuildResponse, bytes_max=limits.JSON_BYTES_MAX)
-_decode_cancelled = decoder(CancelResponse, bytes_max=limits.JSON_BYTES_MAX)
-_decode_stored = decoder(StoredOrder, bytes_max=limits.JSON_BYTES_MAX)
-_decode_listing = decoder(OtcPage, bytes_max=_LISTING_BYTES_MAX)
-_decode_fillable = decoder(OtcFillableBalance, bytes_max=limits.JSON_BYTES_MAX)
-_decode_error = decoder(_ErrorBody, bytes_max=limits.JSON_BYTES_MAX)
+def _json(
+    kind: type[T], check: Callable[[T], None] | None = None, bytes_max: int = limits.JSON_BYTES_MAX
+) -> Callable[[bytes], T]:
+    """Function that decodes an answer to a message of one type.
+
+    Args:
+        check: raises InvalidInput for a message that the client must not use.
+    """
+    decode = decoder(kind, bytes_max=bytes_max)
+
+    def read(raw: bytes) -> T:
+        message = decode(raw)
+        if check is not None:
+            check(message)
+        return message
+
+    return read
 
 
 class VenueClient:
@@ -175,11 +166,11 @@ class VenueClient:
 
     async def tokens(self, chain_id: int) -> TokenList:
         """GET /tokens/{chainId}: the tokens that the venue lists for a chain."""
-        return await self._get(f"/tokens/{chain_id}", {}, _decode_tokens)
+        return await self._get(f"/tokens/{chain_id}", {}, _json(TokenList))
 
     async def contracts(self) -> ContractsDocument:
         """GET /resources/contracts.json: the addresses of the venue's contracts by chain."""
-        return await self._get("/resources/contracts.json", {}, _decode_contracts)
+        return await self._get("/resources/contracts.json", {}, _json(ContractsDocument))
 
     async def prices(self, wish: Wish) -> ReceivedRoute:
         """GET /prices: the best Market route for a wished swap, in format version 6.2.
@@ -201,8 +192,8 @@ class VenueClient:
 
         The venue estimates no gas: the trader checks balances and simulates the transaction.
         """
-        path = f"/transactions/{chain_id}?{urlencode({'ignoreGasEstimate': 'true'})}"
-        return await self._ask("POST", path, encode(body), _decode_envelope)
+        path = f"/transactions/{chain_id}?ignoreGasEstimate=true"
+        return await self._post(path, body, _json(TransactionEnvelope))
 
     async def delta_quote(self, wish: OrderWish) -> QuotedDelta:
         """GET /v2/quote, mode DELTA: the price of the wished order, or of a TWAP's first slice.
@@ -225,11 +216,11 @@ class VenueClient:
 
     async def build_order(self, body: BuildBody) -> BuildResponse:
         """POST /v2/delta/orders/build: the EIP-712 typed data of an order, to sign."""
-        return await self._ask("POST", f"{_ORDERS}/build", encode(body), _decode_build)
+        return await self._post(f"{_ORDERS}/build", body, _json(BuildResponse))
 
     async def submit_order(self, body: SubmitBody) -> OrderRecord:
         """POST /v2/delta/orders: submit a signed order; returns the venue's record of the order."""
-        return await self._ask("POST", _ORDERS, encode(body), _record)
+        return await self._post(_ORDERS, body, _json(OrderRecord, _check_shown))
 
     async def order(self, name: str) -> OrderRecord:
         """An order by its id, or by its hash: GET /v2/delta/orders/{id}, GET /v2/delta/orders/hash/{hash}.
@@ -238,7 +229,7 @@ class VenueClient:
             name: an id, or a hash, which begins with 0x.
         """
         path = f"hash/{name}" if name.startswith("0x") else quote(name, safe="")
-        return await self._get(f"{_ORDERS}/{path}", {}, _record)
+        return await self._get(f"{_ORDERS}/{path}", {}, _json(OrderRecord, _check_shown))
 
     async def orders(self, query: Mapping[str, str], page: int) -> OrderPage:
         """GET /v2/delta/orders: one page of the venue's Delta orders, the newest first.
@@ -247,7 +238,7 @@ class VenueClient:
             query: parameters that select orders, and `limit`, the page's size.
             page: number of the page, from 1.
         """
-        return await self._get(_ORDERS, {**query, "page": page}, _page)
+        return await self._get(_ORDERS, {**query, "page": page}, _json(OrderPage, _check_page))
 
     @asynccontextmanager
     async def events(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[WebSocket]:
@@ -262,12 +253,12 @@ class VenueClient:
             VenueError: the venue refuses the WebSocket or does not answer. Raised only until the WebSocket is
                 open.
         """
-        parts = urlsplit(f"{self._url}{path}?{urlencode(query)}")
+        parts = urlsplit(self._url)
         is_secure = parts.scheme == "https"
         opening = connect_websocket(
             parts.hostname or "",
             parts.port or (443 if is_secure else 80),
-            f"{parts.path}?{parts.query}",
+            parts.path + _with_query(path, query),
             tls=client_tls() if is_secure else None,
             headers={name: value for name, value in self._headers.items() if name == API_KEY_HEADER},
             message_bytes_max=limits.JSON_BYTES_MAX,
@@ -284,30 +275,29 @@ class VenueClient:
 
     async def explanation(self, order_id: str) -> Explanation:
         """GET /v2/delta/orders/{id}/explain: the venue's reasons why an order is not filled."""
-        return await self._get(f"{_ORDERS}/{quote(order_id, safe='')}/explain", {}, _decode_explanation)
+        return await self._get(f"{_ORDERS}/{quote(order_id, safe='')}/explain", {}, _json(Explanation))
 
     async def auction(self, auction_id: int) -> Auction:
         """GET /v2/delta/auctions/{id}: the record of a closed auction round."""
-        return await self._get(f"/v2/delta/auctions/{auction_id}", {}, _decode_auction)
+        return await self._get(f"/v2/delta/auctions/{auction_id}", {}, _json(Auction))
 
     async def build_cancellation(self, ids: Sequence[str]) -> CancellationBuildResponse:
         """POST /v2/delta/orders/build/cancellation: the EIP-712 typed data that cancels orders, to sign."""
-        body = encode(CancellationBuildBody(tuple(ids)))
-        return await self._ask("POST", f"{_ORDERS}/build/cancellation", body, _decode_cancellation)
+        body = CancellationBuildBody(tuple(ids))
+        return await self._post(f"{_ORDERS}/build/cancellation", body, _json(CancellationBuildResponse))
 
     async def cancel_orders(self, ids: Sequence[str], signature: str) -> CancelResponse:
         """POST /v2/delta/orders/cancel: submit a signed cancellation; the venue cancels all of the orders or
         none."""
-        body = encode(CancelBody(tuple(ids), signature))
-        return await self._ask("POST", f"{_ORDERS}/cancel", body, _decode_cancelled)
+        return await self._post(f"{_ORDERS}/cancel", CancelBody(tuple(ids), signature), _json(CancelResponse))
 
     async def post_otc(self, chain_id: int, body: OtcOrderBody) -> StoredOrder:
         """POST /ft/p2p/{chainId}: post a signed OTC order; returns the venue's record of the order."""
-        return await self._ask("POST", f"/ft/p2p/{chain_id}", encode(body), _stored)
+        return await self._post(f"/ft/p2p/{chain_id}", body, _json(StoredOrder, _check_hashes))
 
     async def otc_order(self, order_hash: str) -> StoredOrder:
         """GET /ft/order/{orderHash}: the venue's record of an OTC order."""
-        return await self._get(f"/ft/order/{order_hash}", {}, _stored)
+        return await self._get(f"/ft/order/{order_hash}", {}, _json(StoredOrder, _check_hashes))
 
     async def otc_orders(
         self, chain_id: int, role: str, account: str, query: Mapping[str, str | int]
@@ -319,16 +309,18 @@ class VenueClient:
             query: parameters that select orders; `limit`, the page's size; `offset`, the number of orders
                 that are skipped.
         """
-        return await self._get(f"/ft/p2p/{chain_id}/{role}/{account}", dict(query), _listing)
+        read = _json(OtcPage, _check_listing, _LISTING_BYTES_MAX)
+        return await self._get(f"/ft/p2p/{chain_id}/{role}/{account}", query, read)
 
     async def otc_fillable(self, chain_id: int, account: str, token: str) -> OtcFillableBalance:
         """GET /ft/fillablebalance/{chainId}/{account}/{token}: raw units of a token that the account's open
         OTC orders leave for another order, by lower-case token address."""
-        return await self._get(f"/ft/fillablebalance/{chain_id}/{account}/{token}", {}, _decode_fillable)
+        path = f"/ft/fillablebalance/{chain_id}/{account}/{token}"
+        return await self._get(path, {}, _json(OtcFillableBalance))
 
     async def webhooks(self) -> WebhookList:
         """GET /v2/webhooks: the webhooks that the API key manages."""
-        return await self._get(_WEBHOOKS, {}, decode_webhook_list)
+        return await self._get(_WEBHOOKS, {}, _json(WebhookList))
 
     async def deliveries(self, name: str, status: DeliveryState, after: str = "") -> DeliveryPage:
         """GET /v2/webhooks/{name}/deliveries: one page of a webhook's deliveries in the given state, the
@@ -337,18 +329,21 @@ class VenueClient:
         Args:
             after: token of the last delivery already read.
         """
-        query = {"status": status.value} | ({"after": after} if after else {})
-        return await self._get(f"{_WEBHOOKS}/{quote(name, safe='')}/deliveries", query, decode_delivery_page)
+        path = f"{_WEBHOOKS}/{quote(name, safe='')}/deliveries"
+        query = {"status": status.value, "after": after}
+        return await self._get(path, query, _json(DeliveryPage))
 
     async def replay_deliveries(self, name: str, tokens: Sequence[str]) -> ReplayResponse:
         """POST /v2/webhooks/{name}/replay: deliver anew the dead deliveries that the tokens name; without
         tokens, the oldest dead deliveries."""
-        body = encode(ReplayBody(tuple(tokens)))
         path = f"{_WEBHOOKS}/{quote(name, safe='')}/replay"
-        return await self._ask("POST", path, body, decode_replay_response)
+        return await self._post(path, ReplayBody(tuple(tokens)), _json(ReplayResponse))
 
-    async def _get(self, path: str, query: dict[str, Any], read: Callable[[bytes], T]) -> T:
-        return await self._ask("GET", f"{path}?{urlencode(query)}" if query else path, b"", read)
+    async def _get(self, path: str, query: Mapping[str, object], read: Callable[[bytes], T]) -> T:
+        return await self._ask("GET", _with_query(path, query), b"", read)
+
+    async def _post(self, path: str, body: Struct, read: Callable[[bytes], T]) -> T:
+        return await self._ask("POST", path, encode(body), read)
 
     async def _ask(self, method: str, path: str, body: bytes, read: Callable[[bytes], T]) -> T:
         """Send a request and decode its answer. A GET is repeated after a transport error, 429, 502, 503 and
@@ -401,14 +396,14 @@ def check_url(url: str, field: str = "--venue") -> None:
 
 
 def _price_query(wish: TradeWish, amount: int, user: bytes, more: Mapping[str, object]) -> dict[str, object]:
-    """The query parameters of a request for a price, without empty ones.
+    """The query parameters of a request for a price.
 
     Args:
         amount: raw units of the side that is fixed.
         user: 20 bytes.
         more: further parameters, which only the requested endpoint has.
     """
-    query: dict[str, object] = {
+    return {
         "srcToken": wish.src.text,
         "destToken": wish.dest.text,
         "srcDecimals": wish.src.decimals,
@@ -419,7 +414,12 @@ def _price_query(wish: TradeWish, amount: int, user: bytes, more: Mapping[str, o
         "userAddress": to_checksum(user),
         "partner": wish.partner,
     }
-    return {name: value for name, value in query.items() if value != ""}
+
+
+def _with_query(path: str, query: Mapping[str, object]) -> str:
+    """A path with query parameters, of which empty ones are left out."""
+    told = urlencode({name: value for name, value in query.items() if value != ""})
+    return f"{path}?{told}" if told else path
 
 
 def _other(account: bytes, user: bytes) -> str:
@@ -429,37 +429,21 @@ def _other(account: bytes, user: bytes) -> str:
 
 
 def _priced(raw: bytes) -> ReceivedRoute:
-    route = _decode_priced(raw).price_route
+    route = _json(_Priced)(raw).price_route
     return ReceivedRoute(decode_price_route(bytes(route)), route)
 
 
-def _record(raw: bytes) -> OrderRecord:
-    record = _decode_record(raw)
-    _check_shown(record, "")
-    return record
-
-
-def _page(raw: bytes) -> OrderPage:
-    page = _decode_page(raw)
+def _check_page(page: OrderPage) -> None:
     for at, record in enumerate(page.data):
         _check_shown(record, f"data[{at}].")
-    return page
 
 
-def _stored(raw: bytes) -> StoredOrder:
-    stored = _decode_stored(raw)
-    _check_hashes(stored, "")
-    return stored
-
-
-def _listing(raw: bytes) -> OtcPage:
-    listing = _decode_listing(raw)
+def _check_listing(listing: OtcPage) -> None:
     for at, stored in enumerate(listing.orders):
         _check_hashes(stored, f"orders[{at}].")
-    return listing
 
 
-def _check_hashes(stored: StoredOrder, where: str) -> None:
+def _check_hashes(stored: StoredOrder, where: str = "") -> None:
     """Check that an OTC order's hashes, of the order and of its transaction, have 32 bytes.
 
     Args:
@@ -473,7 +457,7 @@ def _check_hashes(stored: StoredOrder, where: str) -> None:
             raise InvalidInput(field=f"{where}{field}", expected="32 bytes", got=text)
 
 
-def _check_shown(record: OrderRecord, where: str) -> None:
+def _check_shown(record: OrderRecord, where: str = "") -> None:
     """Check that an order's id and its transactions' hashes are printable text, since control characters
     could overwrite the terminal.
 
@@ -491,11 +475,10 @@ def _check_shown(record: OrderRecord, where: str) -> None:
 
 
 def _delta_quoted(raw: bytes) -> QuotedDelta | None:
-    quoted = _decode_quoted(raw)
-    block = bytes(quoted.delta)
+    block = bytes(_json(_Quoted)(raw).delta)
     if block in (b"", b"null"):
         return None
-    return QuotedDelta(_decode_block(block), _decode_route_of(block).route)
+    return QuotedDelta(_json(DeltaBlock)(block), _json(_RouteOf)(block).route)
 
 
 def _read(method: str, path: str, answer: httpx.Response, read: Callable[[bytes], T]) -> T:
@@ -510,7 +493,7 @@ def _read(method: str, path: str, answer: httpx.Response, read: Callable[[bytes]
 
 def _refusal(method: str, path: str, status: int, content: bytes) -> VenueError:
     try:
-        body = _decode_error(content)
+        body = _json(_ErrorBody)(content)
     except InvalidInput:
         body = _ErrorBody()
     details = body.details or body.error

@@ -91,8 +91,7 @@ def _query(wanted: EventSelection, after: str) -> dict[str, str]:
     Args:
         after: token of the last event already received; empty to begin with new events.
     """
-    told = wanted.filters() | {"chainId": ",".join(map(str, wanted.chain_ids)), "after": after}
-    return {name: value for name, value in told.items() if value}
+    return wanted.filters() | {"chainId": ",".join(map(str, wanted.chain_ids)), "after": after}
 
 
 class OrderEvents:

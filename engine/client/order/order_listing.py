@@ -43,12 +43,12 @@ class OrdersWanted(Struct, frozen=True, kw_only=True):
 
     def query(self) -> dict[str, str]:
         """The filters as query parameters of GET /v2/delta/orders."""
-        told = {
+        return {
             "userAddress": self.owner,
             "chainId": ",".join(map(str, self.chain_ids)),
             "status": ",".join(self.statuses),
+            "limit": str(_PAGE_ORDERS),
         }
-        return {name: value for name, value in told.items() if value} | {"limit": str(_PAGE_ORDERS)}
 
 
 def pages(venue: VenueClient, wanted: OrdersWanted) -> AsyncIterator[list[OrderRecord]]:

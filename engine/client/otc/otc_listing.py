@@ -65,14 +65,14 @@ class OtcWanted(Struct, frozen=True, kw_only=True):
         Args:
             as_of: snapshot of the listing that the previous page named; empty for the first page.
         """
-        told: dict[str, str | int] = {"limit": limit, "offset": offset, "orderBy": self.order_by.value}
-        if self.type is not None:
-            told["type"] = self.type.value
-        if self.hides_small:
-            told["hideSmallBalances"] = "true"
-        if as_of:
-            told["asOf"] = as_of
-        return told
+        return {
+            "limit": limit,
+            "offset": offset,
+            "orderBy": self.order_by.value,
+            "type": "" if self.type is None else self.type.value,
+            "hideSmallBalances": "true" if self.hides_small else "",
+            "asOf": as_of,
+        }
 
 
 def otc_pages(venue: VenueClient, wanted: OtcWanted) -> AsyncIterator[list[StoredOrder]]:
