@@ -26,14 +26,13 @@ from ..conformance.probe import Unreachable
 from ..conformance.report import list_table, print_report, to_json, to_junit
 from ..conformance.rules import Selection
 from ..conformance.run import RunOutcome, RunReport, check_maker
-from .parameters import AddressParam
+from .parameters import ADDRESS
 
 UNREACHABLE, STOPPED = 3, 130
 STATUS = {RunOutcome.CONFORMS: 0, RunOutcome.FAULTS: 1, RunOutcome.INCONCLUSIVE: 4}
 _HTTP, _SOCKET = ("http", "https"), ("ws", "wss")
 
 
-_ADDRESS = AddressParam()
 _FILE = click.Path(dir_okay=False, allow_dash=True)
 
 
@@ -58,16 +57,16 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
     help="Encoding of the secret when it was exchanged.",
 )
 @click.option("--chain-id", type=click.IntRange(min=1), help="Chain id of the orders' signing domain.")
-@click.option("--rfq-contract", type=_ADDRESS, help="Contract of the orders' signing domain.")
+@click.option("--rfq-contract", type=ADDRESS, help="Contract of the orders' signing domain.")
 @click.option(
     "--domain-name", default=RFQ_DOMAIN_NAME, show_default=True, help="Name of the orders' signing domain."
 )
 @click.option("--contract-maker", is_flag=True, help="The maker signs by EIP-1271.")
 @click.option("--node-url", help="A JSON-RPC node: balances, allowances, EIP-1271.")
 @click.option("--ws-url", help="The WebSocket; URL/ws if absent.")
-@click.option("--taker", type=_ADDRESS, help=f"A taker that the maker allows; {DEFAULT_TAKER} if absent.")
-@click.option("--user", type=_ADDRESS, help="The user of every quote; another user each time if absent.")
-@click.option("--blacklisted", type=_ADDRESS, help="A blacklisted user; the first of /blacklist if absent.")
+@click.option("--taker", type=ADDRESS, help=f"A taker that the maker allows; {DEFAULT_TAKER} if absent.")
+@click.option("--user", type=ADDRESS, help="The user of every quote; another user each time if absent.")
+@click.option("--blacklisted", type=ADDRESS, help="A blacklisted user; the first of /blacklist if absent.")
 @click.option(
     "--drift-bps",
     type=click.IntRange(0, 10_000),

@@ -2,9 +2,11 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -14,10 +16,14 @@ from ...config.error_text import shown
 from ...config.errors import ConfigError, InvalidInput
 from ...config.sections.nodes import NodeSettings, revealed
 from ...crypto.addresses import checked_address
-from ..client.client import check_url
+from ...crypto.hexadecimal import parse_hex
+from ..client.client import checked_url
 from ..client.limit_price import LimitPrice
 from ..client.terms import TradedToken
 
+T = TypeVar("T")
+
+_HASH_BYTES = 32
 VENUE_HELP = "The venue's URL."
 RPC_HELP = "A JSON-RPC node: URL, env:NAME or file:PATH."
 _DURATION = re.compile(r"([0-9]{1,10})([smhd]?)", re.ASCII)
@@ -26,35 +32,35 @@ _DURATION_S_MAX = 100 * 366 * 86_400
 API_KEY_HELP = "Your API key at the venue: env:NAME or file:PATH."
 
 
-class AddressParam(click.ParamType[bytes]):
-    """Click parameter type: an address of 20 bytes; a wrong checksum is refused."""
+class Parsed(click.ParamType[T]):
+    """Click parameter type: a text that a function parses.
 
-    name = "address"
+    Args:
+        name: word for the type in the help.
+        parse: function of (text, name of the option for errors) that returns the value.
+    """
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
+    def __init__(self, name: str, parse: Callable[[str, str], T]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
         """Parse a value; see `click.ParamType.convert`."""
-        if isinstance(value, bytes):
-            return value
         try:
-            return checked_address(value, param.opts[0] if param else "address")
+            return self._parse(value, param.opts[0] if param else self.name)
         except InvalidInput as error:
             self.fail(error.detail, param, ctx)
 
 
-class Percent(click.ParamType[Decimal]):
-    """Click parameter type: a percentage as an exact decimal."""
+def _percent(text: str, field: str) -> Decimal:
+    mantissa, scale = parse_decimal(text, field)
+    return Decimal(mantissa).scaleb(-scale)
 
-    name = "percent"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
-        """Parse a value; see `click.ParamType.convert`."""
-        if isinstance(value, Decimal):
-            return value
-        try:
-            mantissa, scale = parse_decimal(value, param.opts[0] if param else "percent")
-        except InvalidInput as error:
-            self.fail(error.detail, param, ctx)
-        return Decimal(mantissa).scaleb(-scale)
+ADDRESS = Parsed("address", checked_address)
+"""Click parameter type: an address of 20 bytes; a wrong checksum is refused."""
+PERCENT = Parsed("percent", _percent)
+"""Click parameter type: a percentage as an exact decimal."""
 
 
 class Duration(click.ParamType[int]):
@@ -91,66 +97,74 @@ class Expires(Duration):
         return 0 if value == "never" else super().convert(value, param, ctx)
 
 
-def checked_node(rpc: str, **amounts: str) -> NodeSettings:
-    """Check the command line's amounts, and parse the value of `--rpc` to the settings of a node.
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Context manager that shows an error in the command line as wrong usage."""
+    try:
+        yield
+    except (ConfigError, InvalidInput) as error:
+        raise click.UsageError(error.detail) from None
+
+
+def parsed(
+    parse: Callable[[str, str], T],
+) -> Callable[[click.Context, click.Parameter, str | None], T | None]:
+    """Callback of a click option or argument: its value as `parse` returns it; None if the option is absent.
 
     Args:
-        amounts: name for errors -> text of an amount.
+        parse: function of (text, name of the option for errors); its errors are shown as wrong usage.
+    """
+
+    def callback(_: click.Context, param: click.Parameter, text: str | None) -> T | None:
+        name = param.human_readable_name if isinstance(param, click.Argument) else param.opts[0]
+        with usage_errors():
+            return None if text is None else parse(text, name)
+
+    return callback
+
+
+def _decimal(text: str, field: str) -> str:
+    parse_decimal(text, field)
+    return text
+
+
+def _node(text: str, field: str) -> NodeSettings:
+    try:
+        return revealed(NodeSettings(urls=(text,)), field, os.environ, Path())
+    except ValueError as error:
+        raise ConfigError(field, str(error)) from None
+
+
+def _short_name(text: str, field: str) -> str:
+    if len(text) > limits.NAME_CHARS_MAX:
+        raise ConfigError(field, f"at most {limits.NAME_CHARS_MAX} characters")
+    return text
+
+
+decimal_text, limit_price = parsed(_decimal), parsed(LimitPrice.parse)
+node_settings, venue_url, partner_name = parsed(_node), parsed(checked_url), parsed(_short_name)
+
+
+def price_option(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The click option of this name for a limit price, which a command receives as `price`."""
+    text = "BUY_TOKEN for one SELL_TOKEN, such as 2600.5."
+    return click.option(name, "price", metavar="PRICE", callback=limit_price, help=text)
+
+
+def order_hash_of(text: str, field: str, alternative: str = "") -> bytes:
+    """Parse the hash of an order to 32 bytes.
+
+    Args:
+        alternative: text about another form that is allowed, for the error.
 
     Raises:
-        click.UsageError: an amount or the node is malformed.
+        click.UsageError: the text is no hash.
     """
-    try:
-        for name, amount in amounts.items():
-            parse_decimal(amount, name)
-        return revealed(NodeSettings(urls=(rpc,)), "--rpc", os.environ, Path())
-    except (ConfigError, InvalidInput) as error:
-        raise click.UsageError(error.detail) from None
-    except ValueError as error:
-        raise click.UsageError(f"--rpc: {error}") from None
-
-
-def check_venue(url: str) -> None:
-    """Refuse a value of `--venue` that is no base URL of http or https."""
-    try:
-        check_url(url)
-    except ConfigError as error:
-        raise click.UsageError(error.detail) from None
-
-
-def check_partner(partner: str) -> None:
-    """Refuse a value of `--partner` longer than NAME_CHARS_MAX."""
-    if len(partner) > limits.NAME_CHARS_MAX:
-        raise click.UsageError(f"--partner: at most {limits.NAME_CHARS_MAX} characters")
-
-
-def check_decimals(amounts: Mapping[str, str | None]) -> None:
-    """Refuse amounts that are no decimal numbers.
-
-    Args:
-        amounts: name for errors -> text of an amount; None if the option is absent.
-    """
-    try:
-        for name, text in amounts.items():
-            if text is not None:
-                parse_decimal(text, name)
-    except InvalidInput as error:
-        raise click.UsageError(error.detail) from None
-
-
-def check_price(prices: Mapping[str, str | None], amounts: Mapping[str, str | None]) -> None:
-    """Refuse prices that are no decimal numbers or zero, and amounts that are no decimal numbers.
-
-    Args:
-        prices, amounts: name for errors -> text; None if the option is absent.
-    """
-    try:
-        for name, text in prices.items():
-            if text is not None:
-                LimitPrice.parse(text, name)
-    except (ConfigError, InvalidInput) as error:
-        raise click.UsageError(error.detail) from None
-    check_decimals(amounts)
+    with usage_errors():
+        raw = parse_hex(text, field)
+    if len(raw) != _HASH_BYTES:
+        raise click.UsageError(f"{field}: expected 0x and 64 hexadecimal digits{alternative}")
+    return raw
 
 
 def raw_units(text: str, token: TradedToken, field: str) -> int:

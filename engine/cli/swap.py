@@ -16,10 +16,9 @@ from ..client.swap.swap_view import offer_table, outcome_json, outcome_lines
 from ..client.swap.swapping import Swapper
 from ..client.terms import TradedToken, Wish
 from ..client.trusted_contract import ROUTER
-from .parameters import Percent
+from .parameters import PERCENT
 from .trading import (
     EXIT,
-    HELP,
     TradeOptions,
     TradeSession,
     approve_max_option,
@@ -61,7 +60,7 @@ class _SwapOptions(TradeOptions, frozen=True, kw_only=True):
         )
 
 
-@click.command("swap", context_settings=HELP)
+@click.command("swap")
 @gathered(
     _SwapOptions,
     "asked",
@@ -76,7 +75,7 @@ class _SwapOptions(TradeOptions, frozen=True, kw_only=True):
     ),
     slippage,
     *receiver_options,
-    click.option("--max-impact", type=Percent(), help="Largest accepted price impact, in percent."),
+    click.option("--max-impact", type=PERCENT, help="Largest accepted price impact, in percent."),
     permit_option,
     approve_max_option,
     yes_option,
@@ -91,7 +90,7 @@ def swap(asked: _SwapOptions) -> None:
     0 swapped, 1 refused or failed before the transaction was sent, 2 wrong usage, 3 mined and reverted, 4
     sent, outcome unknown.
     """
-    asked.run(_swap, asked, AMOUNT=asked.amount)
+    asked.run(_swap, asked)
 
 
 async def _swap(session: TradeSession, asked: _SwapOptions) -> int:

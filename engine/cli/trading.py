@@ -10,8 +10,8 @@ import math
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,6 +25,7 @@ from ...codecs.messages.wire import encode
 from ...config import limits
 from ...config.errors import ConfigError
 from ...config.secret import Secret, read_secret
+from ...config.sections.nodes import NodeSettings
 from ...config.timeouts import TRADER_WATCH_S
 from ..chain.artifacts import known_errors
 from ..chain.nodes.rpc import RpcChain
@@ -37,14 +38,15 @@ from ..client.trader import Trader
 from ..client.trusted_contract import SigningContract, TradingContract, signing_contract
 from ..process.interrupts import until_interrupted
 from .parameters import (
+    ADDRESS,
     API_KEY_HELP,
     RPC_HELP,
     VENUE_HELP,
-    AddressParam,
-    check_partner,
-    check_venue,
-    checked_node,
+    decimal_text,
+    node_settings,
+    partner_name,
     raw_units,
+    venue_url,
 )
 from .sources import KEY_HELP, PASSWORD_HELP, agree, read_key
 
@@ -71,10 +73,8 @@ _ARGUMENTS = frozenset(
 ) | frozenset(
     ("--limit", "--limit-amount", "--min", "--max", "--slices", "--price", "--receive", "--amount", "--out")
 )
-HASH_BYTES = 32
 SLIPPAGE_BPS = 50
 """Default of --slippage, basis points: the tolerated loss against the quote."""
-HELP = {"help_option_names": ["-h", "--help"]}
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Decorator that adds an option or an argument to a click command."""
@@ -123,18 +123,16 @@ class VenueOptions(Struct, frozen=True, kw_only=True):
     """Options of a command that name the venue and the output format.
 
     Attributes:
-        url: base URL of the venue; empty if the command needs no venue and none is named.
+        url: base URL of the venue; None if the command needs no venue and none is named.
     """
 
-    url: str
+    url: str | None
     api_key: Secret | None = None
     is_json: bool = False
 
-    @asynccontextmanager
-    async def open(self) -> AsyncGenerator[VenueClient]:
+    def open(self) -> AbstractAsyncContextManager[VenueClient]:
         """Context manager that opens a client of the venue at `url` and closes it at the end."""
-        async with VenueClient.open(self.url, self.api_key) as client:
-            yield client
+        return VenueClient.open(self.url or "", self.api_key)
 
     def hint(self, name: str, group: str = "order") -> str:
         """Return a text with the commands that follow or cancel an order that has not ended.
@@ -159,12 +157,6 @@ class VenueOptions(Struct, frozen=True, kw_only=True):
             click.echo(line)
 
 
-def _checked_url(_: click.Context, __: click.Parameter, url: str | None) -> str:
-    if url is not None:
-        check_venue(url)
-    return url or ""
-
-
 def _revealed_key(_: click.Context, __: click.Parameter, reference: str | None) -> Secret | None:
     return read_secret(reference, os.environ, "--api-key") if reference else None
 
@@ -176,7 +168,7 @@ def venue_list(*, is_needed: bool = True) -> list[Decorator]:
         is_needed: whether the command needs a venue, so that --venue is required.
     """
     return [
-        click.option("--venue", "url", required=is_needed, callback=_checked_url, help=VENUE_HELP),
+        click.option("--venue", "url", required=is_needed, callback=venue_url, help=VENUE_HELP),
         click.option("--api-key", callback=_revealed_key, help=API_KEY_HELP),
         click.option("--json", "is_json", is_flag=True, help="Print one line of JSON on standard output."),
     ]
@@ -226,8 +218,7 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
     """Options of a command that signs; members with a default are options of some commands only.
 
     Attributes:
-        rpc, key, password: node's URL, key and password as typed: values, or references such as env:NAME and
-            file:PATH.
+        key, password: references to the key and the password: env:NAME or file:PATH.
         pinned: the contract to use whatever its code, 20 bytes; None for the contract that the venue names.
         timeout_s: seconds for which an order is followed.
         is_sure: whether to proceed without asking for consent (--yes); is_rehearsal: whether to stop before
@@ -235,7 +226,7 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
     """
 
     chain_id: int
-    rpc: str
+    rpc: NodeSettings
     key: str
     password: str | None
     pinned: bytes | None
@@ -262,21 +253,19 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
         if not self.is_sure:
             agree(question)
 
-    def run(self, do: Callable[..., Awaitable[int]], *what: object, **amounts: str) -> NoReturn:
+    def run(self, do: Callable[..., Awaitable[int]], *what: object) -> NoReturn:
         """Check the options, open a session, run the command's work in it, and exit with its status.
 
         Args:
             do: the command's work; receives the session, then `what`, and returns the exit status.
-            amounts: name for errors -> text of an amount to check.
         """
-        allowing, node = self.allowing, checked_node(self.rpc, **amounts)
-        key = read_key(self.key, self.password)
+        allowing, key = self.allowing, read_key(self.key, self.password)
 
         async def opened(under_way: UnderWay) -> int:
             console = new_console()
             async with (
-                RpcChain.open(self.chain_id, node, known_errors()) as chain,
-                _open_if_named(self) as client,
+                RpcChain.open(self.chain_id, self.rpc, known_errors()) as chain,
+                self.open() if self.url else nullcontext() as client,
             ):
                 trader = Trader(
                     chain=chain,
@@ -298,15 +287,6 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
         run(opened)
 
 
-@asynccontextmanager
-async def _open_if_named(venue: VenueOptions) -> AsyncGenerator[VenueClient | None]:
-    if not venue.url:
-        yield None
-        return
-    async with venue.open() as client:
-        yield client
-
-
 PIN_HELP = {
     "--router": "Router to use, whatever its code; this release's if absent.",
     "--delta": "Delta contract to use, whatever its code; this release's if absent.",
@@ -316,7 +296,7 @@ PIN_HELP = {
 
 def pin(contract: TradingContract) -> Decorator:
     """The click option that pins the address of a contract: the command uses it whatever its code."""
-    return click.option(contract.option, "pinned", type=AddressParam(), help=PIN_HELP[contract.option])
+    return click.option(contract.option, "pinned", type=ADDRESS, help=PIN_HELP[contract.option])
 
 
 def signing_list(contract: TradingContract) -> list[Decorator]:
@@ -324,7 +304,7 @@ def signing_list(contract: TradingContract) -> list[Decorator]:
     on; without --venue."""
     return [
         click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id."),
-        click.option("--rpc", required=True, help=RPC_HELP),
+        click.option("--rpc", required=True, callback=node_settings, help=RPC_HELP),
         click.option("--key", required=True, help=KEY_HELP),
         click.option("--password", help=PASSWORD_HELP),
         pin(contract),
@@ -387,21 +367,16 @@ class TradeOptions(SigningOptions, frozen=True, kw_only=True):
         return raw_units(self.amount, src if self.side is Side.SELL else dest, "AMOUNT")
 
 
-def _short_name(_: click.Context, __: click.Parameter, partner: str) -> str:
-    check_partner(partner)
-    return partner
-
-
 pair_arguments: list[Decorator] = [
     click.argument("sell", metavar="SELL_TOKEN"),
     click.argument("buy", metavar="BUY_TOKEN"),
-    click.argument("amount"),
+    click.argument("amount", callback=decimal_text),
 ]
 receiver_options: list[Decorator] = [
     click.option(
-        "--receiver", type=AddressParam(), help="Receiver of the bought tokens; the key's account if absent."
+        "--receiver", type=ADDRESS, help="Receiver of the bought tokens; the key's account if absent."
     ),
-    click.option("--partner", default="", callback=_short_name, help="The partner's key."),
+    click.option("--partner", default="", callback=partner_name, help="The partner's key."),
 ]
 
 

@@ -19,7 +19,7 @@ from ...config.error_text import one_line
 from ...config.limits import WEBHOOK_PAGE_MAX
 from ..client.client import VenueClient
 from ..client.listing import aligned, widths_of
-from .trading import HELP, UnderWay, VenueOptions, run, venue_options
+from .trading import UnderWay, VenueOptions, run, venue_options
 
 NOT_ALL = 3
 _TOKEN = re.compile(r"[0-9a-f]{32}", re.ASCII)
@@ -27,7 +27,7 @@ _HOOKS = ("NAME", "URL", "SURFACES", "PARTNER", "CHAINS", "STATUSES", "WAITING",
 _DELIVERIES = ("TOKEN", "STATUS", "TRIES", "CREATED", "DUE", "REASON")
 
 
-@click.group(context_settings=HELP)
+@click.group()
 def webhooks() -> None:
     """Show deliveries that a venue's webhooks have not accepted, and repeat them.
 
@@ -37,14 +37,14 @@ def webhooks() -> None:
     """
 
 
-@webhooks.command("list", context_settings=HELP)
+@webhooks.command("list")
 @venue_options
 def list_webhooks(venue: VenueOptions) -> None:
     """List the webhooks that the API key manages, with their state."""
     run(_list, _with_key(venue))
 
 
-@webhooks.command("deliveries", context_settings=HELP)
+@webhooks.command("deliveries")
 @click.argument("name", metavar="NAME")
 @click.option(
     "--status",
@@ -62,7 +62,7 @@ def list_deliveries(venue: VenueOptions, name: str, status: str) -> None:
     run(_deliveries, _with_key(venue), _checked(name), DeliveryState(status.upper()))
 
 
-@webhooks.command("replay", context_settings=HELP)
+@webhooks.command("replay")
 @click.argument("name", metavar="NAME")
 @click.argument("tokens", metavar="[TOKEN]...", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="All dead deliveries.")

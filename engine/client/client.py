@@ -159,7 +159,7 @@ class VenueClient:
         Raises:
             ConfigError: `url` is no base URL of http or https.
         """
-        check_url(url)
+        checked_url(url)
         transport = DialTransport(tls=client_tls(), connections_max=_CONNECTIONS_MAX, limits=Http1Limits())
         async with httpx.AsyncClient(transport=transport, timeout=TRADER_REQUEST_S) as http:
             yield cls(http, url, api_key)
@@ -374,8 +374,8 @@ class VenueClient:
         raise AssertionError("the last try returns or raises")
 
 
-def check_url(url: str, field: str = "--venue") -> None:
-    """Check that a text is a base URL of http or https.
+def checked_url(url: str, field: str = "--venue") -> str:
+    """Return a text that is a base URL of http or https.
 
     Args:
         field: option that holds the text, for errors.
@@ -393,6 +393,7 @@ def check_url(url: str, field: str = "--venue") -> None:
         raise ConfigError(field, expected)
     if parts.query or parts.fragment or "@" in parts.netloc:
         raise ConfigError(field, "expected a URL without user, query and fragment")
+    return url
 
 
 def _price_query(wish: TradeWish, amount: int, user: bytes, more: Mapping[str, object]) -> dict[str, object]:

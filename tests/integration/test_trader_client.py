@@ -17,7 +17,7 @@ from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import ConfigError, VenueError
 from cambist.config.secret import Secret
 from cambist.engine.client import client as client_module
-from cambist.engine.client.client import VenueClient, check_url
+from cambist.engine.client.client import VenueClient, checked_url
 from cambist.engine.client.terms import TradedToken, Wish
 from support.server.scripted_server import Caller, scripted_server
 
@@ -212,4 +212,4 @@ async def test_an_answer_without_end_is_refused() -> None:
 )  # fmt: skip
 def test_what_is_no_base_url_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="--venue: expected"):
-        check_url(url)
+        checked_url(url)

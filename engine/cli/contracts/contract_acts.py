@@ -34,7 +34,7 @@ from ...chain.nodes.rpc import RpcChain
 from ...chain.port import EthCall
 from ...chain.transact import transact
 from ...process.interrupts import until_interrupted
-from ..parameters import AddressParam
+from ..parameters import ADDRESS
 from ..sources import PASSWORD_HELP, agree, read_key
 from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_key, raw_cap
 
@@ -165,7 +165,7 @@ def roles(place: ActOptions, since: int) -> None:
 
 
 @click.command()
-@click.argument("account", type=AddressParam())
+@click.argument("account", type=ADDRESS)
 @_options
 def revoke(place: ActOptions, account: bytes) -> None:
     """Revoke every role of ACCOUNT: relayer, caller, collector, pauser, receiver of the protocol's fees.
@@ -176,7 +176,7 @@ def revoke(place: ActOptions, account: bytes) -> None:
 
 
 @click.command()
-@click.argument("new_owner", type=AddressParam())
+@click.argument("new_owner", type=ADDRESS)
 @_options
 @click.option("--accept", "is_accepted", is_flag=True, help="The second step: NEW_OWNER accepts.")
 def handover(place: ActOptions, new_owner: bytes, *, is_accepted: bool) -> None:
@@ -195,17 +195,15 @@ def handover(place: ActOptions, new_owner: bytes, *, is_accepted: bool) -> None:
 @click.command()
 @_options
 @_SINCE
-@click.option(
-    "--account", type=AddressParam(), help="Account whose fees are claimed; the key's account if absent."
-)
+@click.option("--account", type=ADDRESS, help="Account whose fees are claimed; the key's account if absent.")
 @click.option(
     "--token",
     "tokens",
-    type=AddressParam(),
+    type=ADDRESS,
     multiple=True,
     help="Token to claim; repeatable; all tokens if absent.",
 )
-@click.option("--receiver", type=AddressParam(), help="Receiver of the fees; the account if absent.")
+@click.option("--receiver", type=ADDRESS, help="Receiver of the fees; the account if absent.")
 def claim(
     place: ActOptions, since: int, account: bytes | None, tokens: tuple[bytes, ...], receiver: bytes | None
 ) -> None:

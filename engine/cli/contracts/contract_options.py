@@ -14,6 +14,7 @@ from ....crypto.secp256k1 import SigningKey
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import EthCall
 from ..config_option import config_option
+from ..parameters import usage_errors
 
 _DECIMALS = selector("decimals()")
 
@@ -65,10 +66,8 @@ def caps_asked(asked: tuple[str, ...], settings: Settings, chain_id: int) -> lis
     caps = []
     for text in asked:
         token, _, amount = text.partition("=")
-        try:
+        with usage_errors():
             caps.append((checked_address(listed.get(token, token), "--cap"), amount))
-        except InvalidInput as error:
-            raise click.UsageError(error.detail) from None
         if not amount:
             raise click.UsageError(f"--cap: expected TOKEN=AMOUNT, got {text}")
     return caps

@@ -24,7 +24,7 @@ from ...chain.deploy.rollout import Rollout, look, policed, predicted
 from ...chain.nodes.rpc import RpcChain
 from ...chain.transact import transact
 from ...process.interrupts import until_interrupted
-from ..parameters import AddressParam
+from ..parameters import ADDRESS
 from ..sources import PASSWORD_HELP, agree, read_key
 from .contract_acts import COMMANDS
 from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_key, raw_cap
@@ -33,10 +33,10 @@ PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 """Address of Uniswap's Permit2 contract, the same on all chains that have it."""
 
 _PERMIT2 = click.option(
-    "--permit2", type=AddressParam(), default=PERMIT2, show_default=True, help="The Permit2 of the chain."
+    "--permit2", type=ADDRESS, default=PERMIT2, show_default=True, help="The Permit2 of the chain."
 )
 _PROTOCOL = click.option(
-    "--protocol", type=AddressParam(), help="Receiver of the protocol's share; the owner if absent."
+    "--protocol", type=ADDRESS, help="Receiver of the protocol's share; the owner if absent."
 )
 
 
@@ -51,9 +51,7 @@ def contracts() -> None:
 @contracts.command("addresses")
 @CONFIG
 @CHAIN
-@click.option(
-    "--owner", type=AddressParam(), required=True, help="Account that would deploy and own the contracts."
-)
+@click.option("--owner", type=ADDRESS, required=True, help="Account that would deploy and own the contracts.")
 @_PROTOCOL
 @_PERMIT2
 def addresses_command(
@@ -87,15 +85,15 @@ def addresses_command(
 @click.option(
     "--relayer",
     "relayers",
-    type=AddressParam(),
+    type=ADDRESS,
     multiple=True,
     help="Account that may settle Delta orders; repeatable.",
 )
-@click.option("--pauser", type=AddressParam(), help="Account that may stop all trading, and nothing else.")
+@click.option("--pauser", type=ADDRESS, help="Account that may stop all trading, and nothing else.")
 @click.option(
     "--owner",
     "new_owner",
-    type=AddressParam(),
+    type=ADDRESS,
     help="Proposed owner after the deployment, such as a multisig; the deployer keeps no role.",
 )
 @_PROTOCOL

@@ -21,7 +21,7 @@ from ....codecs.amounts import parse_units
 from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderStatus
 from ....config import limits
-from ....config.errors import InvalidInput, VenueError
+from ....config.errors import VenueError
 from ....crypto.addresses import checked_address
 from ....crypto.hexadecimal import to_hex
 from ...chain.transact import StepFailedError
@@ -31,10 +31,10 @@ from ...client.order.order_placing import Withdrawal, take_back
 from ...client.outcome import failed_verdict
 from ...client.tokens import NATIVE_DECIMALS
 from ...client.trusted_contract import DELTA
+from ..parameters import parsed
 from ..trading import (
     ENDED,
     EXIT,
-    HELP,
     UNKNOWN,
     SigningOptions,
     TradeSession,
@@ -51,8 +51,10 @@ from .order_swap import swap
 from .order_twap import twap
 from .order_watch import watch
 
+_wei = parsed(lambda text, field: parse_units(text, NATIVE_DECIMALS, field))
 
-@click.group(context_settings=HELP)
+
+@click.group()
 def order() -> None:
     """Delta orders: signed once, auctioned among agents, settled without gas of yours.
 
@@ -61,7 +63,7 @@ def order() -> None:
     """
 
 
-@order.command("cancel", context_settings=HELP)
+@order.command("cancel")
 @click.argument("names", metavar="ID...", nargs=-1, required=True)
 @gathered(SigningOptions, "asked", *signing_list(DELTA), timeout, *venue_list())
 def cancel_orders(asked: SigningOptions, names: tuple[str, ...]) -> None:
@@ -76,21 +78,20 @@ def cancel_orders(asked: SigningOptions, names: tuple[str, ...]) -> None:
     asked.run(_cancel, asked, checked)
 
 
-@order.command("withdraw", context_settings=HELP)
-@click.option("--amount", help="Amount in whole native tokens; the whole deposit if absent.")
-@click.option("--to", "receiver", help="Receiver, in place of the key's account.")
+@order.command("withdraw")
+@click.option(
+    "--amount", "wei", callback=_wei, help="Amount in whole native tokens; the whole deposit if absent."
+)
+@click.option(
+    "--to", "receiver", callback=parsed(checked_address), help="Receiver, in place of the key's account."
+)
 @gathered(SigningOptions, "asked", *signing_list(DELTA), *venue_list())
-def withdraw(asked: SigningOptions, amount: str | None, receiver: str | None) -> None:
+def withdraw(asked: SigningOptions, wei: int | None, receiver: bytes | None) -> None:
     """Take back native tokens that are deposited with the Delta contract.
 
     A live order that gives native tokens cannot be settled without its deposit.
     """
-    try:
-        wei = None if amount is None else parse_units(amount, NATIVE_DECIMALS, "--amount")
-        to = None if receiver is None else checked_address(receiver, "--to")
-    except InvalidInput as fault:
-        raise click.UsageError(fault.detail) from None
-    asked.run(_withdraw, asked, wei, to)
+    asked.run(_withdraw, asked, wei, receiver)
 
 
 # --- Their work ---------------------------------------------------------------------------------------

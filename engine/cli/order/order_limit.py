@@ -10,19 +10,20 @@ from ...client.limit_price import LimitPrice
 from ...client.order.order_terms import OrderWish
 from ...client.schedule import duration_text
 from ...client.terms import TradedToken
-from ..parameters import Duration, check_price
-from ..trading import HELP, follow
+from ..parameters import Duration, decimal_text, price_option
+from ..trading import follow
 from .order_place import PlacingOptions, place_order, placing_options
 
 _PRICE, _AMOUNT = "--limit", "--limit-amount"
 
 
-@click.command("limit", context_settings=HELP)
-@click.option(_PRICE, "price_text", metavar="PRICE", help="BUY_TOKEN for one SELL_TOKEN, such as 2600.5.")
+@click.command("limit")
+@price_option(_PRICE)
 @click.option(
     _AMOUNT,
     "limit_amount",
     metavar="AMOUNT",
+    callback=decimal_text,
     help="In place of the price: least total receipt, or with --side BUY largest total spending.",
 )
 @click.option(
@@ -39,7 +40,7 @@ _PRICE, _AMOUNT = "--limit", "--limit-amount"
 @placing_options()
 def limit(
     placing: PlacingOptions,
-    price_text: str | None,
+    price: LimitPrice | None,
     limit_amount: str | None,
     life_s: int,
     *,
@@ -52,14 +53,13 @@ def limit(
     favour: you receive at least the price, or with --side BUY pay at most the price. The order needs an
     approval or a deposit, not a permit. The command shows the resulting amounts and asks.
     """
-    if (price_text is None) == (limit_amount is None):
+    if (price is None) == (limit_amount is None):
         raise click.UsageError(f"one of {_PRICE} and {_AMOUNT} is needed")
-    check_price({_PRICE: price_text}, {_AMOUNT: limit_amount})
 
     def wish_of(owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
-        if price_text is not None:
+        if price is not None:
             amount = placing.raw_amount(src, dest)
-            bound = LimitPrice.parse(price_text, _PRICE).limit_amount(placing.side, amount, src, dest, _PRICE)
+            bound = price.limit_amount(placing.side, amount, src, dest, _PRICE)
         else:
             bound = placing.raw_limit(limit_amount or "", src, dest, _AMOUNT)
         return placing.wish(
@@ -72,4 +72,4 @@ def limit(
             is_partial=is_partial,
         )
 
-    placing.run(partial(place_order, follows=follows), placing, wish_of, AMOUNT=placing.amount)
+    placing.run(partial(place_order, follows=follows), placing, wish_of)

@@ -14,16 +14,16 @@ from ....crypto.addresses import to_checksum
 from ...client.client import VenueClient
 from ...client.listing import TokenOf, aligned, tokens_by_place, widths_of
 from ...client.order.order_listing import HEADERS, OrdersWanted, order_row, pages
-from ..parameters import AddressParam
-from ..trading import HELP, UnderWay, VenueOptions, run, venue_options
+from ..parameters import ADDRESS
+from ..trading import UnderWay, VenueOptions, run, venue_options
 
 T = TypeVar("T")
 
 
-@click.command("list", context_settings=HELP)
+@click.command("list")
 @click.option(
     "--owner",
-    type=AddressParam(),
+    type=ADDRESS,
     help="Owner of the orders; all owners if absent, which takes an operator's --api-key.",
 )
 @click.option("--chain", "chain_ids", type=click.IntRange(1), multiple=True, help="A chain id; repeatable.")

@@ -9,7 +9,7 @@ from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderStatus
 from ....config import limits
 from ....config.error_text import one_line
-from ....config.errors import InvalidInput, VenueError
+from ....config.errors import VenueError
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ...chain.nodes.rpc import RpcChain
 from ...client.client import VenueClient
@@ -23,7 +23,8 @@ from ...client.order.order_view import (
     outcome_of,
 )
 from ...client.outcome import TradeVerdict
-from ..trading import EXIT, HASH_BYTES, VenueOptions
+from ..parameters import order_hash_of
+from ..trading import EXIT, VenueOptions
 
 
 async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | None) -> DeltaOutcome:
@@ -54,13 +55,7 @@ def order_name(text: str, field: str) -> str:
         raise click.UsageError(f"{field}: expected the id or the hash of an order, got nothing")
     if not text.startswith(("0x", "0X")):
         return text
-    try:
-        raw = parse_hex(text.lower(), field)
-    except InvalidInput as error:
-        raise click.UsageError(error.detail) from None
-    if len(raw) != HASH_BYTES:
-        raise click.UsageError(f"{field}: expected 0x and 64 hexadecimal digits, or an id")
-    return to_hex(raw)
+    return to_hex(order_hash_of(text, field, ", or an id"))
 
 
 def report(

@@ -9,11 +9,11 @@ from ....config.timeouts import TRADER_ORDER_S
 from ...client.order.order_terms import OrderWish
 from ...client.terms import TradedToken
 from ..parameters import Duration
-from ..trading import HELP, permit_option, slippage
+from ..trading import permit_option, slippage
 from .order_place import PlacingOptions, place_order, placing_options
 
 
-@click.command("swap", context_settings=HELP)
+@click.command("swap")
 @slippage
 @click.option(
     "--deadline",
@@ -35,4 +35,4 @@ def swap(placing: PlacingOptions, slippage_bps: int, life_s: int, *, no_wait: bo
     def wish_of(owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
         return placing.wish(owner, src, dest, type=OrderType.MARKET, life_s=life_s, slippage_bps=slippage_bps)
 
-    placing.run(partial(place_order, follows=not no_wait), placing, wish_of, AMOUNT=placing.amount)
+    placing.run(partial(place_order, follows=not no_wait), placing, wish_of)

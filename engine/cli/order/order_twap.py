@@ -15,8 +15,8 @@ from ....config.timeouts import TRADER_ORDER_S, TRADER_TWAP_SLACK_S
 from ...client.order.order_terms import OrderWish
 from ...client.schedule import Schedule, duration_text
 from ...client.terms import TradedToken
-from ..parameters import Duration, check_decimals
-from ..trading import HELP, SLIPPAGE_BPS, follow, slippage_option
+from ..parameters import Duration, decimal_text
+from ..trading import SLIPPAGE_BPS, follow, slippage_option
 from .order_place import PlacingOptions, place_order, placing_options
 
 _SLICES_MAX = 2**32 - 1  # a uint32 in the order
@@ -24,7 +24,7 @@ _LIFE_S_MAX = 2**32
 _BOUND = {Side.SELL: "--min", Side.BUY: "--max"}
 
 
-@click.command("twap", context_settings=HELP)
+@click.command("twap")
 @click.option(
     "--slices",
     type=click.IntRange(limits.TWAP_SLICES_MIN, _SLICES_MAX),
@@ -38,8 +38,10 @@ _BOUND = {Side.SELL: "--min", Side.BUY: "--max"}
     required=True,
     help="Least time between two slices: 300, 5m, 1h.",
 )
-@click.option("--min", "least", metavar="AMOUNT", help="Least total receipt.")
-@click.option("--max", "most", metavar="AMOUNT", help="With --side BUY: largest total spending.")
+@click.option("--min", "least", metavar="AMOUNT", callback=decimal_text, help="Least total receipt.")
+@click.option(
+    "--max", "most", metavar="AMOUNT", callback=decimal_text, help="With --side BUY: largest total spending."
+)
 @slippage_option(
     "Without --min or --max: tolerated loss of a slice against the price now, in basis points.  "
     f"[default: {SLIPPAGE_BPS}]"
@@ -75,7 +77,6 @@ def twap(
         raise click.UsageError(f"--side {placing.side.value} is bounded by {field}")
     if bound is not None and slippage_bps is not None:
         raise click.UsageError(f"--slippage: excluded by {field}")
-    check_decimals({field: bound})
     schedule = Schedule(slices, interval_s)
     checked_life_s = _life_s(schedule, life_s)
 
@@ -94,7 +95,7 @@ def twap(
             schedule=schedule,
         )
 
-    placing.run(partial(place_order, follows=follows), placing, wish_of, AMOUNT=placing.amount)
+    placing.run(partial(place_order, follows=follows), placing, wish_of)
 
 
 def _life_s(schedule: Schedule, asked_s: int | None) -> int:

@@ -29,9 +29,8 @@ from ...client.order.order_view import DeltaOutcome, OfferTokens
 from ...client.outcome import TradeVerdict
 from ...client.tokens import find_token
 from ...client.trusted_contract import DELTA, TradingContract, signing_contract
-from ..parameters import RPC_HELP, AddressParam, checked_node
+from ..parameters import ADDRESS, RPC_HELP, node_settings
 from ..trading import (
-    HELP,
     Decorator,
     SecondsParam,
     UnderWay,
@@ -51,21 +50,20 @@ class WatchOptions(VenueOptions, frozen=True, kw_only=True):
 
     Attributes:
         chain_ids, after: only without `name`: the chains of the orders, and the token to resume after.
-        rpc, pinned: only with `name`: URL of the node that verifies the order's end, as typed, and the
-            contract to verify with, 20 bytes.
+        rpc, pinned: only with `name`: the node that verifies the order's end, and the contract to verify
+            with, 20 bytes.
         watch_s: seconds for which the command follows; None for the default.
     """
 
     name: str | None
     chain_ids: tuple[int, ...]
     after: str | None
-    rpc: str | None
+    rpc: NodeSettings | None
     pinned: bytes | None
     watch_s: float | None
 
-    def check(self, noun: str, pin_option: str, **many: object) -> NodeSettings | None:
-        """Refuse options for one order together with options for many orders; return the node of --rpc, if
-        any.
+    def check(self, noun: str, pin_option: str, **many: object) -> None:
+        """Refuse options for one order together with options for many orders.
 
         Args:
             noun: word for `name` with an article, such as "an ID", for errors.
@@ -81,7 +79,6 @@ class WatchOptions(VenueOptions, frozen=True, kw_only=True):
         for option, value in refused.items():
             if value:
                 raise click.UsageError(f"{option}: {said} {noun}")
-        return None if self.rpc is None else checked_node(self.rpc)
 
     def listen(self, wanted: EventSelection, line_of: Callable[[OrderEventMessage], str]) -> NoReturn:
         """Print every change of the orders that `wanted` selects until the time limit or an interrupt, then
@@ -119,7 +116,9 @@ def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> D
             help=f"Without {word}: start with the events after this token; with new events if absent.",
         ),
         click.option(
-            "--rpc", help=f"{RPC_HELP} With it, the command checks the venue's answers on the chain."
+            "--rpc",
+            callback=node_settings,
+            help=f"{RPC_HELP} With it, the command checks the venue's answers on the chain.",
         ),
         pin(contract),
         click.option(
@@ -133,13 +132,13 @@ def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> D
     )
 
 
-@click.command("watch", context_settings=HELP)
+@click.command("watch")
 @watch_options(
     "ID",
     DELTA,
     click.option(
         "--owner",
-        type=AddressParam(),
+        type=ADDRESS,
         help="Without ID: owner of the orders; all owners if absent, which takes an operator's --api-key.",
     ),
     click.option("--partner", help="Without ID: orders of this partner; takes its --api-key."),
@@ -150,7 +149,7 @@ def watch(asked: WatchOptions, owner: bytes | None, partner: str | None) -> None
     The command prints changes as the venue pushes them. With --json each change of many orders is a line,
     with a token for --after.
     """
-    node = asked.check("an ID", "--delta", owner=owner, partner=partner)
+    asked.check("an ID", "--delta", owner=owner, partner=partner)
     if asked.name is None:
         wanted = EventsWanted(
             owner="" if owner is None else to_checksum(owner),
@@ -158,10 +157,10 @@ def watch(asked: WatchOptions, owner: bytes | None, partner: str | None) -> None
             partner=partner or "",
         )
         asked.listen(wanted, event_line)
-    run(_watch, asked, order_name(asked.name, "ID"), node)
+    run(_watch, asked, order_name(asked.name, "ID"))
 
 
-async def _watch(under_way: UnderWay, asked: WatchOptions, name: str, node: NodeSettings | None) -> int:
+async def _watch(under_way: UnderWay, asked: WatchOptions, name: str) -> int:
     tell = new_tell()
     async with asked.open() as venue:
         follower = OrderFollower(venue, name, tell)
@@ -172,10 +171,10 @@ async def _watch(under_way: UnderWay, asked: WatchOptions, name: str, node: Node
             outcome = DeltaOutcome(verdict=TradeVerdict.UNKNOWN, reason="the venue does not answer")
             return report(asked, outcome, OfferTokens())
         await tell_why(venue, record, tell)
-        if node is None:
+        if asked.rpc is None:
             return report(asked, await ended(record, None, None), OfferTokens())
         try:
-            outcome, tokens = await _checked_end(record, venue, node, asked.pinned)
+            outcome, tokens = await _checked_end(record, venue, asked.rpc, asked.pinned)
         except (ChainError, VenueError) as fault:
             outcome, tokens = _not_known(record, fault.detail), OfferTokens()
     return report(asked, outcome, tokens)

@@ -20,7 +20,6 @@ from ..parameters import Duration
 from ..trading import (
     ENDED,
     EXIT,
-    HELP,
     SigningOptions,
     TradeSession,
     VenueOptions,
@@ -33,7 +32,7 @@ from .otc_options import SOURCE, Named, check_contract_named, find_order, named_
 _MAY_BE_MINED = "a cancellation that was sent may be mined all the same: ask again"
 
 
-@click.command("cancel", context_settings=HELP)
+@click.command("cancel")
 @click.argument("sources", metavar=f"[{SOURCE}...]", nargs=-1)
 @click.option(
     "--all-within",

@@ -19,10 +19,9 @@ from ...client.otc.otc_view import fill_json, fill_lines, fill_table
 from ...client.terms import TradedToken
 from ...client.tokens import find_token
 from ...client.trusted_contract import RFQ
-from ..parameters import check_decimals, raw_units
+from ..parameters import decimal_text, raw_units
 from ..trading import (
     EXIT,
-    HELP,
     SigningOptions,
     TradeSession,
     approve_max_option,
@@ -64,15 +63,21 @@ class _FillOptions(SigningOptions, frozen=True, kw_only=True):
         return rest_of(order, left)
 
 
-@click.command("fill", context_settings=HELP)
+@click.command("fill")
 @click.argument("source", metavar=SOURCE)
 @gathered(
     _FillOptions,
     "asked",
     click.option(
-        _AMOUNT, "given", metavar="AMOUNT", help="Largest amount to give; the whole rest if absent."
+        _AMOUNT,
+        "given",
+        metavar="AMOUNT",
+        callback=decimal_text,
+        help="Largest amount to give; the whole rest if absent.",
     ),
-    click.option(_RECEIVE, metavar="AMOUNT", help="In place of --amount: amount to receive."),
+    click.option(
+        _RECEIVE, metavar="AMOUNT", callback=decimal_text, help="In place of --amount: amount to receive."
+    ),
     *signing_list(RFQ),
     permit_option,
     approve_max_option,
@@ -89,7 +94,6 @@ def fill(asked: _FillOptions, source: str) -> None:
     """
     if asked.given is not None and asked.receive is not None:
         raise click.UsageError(f"{_AMOUNT} and {_RECEIVE} exclude each other")
-    check_decimals({_AMOUNT: asked.given, _RECEIVE: asked.receive})
     check_contract_named(asked, asked.pinned)
     if source == STDIN and not (asked.is_sure or asked.is_rehearsal):
         raise click.UsageError(f"{STDIN}: with --yes or --dry-run only: the command cannot prompt")

@@ -6,13 +6,13 @@ from ....codecs.messages.vocabulary import OtcOrderBy, OtcType
 from ....config.limits import UINT256_MAX
 from ...client.otc.otc_listing import OTC_HEADERS, OtcWanted, otc_pages, otc_row
 from ..order.order_list import show_pages
-from ..parameters import AddressParam
+from ..parameters import ADDRESS
 from ..sources import KEY_HELP, PASSWORD_HELP, read_key
-from ..trading import HELP, UnderWay, VenueOptions, run, venue_options
+from ..trading import UnderWay, VenueOptions, run, venue_options
 
 
-@click.command("list", context_settings=HELP)
-@click.option("--account", type=AddressParam(), help="Account of the orders.")
+@click.command("list")
+@click.option("--account", type=ADDRESS, help="Account of the orders.")
 @click.option("--key", help=f"In place of --account: your own key. {KEY_HELP}")
 @click.option("--password", help=PASSWORD_HELP)
 @click.option(

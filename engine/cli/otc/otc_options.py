@@ -11,12 +11,13 @@ from ....codecs.messages.otc_messages import StoredOrder
 from ....codecs.messages.wire import decoder, encode
 from ....config import limits
 from ....config.errors import ConfigError, InvalidInput
-from ....crypto.hexadecimal import parse_hex, to_hex
+from ....crypto.hexadecimal import to_hex
 from ...client.otc.otc_safety import check_asked, check_handed_over
 from ...client.otc.otc_terms import OtcHandOver, SignedOtc, decode_hand_over
 from ...client.trusted_contract import SigningContract
+from ..parameters import order_hash_of
 from ..sources import read_bounded
-from ..trading import HASH_BYTES, TradeSession, VenueOptions
+from ..trading import TradeSession, VenueOptions
 
 SOURCE = "HASH|FILE"
 STDIN = "-"
@@ -43,21 +44,6 @@ class Named(Struct, frozen=True):
 _decode_told = decoder(_PostedJson, bytes_max=limits.JSON_BYTES_MAX)
 
 
-def hash_of(text: str, field: str) -> bytes:
-    """Parse the hash of an OTC order to 32 bytes.
-
-    Raises:
-        click.UsageError: the text is no hash.
-    """
-    try:
-        raw = parse_hex(text, field)
-    except InvalidInput as error:
-        raise click.UsageError(error.detail) from None
-    if len(raw) != HASH_BYTES:
-        raise click.UsageError(f"{field}: expected 0x and 64 hexadecimal digits")
-    return raw
-
-
 def named_order(text: str, field: str = SOURCE) -> Named:
     """Parse the argument that names an OTC order: 0x begins a hash, - is standard input, any other text is a
     file.
@@ -66,7 +52,7 @@ def named_order(text: str, field: str = SOURCE) -> Named:
         click.UsageError: the hash is malformed; or the file cannot be read, or holds no signed order.
     """
     if text.startswith(("0x", "0X")):
-        order_hash = hash_of(text, field)
+        order_hash = order_hash_of(text, field)
         return Named(to_hex(order_hash), order_hash)
     try:
         if text == STDIN:

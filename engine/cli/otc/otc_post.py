@@ -22,10 +22,9 @@ from ...client.outcome import TradeVerdict
 from ...client.schedule import duration_text
 from ...client.terms import TradedToken, amount_text
 from ...client.trusted_contract import RFQ, SigningContract
-from ..parameters import AddressParam, Expires, check_price, raw_units
+from ..parameters import ADDRESS, Expires, decimal_text, price_option, raw_units
 from ..trading import (
     EXIT,
-    HELP,
     TradeOptions,
     TradeSession,
     UnderWay,
@@ -47,28 +46,19 @@ _PRICE, _RECEIVE = "--price", "--receive"
 
 
 class _PostOptions(TradeOptions, frozen=True, kw_only=True):
-    """Options of `cambist otc post`. Exactly one of `price_text` and `receive` is set.
+    """Options of `cambist otc post`. Exactly one of `price` and `receive` is set.
 
     Attributes:
         taker: account that may fill the order, 20 bytes; None for anyone.
     """
 
-    price_text: str | None
+    price: LimitPrice | None
     receive: str | None
     taker: bytes | None
     life_s: int
     out: Path | None
     even_if_short: bool
     follows: bool
-
-    @property
-    def price(self) -> LimitPrice | None:
-        """The parsed price of --price; None if --receive is used instead.
-
-        Raises:
-            InvalidInput, ConfigError: the text is no decimal, or zero.
-        """
-        return None if self.price_text is None else LimitPrice.parse(self.price_text, _PRICE)
 
     def wish(self, maker: bytes, src: TradedToken, dest: TradedToken) -> OtcWish:
         """Build the user's wish for an OTC order of these tokens.
@@ -101,16 +91,19 @@ class _PostOptions(TradeOptions, frozen=True, kw_only=True):
         )
 
 
-@click.command("post", context_settings=HELP)
+@click.command("post")
 @gathered(
     _PostOptions,
     "asked",
     *pair_arguments,
-    click.option(_PRICE, "price_text", metavar="PRICE", help="BUY_TOKEN for one SELL_TOKEN, such as 2600.5."),
+    price_option(_PRICE),
     click.option(
-        _RECEIVE, metavar="AMOUNT", help="In place of --price: amount to receive for the whole order."
+        _RECEIVE,
+        metavar="AMOUNT",
+        callback=decimal_text,
+        help="In place of --price: amount to receive for the whole order.",
     ),
-    click.option("--taker", type=AddressParam(), help="Account that may fill the order; anyone if absent."),
+    click.option("--taker", type=ADDRESS, help="Account that may fill the order; anyone if absent."),
     click.option(
         "--expires",
         "life_s",
@@ -139,7 +132,7 @@ def post(asked: _PostOptions) -> None:
     order, which the taker can fill without the venue.
     """
     out = asked.out
-    if (asked.price_text is None) == (asked.receive is None):
+    if (asked.price is None) == (asked.receive is None):
         raise click.UsageError(f"one of {_PRICE} and {_RECEIVE} is needed")
     if asked.taker == ZERO_ADDRESS:
         raise click.UsageError("--taker: the zero address is no account; leave --taker out for anyone")
@@ -147,8 +140,7 @@ def post(asked: _PostOptions) -> None:
         raise click.UsageError(f"--out: {out} exists; it is not overwritten")
     if out is not None and not (out.parent.is_dir() and os.access(out.parent, os.W_OK)):
         raise click.UsageError(f"--out: no file can be made in {out.parent}")
-    check_price({_PRICE: asked.price_text}, {_RECEIVE: asked.receive})
-    asked.run(_post, asked, AMOUNT=asked.amount)
+    asked.run(_post, asked)
 
 
 def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None) -> int:

@@ -21,22 +21,21 @@ from ...client.otc.otc_view import OtcOutcome, followed
 from ...client.outcome import TradeVerdict
 from ...client.trusted_contract import RFQ, signing_contract
 from ..order.order_watch import WatchOptions, watch_options
-from ..parameters import AddressParam
-from ..trading import HELP, UnderWay, new_tell, run
-from .otc_options import hash_of
+from ..parameters import ADDRESS, order_hash_of
+from ..trading import UnderWay, new_tell, run
 from .otc_post import report
 
 
-@click.command("watch", context_settings=HELP)
+@click.command("watch")
 @watch_options(
     "HASH",
     RFQ,
     click.option(
         "--maker",
-        type=AddressParam(),
+        type=ADDRESS,
         help="Without HASH: maker of the orders; this or --taker, or an operator's --api-key.",
     ),
-    click.option("--taker", type=AddressParam(), help="Without HASH: orders for this taker."),
+    click.option("--taker", type=ADDRESS, help="Without HASH: orders for this taker."),
 )
 def watch(asked: WatchOptions, maker: bytes | None, taker: bytes | None) -> None:
     """Follow an OTC order, by its hash, until it has ended; without HASH, every change of many orders.
@@ -44,8 +43,8 @@ def watch(asked: WatchOptions, maker: bytes | None, taker: bytes | None) -> None
     The command prints changes as the venue pushes them. With --json each change of many orders is a line,
     with a token for --after.
     """
-    node = asked.check("a HASH", "--rfq", maker=maker, taker=taker)
-    if asked.pinned is not None and node is None:
+    asked.check("a HASH", "--rfq", maker=maker, taker=taker)
+    if asked.pinned is not None and asked.rpc is None:
         raise click.UsageError("--rfq: needs --rpc: only the chain knows the contract")
     if asked.name is None:
         wanted = OtcEventsWanted(
@@ -54,10 +53,10 @@ def watch(asked: WatchOptions, maker: bytes | None, taker: bytes | None) -> None
             chain_ids=asked.chosen_chains,
         )
         asked.listen(wanted, otc_event_line)
-    run(_watch, asked, to_hex(hash_of(asked.name, "HASH")), node)
+    run(_watch, asked, to_hex(order_hash_of(asked.name, "HASH")))
 
 
-async def _watch(under_way: UnderWay, place: WatchOptions, order_hash: str, node: NodeSettings | None) -> int:
+async def _watch(under_way: UnderWay, place: WatchOptions, order_hash: str) -> int:
     tell = new_tell()
     raw = parse_hex(order_hash, "HASH")
     async with place.open() as venue:
@@ -69,11 +68,11 @@ async def _watch(under_way: UnderWay, place: WatchOptions, order_hash: str, node
             outcome = OtcOutcome(
                 verdict=TradeVerdict.UNKNOWN, order_hash=raw, reason="the venue does not answer"
             )
-        elif node is None:
+        elif place.rpc is None:
             outcome = followed(stored, raw)
         else:
             try:
-                fault = await _fault(stored, raw, venue, node, place.pinned)
+                fault = await _fault(stored, raw, venue, place.rpc, place.pinned)
             except (ChainError, VenueError) as error:
                 fault = error.detail
             outcome = followed(stored, raw, fault=fault, is_proven=not fault)
