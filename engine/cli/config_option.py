@@ -6,12 +6,15 @@ from typing import Any
 
 import click
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Decorator that adds an option or an argument to a click command."""
+
 
 def config_option(
     text: str = "The settings file (TOML).",
     *,
     required: bool = False,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Decorator:
     """Decorator that adds the option `--config` to a command, which receives the settings file as `path`; the
     environment variable CAMBIST_CONFIG names the file if the option is absent. `text` is its help."""
     return click.option(

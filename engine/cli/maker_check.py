@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import IO, Any
 
 import click
@@ -17,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ...config.errors import CambistError, ConfigError
 from ...config.limits import RFQ_DOMAIN_NAME
 from ...config.secret import SecretEncoding, read_secret
+from ...crypto.addresses import checked_address
 from ...crypto.hexadecimal import to_hex
 from ...crypto.hmac_auth import decode_secret
 from ..conformance.check_table import CHECKS
@@ -26,14 +28,24 @@ from ..conformance.probe import Unreachable
 from ..conformance.report import list_table, print_report, to_json, to_junit
 from ..conformance.rules import Selection
 from ..conformance.run import RunOutcome, RunReport, check_maker
-from .parameters import ADDRESS
+from .config_option import Decorator
+from .parameters import ADDRESS, Parsed, parsed
 
 UNREACHABLE, STOPPED = 3, 130
 STATUS = {RunOutcome.CONFORMS: 0, RunOutcome.FAULTS: 1, RunOutcome.INCONCLUSIVE: 4}
 _HTTP, _SOCKET = ("http", "https"), ("ws", "wss")
-
-
+_ADDRESS = Parsed("address", lambda text, field: to_hex(checked_address(text, field)))
 _FILE = click.Path(dir_okay=False, allow_dash=True)
+
+
+def _url(name: str, member: str, schemes: tuple[str, ...], text: str) -> Decorator:
+    """The click option for a URL of `CheckOptions`."""
+    return click.option(name, member, callback=parsed(partial(read_base_url, schemes=schemes)), help=text)
+
+
+def _number(name: str, member: str, kind: click.ParamType[Any], default: float, text: str) -> Decorator:
+    """The click option for a number of `CheckOptions`."""
+    return click.option(name, member, type=kind, default=default, show_default=True, help=text)
 
 
 @click.command(
@@ -62,61 +74,40 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
     "--domain-name", default=RFQ_DOMAIN_NAME, show_default=True, help="Name of the orders' signing domain."
 )
 @click.option("--contract-maker", is_flag=True, help="The maker signs by EIP-1271.")
-@click.option("--node-url", help="A JSON-RPC node: balances, allowances, EIP-1271.")
-@click.option("--ws-url", help="The WebSocket; URL/ws if absent.")
-@click.option("--taker", type=ADDRESS, help=f"A taker that the maker allows; {DEFAULT_TAKER} if absent.")
-@click.option("--user", type=ADDRESS, help="The user of every quote; another user each time if absent.")
-@click.option("--blacklisted", type=ADDRESS, help="A blacklisted user; the first of /blacklist if absent.")
-@click.option(
+@_url("--node-url", "node", _HTTP, "A JSON-RPC node: balances, allowances, EIP-1271.")
+@_url("--ws-url", "socket", _SOCKET, "The WebSocket; URL/ws if absent.")
+@click.option("--taker", type=_ADDRESS, help=f"A taker that the maker allows; {DEFAULT_TAKER} if absent.")
+@click.option("--user", type=_ADDRESS, help="The user of every quote; another user each time if absent.")
+@click.option("--blacklisted", type=_ADDRESS, help="A blacklisted user; the first of /blacklist if absent.")
+@_number(
     "--drift-bps",
-    type=click.IntRange(0, 10_000),
-    default=30,
-    show_default=True,
-    help="Tolerance of a price outside the grids around it, basis points.",
+    "drift_bps",
+    click.IntRange(0, 10_000),
+    30,
+    "Tolerance of a price outside the grids around it, basis points.",
 )
-@click.option("--pairs", type=click.IntRange(1, 1_000), default=3, show_default=True, help="Pairs to quote.")
-@click.option(
-    "--quotes",
-    type=click.IntRange(0, 1_000_000),
-    default=200,
-    show_default=True,
-    help="Quotes of the load; 0 leaves the load out.",
+@_number("--pairs", "pairs_max", click.IntRange(1, 1_000), 3, "Pairs to quote.")
+@_number(
+    "--quotes", "quotes", click.IntRange(0, 1_000_000), 200, "Quotes of the load; 0 leaves the load out."
 )
-@click.option(
-    "--connections",
-    type=click.IntRange(1, 256),
-    default=4,
-    show_default=True,
-    help="Connections of the load.",
-)
-@click.option(
-    "--watch",
-    type=click.FloatRange(0, 3_600),
-    default=5.0,
-    show_default=True,
-    help="Seconds to watch the WebSocket's updates.",
-)
-@click.option(
-    "--timeout", type=click.FloatRange(0.05, 60), default=5.0, show_default=True, help="Seconds per answer."
-)
-@click.option(
+@_number("--connections", "connections", click.IntRange(1, 256), 4, "Connections of the load.")
+@_number("--watch", "watch_s", click.FloatRange(0, 3_600), 5.0, "Seconds to watch the WebSocket's updates.")
+@_number("--timeout", "timeout_s", click.FloatRange(0.05, 60), 5.0, "Seconds per answer.")
+@_number(
     "--pause",
-    type=click.FloatRange(0, 60),
-    default=0.0,
-    show_default=True,
-    help="Seconds after every answer, for a maker that limits the rate.",
+    "pause_s",
+    click.FloatRange(0, 60),
+    0.0,
+    "Seconds after every answer, for a maker that limits the rate.",
 )
+@_number("--run-timeout", "run_timeout_s", click.FloatRange(1, 86_400), 300.0, "Seconds for the whole run.")
+@_number("--seed", "seed", click.IntRange(min=0), 1, "Seed of amounts and noise.")
 @click.option(
-    "--run-timeout",
-    type=click.FloatRange(1, 86_400),
-    default=300.0,
-    show_default=True,
-    help="Seconds for the whole run.",
+    "--ca",
+    "authorities",
+    type=click.Path(exists=True, dir_okay=False),
+    help="PEM file of certificates to trust.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of amounts and noise."
-)
-@click.option("--ca", type=click.Path(exists=True, dir_okay=False), help="PEM file of certificates to trust.")
 @click.option("--json", "json_path", type=_FILE, help="Write the report as JSON; - for standard output.")
 @click.option("--junit", "junit_path", type=_FILE, help="Write the report as JUnit XML; as --json.")
 @click.pass_context
@@ -202,57 +193,34 @@ def _console(file: IO[str]) -> Console:
 def _options(url: str, settings: dict[str, Any]) -> CheckOptions:
     """Parse the command line of `maker check` into the options of a run.
 
+    Args:
+        settings: values of the options, by their names in `CheckOptions` if they are there.
+
     Raises:
         ConfigError: an option is wrong, or options contradict each other.
     """
-    selection = Selection(settings["only"], settings["skip"], settings["strict"])
-    for option in ("only", "skip"):
-        for pattern in settings[option]:
+    only, skip, strict = (settings.pop(name) for name in ("only", "skip", "strict"))
+    for option, patterns in (("--only", only), ("--skip", skip)):
+        for pattern in patterns:
             if not any(fnmatchcase(check_id, pattern) for check_id in CHECKS):
-                raise ConfigError(f"--{option}", f"no check matches {pattern}; see --list")
+                raise ConfigError(option, f"no check matches {pattern}; see --list")
+    selection = Selection(only, skip, strict)
     if not any(row in selection for row in CHECKS.values()):
         raise ConfigError("--only", "no check is left; a strict one needs --strict")
-    node, socket = settings["node_url"], settings["ws_url"]
-    return CheckOptions(
-        base=read_base_url(url, "URL", _HTTP),
-        socket=None if socket is None else read_base_url(socket, "--ws-url", _SOCKET),
-        node=None if node is None else read_base_url(node, "--node-url", _HTTP),
-        credentials=_credentials(settings),
-        selection=selection,
-        chain_id=settings["chain_id"],
-        rfq_contract=settings["rfq_contract"],
-        domain_name=settings["domain_name"],
-        contract_maker=settings["contract_maker"],
-        taker=_text(settings["taker"]),
-        user=_text(settings["user"]),
-        blacklisted=_text(settings["blacklisted"]),
-        drift_bps=settings["drift_bps"],
-        pairs_max=settings["pairs"],
-        quotes=settings["quotes"],
-        connections=settings["connections"],
-        watch_s=settings["watch"],
-        timeout_s=settings["timeout"],
-        pause_s=settings["pause"],
-        run_timeout_s=settings["run_timeout"],
-        seed=settings["seed"],
-        authorities=settings["ca"],
-    )
-
-
-def _text(address: bytes | None) -> str | None:
-    return None if address is None else to_hex(address)
+    base, credentials = read_base_url(url, "URL", _HTTP), _credentials(settings)
+    return CheckOptions(base=base, selection=selection, credentials=credentials, **settings)
 
 
 def _credentials(settings: dict[str, Any]) -> Credentials | None:
-    names = ("domain", "access_key", "secret")
-    missing = [f"--{name.replace('_', '-')}" for name in names if settings[name] is None]
-    if len(missing) == len(names):
+    encoding: SecretEncoding = settings.pop("secret_encoding")
+    told = {name: settings.pop(name) for name in ("domain", "access_key", "secret")}
+    missing = [f"--{name.replace('_', '-')}" for name, value in told.items() if value is None]
+    if len(missing) == len(told):
         return None
     if missing:
         raise ConfigError(", ".join(missing), "needed too: a signature takes all three")
-    encoding: SecretEncoding = settings["secret_encoding"]
-    secret = decode_secret(read_secret(settings["secret"], os.environ, "--secret").reveal(), encoding)
-    credentials = Credentials(settings["domain"], settings["access_key"], secret)
+    secret = decode_secret(read_secret(told["secret"], os.environ, "--secret").reveal(), encoding)
+    credentials = Credentials(told["domain"], told["access_key"], secret)
     credentials.signer()  # refuses values that no header can carry
     return credentials
 

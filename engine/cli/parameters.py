@@ -20,6 +20,7 @@ from ...crypto.hexadecimal import parse_hex
 from ..client.client import checked_url
 from ..client.limit_price import LimitPrice
 from ..client.terms import TradedToken
+from .config_option import Decorator
 
 T = TypeVar("T")
 
@@ -145,7 +146,7 @@ decimal_text, limit_price = parsed(_decimal), parsed(LimitPrice.parse)
 node_settings, venue_url, partner_name = parsed(_node), parsed(checked_url), parsed(_short_name)
 
 
-def price_option(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def price_option(name: str) -> Decorator:
     """The click option of this name for a limit price, which a command receives as `price`."""
     text = "BUY_TOKEN for one SELL_TOKEN, such as 2600.5."
     return click.option(name, "price", metavar="PRICE", callback=limit_price, help=text)

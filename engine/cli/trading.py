@@ -37,6 +37,7 @@ from ..client.tokens import find_token
 from ..client.trader import Trader
 from ..client.trusted_contract import SigningContract, TradingContract, signing_contract
 from ..process.interrupts import until_interrupted
+from .config_option import Decorator
 from .parameters import (
     ADDRESS,
     API_KEY_HELP,
@@ -75,9 +76,6 @@ _ARGUMENTS = frozenset(
 )
 SLIPPAGE_BPS = 50
 """Default of --slippage, basis points: the tolerated loss against the quote."""
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-"""Decorator that adds an option or an argument to a click command."""
 
 
 class UnderWay(Struct):

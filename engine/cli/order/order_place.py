@@ -22,10 +22,10 @@ from ...client.outcome import TradeVerdict
 from ...client.schedule import Schedule
 from ...client.terms import TradedToken
 from ...client.trusted_contract import DELTA
+from ..config_option import Decorator
 from ..parameters import raw_units
 from ..trading import (
     SLIPPAGE_BPS,
-    Decorator,
     TradeOptions,
     TradeSession,
     approve_max_option,

@@ -29,9 +29,9 @@ from ...client.order.order_view import DeltaOutcome, OfferTokens
 from ...client.outcome import TradeVerdict
 from ...client.tokens import find_token
 from ...client.trusted_contract import DELTA, TradingContract, signing_contract
+from ..config_option import Decorator
 from ..parameters import ADDRESS, RPC_HELP, node_settings
 from ..trading import (
-    Decorator,
     SecondsParam,
     UnderWay,
     VenueOptions,
