@@ -19,7 +19,7 @@ from ..chain.holdings import HoldingQuestion, holdings
 from ..chain.port import Chain, EthCall
 from ..chain.transact import send_step
 from .permits import permit_basis, permit_questions, sign_permit
-from .terms import TradedToken
+from .terms import TradedToken, amount_text
 
 _FALSE = bytes(32)
 
@@ -52,36 +52,51 @@ class MissingAllowance(Struct, frozen=True):
     allowed: int
 
 
-def missing_allowance(token: bytes, spender: bytes, amount: int, allowed: int) -> MissingAllowance | None:
-    """The allowance that a trade of `amount` raw units lacks; None if `allowed` covers it."""
-    return None if allowed >= amount else MissingAllowance(token, spender, amount, allowed)
+class Held(Struct, frozen=True):
+    """An account's balance of a token and its allowance for a spender on chain, before a trade.
+
+    Attributes:
+        owner, spender: 20 bytes each.
+        balance, allowance: raw units; the native token needs no allowance.
+    """
+
+    token: TradedToken
+    owner: bytes
+    spender: bytes
+    balance: int
+    allowance: int
+
+    def missing(self, amount: int) -> MissingAllowance | None:
+        """The allowance that a trade of `amount` raw units needs and lacks; None if it lacks none."""
+        if self.token.is_native or self.allowance >= amount:
+            return None
+        return MissingAllowance(self.token.address, self.spender, amount, self.allowance)
+
+    def check_balance(self, needed: int) -> None:
+        """Check that the balance covers the raw units that a trade needs.
+
+        Raises:
+            ChainError: the balance is too low.
+        """
+        if self.balance < needed:
+            raise ChainError(
+                f"{to_checksum(self.owner)} has {amount_text(self.balance, self.token)}, "
+                f"and {amount_text(needed, self.token)} is needed"
+            )
 
 
-async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -> tuple[int, int]:
-    """(the owner's balance of a token, the owner's allowance for the spender), raw units; the native token's
-    allowance is 0.
+async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -> Held:
+    """The owner's balance of a token and its allowance for the spender; the native token's allowance is 0.
 
     Raises:
         ChainError: `token` is no token contract.
     """
     if token.is_native:
-        return await chain.balance(owner), 0
+        return Held(token, owner, spender, await chain.balance(owner), 0)
     (holding,) = (await holdings(chain, [HoldingQuestion(token.address, owner, spender)])).found
     if holding is None:
         raise ChainError(f"{to_checksum(token.address)} has no balanceOf: it is no token")
-    return holding.balance, holding.allowance
-
-
-def check_balance(owner: bytes, token: TradedToken, balance: int, needed: int) -> None:
-    """Check that the owner's balance of a token covers the raw units that a trade needs.
-
-    Raises:
-        ChainError: the balance is too low.
-    """
-    if balance < needed:
-        raise ChainError(
-            f"{to_checksum(owner)} has {balance} raw units of {token.symbol}, and {needed} are needed"
-        )
+    return Held(token, owner, spender, holding.balance, holding.allowance)
 
 
 async def approve_spender(

@@ -1,9 +1,9 @@
 """An order of any kind at a venue: submitted once, followed until its end, and verified on chain.
 
-    submitted  the venue may have accepted an unanswered submission, which is not repeated: the order is
-               looked up by its hash for TRADER_FOUND_S
-    follow     asks for the order after each change that the venue pushes, until a final state or until time
-               is up; polls with growing pauses if the venue does not push
+    placed   the venue may have accepted an unanswered submission, which is not repeated: the order is looked
+             up by its hash for TRADER_FOUND_S
+    follow   asks for the order after each change that the venue pushes, until a final state or until time is
+             up; polls with growing pauses if the venue does not push
 
 The follower repeats an unanswered request while time is left.
 """
@@ -38,39 +38,6 @@ Record = TypeVar("Record")
 _REFUSAL, _SERVER_FAULT, _BUSY = 400, 500, 503
 
 
-async def submitted(
-    submit: Callable[[], Awaitable[Record]],
-    find: Callable[[], Awaitable[Record]],
-    tell: Callable[[str], None],
-) -> Record | None:
-    """Submit an order and return the venue's record of it. After no answer, the order is looked up for
-    TRADER_FOUND_S seconds; None if that finds nothing, so that the order may be accepted or not.
-
-    Args:
-        submit: sends the order to the venue, once.
-        find: asks the venue for the order by its hash.
-
-    Raises:
-        VenueError: the venue refuses the order.
-    """
-    try:
-        return await submit()
-    except VenueError as fault:
-        if was_refused(fault):
-            raise
-        tell(f"{fault.detail}: looking for the order")
-    pause_s = TRADER_PAUSE_S
-    with trio.move_on_after(TRADER_FOUND_S):
-        while True:
-            try:
-                return await find()
-            except VenueError as fault:
-                tell(fault.detail)
-            await trio.sleep(pause_s)
-            pause_s *= 2
-    return None
-
-
 def was_refused(fault: VenueError) -> bool:
     """Whether the venue refused a POST, which then had no effect; if False, the POST may have taken
     effect."""
@@ -98,7 +65,8 @@ async def placed(
     check: Callable[[Record], None],
     tell: Callable[[str], None],
 ) -> Placed[Record]:
-    """Submit an order, and check that the venue's record is of this order.
+    """Submit an order once, and check that the venue's record is of this order. After no answer, the order is
+    looked up for TRADER_FOUND_S seconds.
 
     Args:
         order_hash: 32 bytes.
@@ -108,7 +76,14 @@ async def placed(
     Raises:
         VenueError: the venue refuses the order.
     """
-    record = await submitted(submit, partial(find, to_hex(order_hash)), tell)
+    record: Record | None
+    try:
+        record = await submit()
+    except VenueError as fault:
+        if was_refused(fault):
+            raise
+        tell(f"{fault.detail}: looking for the order")
+        record = await _found(partial(find, to_hex(order_hash)), tell)
     if record is None:
         return Placed(order_hash, None, "the venue did not say whether it took the order")
     try:
@@ -116,6 +91,21 @@ async def placed(
     except VenueError as fault:
         return Placed(order_hash, None, fault.detail)
     return Placed(order_hash, record)
+
+
+async def _found(find: Callable[[], Awaitable[Record]], tell: Callable[[str], None]) -> Record | None:
+    """The record of an order that the venue may have accepted; None if the venue has none for
+    TRADER_FOUND_S."""
+    pause_s = TRADER_PAUSE_S
+    with trio.move_on_after(TRADER_FOUND_S):
+        while True:
+            try:
+                return await find()
+            except VenueError as fault:
+                tell(fault.detail)
+            await trio.sleep(pause_s)
+            pause_s *= 2
+    return None
 
 
 class Follower(ABC, Generic[Record]):

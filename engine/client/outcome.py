@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
 
@@ -83,28 +83,20 @@ class OrderOutcome(Struct, frozen=True, kw_only=True):
         )
 
 
-def mined_outcome(
-    receipt: Receipt,
-    verdict: TradeVerdict,
-    step: str,
-    *,
-    spent: int = 0,
-    received: int = 0,
-    reason: str = "",
-    remarks: tuple[str, ...] = (),
-) -> SentOutcome:
-    """The outcome of a trade whose transaction was mined, with block and gas from the receipt."""
+def mined_outcome(receipt: Receipt, verdict: TradeVerdict, step: str, **members: Any) -> SentOutcome:
+    """The outcome of a trade whose transaction was mined, with block and gas from the receipt.
+
+    Args:
+        members: further members of the outcome.
+    """
     return SentOutcome(
         verdict=verdict,
         step=step,
         tx_hash=receipt.tx_hash,
         block_number=receipt.block_number,
-        spent=spent,
-        received=received,
         gas=receipt.gas_used,
         gas_price_wei=receipt.gas_price_wei,
-        reason=reason,
-        remarks=remarks,
+        **members,
     )
 
 
@@ -136,14 +128,28 @@ def new_table() -> "Table":
     return table
 
 
-def order_lines_of(outcome: OrderOutcome, known: str) -> Iterator[str]:
+def followed_verdict(fault: str, end: TradeVerdict | None) -> tuple[TradeVerdict, str]:
+    """(verdict, reason) on an order that was followed at a venue.
+
+    Args:
+        fault: text about how the chain contradicts the venue's record; empty if it does not.
+        end: the verdict by the venue's record; None if the order has not ended.
+    """
+    if fault or end is None:
+        return TradeVerdict.UNKNOWN, fault or "time is up, and it has not ended"
+    return end, ""
+
+
+def order_lines_of(outcome: OrderOutcome, known: str, *, has_ended: bool) -> Iterator[str]:
     """The first lines of text about an order's outcome: verdict, hash and reason.
 
     Args:
-        known: text of the order's verdict and its status at the venue; empty without a venue's record.
+        known: text of the order's status at the venue; empty without a venue's record.
+        has_ended: whether that status is final.
     """
     if known:
-        yield f"order {known}"
+        goes_on = outcome.verdict is TradeVerdict.UNKNOWN and not has_ended
+        yield f"order {'not ended' if goes_on else outcome.verdict.value}: {known}"
     elif outcome.tx_hash:
         yield f"{outcome.step} {outcome.verdict.value}: {to_hex(outcome.tx_hash)}"
     else:

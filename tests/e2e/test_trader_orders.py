@@ -142,7 +142,7 @@ async def test_a_rehearsal_has_the_order_checked_and_signs_nothing(trader: Order
 
 
 async def test_too_little_to_sell_is_said_before_anything_is_sent(trader: OrderTrader) -> None:
-    with pytest.raises(ChainError, match=f"has {10 * ONE} raw units of WETH, and {11 * ONE} are needed"):
+    with pytest.raises(ChainError, match="has 10 WETH, and 11 WETH is needed"):
         await trader.place(trader.wish(amount=11 * ONE))
     assert trader.venue.builds == []
 

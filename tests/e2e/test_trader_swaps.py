@@ -282,7 +282,7 @@ async def test_what_was_mined_without_the_routers_event_is_not_called_a_swap(tra
 
 
 async def test_too_little_to_sell_is_said_before_anything_is_sent(trader: Trader) -> None:
-    with pytest.raises(ChainError, match=f"has {10 * ONE} raw units of WETH, and {11 * ONE} are needed"):
+    with pytest.raises(ChainError, match="has 10 WETH, and 11 WETH is needed"):
         await trader.swap(trader.wish(amount=11 * ONE))
     assert trader.venue.bodies == []
 

@@ -273,7 +273,7 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("swap", "WETH", "USDC", "1", "--side", "up"), 2, "--side"),
     (("swap", "WETH", "USDC", "1", "--delta", f"0x{'12' * 20}"), 1, "not signed: contracts.json delta"),
     (("swap", "WETH", "USDC", "1", "--yes", "--permit"), 1, "takes no EIP-2612 permits: use an approval"),
-    (("swap", "WETH", "USDC", "900000", "--yes"), 1, "raw units of WETH, and"),
+    (("swap", "WETH", "USDC", "900000", "--yes"), 1, "WETH, and 900000 WETH is needed"),
     (("watch", "0x12"), 2, "ID: expected 0x and 64 hexadecimal digits"),
     (("watch", ""), 2, "ID: expected the id or the hash of an order, got nothing"),
     (("watch", "nobody", "--timeout", "nan"), 2, "--timeout"),

@@ -246,7 +246,7 @@ async def test_more_than_there_is_is_said(shell: Shell) -> None:
     await transact(shell.devnet.chain, USER, shell.devnet.at("WBTC"), _transfer(STRANGER.address, has))
     done = await shell.invoke("WBTC", "USDC", "1", "--yes")
     assert done.exit_code == 1
-    assert "has 0 raw units of WBTC, and 100000000 are needed" in done.stderr
+    assert "has 0 WBTC, and 1 WBTC is needed" in done.stderr
 
 
 async def test_an_allowance_that_does_not_suffice_is_replaced(shell: Shell) -> None:

@@ -185,7 +185,7 @@ def _agreed(asked: _PostOptions, offer: OtcOffer) -> None:
     if asked.is_sure and is_short:
         wish = offer.wish
         raise ChainError(
-            f"you have {amount_text(offer.balance, wish.src)}, and "
+            f"you have {amount_text(offer.held.balance, wish.src)}, and "
             f"{amount_text(wish.src_amount, wish.src)} is offered: "
             "the venue would suspend the order; --even-if-short posts it"
         )

@@ -26,7 +26,7 @@ from ....config.errors import ChainError, VenueError
 from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import to_compact64
 from ...chain.port import EthCall, Receipt
-from ..allowing import MissingAllowance, check_balance, held, missing_allowance
+from ..allowing import Held, MissingAllowance, held
 from ..following import Placed, placed
 from ..trader import Trader, VenueTrader
 from ..trusted_contract import DELTA, SigningContract, signing_contract
@@ -38,7 +38,7 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
     """A Delta order's terms, shown to the trader before anything is signed.
 
     Attributes:
-        balance, allowance: the owner's, raw units of the source token. A TWAP needs a balance for its first
+        held: the owner's balance and allowance of the source token. A TWAP needs a balance for its first
             slice only, but an allowance for all slices; the native token needs a deposit in place of an
             allowance.
     """
@@ -46,8 +46,7 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
     terms: SignableTerms
     quoted: QuotedDelta
     contract: SigningContract
-    balance: int
-    allowance: int
+    held: Held
 
     @property
     def must_deposit(self) -> bool:
@@ -57,12 +56,7 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
     @property
     def missing(self) -> MissingAllowance | None:
         """The allowance that the Delta contract needs for the order and lacks; None if it lacks none."""
-        terms = self.terms
-        if self.must_deposit:
-            return None
-        return missing_allowance(
-            terms.wish.src.address, self.contract.address, terms.src_amount_max, self.allowance
-        )
+        return self.held.missing(self.terms.src_amount_max)
 
 
 class Withdrawal(Struct, frozen=True):
@@ -99,10 +93,9 @@ class OrderPlacer(VenueTrader):
         fee_bps = check_price(quoted.block, wish, contract.address)
         terms = terms_of(wish, quoted.block, contract.address, fee_bps)
         _check_bounds(terms)
-        balance, allowance = await held(self._chain, wish.src, wish.owner, contract.address)
-        needed = terms.src_amount_max if wish.src.is_native else terms.src_amount_first
-        check_balance(wish.owner, wish.src, balance, needed)
-        return OrderOffer(terms=terms, quoted=quoted, contract=contract, balance=balance, allowance=allowance)
+        has = await held(self._chain, wish.src, wish.owner, contract.address)
+        has.check_balance(terms.src_amount_max if wish.src.is_native else terms.src_amount_first)
+        return OrderOffer(terms=terms, quoted=quoted, contract=contract, held=has)
 
     async def rehearse(self, offer: OrderOffer) -> CheckedOrder:
         """Have the venue build the order and check it, without a permit, a signature or a transaction.

@@ -14,7 +14,7 @@ from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ..allowing import Allowing
 from ..limit_price import percent_away
-from ..outcome import OrderOutcome, TradeVerdict, new_table, order_lines_of
+from ..outcome import OrderOutcome, TradeVerdict, followed_verdict, new_table, order_lines_of
 from ..schedule import duration_text
 from ..terms import TradedToken, amount_text, impact_percent, price_text
 from .order_following import TERMINAL, SettledOnChain, executed_of
@@ -31,12 +31,10 @@ class DeltaOutcome(OrderOutcome, frozen=True, kw_only=True):
     Attributes:
         record: the venue's latest record.
         settled: the on-chain result; None if the chain was not asked.
-        is_alive: whether the order had not ended, by the venue's record, when the time to follow was up.
     """
 
     record: OrderRecord | None = None
     settled: SettledOnChain | None = None
-    is_alive: bool = False
 
 
 class OfferTokens(Struct, frozen=True):
@@ -52,23 +50,11 @@ def outcome_of(record: OrderRecord, order_hash: bytes, settled: SettledOnChain |
     Args:
         settled: the on-chain result; None if the chain was not asked.
     """
-    reason, is_alive = "", False
-    if settled is not None and settled.fault:
-        verdict, reason = TradeVerdict.UNKNOWN, settled.fault
-    elif record.status is OrderStatus.COMPLETED:
-        verdict = TradeVerdict.SETTLED
-    elif record.status in TERMINAL:
-        verdict = TradeVerdict.ENDED
-    else:
-        verdict, reason, is_alive = TradeVerdict.UNKNOWN, "time is up, and it has not ended", True
-    return DeltaOutcome(
-        verdict=verdict,
-        order_hash=order_hash,
-        record=record,
-        settled=settled,
-        reason=reason,
-        is_alive=is_alive,
-    )
+    end = None
+    if record.status in TERMINAL:
+        end = TradeVerdict.SETTLED if record.status is OrderStatus.COMPLETED else TradeVerdict.ENDED
+    verdict, reason = followed_verdict("" if settled is None else settled.fault, end)
+    return DeltaOutcome(verdict=verdict, order_hash=order_hash, record=record, settled=settled, reason=reason)
 
 
 def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
@@ -93,8 +79,8 @@ def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
     table.add_row("spender", f"{to_checksum(terms.delta)} (Delta)")
     if offer.missing:
         table.add_row("first", f"{allowing.value} of {src.symbol} to the spender")
-    if offer.balance < terms.src_amount_max:
-        has = amount_text(offer.balance, src)
+    if offer.held.balance < terms.src_amount_max:
+        has = amount_text(offer.held.balance, src)
         table.add_row("note", f"you have {has}: a slice that is not there when it is due suspends the order")
     if offer.must_deposit:
         deposited = amount_text(terms.src_amount_max, src)
@@ -145,8 +131,8 @@ def _bound_row(terms: SignableTerms) -> tuple[str, str]:
 def order_lines(outcome: DeltaOutcome, tokens: OfferTokens) -> Iterator[str]:
     """Lines of text for people about the outcome of a Delta order."""
     record, settled = outcome.record, outcome.settled
-    ending = "not ended" if outcome.is_alive else outcome.verdict.value
-    yield from order_lines_of(outcome, f"{ending}: {record.id} {record.status.value}" if record else "")
+    known = f"{record.id} {record.status.value}" if record else ""
+    yield from order_lines_of(outcome, known, has_ended=record is not None and record.status in TERMINAL)
     if settled is not None and (settled.spent or settled.received):
         yield f"spent        {_amount(settled.spent, tokens.src)}"
         yield f"received     {_amount(settled.received, tokens.dest)}"

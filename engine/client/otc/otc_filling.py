@@ -23,14 +23,14 @@ from ....codecs.contracts import calldata
 from ....codecs.contracts.calldata import OrderInfo
 from ....codecs.contracts.permit import rfq_permit_amount
 from ....codecs.eip712_orders.rfq import RfqOrder
-from ....config.errors import ChainError, Reverted
+from ....config.errors import Reverted
 from ....config.timeouts import TRADER_DEADLINE_S
 from ...chain.port import EthCall, Receipt
 from ...chain.transact import StepFailedError, gas_needed
-from ..allowing import MissingAllowance, held, missing_allowance
+from ..allowing import Held, MissingAllowance, held
 from ..following import balance_remarks
 from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
-from ..terms import TradedToken, amount_text
+from ..terms import TradedToken
 from ..trader import Trader
 from ..trusted_contract import SigningContract
 from .otc_reading import check_signed, standing_of
@@ -58,10 +58,9 @@ class FillOffer(Struct, frozen=True, kw_only=True):
 
     Attributes:
         gives, gets: the tokens that the taker gives (the taker's asset) and gets (the maker's asset).
-        left: unfilled raw units of the maker's amount, before the fill.
-        is_untouched: whether nothing of the order was filled or cancelled on chain yet.
+        standing: the order's state on chain, before the fill.
         shows_permit: whether the fill uses the maker's permit, in place of an allowance that the maker lacks.
-        balance, allowance: the taker's, raw units of the token that the taker gives.
+        held: the taker's balance and allowance of the token that the taker gives.
     """
 
     signed: SignedOtc
@@ -69,11 +68,9 @@ class FillOffer(Struct, frozen=True, kw_only=True):
     gives: TradedToken
     gets: TradedToken
     part: OtcPart
-    left: int
-    is_untouched: bool
+    standing: OtcOnChain
     shows_permit: bool
-    balance: int
-    allowance: int
+    held: Held
 
     @property
     def order(self) -> RfqOrder:
@@ -84,9 +81,12 @@ class FillOffer(Struct, frozen=True, kw_only=True):
     def missing(self) -> MissingAllowance | None:
         """The allowance of the taker that the RFQ contract needs for the fill and lacks; None if it lacks
         none."""
-        return missing_allowance(
-            self.order.taker_asset, self.contract.address, self.part.taker_amount, self.allowance
-        )
+        return self.held.missing(self.part.taker_amount)
+
+    @property
+    def left(self) -> int:
+        """Unfilled raw units of the maker's amount, before the fill."""
+        return self.standing.left(self.order)
 
 
 class OtcFiller:
@@ -137,23 +137,17 @@ class OtcFiller:
         order, contract = signed.order, self._contract
         permitted = rfq_permit_amount(signed.permit, order.maker, contract.address)
         shows_permit = check_funded(order, standing, part, permitted, gets)
-        balance, allowance = await held(self._chain, gives, self._account, contract.address)
-        if balance < part.taker_amount:
-            raise ChainError(
-                f"{self._trader.account} has {amount_text(balance, gives)}, "
-                f"and {amount_text(part.taker_amount, gives)} is needed"
-            )
+        has = await held(self._chain, gives, self._account, contract.address)
+        has.check_balance(part.taker_amount)
         offer = FillOffer(
             signed=signed,
             contract=contract,
             gives=gives,
             gets=gets,
             part=part,
-            left=standing.left(order),
-            is_untouched=not standing.kept,
+            standing=standing,
             shows_permit=shows_permit,
-            balance=balance,
-            allowance=allowance,
+            held=has,
         )
         try:
             await self._chain.call(self._call(offer))
@@ -174,13 +168,9 @@ class OtcFiller:
             call = self._call(offer, await self._permit(offer))
             await self._chain.call(call)
             gas = await gas_needed(self._chain, call)
-        part = offer.part
+        spent, received = offer.part.taker_amount, offer.part.maker_amount
         return SentOutcome(
-            verdict=TradeVerdict.REHEARSED,
-            step="fill",
-            spent=part.taker_amount,
-            received=part.maker_amount,
-            gas=gas,
+            verdict=TradeVerdict.REHEARSED, step="fill", spent=spent, received=received, gas=gas
         )
 
     async def fill(self, offer: FillOffer) -> SentOutcome:
@@ -210,15 +200,10 @@ class OtcFiller:
         signed, part, taker = offer.signed, offer.part, self._account
         order = signed.order
         if permit or offer.shows_permit:
-            info = OrderInfo(
-                order,
-                signed.signature,
-                part.taker_amount,
-                permit,
-                signed.permit if offer.shows_permit else b"",
-            )
+            makers = signed.permit if offer.shows_permit else b""
+            info = OrderInfo(order, signed.signature, part.taker_amount, permit, makers)
             data = calldata.partial_fill_order_with_target_permit(info, taker)
-        elif offer.is_untouched and part == OtcPart(order.taker_amount, order.maker_amount):
+        elif not offer.standing.kept and part == OtcPart(order.taker_amount, order.maker_amount):
             data = calldata.fill_order(order, signed.signature)
         else:
             data = calldata.partial_fill_order(order, signed.signature, part.taker_amount)
@@ -241,18 +226,11 @@ class OtcFiller:
             reason = (
                 f"{offer.part.maker_amount} raw units were agreed, the contract tells of {event.maker_amount}"
             )
+        spent, received = event.taker_amount, event.maker_amount
         shown = balance_remarks(
-            self._chain,
-            offer.order.maker_asset,
-            self._account,
-            {receipt.block_number: event.maker_amount},
+            self._chain, offer.order.maker_asset, self._account, {receipt.block_number: received}
         )
+        remarks = tuple([remark async for remark in shown])
         return mined_outcome(
-            receipt,
-            verdict,
-            "fill",
-            spent=event.taker_amount,
-            received=event.maker_amount,
-            reason=reason,
-            remarks=tuple([remark async for remark in shown]),
+            receipt, verdict, "fill", spent=spent, received=received, reason=reason, remarks=remarks
         )

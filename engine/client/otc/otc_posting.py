@@ -24,7 +24,7 @@ from ....config.errors import InvalidInput, VenueError
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import to_65
-from ..allowing import Allowing, MissingAllowance, held
+from ..allowing import Allowing, Held, MissingAllowance, held
 from ..following import placed
 from ..trader import VenueTrader
 from ..trusted_contract import RFQ, SigningContract, signing_contract
@@ -36,7 +36,7 @@ class OtcOffer(Struct, frozen=True, kw_only=True):
     """An OTC order's terms, shown to the maker before anything is signed.
 
     Attributes:
-        balance, allowance: the maker's, raw units of the sold token.
+        held: the maker's balance and allowance of the sold token.
         fillable: raw units of the sold token that the maker's older orders leave for this one, by the venue's
             answer.
         allowing: the way in which a missing allowance is given to the RFQ contract.
@@ -44,8 +44,7 @@ class OtcOffer(Struct, frozen=True, kw_only=True):
 
     wish: OtcWish
     contract: SigningContract
-    balance: int
-    allowance: int
+    held: Held
     fillable: int
     allowing: Allowing = Allowing.EXACT
 
@@ -53,22 +52,21 @@ class OtcOffer(Struct, frozen=True, kw_only=True):
     def missing(self) -> MissingAllowance | None:
         """The maker's allowance that the RFQ contract lacks for the order; None if it lacks none. If any
         amount is to be approved, an allowance that older orders use up counts as lacking too."""
-        wish = self.wish
-        is_for_more = self.allowing is Allowing.MOST and self.is_held_back
-        if self.allowance >= wish.src_amount and not is_for_more:
-            return None
-        return MissingAllowance(wish.src.address, self.contract.address, wish.src_amount, self.allowance)
+        amount, has = self.wish.src_amount, self.held
+        if self.allowing is Allowing.MOST and self.is_held_back:
+            return MissingAllowance(has.token.address, has.spender, amount, has.allowance)
+        return has.missing(amount)
 
     @property
     def is_held_back(self) -> bool:
         """Whether the maker's older orders leave too little of the allowance for this order, so that a higher
         allowance could help."""
-        return self.fillable < self.wish.src_amount and self.allowance < self.balance
+        return self.fillable < self.wish.src_amount and self.held.allowance < self.held.balance
 
     @property
     def is_short(self) -> bool:
         """Whether the balance is below the sold amount, so that the venue suspends the order."""
-        return self.balance < self.wish.src_amount
+        return self.held.balance < self.wish.src_amount
 
 
 class Posted(Struct, frozen=True):
@@ -102,16 +100,9 @@ class OtcPoster(VenueTrader):
         self._tell("looking at the RFQ contract")
         contract = await signing_contract(self._chain, self._venue, RFQ, pinned)
         self._tell("looking at balance and allowance")
-        balance, allowance = await held(self._chain, wish.src, wish.maker, contract.address)
-        fillable = await self._fillable(wish)
-        return OtcOffer(
-            wish=wish,
-            contract=contract,
-            balance=balance,
-            allowance=allowance,
-            fillable=fillable,
-            allowing=self._trader.allowing,
-        )
+        has = await held(self._chain, wish.src, wish.maker, contract.address)
+        fillable, allowing = await self._fillable(wish), self._trader.allowing
+        return OtcOffer(wish=wish, contract=contract, held=has, fillable=fillable, allowing=allowing)
 
     async def post(self, offer: OtcOffer, about_to: Callable[[SignedOtc], None] | None = None) -> Posted:
         """Approve or sign a permit, then sign the order and post it to the venue.

@@ -12,7 +12,16 @@ from ....config.error_text import one_line
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import to_hex
 from ..allowing import Allowing
-from ..outcome import OrderOutcome, SentOutcome, TradeVerdict, gas_lines, new_table, order_lines_of, sent_line
+from ..outcome import (
+    OrderOutcome,
+    SentOutcome,
+    TradeVerdict,
+    followed_verdict,
+    gas_lines,
+    new_table,
+    order_lines_of,
+    sent_line,
+)
 from ..schedule import duration_text
 from ..terms import TradedToken, amount_text, price_text
 from .otc_filling import FillOffer
@@ -53,14 +62,10 @@ def followed(
         fault: text about how the chain contradicts the venue's record; empty if it does not.
         is_proven: whether the chain was asked, and confirms the venue's state.
     """
-    if fault:
-        verdict, reason = TradeVerdict.UNKNOWN, fault
-    elif stored.state is OtcState.FULFILLED:
-        verdict, reason = TradeVerdict.FULFILLED, ""
-    elif stored.state in OTC_TERMINAL:
-        verdict, reason = TradeVerdict.ENDED, ""
-    else:
-        verdict, reason = TradeVerdict.UNKNOWN, "time is up, and it has not ended"
+    end = None
+    if stored.state in OTC_TERMINAL:
+        end = TradeVerdict.FULFILLED if stored.state is OtcState.FULFILLED else TradeVerdict.ENDED
+    verdict, reason = followed_verdict(fault, end)
     return OtcOutcome(
         verdict=verdict,
         order_hash=order_hash,
@@ -84,10 +89,10 @@ def post_table(offer: OtcOffer, allowing: Allowing) -> "Table":
     table.add_row("valid for", duration_text(wish.life_s) if wish.life_s else "ever, until it is cancelled")
     table.add_row("gas", "none of yours, but for an approval or a cancellation")
     table.add_row("spender", f"{to_checksum(offer.contract.address)} (RFQ)")
-    table.add_row("you have", amount_text(offer.balance, src))
+    table.add_row("you have", amount_text(offer.held.balance, src))
     if offer.missing:
         table.add_row("first", f"{allowing.value} of {src.symbol} to the spender")
-        if allowing is not Allowing.MOST and offer.fillable < min(offer.balance, offer.allowance):
+        if allowing is not Allowing.MOST and offer.fillable < min(offer.held.balance, offer.held.allowance):
             table.add_row(
                 "note", "older orders of yours share that, and come first; --approve-max allows more"
             )
@@ -96,7 +101,7 @@ def post_table(offer: OtcOffer, allowing: Allowing) -> "Table":
         more = "; --approve-max lets the spender take more" if offer.is_held_back else ""
         table.add_row("note", f"older orders of yours come first: they leave {left}, as the venue says{more}")
     if offer.is_short:
-        short = amount_text(wish.src_amount - offer.balance, src)
+        short = amount_text(wish.src_amount - offer.held.balance, src)
         table.add_row("note", f"you lack {short}: the venue suspends the order until you have it")
     return table
 
@@ -135,11 +140,8 @@ def fill_table(offer: FillOffer, allowing: Allowing, listed: TokenList) -> "Tabl
 def otc_lines(outcome: OtcOutcome) -> Iterator[str]:
     """Lines of text for people about the outcome of an OTC order."""
     stored = outcome.stored
-    known = ""
-    if stored is not None:
-        going_on = outcome.verdict is TradeVerdict.UNKNOWN and stored.state not in OTC_TERMINAL
-        known = f"{'not ended' if going_on else outcome.verdict.value}: {stored.state.value}"
-    yield from order_lines_of(outcome, known)
+    known = stored.state.value if stored else ""
+    yield from order_lines_of(outcome, known, has_ended=stored is not None and stored.state in OTC_TERMINAL)
     if stored is not None and stored.transaction_hash:
         yield f"transaction  {one_line(stored.transaction_hash)}"
 

@@ -24,7 +24,7 @@ from ....config.errors import ChainError, InvalidInput, UnsafeTransaction, Venue
 from ....config.timeouts import TRADER_DEADLINE_S
 from ...chain.port import EthCall, Receipt
 from ...chain.transact import StepFailedError, gas_needed
-from ..allowing import MissingAllowance, check_balance, held, missing_allowance
+from ..allowing import Held, MissingAllowance, held
 from ..client import ReceivedRoute
 from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
 from ..safety import check_envelope, check_route, contract_events, fee_bps_of
@@ -40,23 +40,24 @@ class Offer(BoundedTrade, frozen=True, kw_only=True):
 
     Attributes:
         priced_at: time of the price, seconds of trio's clock.
-        balance, allowance: the user's, raw units of the source token; the native token needs no allowance.
+        held: the user's balance and allowance of the source token.
     """
 
     wish: Wish
-    route: PriceRoute
     router: bytes
     priced: ReceivedRoute
     priced_at: float
-    balance: int
-    allowance: int
+    held: Held
+
+    @property
+    def route(self) -> PriceRoute:
+        """The Market route of the offered price."""
+        return self.priced.route
 
     @property
     def missing(self) -> MissingAllowance | None:
         """The allowance that the Router needs for the swap and lacks; None if it lacks none."""
-        if self.wish.src.is_native:
-            return None
-        return missing_allowance(self.wish.src.address, self.router, self.src_amount_max, self.allowance)
+        return self.held.missing(self.src_amount_max)
 
 
 class _CheckedSwap(Struct, frozen=True):
@@ -90,18 +91,9 @@ class Swapper(VenueTrader):
         limit = limit_of(priced.route, wish.side, wish.slippage_bps)
         if limit == 0:
             raise VenueError("this slippage allows a receipt of 0: use less slippage")
-        balance, allowance = await held(self._chain, wish.src, wish.user, router)
-        offer = Offer(
-            wish=wish,
-            route=priced.route,
-            limit=limit,
-            router=router,
-            priced=priced,
-            priced_at=trio.current_time(),
-            balance=balance,
-            allowance=allowance,
-        )
-        check_balance(wish.user, wish.src, balance, offer.src_amount_max)
+        has, now = await held(self._chain, wish.src, wish.user, router), trio.current_time()
+        offer = Offer(wish=wish, limit=limit, router=router, priced=priced, priced_at=now, held=has)
+        has.check_balance(offer.src_amount_max)
         return offer
 
     async def rehearse(self, offer: Offer) -> SentOutcome | None:
