@@ -180,8 +180,8 @@ them as `venue`."""
 # --- A key on a chain ---------------------------------------------------------------------------------
 
 
-class TradeSession(Struct, frozen=True, kw_only=True):
-    """A running command that signs: the open chain and venue, and the key's account.
+class TradeSession(Struct, frozen=True):
+    """A running command that signs: the open venue, and the key's account on the open chain.
 
     Attributes:
         client: client of the venue; None if no venue is named.
@@ -190,7 +190,6 @@ class TradeSession(Struct, frozen=True, kw_only=True):
 
     under_way: UnderWay
     console: "Console"
-    chain: RpcChain
     client: VenueClient | None
     trader: Trader
     pinned: bytes | None
@@ -209,7 +208,7 @@ class TradeSession(Struct, frozen=True, kw_only=True):
     async def contract(self, contract: TradingContract) -> SigningContract:
         """The contract that the session's trades are signed for: pinned by an option, or named by the venue
         and verified by its code."""
-        return await signing_contract(self.chain, self.client, contract, self.pinned)
+        return await signing_contract(self.trader.chain, self.client, contract, self.pinned)
 
 
 class SigningOptions(VenueOptions, frozen=True, kw_only=True):
@@ -272,14 +271,7 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
                     tell=partial(console.print, style="dim"),
                     allowing=allowing,
                 )
-                session = TradeSession(
-                    under_way=under_way,
-                    console=console,
-                    chain=chain,
-                    client=client,
-                    trader=trader,
-                    pinned=self.pinned,
-                )
+                session = TradeSession(under_way, console, client, trader, self.pinned)
                 return await do(session, *what)
 
         run(opened)
@@ -350,9 +342,9 @@ class TradeOptions(SigningOptions, frozen=True, kw_only=True):
             ConfigError: an argument names no token, or an ambiguous one.
         """
         session.trader.tell("asking the venue for its tokens")
-        listed = await session.venue.tokens(session.chain.chain_id)
-        src = await find_token(session.chain, listed, self.sell, "SELL_TOKEN")
-        return listed, src, await find_token(session.chain, listed, self.buy, "BUY_TOKEN")
+        listed = await session.venue.tokens(session.trader.chain.chain_id)
+        src = await find_token(session.trader.chain, listed, self.sell, "SELL_TOKEN")
+        return listed, src, await find_token(session.trader.chain, listed, self.buy, "BUY_TOKEN")
 
     def raw_amount(self, src: TradedToken, dest: TradedToken) -> int:
         """Convert the argument AMOUNT to raw units of the sold token, or with --side BUY of the bought token.

@@ -133,11 +133,13 @@ class Follower(ABC, Generic[Record]):
 
     async def follow(self, timeout_s: float) -> None:
         """Ask for the order after each change that the venue pushes, or by polling, until it has ended or
-        time is up.
+        time is up; an order that has ended already is not asked for.
 
         Raises:
             VenueError: a refusal that a repeated request would not change, or a record of another order.
         """
+        if self.record is not None and self._is_final(self.record):
+            return
         with trio.move_on_after(timeout_s):
             async with pushed(self._venue, self._wanted(), self._tell) as push:
                 pause_s = TRADER_ORDER_LOOK_S

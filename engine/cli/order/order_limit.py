@@ -1,8 +1,7 @@
 """`cambist order limit`: a Delta order that rests until its price can be had."""
 
-from functools import partial
-
 import click
+from msgspec.structs import replace
 
 from ....codecs.messages.vocabulary import OrderType
 from ....config.timeouts import TRADER_LIMIT_ORDER_S
@@ -17,11 +16,32 @@ from .order_place import PlacingOptions, place_order, placing_options
 _PRICE, _AMOUNT = "--limit", "--limit-amount"
 
 
+class _LimitOptions(PlacingOptions, frozen=True, kw_only=True):
+    """Options of `cambist order limit`. Exactly one of `price` and `limit_text` is set.
+
+    Attributes:
+        limit_text: limit amount in whole tokens, as typed.
+    """
+
+    price: LimitPrice | None
+    limit_text: str | None
+    is_partial: bool
+
+    def wish(self, owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
+        """Build the user's wish for a limit order of these tokens."""
+        wish = super().wish(owner, src, dest)
+        if self.price is not None:
+            bound = self.price.limit_amount(wish.side, wish.amount, src, dest, _PRICE)
+        else:
+            bound = self.raw_limit(self.limit_text or "", wish, _AMOUNT)
+        return replace(wish, type=OrderType.LIMIT, limit_amount=bound, is_partial=self.is_partial)
+
+
 @click.command("limit")
 @price_option(_PRICE)
 @click.option(
     _AMOUNT,
-    "limit_amount",
+    "limit_text",
     metavar="AMOUNT",
     callback=decimal_text,
     help="In place of the price: least total receipt, or with --side BUY largest total spending.",
@@ -37,39 +57,14 @@ _PRICE, _AMOUNT = "--limit", "--limit-amount"
     help=f"Life of the order: 90, 30m, 12h, 7d.  [default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
 )
 @follow
-@placing_options()
-def limit(
-    placing: PlacingOptions,
-    price: LimitPrice | None,
-    limit_amount: str | None,
-    life_s: int,
-    *,
-    is_partial: bool,
-    follows: bool,
-) -> None:
+@placing_options(_LimitOptions)
+def limit(placing: _LimitOptions) -> None:
     """Sell AMOUNT of SELL_TOKEN for BUY_TOKEN at a price, or a better price.
 
     The order rests at the venue until makers' prices meet it, also while you are away. Rounding is in your
     favour: you receive at least the price, or with --side BUY pay at most the price. The order needs an
     approval or a deposit, not a permit. The command shows the resulting amounts and asks.
     """
-    if (price is None) == (limit_amount is None):
+    if (placing.price is None) == (placing.limit_text is None):
         raise click.UsageError(f"one of {_PRICE} and {_AMOUNT} is needed")
-
-    def wish_of(owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
-        if price is not None:
-            amount = placing.raw_amount(src, dest)
-            bound = price.limit_amount(placing.side, amount, src, dest, _PRICE)
-        else:
-            bound = placing.raw_limit(limit_amount or "", src, dest, _AMOUNT)
-        return placing.wish(
-            owner,
-            src,
-            dest,
-            type=OrderType.LIMIT,
-            life_s=life_s,
-            limit_amount=bound,
-            is_partial=is_partial,
-        )
-
-    placing.run(partial(place_order, follows=follows), placing, wish_of)
+    placing.run(place_order, placing)

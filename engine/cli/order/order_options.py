@@ -9,9 +9,9 @@ from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderStatus
 from ....config import limits
 from ....config.error_text import one_line
-from ....config.errors import VenueError
+from ....config.errors import CambistError, VenueError
 from ....crypto.hexadecimal import parse_hex, to_hex
-from ...chain.nodes.rpc import RpcChain
+from ...chain.port import Chain
 from ...client.client import VenueClient
 from ...client.order.order_following import TERMINAL, SettledOnChain, Subject, proven
 from ...client.order.order_placing import OrderOffer
@@ -27,13 +27,24 @@ from ..parameters import order_hash_of
 from ..trading import EXIT, VenueOptions
 
 
-async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | None) -> DeltaOutcome:
+async def ended(record: OrderRecord, chain: Chain | None, subject: Subject | None) -> DeltaOutcome:
     """Return the outcome of a Delta order by the venue's record. An order that has ended is verified on the
     chain if `chain` and `subject` are given."""
     settled: SettledOnChain | None = None
     if chain is not None and subject is not None and record.status in TERMINAL:
         settled = await proven(chain, subject, record)
     return outcome_of(record, parse_hex(record.order_hash, "orderHash"), settled)
+
+
+def not_known(order_hash: str, record: OrderRecord | None, fault: CambistError) -> DeltaOutcome:
+    """The outcome of a Delta order whose end cannot be verified.
+
+    Args:
+        record: the venue's latest valid record.
+        fault: the reason.
+    """
+    raw = parse_hex(order_hash, "orderHash")
+    return DeltaOutcome(verdict=TradeVerdict.UNKNOWN, order_hash=raw, record=record, reason=fault.detail)
 
 
 async def tell_why(venue: VenueClient, record: OrderRecord, tell: Callable[[str], None]) -> None:

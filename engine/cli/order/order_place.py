@@ -2,13 +2,12 @@
 
     PlacingOptions --a wish, once the tokens are known--> offer, shown -> confirmed -> placed -> followed
 
-Each command adds its own options and turns them into a wish: the order that the user wants.
+Each command has a struct with its own options, whose `wish` is the order that the user wants.
 """
-
-from collections.abc import Callable
 
 import click
 
+from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderType, Side
 from ....config.errors import ChainError, VenueError
 from ....crypto.hexadecimal import to_hex
@@ -19,7 +18,6 @@ from ...client.order.order_safety import signed_order
 from ...client.order.order_terms import OrderWish
 from ...client.order.order_view import DeltaOutcome, OfferTokens, order_table
 from ...client.outcome import TradeVerdict
-from ...client.schedule import Schedule
 from ...client.terms import TradedToken
 from ...client.trusted_contract import DELTA
 from ..config_option import Decorator
@@ -38,26 +36,24 @@ from ..trading import (
     venue_list,
     yes_option,
 )
-from .order_options import ended, report, tell_why
+from .order_options import ended, not_known, report, tell_why
 
 
 class PlacingOptions(TradeOptions, frozen=True, kw_only=True):
-    """Options of all commands that place a Delta order: swap, limit and twap."""
+    """Options of all commands that place a Delta order: swap, limit and twap.
 
-    def wish(
-        self,
-        owner: bytes,
-        src: TradedToken,
-        dest: TradedToken,
-        *,
-        type: OrderType,  # noqa: A002  the order's member
-        life_s: int,
-        slippage_bps: int = SLIPPAGE_BPS,
-        limit_amount: int | None = None,
-        schedule: Schedule | None = None,
-        is_partial: bool = False,
-    ) -> OrderWish:
-        """Build the user's wish for a Delta order of these tokens.
+    Attributes:
+        life_s: seconds from the build of the order to its deadline.
+        slippage_bps: tolerated loss against the quote, basis points; None for the default.
+        follows: whether the command follows the order after its submission.
+    """
+
+    life_s: int = 0
+    slippage_bps: int | None = None
+    follows: bool
+
+    def wish(self, owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
+        """Build the user's wish for a Delta order of these tokens, at the market's price.
 
         Args:
             owner: account that signs and sells, 20 bytes.
@@ -68,40 +64,35 @@ class PlacingOptions(TradeOptions, frozen=True, kw_only=True):
             dest=dest,
             side=self.side,
             amount=self.raw_amount(src, dest),
-            slippage_bps=slippage_bps,
-            limit_amount=limit_amount,
-            type=type,
+            slippage_bps=SLIPPAGE_BPS if self.slippage_bps is None else self.slippage_bps,
+            limit_amount=None,
+            type=OrderType.MARKET,
             owner=owner,
             beneficiary=self.receiver or owner,
             partner=self.partner,
-            life_s=life_s,
-            schedule=schedule,
-            is_partial=is_partial,
+            life_s=self.life_s,
         )
 
-    def raw_limit(self, text: str, src: TradedToken, dest: TradedToken, field: str) -> int:
+    def raw_limit(self, text: str, wish: OrderWish, field: str) -> int:
         """Convert the text of a limit amount to raw units: of the bought token, or with --side BUY of the
         sold token."""
-        return raw_units(text, dest if self.side is Side.SELL else src, field)
-
-
-WishOf = Callable[[bytes, TradedToken, TradedToken], OrderWish]
-"""Function of (owner, sold token, bought token) that builds the order that the user wishes."""
+        return raw_units(text, wish.dest if wish.side is Side.SELL else wish.src, field)
 
 
 def _side(_: click.Context, __: click.Parameter, side: str) -> Side:
     return Side(side.upper())
 
 
-def placing_options(*own: Decorator) -> Decorator:
+def placing_options(struct: type[PlacingOptions], *own: Decorator) -> Decorator:
     """Decorator that adds the options of `PlacingOptions` to a command that places an order, which receives
     them as `placing`.
 
     Args:
-        own: further click options, whose values are members of `PlacingOptions` too.
+        struct: struct that receives these options and those of the command.
+        own: the command's own click options.
     """
     return gathered(
-        PlacingOptions,
+        struct,
         "placing",
         *own,
         *pair_arguments,
@@ -123,14 +114,12 @@ def placing_options(*own: Decorator) -> Decorator:
     )
 
 
-async def place_order(
-    session: TradeSession, placing: PlacingOptions, wish_of: WishOf, *, follows: bool
-) -> int:
-    """Show the order's terms, ask for consent, place the order, and follow it to its end if `follows`; return
-    the exit status."""
+async def place_order(session: TradeSession, placing: PlacingOptions) -> int:
+    """Show the order's terms, ask for consent, place the order, and follow it to its end if that is asked
+    for; return the exit status."""
     _, src, dest = await placing.find_pair(session)
     placer = OrderPlacer(session.trader, session.venue)
-    offer = await placer.offer(wish_of(session.trader.key.address, src, dest), placing.pinned)
+    offer = await placer.offer(placing.wish(session.trader.key.address, src, dest), placing.pinned)
     session.console.print(order_table(offer, placing.allowing))
     if placing.is_rehearsal:
         checked = await placer.rehearse(offer)
@@ -138,8 +127,8 @@ async def place_order(
     else:
         placing.agree("Place it?")
         outcome = await _placed(session, placing, placer, offer)
-        if follows and outcome.verdict is TradeVerdict.PLACED:
-            outcome = await _followed(session, placing, offer, outcome)
+        if placing.follows and outcome.record is not None:
+            outcome = await _followed(session, placing, offer, outcome.record)
     return report(placing, outcome, OfferTokens(src, dest), offer)
 
 
@@ -170,12 +159,9 @@ async def _placed(
 
 
 async def _followed(
-    session: TradeSession, placing: PlacingOptions, offer: OrderOffer, placed: DeltaOutcome
+    session: TradeSession, placing: PlacingOptions, offer: OrderOffer, record: OrderRecord
 ) -> DeltaOutcome:
     """Follow an order that the venue has accepted, verify its end on chain, and return its outcome."""
-    record = placed.record
-    if record is None:
-        return placed
     venue, tell = session.venue, session.trader.tell
     follower = OrderFollower(venue, record.id, tell)
     try:
@@ -184,11 +170,6 @@ async def _followed(
         await follower.follow(placing.timeout_s)
         record = follower.record or record
         await tell_why(venue, record, tell)
-        return await ended(record, session.chain, subject)
+        return await ended(record, session.trader.chain, subject)
     except (VenueError, ChainError) as fault:
-        return DeltaOutcome(
-            verdict=TradeVerdict.UNKNOWN,
-            order_hash=placed.order_hash,
-            record=follower.record,
-            reason=fault.detail,
-        )
+        return not_known(record.order_hash, follower.record, fault)

@@ -4,11 +4,10 @@ Without `--deadline` a TWAP has time for every slice and for two more intervals 
 is longer, so that slices without a bid may still settle.
 """
 
-from functools import partial
-
 import click
+from msgspec.structs import replace
 
-from ....codecs.messages.vocabulary import OrderType, Side
+from ....codecs.messages.vocabulary import Side
 from ....config import limits
 from ....config.errors import ConfigError
 from ....config.timeouts import TRADER_ORDER_S, TRADER_TWAP_SLACK_S
@@ -22,6 +21,40 @@ from .order_place import PlacingOptions, place_order, placing_options
 _SLICES_MAX = 2**32 - 1  # a uint32 in the order
 _LIFE_S_MAX = 2**32
 _BOUND = {Side.SELL: "--min", Side.BUY: "--max"}
+
+
+class _TwapOptions(PlacingOptions, frozen=True, kw_only=True):
+    """Options of `cambist order twap`.
+
+    Attributes:
+        least, most: bound of all slices together in whole tokens, as typed, of a sale or of a purchase.
+        asked_s: seconds from the build of the order to its deadline; None for the default.
+    """
+
+    slices: int
+    interval_s: int
+    least: str | None
+    most: str | None
+    asked_s: int | None
+
+    @property
+    def schedule(self) -> Schedule:
+        """The division of the order into slices."""
+        return Schedule(self.slices, self.interval_s)
+
+    @property
+    def bound(self) -> str | None:
+        """The bound that belongs to the side of the order, as typed."""
+        return self.least if self.side is Side.SELL else self.most
+
+    def wish(self, owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
+        """Build the user's wish for a TWAP order of these tokens."""
+        wish = super().wish(owner, src, dest)
+        if wish.amount < self.slices:
+            expected = f"expected at most {wish.amount}, a raw unit for each"
+            raise ConfigError("--slices", f"{expected}, got {self.slices}")
+        bound = None if self.bound is None else self.raw_limit(self.bound, wish, _BOUND[self.side])
+        return replace(wish, limit_amount=bound, schedule=self.schedule)
 
 
 @click.command("twap")
@@ -48,23 +81,13 @@ _BOUND = {Side.SELL: "--min", Side.BUY: "--max"}
 )
 @click.option(
     "--deadline",
-    "life_s",
+    "asked_s",
     type=Duration(),
     help="Life of the order.  [default: the schedule, and two intervals or 20m more]",
 )
 @follow
-@placing_options()
-def twap(
-    placing: PlacingOptions,
-    slices: int,
-    interval_s: int,
-    least: str | None,
-    most: str | None,
-    slippage_bps: int | None,
-    life_s: int | None,
-    *,
-    follows: bool,
-) -> None:
+@placing_options(_TwapOptions)
+def twap(placing: _TwapOptions) -> None:
     """Sell AMOUNT of SELL_TOKEN for BUY_TOKEN in slices, one order for all of them.
 
     The venue auctions the first slice at once, each later slice an interval after its predecessor, also while
@@ -72,30 +95,11 @@ def twap(
     sold amount, not a permit. The command shows the schedule and the worst price, and asks.
     """
     field = _BOUND[placing.side]
-    bound, other = (least, most) if placing.side is Side.SELL else (most, least)
-    if other is not None:
+    if (placing.most if placing.side is Side.SELL else placing.least) is not None:
         raise click.UsageError(f"--side {placing.side.value} is bounded by {field}")
-    if bound is not None and slippage_bps is not None:
+    if placing.bound is not None and placing.slippage_bps is not None:
         raise click.UsageError(f"--slippage: excluded by {field}")
-    schedule = Schedule(slices, interval_s)
-    checked_life_s = _life_s(schedule, life_s)
-
-    def wish_of(owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
-        total = placing.raw_amount(src, dest)
-        if total < slices:
-            raise ConfigError("--slices", f"expected at most {total}, a raw unit for each, got {slices}")
-        return placing.wish(
-            owner,
-            src,
-            dest,
-            type=OrderType.MARKET,
-            life_s=checked_life_s,
-            slippage_bps=SLIPPAGE_BPS if slippage_bps is None else slippage_bps,
-            limit_amount=None if bound is None else placing.raw_limit(bound, src, dest, field),
-            schedule=schedule,
-        )
-
-    placing.run(partial(place_order, follows=follows), placing, wish_of)
+    placing.run(place_order, replace(placing, life_s=_life_s(placing.schedule, placing.asked_s)))
 
 
 def _life_s(schedule: Schedule, asked_s: int | None) -> int:

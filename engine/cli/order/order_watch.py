@@ -17,7 +17,6 @@ from ....config.errors import ChainError, VenueError
 from ....config.sections.nodes import NodeSettings
 from ....config.timeouts import TRADER_WATCH_S
 from ....crypto.addresses import to_checksum
-from ....crypto.hexadecimal import parse_hex
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...client.client import VenueClient
@@ -41,7 +40,7 @@ from ..trading import (
     run,
     venue_list,
 )
-from .order_options import ended, order_name, report, tell_why
+from .order_options import ended, not_known, order_name, report, tell_why
 
 
 class WatchOptions(VenueOptions, frozen=True, kw_only=True):
@@ -171,12 +170,10 @@ async def _watch(under_way: UnderWay, asked: WatchOptions, name: str) -> int:
             outcome = DeltaOutcome(verdict=TradeVerdict.UNKNOWN, reason="the venue does not answer")
             return report(asked, outcome, OfferTokens())
         await tell_why(venue, record, tell)
-        if asked.rpc is None:
-            return report(asked, await ended(record, None, None), OfferTokens())
         try:
-            outcome, tokens = await _checked_end(record, venue, asked.rpc, asked.pinned)
+            outcome, tokens = await _checked_end(record, venue, asked)
         except (ChainError, VenueError) as fault:
-            outcome, tokens = _not_known(record, fault.detail), OfferTokens()
+            outcome, tokens = not_known(record.order_hash, record, fault), OfferTokens()
     return report(asked, outcome, tokens)
 
 
@@ -211,23 +208,21 @@ async def _listen(
 
 
 async def _checked_end(
-    record: OrderRecord, venue: VenueClient, node: NodeSettings, delta: bytes | None
+    record: OrderRecord, venue: VenueClient, asked: WatchOptions
 ) -> tuple[DeltaOutcome, OfferTokens]:
-    """Return a Delta order's outcome, verified on the chain if the order has ended, and the order's tokens.
+    """Return a Delta order's outcome and, with --rpc, its tokens; with --rpc, the end is verified on the
+    chain.
 
     Raises:
         ChainError, VenueError: the outcome cannot be verified: the chain or the venue does not answer.
     """
+    if asked.rpc is None:
+        return await ended(record, None, None), OfferTokens()
     chain_id = record.input.chain_id
-    async with RpcChain.open(chain_id, node, known_errors()) as chain:
-        contract = await signing_contract(chain, venue, DELTA, delta)
+    async with RpcChain.open(chain_id, asked.rpc, known_errors()) as chain:
+        contract = await signing_contract(chain, venue, DELTA, asked.pinned)
         subject = Subject(contract.address, signed_order(record, contract))
         listed = await venue.tokens(chain_id)
         src = await find_token(chain, listed, record.input.token, "input.token")
         dest = await find_token(chain, listed, record.output.token, "output.token")
         return await ended(record, chain, subject), OfferTokens(src, dest)
-
-
-def _not_known(record: OrderRecord, reason: str) -> DeltaOutcome:
-    order_hash = parse_hex(record.order_hash, "orderHash")
-    return DeltaOutcome(verdict=TradeVerdict.UNKNOWN, order_hash=order_hash, record=record, reason=reason)

@@ -85,7 +85,9 @@ async def _cancel(session: TradeSession, asked: SigningOptions, named: list[Name
         session.under_way.hint = f"the cancellation {to_hex(cancelled.receipt.tx_hash)} is mined"
     states = {order_hash: stored.state for order_hash, (_, stored) in told.items()}
     closed = [each for each in told if cancelled.endings.get(each) is Ending.CLOSED]
-    faults = await disproofs(session.chain, contract, [told[each] for each in closed], int(time.time()))
+    faults = await disproofs(
+        session.trader.chain, contract, [told[each] for each in closed], int(time.time())
+    )
     for order_hash, fault in zip(closed, faults, strict=True):
         if fault:
             tell(f"order {to_hex(order_hash)}: {fault}")

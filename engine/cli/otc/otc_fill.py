@@ -107,7 +107,7 @@ def fill(asked: _FillOptions, source: str) -> None:
 
 
 async def _fill(session: TradeSession, asked: _FillOptions, named: Named) -> int:
-    chain = session.chain
+    chain = session.trader.chain
     session.trader.tell("looking at the RFQ contract")
     contract = await session.contract(RFQ)
     signed, stored = await find_order(session, named, contract)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from ....codecs.messages.otc_messages import StoredOrder
 from ....codecs.messages.vocabulary import Side
 from ....config.errors import ChainError, ConfigError, VenueError
 from ....config.timeouts import TRADER_LIMIT_ORDER_S
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import to_hex
-from ...chain.nodes.rpc import RpcChain
 from ...chain.transact import StepFailedError
 from ...client.limit_price import LimitPrice
 from ...client.otc.otc_following import OtcFollower, disproof
@@ -168,9 +168,9 @@ async def _post(session: TradeSession, asked: _PostOptions) -> int:
         return report(asked, OtcOutcome(verdict=TradeVerdict.REHEARSED))
     _agreed(asked, offer)
     outcome = await _posted(session.under_way, asked, poster, offer)
-    if outcome.stored is not None and (asked.follows or outcome.stored.state in OTC_TERMINAL):
-        follower = OtcFollower(session.venue, to_hex(outcome.order_hash), session.trader.tell)
-        outcome = await _followed(outcome, asked, follower, session.chain, offer.contract)
+    signed, stored = outcome.signed, outcome.stored
+    if signed and stored and (asked.follows or stored.state in OTC_TERMINAL):
+        outcome = await _followed(session, asked, offer.contract, signed, stored)
     return report(asked, outcome, asked.chain_id)
 
 
@@ -228,21 +228,23 @@ async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, o
 
 
 async def _followed(
-    posted: OtcOutcome, asked: _PostOptions, follower: OtcFollower, chain: RpcChain, contract: SigningContract
+    session: TradeSession,
+    asked: _PostOptions,
+    contract: SigningContract,
+    signed: SignedOtc,
+    stored: StoredOrder,
 ) -> OtcOutcome:
     """Follow an OTC order that the venue has accepted; return its outcome, verified on the chain."""
-    if posted.stored is None or posted.signed is None:
-        return posted
+    follower = OtcFollower(session.venue, to_hex(signed.order_hash), session.trader.tell)
     fault = ""
     try:
-        follower.see(posted.stored)
-        if not follower.has_ended:
-            await follower.follow(asked.timeout_s)
-        stored = follower.record or posted.stored
+        follower.see(stored)
+        await follower.follow(asked.timeout_s)
+        stored = follower.record or stored
         if follower.has_ended:
-            fault = await disproof(chain, contract, posted.signed, stored, int(time.time()))
+            fault = await disproof(session.trader.chain, contract, signed, stored, int(time.time()))
     except (ChainError, VenueError) as error:
         fault = error.detail
-    stored = follower.record or posted.stored
+    stored = follower.record or stored
     is_proven = follower.has_ended and not fault
-    return followed(stored, posted.order_hash, signed=posted.signed, fault=fault, is_proven=is_proven)
+    return followed(stored, signed.order_hash, signed=signed, fault=fault, is_proven=is_proven)
