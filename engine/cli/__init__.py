@@ -3,7 +3,7 @@
 In: arguments. Out: exit status 0; 1 with one line on standard error for an error of ours; 2 for wrong
     usage.
 Read: `demo`, `devnet`, `serve`, `maker`, `maker_check`, `agent`, `makers`, `swap`, `order/`, `otc/`,
-    `webhooks`, `contracts/`, `db`, `offline/`, `trading`, `config_option`, `parameters`, `sources`.
+    `webhooks`, `contracts/`, `db`, `offline/`, `trading`, `listings`, `parameters`, `sources`.
 """
 
 import os

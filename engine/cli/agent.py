@@ -8,13 +8,11 @@ import click
 import structlog
 import trio
 
-from ...config.errors import ConfigError
-from ...config.settings import read_settings
 from ..agent.app import AgentApp, opened_agent
 from ..process.clock import WallClock
 from ..process.logs import configure_logs
 from ..process.running import serve_app
-from .config_option import config_option
+from .sources import config_option, settings_with
 
 _log = structlog.get_logger("cambist.agent")
 
@@ -35,9 +33,7 @@ def serve_command(path: Path) -> None:
 
     Logs go to standard error.
     """
-    settings = read_settings(path, os.environ)
-    if settings.agent is None:
-        raise ConfigError("agent", f"{path} has no [agent] table")
+    settings = settings_with(path, "agent")
     configure_logs()
     clock = WallClock()
     sys.exit(

@@ -28,7 +28,7 @@ from ..store.operator.upkeep import upkeep_of
 from ..store.operator.whole_file import whole_file
 from ..store.process.opening import open_store
 from ..store.process.place import SqlitePlace, StorePlace, place_of
-from .config_option import config_option
+from .sources import config_option
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -21,7 +21,7 @@ from ..chain.deploy.address_book import DeployedChain
 from ..dev.devnet.furnish import ROLES
 from ..dev.devnet.serve import ANVIL, DevnetOptions, RunningChain, serve_devnet
 from ..process.logs import configure_logs
-from .config_option import config_option
+from .sources import config_option
 
 
 class _Account(msgspec.Struct, rename="camel", omit_defaults=True):

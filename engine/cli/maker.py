@@ -8,7 +8,6 @@ import click
 import trio
 
 from ...config.errors import ConfigError
-from ...config.settings import Settings, read_settings
 from ..maker.app import halt_file, known_scopes
 from ..maker.quoting.memory import QUOTES
 from ..maker.serve import serve_maker
@@ -16,8 +15,8 @@ from ..process.logs import configure_logs
 from ..safety.halts import NOTHING_HALTED
 from ..safety.kill_switch import KillSwitch
 from ..safety.private_state import keep_private
-from .config_option import config_option
 from .maker_check import check
+from .sources import config_option, settings_with
 
 _CONFIG = config_option(required=True)
 _SCOPE = click.argument("scope", nargs=-1)
@@ -35,7 +34,7 @@ def serve_command(path: Path) -> None:
 
     SIGUSR1 stops trading, SIGUSR2 resumes it. Logs go to standard error.
     """
-    settings = _maker_settings(path)
+    settings = settings_with(path, "maker")
     configure_logs()
     folder = path.parent / Path(settings.state_dir).expanduser()
     keep_private(folder, folder.glob(f"{QUOTES}*"))
@@ -66,15 +65,8 @@ def resume_command(path: Path, scope: tuple[str, ...]) -> None:
 maker.add_command(check)
 
 
-def _maker_settings(path: Path, *, reveal: bool = True) -> Settings:
-    settings = read_settings(path, os.environ, reveal=reveal)
-    if settings.maker is None:
-        raise ConfigError("maker", f"{path} has no [maker] table")
-    return settings
-
-
 def _change(path: Path, scope: tuple[str, ...], *, stop: bool) -> None:
-    settings = _maker_settings(path, reveal=False)
+    settings = settings_with(path, "maker", reveal=False)
     switch = KillSwitch(halt_file(settings, path.parent), lambda _: None)
     named = " ".join(scope) or "all"
     try:

@@ -28,8 +28,8 @@ from ..conformance.probe import Unreachable
 from ..conformance.report import list_table, print_report, to_json, to_junit
 from ..conformance.rules import Selection
 from ..conformance.run import RunOutcome, RunReport, check_maker
-from .config_option import Decorator
 from .parameters import ADDRESS, Parsed, parsed
+from .sources import Decorator
 
 UNREACHABLE, STOPPED = 3, 130
 STATUS = {RunOutcome.CONFORMS: 0, RunOutcome.FAULTS: 1, RunOutcome.INCONCLUSIVE: 4}

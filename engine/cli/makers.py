@@ -1,6 +1,5 @@
 """`cambist makers`: excludes a maker from a running venue, or releases it again."""
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,11 +7,11 @@ from pathlib import Path
 import click
 
 from ...config.errors import ConfigError
-from ...config.settings import Settings, read_settings
+from ...config.settings import Settings
 from ..safety.maker_rules import MakerRules
 from ..safety.watched_file import WatchedFile
 from ..venue.maker_watch import rules_file
-from .config_option import config_option
+from .sources import config_option, settings_with
 
 _CONFIG = config_option("The venue's settings file (TOML).", required=True)
 _NAME = click.argument("name")
@@ -32,7 +31,7 @@ def makers() -> None:
 @_CONFIG
 def list_makers(path: Path) -> None:
     """List the makers that the venue excludes now."""
-    _show(_file(_settings(path), path).state)
+    _show(_file(settings_with(path, "venue", reveal=False), path).state)
 
 
 @makers.command("exclude")
@@ -55,19 +54,12 @@ def release(name: str, path: Path, chain: int | None) -> None:
     _change(path, name, chain, lambda rules: rules.releasing(name, chain, now_ms))
 
 
-def _settings(path: Path) -> Settings:
-    settings = read_settings(path, os.environ, reveal=False)
-    if settings.venue is None:
-        raise ConfigError("venue", f"{path} has no [venue] table")
-    return settings
-
-
 def _file(settings: Settings, path: Path) -> WatchedFile[MakerRules]:
     return WatchedFile(rules_file(settings, path.parent), MakerRules(), lambda _: None)
 
 
 def _change(path: Path, name: str, chain: int | None, change: Callable[[MakerRules], MakerRules]) -> None:
-    settings = _settings(path)
+    settings = settings_with(path, "venue", reveal=False)
     known = settings.venue.makers if settings.venue else {}
     if name not in known:
         raise click.UsageError(f"unknown maker {name!r}: expected {', '.join(sorted(known)) or 'none'}")

@@ -20,7 +20,7 @@ from ...crypto.hexadecimal import parse_hex
 from ..client.client import checked_url
 from ..client.limit_price import LimitPrice
 from ..client.terms import TradedToken
-from .config_option import Decorator
+from .sources import Decorator
 
 T = TypeVar("T")
 

@@ -8,15 +8,13 @@ import click
 import structlog
 import trio
 
-from ...config.errors import ConfigError
-from ...config.settings import read_settings
 from ..process.clock import WallClock
 from ..process.logs import configure_logs
 from ..process.running import serve_app
 from ..safety.private_state import keep_private
 from ..store.process.place import SqlitePlace, place_of
 from ..venue.app import VenueApp, opened_venue
-from .config_option import config_option
+from .sources import config_option, settings_with
 
 _log = structlog.get_logger("cambist.venue")
 
@@ -36,9 +34,7 @@ def serve(path: Path) -> None:
 
     Logs go to standard error; the API is described at /docs.
     """
-    settings = read_settings(path, os.environ)
-    if settings.venue is None:
-        raise ConfigError("venue", f"{path} has no [venue] table")
+    settings = settings_with(path, "venue")
     configure_logs()
     environ, folder = os.environ, path.parent
     place = place_of(settings, environ, folder)

@@ -1,19 +1,57 @@
-"""Reads inputs of commands: bounded files and standard input, keys, passwords, and consent."""
+"""Reads inputs of commands: settings, bounded files and standard input, keys, passwords, and consent."""
 
 import os
 import sys
-from typing import IO
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
 
 import click
 
 from ...config.errors import ConfigError, InvalidInput
 from ...config.secret import Secret, read_secret
+from ...config.settings import Settings, read_settings
 from ...crypto.custody.keys import signing_key
 from ...crypto.secp256k1 import SigningKey
 from ..process.interrupts import asking
 
 KEY_HELP = "The key: env:NAME or file:PATH, holding 64 hexadecimal digits or a keystore."
 PASSWORD_HELP = "The keystore's password: env:NAME or file:PATH. Prompted for on a terminal if absent."  # noqa: S105
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Decorator that adds an option or an argument to a click command."""
+
+
+def config_option(
+    text: str = "The settings file (TOML).",
+    *,
+    required: bool = False,
+) -> Decorator:
+    """Decorator that adds the option `--config` to a command, which receives the settings file as `path`; the
+    environment variable CAMBIST_CONFIG names the file if the option is absent. `text` is its help."""
+    return click.option(
+        "--config",
+        "path",
+        type=click.Path(dir_okay=False, path_type=Path),
+        envvar="CAMBIST_CONFIG",
+        required=required,
+        help=text,
+    )
+
+
+def settings_with(path: Path, section: str, *, reveal: bool = True) -> Settings:
+    """Read the settings file of a role, which must have the role's section.
+
+    Args:
+        reveal: whether secrets are read too.
+
+    Raises:
+        ConfigError: the settings are wrong, or the section is missing.
+    """
+    settings = read_settings(path, os.environ, reveal=reveal)
+    if getattr(settings, section) is None:
+        raise ConfigError(section, f"{path} has no [{section}] table")
+    return settings
 
 
 def read_bounded(file: IO[bytes], bytes_max: int) -> bytes:

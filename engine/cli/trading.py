@@ -37,7 +37,6 @@ from ..client.tokens import find_token
 from ..client.trader import Trader
 from ..client.trusted_contract import SigningContract, TradingContract, signing_contract
 from ..process.interrupts import until_interrupted
-from .config_option import Decorator
 from .parameters import (
     ADDRESS,
     API_KEY_HELP,
@@ -49,7 +48,7 @@ from .parameters import (
     raw_units,
     venue_url,
 )
-from .sources import KEY_HELP, PASSWORD_HELP, agree, read_key
+from .sources import KEY_HELP, PASSWORD_HELP, Decorator, agree, read_key
 
 if TYPE_CHECKING:
     from rich.console import Console

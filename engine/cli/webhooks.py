@@ -8,7 +8,7 @@ Exit status: 0 done, 1 refused or not answered, 2 wrong usage, 3 some named deli
 """
 
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator
 
 import click
 
@@ -18,7 +18,7 @@ from ...codecs.messages.wire import encode
 from ...config.error_text import one_line
 from ...config.limits import WEBHOOK_PAGE_MAX
 from ..client.client import VenueClient
-from ..client.listing import aligned, widths_of
+from .listings import Listing
 from .trading import UnderWay, VenueOptions, run, venue_options
 
 NOT_ALL = 3
@@ -82,31 +82,20 @@ def replay(venue: VenueOptions, name: str, tokens: tuple[str, ...], *, is_all: b
 
 
 async def _list(_: UnderWay, place: VenueOptions) -> int:
+    listing = Listing(_HOOKS, is_json=place.is_json)
     async with place.open() as venue:
-        listed = await venue.webhooks()
-    if place.is_json:
-        for entry in listed.webhooks:
-            click.echo(encode(entry))
-    else:
-        _table(_HOOKS, [_hook_row(entry) for entry in listed.webhooks])
-        click.echo(f"{len(listed.webhooks)} webhook{'' if len(listed.webhooks) == 1 else 's'}", err=True)
-    return 0
+        found = (await venue.webhooks()).webhooks
+    listing.show(found, map(_hook_row, found))
+    return listing.end("webhook", "webhooks")
 
 
 async def _deliveries(under_way: UnderWay, place: VenueOptions, name: str, status: DeliveryState) -> int:
     under_way.hint = "there are more deliveries"
-    count = 0
+    listing = Listing(_DELIVERIES, is_json=place.is_json)
     async with place.open() as venue:
         async for page in _pages(venue, name, status):
-            if place.is_json:
-                for entry in page:
-                    click.echo(encode(entry))
-            else:
-                _table(_DELIVERIES if not count else (), [_delivery_row(entry) for entry in page])
-            count += len(page)
-    if not place.is_json:
-        click.echo(f"{count} deliver{'y' if count == 1 else 'ies'} {status.value}", err=True)
-    return 0
+            listing.show(page, map(_delivery_row, page))
+    return listing.end(f"delivery {status.value}", f"deliveries {status.value}")
 
 
 async def _replay(under_way: UnderWay, place: VenueOptions, name: str, tokens: tuple[str, ...]) -> int:
@@ -170,17 +159,6 @@ def _checked(name: str) -> str:
     if name in ("", ".", ".."):
         raise click.UsageError("NAME: expected the name of a webhook")
     return name
-
-
-def _table(headers: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    shown = [*([headers] if headers else []), *rows]
-    for line in _lines(shown):
-        click.echo(line)
-
-
-def _lines(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    if rows:
-        yield from aligned(rows, widths_of(rows, [0] * len(rows[0])))
 
 
 def _hook_row(entry: WebhookEntry) -> tuple[str, ...]:

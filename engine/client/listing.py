@@ -1,9 +1,12 @@
-"""Listings of any kind of order: page by page, each order once, as a table of aligned lines."""
+"""Listings of any kind of order: page by page, each order once."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypeVar
 
+from ...codecs.amounts import format_units, parse_amount
 from ...codecs.messages.resource_messages import TokenEntry
+from ...config.error_text import one_line
+from ...config.errors import InvalidInput
 from ...config.limits import UINT256_MAX
 
 Listed = TypeVar("Listed")
@@ -33,21 +36,23 @@ async def pages_once(
         fresh = [each for each in found if name_of(each) not in seen][:left]
         seen.update(map(name_of, fresh))
         left -= len(fresh)
-        yield fresh
+        if fresh:
+            yield fresh
         has_more = has_more and bool(fresh)  # a page without new orders would repeat for ever
 
 
-def tokens_by_place(entries: Iterable[TokenEntry]) -> Mapping[tuple[int, str], TokenEntry]:
-    """Map (chain id, lower-case token address) to the venue's entry of the token."""
-    return {(entry.network, entry.address.lower()): entry for entry in entries}
+def listed_amount(text: str, token: TokenEntry | None, address: str = "") -> str:
+    """Text of an amount in whole tokens, by the decimals that the venue lists; in raw units if the venue does
+    not list the token.
 
-
-def aligned(rows: Sequence[tuple[str, ...]], widths: Sequence[int]) -> Iterator[str]:
-    """Lines of text for the rows of a table, with the cells aligned in columns of the given widths."""
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def widths_of(rows: Sequence[tuple[str, ...]], before: Sequence[int]) -> list[int]:
-    """Widths of a table's columns that fit the rows, and are at least those of the rows before."""
-    return [max(width, *(len(row[at]) for row in rows)) for at, width in enumerate(before)]
+    Args:
+        address: the token's address; empty to leave it out.
+    """
+    of = f" of {address}" if address else ""
+    try:
+        raw = parse_amount(text)
+    except InvalidInput:
+        return one_line(f"{text}{of}")
+    if token is None:
+        return one_line(f"{raw} units{of}")
+    return one_line(f"{format_units(raw, token.decimals)} {token.symbol}")

@@ -126,7 +126,7 @@ async def test_a_twap_is_taken_as_one_and_orders_are_listed(trading: Trading) ->
     assert kinds == [OnChainOrderType.FILLABLE_ORDER, OnChainOrderType.TWAP_ORDER]
     assert listed[1].output.min_amount == str(2_400 * USDC)
     wanted = OrdersWanted(owner=owner, statuses=(OrderStatus.COMPLETED,), chain_ids=(CHAIN_ID,))
-    assert [page async for page in pages(trader.client, wanted)] == [[]]
+    assert [page async for page in pages(trader.client, wanted)] == []
 
 
 async def test_a_refusal_of_the_venue_is_told_in_its_words(trading: Trading) -> None:

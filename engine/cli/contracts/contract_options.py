@@ -13,8 +13,8 @@ from ....crypto.custody.keys import signing_key
 from ....crypto.secp256k1 import SigningKey
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import EthCall
-from ..config_option import config_option
 from ..parameters import usage_errors
+from ..sources import config_option
 
 _DECIMALS = selector("decimals()")
 

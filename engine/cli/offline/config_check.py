@@ -12,7 +12,7 @@ from ....config.settings import Settings, read_settings
 from ....crypto.addresses import to_checksum
 from ...events.webhook_opening import hooks_of
 from ...process.credentials import check_addresses, policed_key, request_verifier
-from ..config_option import config_option
+from ..sources import config_option
 
 
 @click.group()

@@ -20,8 +20,8 @@ from ...client.order.order_view import DeltaOutcome, OfferTokens, order_table
 from ...client.outcome import TradeVerdict
 from ...client.terms import TradedToken
 from ...client.trusted_contract import DELTA
-from ..config_option import Decorator
 from ..parameters import raw_units
+from ..sources import Decorator
 from ..trading import (
     SLIPPAGE_BPS,
     TradeOptions,

@@ -28,8 +28,8 @@ from ...client.order.order_view import DeltaOutcome, OfferTokens
 from ...client.outcome import TradeVerdict
 from ...client.tokens import find_token
 from ...client.trusted_contract import DELTA, TradingContract, signing_contract
-from ..config_option import Decorator
 from ..parameters import ADDRESS, RPC_HELP, node_settings
+from ..sources import Decorator
 from ..trading import (
     SecondsParam,
     UnderWay,

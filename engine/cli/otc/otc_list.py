@@ -5,7 +5,7 @@ import click
 from ....codecs.messages.vocabulary import OtcOrderBy, OtcType
 from ....config.limits import UINT256_MAX
 from ...client.otc.otc_listing import OTC_HEADERS, OtcWanted, otc_pages, otc_row
-from ..order.order_list import show_pages
+from ..listings import ListedTokens, Listing
 from ..parameters import ADDRESS
 from ..sources import KEY_HELP, PASSWORD_HELP, read_key
 from ..trading import UnderWay, VenueOptions, run, venue_options
@@ -80,9 +80,12 @@ def list_otc(
 
 
 async def _list(under_way: UnderWay, place: VenueOptions, wanted: OtcWanted) -> int:
-    def chains_of(_: object) -> set[int]:
-        return {wanted.chain_id}
-
-    return await show_pages(
-        under_way, place, lambda venue: otc_pages(venue, wanted), OTC_HEADERS, otc_row, chains_of
-    )
+    under_way.hint = "there are more orders"
+    listing = Listing(OTC_HEADERS, is_json=place.is_json)
+    async with place.open() as venue:
+        tokens = ListedTokens(venue)
+        async for page in otc_pages(venue, wanted):
+            if not place.is_json:
+                await tokens.learn({wanted.chain_id})
+            listing.show(page, (otc_row(each, tokens.find) for each in page))
+    return listing.end("order", "orders")

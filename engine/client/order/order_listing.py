@@ -12,15 +12,13 @@ from itertools import count
 
 from msgspec import UNSET, Struct, UnsetType
 
-from ....codecs.amounts import format_units, parse_amount
 from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.event_messages import OrderEventMessage
 from ....codecs.messages.resource_messages import TokenEntry
 from ....codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from ....config.error_text import one_line
-from ....config.errors import InvalidInput
 from ..client import VenueClient
-from ..listing import TokenOf, pages_once
+from ..listing import TokenOf, listed_amount, pages_once
 from .order_following import MEANS
 
 _PAGE_ORDERS = 50  # a page must fit into JSON_BYTES_MAX
@@ -104,17 +102,7 @@ def _kind(record: OrderRecord) -> str:
 
 
 def _amount(text: str | UnsetType, token: TokenEntry | None, address: str) -> str:
-    """Text of an amount in whole tokens, by the decimals that the venue lists; in raw units if the venue does
-    not list the token."""
-    if text is UNSET:
-        return one_line(address)
-    try:
-        raw = parse_amount(text)
-    except InvalidInput:
-        return one_line(f"{text} of {address}")
-    if token is None:
-        return one_line(f"{raw} units of {address}")
-    return one_line(f"{format_units(raw, token.decimals)} {token.symbol}")
+    return one_line(address) if text is UNSET else listed_amount(text, token, address)
 
 
 def _time(text: str) -> str:

@@ -11,17 +11,14 @@ from datetime import UTC, datetime
 
 from msgspec import UNSET, Struct
 
-from ....codecs.amounts import format_units, parse_amount
 from ....codecs.messages.event_messages import OrderEventMessage
 from ....codecs.messages.otc_messages import StoredOrder
-from ....codecs.messages.resource_messages import TokenEntry
 from ....codecs.messages.vocabulary import OtcOrderBy, OtcState, OtcType
 from ....config.error_text import one_line
-from ....config.errors import InvalidInput
 from ....config.limits import LISTING_LIMIT_DEFAULT, UINT256_MAX
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ..client import VenueClient
-from ..listing import TokenOf, pages_once
+from ..listing import TokenOf, listed_amount, pages_once
 from .otc_safety import check_listed
 from .otc_terms import OTC_MEANS, party
 
@@ -104,10 +101,10 @@ def otc_row(stored: StoredOrder, token_of: TokenOf) -> tuple[str, ...]:
         time_text(stored.created_at),
         stored.order_hash,
         stored.state.value,
-        _amount(stored.maker_amount, gives, stored.maker_asset),
-        _amount(stored.taker_amount, wants, stored.taker_asset),
-        _amount(stored.fillable_balance, gives),
-        _amount(stored.swappable_balance, gives),
+        listed_amount(stored.maker_amount, gives, stored.maker_asset),
+        listed_amount(stored.taker_amount, wants, stored.taker_asset),
+        listed_amount(stored.fillable_balance, gives),
+        listed_amount(stored.swappable_balance, gives),
         time_text(stored.expiry) if stored.expiry else "never",
         one_line(stored.maker),
         taker_text(party(stored.taker)),
@@ -131,15 +128,3 @@ def taker_text(taker: bytes) -> str:
 def time_text(time_s: int) -> str:
     """Unix seconds as a UTC date and time to the minute."""
     return datetime.fromtimestamp(min(time_s, _YEAR_9999_S), UTC).strftime("%Y-%m-%d %H:%M")
-
-
-def _amount(text: str, token: TokenEntry | None, address: str = "") -> str:
-    """Text of an amount in whole tokens, by the decimals that the venue lists; in raw units if the venue does
-    not list the token."""
-    try:
-        raw = parse_amount(text)
-    except InvalidInput:
-        return one_line(text)
-    if token is None:
-        return one_line(f"{raw} units of {address}" if address else f"{raw} units")
-    return one_line(f"{format_units(raw, token.decimals)} {token.symbol}")
