@@ -16,10 +16,9 @@ from typing import Generic, TypeVar
 import trio
 from msgspec import Struct
 
-from ...codecs.contracts.abi import decode_uint
 from ...codecs.contracts.calldata import balance_of
 from ...codecs.trading_token import NATIVE_TOKEN
-from ...config.errors import ChainError, InvalidInput, VenueError
+from ...config.errors import ChainError, VenueError
 from ...config.timeouts import (
     TRADER_FOUND_S,
     TRADER_ORDER_LOOK_S,
@@ -33,6 +32,7 @@ from ...crypto.hexadecimal import to_hex
 from ..chain.port import Chain, EthCall, Receipt
 from .client import VenueClient
 from .events import EventSelection, pushed
+from .safety import told_number
 
 Record = TypeVar("Record")
 _REFUSAL, _SERVER_FAULT, _BUSY = 400, 500, 503
@@ -267,8 +267,4 @@ async def balance_remarks(
 async def _balance(chain: Chain, token: bytes, who: bytes, number: int) -> int:
     if token == NATIVE_TOKEN:
         return await chain.balance(who, number)
-    answer = await chain.call(EthCall(token, balance_of(who)), number)
-    try:
-        return decode_uint(answer)
-    except InvalidInput:
-        raise ChainError("no balance") from None
+    return told_number(await chain.call(EthCall(token, balance_of(who)), number), "no balance")

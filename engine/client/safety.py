@@ -19,6 +19,7 @@ from contextlib import suppress
 from decimal import Decimal
 
 from ...codecs.amounts import parse_amount
+from ...codecs.contracts.abi import decode_uint
 from ...codecs.contracts.contract_events import ContractEvent, decode_event
 from ...codecs.contracts.router_calldata import RouterSwap
 from ...codecs.contracts.router_decoding import decode_swap
@@ -26,7 +27,7 @@ from ...codecs.messages.market_messages import PriceRoute, TransactionEnvelope
 from ...codecs.messages.vocabulary import Side
 from ...codecs.trading_token import parse_trading_token
 from ...config import limits
-from ...config.errors import InvalidInput, RequestError, UnsafeTransaction
+from ...config.errors import ChainError, InvalidInput, RequestError, UnsafeTransaction
 from ...crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
 from ...crypto.hexadecimal import parse_hex
 from ..chain.port import Receipt
@@ -189,6 +190,22 @@ def told_address(text: str, member: str) -> bytes:
         return parse_address(text, member)
     except InvalidInput as fault:
         raise UnsafeTransaction(member, fault.expected, text) from None
+
+
+def told_number(answer: bytes | Exception, fault: str) -> int:
+    """Decode the number that a contract returned.
+
+    Args:
+        answer: the contract's answer, or the failure of the call.
+        fault: text of the error.
+
+    Raises:
+        ChainError: the answer is no number.
+    """
+    try:
+        return decode_uint(b"" if isinstance(answer, Exception) else answer)
+    except InvalidInput:
+        raise ChainError(fault) from None
 
 
 def one_spelling(address: str) -> str:

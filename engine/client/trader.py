@@ -99,7 +99,7 @@ class Trader(Struct, frozen=True, kw_only=True):
             ChainError: the transaction would revert, or the node refused it.
             PolicyError: the call is to another contract, or carries more than `value_max_wei`.
         """
-        key = policed(self.key, self.chain.chain_id, contract, value_max_wei)
+        key = policed(self.key, self.chain.chain_id, contract, value_max_wei=value_max_wei)
         return await send_step(self.chain, key, step, call, self.tell, gas=gas)
 
 
@@ -117,11 +117,11 @@ class VenueTrader:
         self._tell = trader.tell
 
 
-def policed(key: SigningKey, chain_id: int, target: bytes, value_max_wei: int = 0) -> PolicedRelayKey:
-    """Restrict a key to signing transactions to one contract, `target`, that carry at most `value_max_wei`
-    native tokens."""
+def policed(key: SigningKey, chain_id: int, *contracts: bytes, value_max_wei: int = 0) -> PolicedRelayKey:
+    """Restrict a key to signing transactions to these contracts of a chain, which carry at most
+    `value_max_wei` native tokens each."""
     policy = TransactionPolicy(
-        contracts=frozenset(((chain_id, target),)),
+        contracts=frozenset((chain_id, contract) for contract in contracts),
         fee_max_wei=limits.RELAY_FEE_CAP_WEI,
         gas_max=limits.RELAY_GAS_MAX,
         value_max_wei=value_max_wei,

@@ -22,7 +22,6 @@ from ....config.sections.nodes import NodeSettings, revealed
 from ....config.sections.store import REFERENCES
 from ....config.settings import Settings, read_settings
 from ....crypto.addresses import checked_address, to_checksum
-from ....crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from ....crypto.hexadecimal import to_hex
 from ....crypto.secp256k1 import SigningKey
 from ...chain.artifacts import known_errors
@@ -33,11 +32,15 @@ from ...chain.deploy.contract_roles import handover_of, held_by, owed_to, powers
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import EthCall
 from ...chain.transact import transact
+from ...client.trader import policed
 from ...process.interrupts import until_interrupted
 from ..parameters import ADDRESS
 from ..sources import PASSWORD_HELP, agree, read_key
 from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_key, raw_cap
 
+_CONTRACT = click.option(
+    "--contract", type=click.Choice(["Delta", "Router"]), help="Contract to act on; both if absent."
+)
 _SINCE = click.option(
     "--since",
     type=click.IntRange(0),
@@ -98,16 +101,10 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
             key = named_key(settings, key_name) if is_named else read_key(key_name, password)
         folder = path.parent if path else Path()
         node = NodeSettings(urls=(node_url,)) if node_url else chain_settings(settings, chain_id).node
-        place = ActOptions(
-            settings=settings,
-            chain_id=chain_id,
-            node=revealed(node, f"chains.{chain_id}.node", os.environ, folder),
-            at=_standing(settings, chain_id),
-            key=key,
-            is_dry=others.pop("is_dry"),
-            is_sure=others.pop("is_sure"),
-            is_json=others.pop("is_json"),
-        )
+        flags = {name: others.pop(name) for name in ("is_dry", "is_sure", "is_json")}
+        node = revealed(node, f"chains.{chain_id}.node", os.environ, folder)
+        at = _standing(settings, chain_id)
+        place = ActOptions(settings=settings, chain_id=chain_id, node=node, at=at, key=key, **flags)
         command(place, **others)
 
     return with_place
@@ -137,9 +134,7 @@ def _run(do: Callable[..., Awaitable[None]], place: ActOptions, *arguments: obje
 
 @click.command()
 @_options
-@click.option(
-    "--contract", type=click.Choice(["Delta", "Router"]), help="Contract to act on; both if absent."
-)
+@_CONTRACT
 def pause(place: ActOptions, contract: str | None) -> None:
     """Stop every settlement and every swap: the pauser or the owner may call this."""
     _run(_paused, place, contract, acts.pause_acts)
@@ -147,9 +142,7 @@ def pause(place: ActOptions, contract: str | None) -> None:
 
 @click.command()
 @_options
-@click.option(
-    "--contract", type=click.Choice(["Delta", "Router"]), help="Contract to act on; both if absent."
-)
+@_CONTRACT
 def unpause(place: ActOptions, contract: str | None) -> None:
     """Resume settlements and swaps after a pause: only the owner may call this."""
     _run(_paused, place, contract, acts.unpause_acts)
@@ -362,10 +355,10 @@ async def _sent(chain: RpcChain, place: ActOptions, key: SigningKey, made: Seque
     transactions' hashes."""
     if made and not place.is_sure:
         agree("Send these?")
-    policed = _policed(key, place)
+    within = policed(key, place.chain_id, *place.at.named().values())
     hashes = []
     for act in made:
-        receipt = await transact(chain, policed, act.to, act.data)
+        receipt = await transact(chain, within, act.to, act.data)
         hashes.append(to_hex(receipt.tx_hash))
         if not place.is_json:
             click.echo(f"{act.contract:<12}{act.words} is mined: {hashes[-1]}")
@@ -377,13 +370,3 @@ def _check_key(key: SigningKey, tried: Sequence[tuple[Act, tuple[bytes, ...]]]) 
         if key.address not in who:
             named, its = " or ".join(map(to_checksum, who)), to_checksum(key.address)
             raise ChainError(f"{act.words} of {act.contract} is for its {act.by}, {named}, not {its}")
-
-
-def _policed(key: SigningKey, place: ActOptions) -> PolicedRelayKey:
-    """Restrict the key to transactions to the chain's contracts, as the address book lists them."""
-    policy = TransactionPolicy(
-        contracts=frozenset((place.chain_id, address) for address in place.at.named().values()),
-        fee_max_wei=limits.RELAY_FEE_CAP_WEI,
-        gas_max=limits.RELAY_GAS_MAX,
-    )
-    return PolicedRelayKey(key, policy)

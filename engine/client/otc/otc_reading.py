@@ -5,14 +5,15 @@ Like the contract, a taker verifies the maker's signature only while no part of 
 
 from collections.abc import Sequence
 
-from ....codecs.contracts.abi import WORD_BYTES, decode_uint, uint_word
+from ....codecs.contracts.abi import WORD_BYTES, uint_word
 from ....codecs.contracts.calldata import allowance, balance_of, remaining, remaining_balances
 from ....config import limits
-from ....config.errors import ChainError, InvalidInput, InvalidSignature
+from ....config.errors import ChainError, InvalidSignature
 from ....crypto.addresses import to_checksum
 from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
 from ....crypto.signatures import signer
 from ...chain.port import Chain, EthCall, Header
+from ..safety import told_number
 from ..trusted_contract import SigningContract
 from .otc_safety import OtcOnChain
 from .otc_terms import SignedOtc
@@ -50,9 +51,9 @@ async def standing_of(chain: Chain, contract: SigningContract, signed: SignedOtc
     token = f"{to_checksum(order.maker_asset)} has no balanceOf: it is no token"
     return OtcOnChain(
         header.time_s,
-        _number(kept, f"{to_checksum(contract.address)} has no unfilled amounts of orders"),
-        _number(has, token),
-        _number(allows, token),
+        told_number(kept, f"{to_checksum(contract.address)} has no unfilled amounts of orders"),
+        told_number(has, token),
+        told_number(allows, token),
     )
 
 
@@ -96,10 +97,3 @@ async def check_signed(chain: Chain, contract: SigningContract, signed: SignedOt
     (answer,) = await chain.call_many([asked])
     if isinstance(answer, Exception) or not is_magic_answer(answer):
         raise ChainError(f"the signature is not that of the maker {to_checksum(maker)}")
-
-
-def _number(answer: bytes | Exception, fault: str) -> int:
-    try:
-        return decode_uint(b"" if isinstance(answer, Exception) else answer)
-    except InvalidInput:
-        raise ChainError(fault) from None

@@ -15,19 +15,18 @@ Source: spec 1.1.8 to 1.1.11, 1.3.2; choices.md#quotes-and-routes (a route lives
 import trio
 from msgspec import Struct
 
-from ....codecs.contracts.abi import decode_uint
 from ....codecs.contracts.contract_events import Swapped
 from ....codecs.messages.market_messages import PriceRoute
 from ....codecs.messages.vocabulary import Side
 from ....config import limits
-from ....config.errors import ChainError, InvalidInput, UnsafeTransaction, VenueError
+from ....config.errors import UnsafeTransaction, VenueError
 from ....config.timeouts import TRADER_DEADLINE_S
 from ...chain.port import EthCall, Receipt
 from ...chain.transact import StepFailedError, gas_needed
 from ..allowing import Held, MissingAllowance, held
 from ..client import ReceivedRoute
 from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
-from ..safety import check_envelope, check_route, contract_events, fee_bps_of
+from ..safety import check_envelope, check_route, contract_events, fee_bps_of, told_number
 from ..terms import BoundedTrade, Terms, Wish, limit_of, quoted_of, transaction_body
 from ..trader import VenueTrader
 from ..trusted_contract import ROUTER, trusted_address
@@ -174,7 +173,8 @@ class Swapper(VenueTrader):
         data, value_wei = check_envelope(envelope, terms)
         self._tell("simulating the swap")
         call = EthCall(offer.router, data, offer.wish.user, value_wei)
-        moved = _number(await self._chain.call(call))
+        fault = "the router's answer to a simulation has no amount"
+        moved = told_number(await self._chain.call(call), fault)
         if offer.wish.side is Side.SELL and moved < offer.limit:
             raise UnsafeTransaction("simulated receipt", f"at least {offer.limit}", moved)
         if offer.wish.side is Side.BUY and moved > offer.limit:
@@ -196,10 +196,3 @@ def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> SentOutcome
             )
     reason = "it was mined, without the Router's event of a swap"
     return mined_outcome(receipt, TradeVerdict.UNKNOWN, "swap", reason=reason)
-
-
-def _number(returned: bytes) -> int:
-    try:
-        return decode_uint(returned)
-    except InvalidInput:
-        raise ChainError("the router's answer to a simulation has no amount") from None
