@@ -254,7 +254,7 @@ async def test_a_follower_goes_on_through_trouble_and_ends_when_time_is_up(trade
 
 async def test_an_order_that_is_not_there_is_no_reason_to_wait(trader: OrderTrader) -> None:
     follower = OrderFollower(trader.client, "nobody", trader.told.append)
-    with pytest.raises(VenueError, match=r"404 OrderNotFound: Order not found \(request r-9\)"):
+    with pytest.raises(VenueError, match=r"404 OrderNotFound: Order not found \(request r-1\)"):
         await follower.follow(30)
 
 

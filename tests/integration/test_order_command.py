@@ -277,7 +277,7 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("watch", "0x12"), 2, "ID: expected 0x and 64 hexadecimal digits"),
     (("watch", ""), 2, "ID: expected the id or the hash of an order, got nothing"),
     (("watch", "nobody", "--timeout", "nan"), 2, "--timeout"),
-    (("watch", "nobody"), 1, "404 OrderNotFound: Order not found (request r-9)"),
+    (("watch", "nobody"), 1, "404 OrderNotFound: Order not found (request r-1)"),
     (("watch", "../../tokens/1"), 1, "404"),
     (("cancel", *map(str, range(101))), 2, "ID: at most 100 at once, got 101"),
     (("cancel", "nobody"), 1, "404 OrderNotFound"),

@@ -21,8 +21,8 @@ from click.testing import CliRunner, Result
 
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.cli import cli
-from support.chain.world import ONE, USDC, a_world
-from support.client.scripted_orders import OrderVenue, scripted_orders
+from support.chain.world import a_world
+from support.client.scripted_orders import OrderVenue, endow, scripted_orders
 from support.patience import PATIENCE_S
 from support.venue.venue_role import CHAIN_ID, served_devnet
 
@@ -94,10 +94,7 @@ async def an_order_shell(folder: Path) -> AsyncGenerator[Shell]:
     """See the module."""
     async with served_devnet(folder) as devnet:
         world = await a_world(devnet.chain)
-        await world.give(world.maker, world.usdc, 100_000 * USDC, world.at.rfq)
-        await world.give(world.maker, world.weth, 100 * ONE, world.at.rfq)
-        await world.mint(world.weth, world.user, 10 * ONE)
-        await world.mint(world.usdc, world.user, 10_000 * USDC)
+        await endow(world)
         async with scripted_orders(world) as venue:
             venue.at_look = venue.settle
             yield Shell(venue, devnet.running.url, folder)

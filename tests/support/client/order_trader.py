@@ -26,8 +26,8 @@ from cambist.engine.client.order.order_safety import signed_order
 from cambist.engine.client.order.order_terms import OrderWish
 from cambist.engine.client.terms import TradedToken
 from cambist.engine.client.trader import Trader
-from support.chain.world import HOUR_S, NATIVE, ONE, USDC, World
-from support.client.scripted_orders import OrderVenue, scripted_orders
+from support.chain.world import HOUR_S, NATIVE, ONE, World
+from support.client.scripted_orders import OrderVenue, endow, scripted_orders
 
 ETH = TradedToken(NATIVE, "ETH", 18)
 TRADER = "cambist.engine.client"
@@ -132,10 +132,7 @@ class OrderTrader(TraderAtVenue):
 @asynccontextmanager
 async def an_order_trader(world: World) -> AsyncGenerator[OrderTrader]:
     """See the module."""
-    await world.give(world.maker, world.usdc, 100_000 * USDC, world.at.rfq)
-    await world.give(world.maker, world.weth, 100 * ONE, world.at.rfq)
-    await world.mint(world.weth, world.user, 10 * ONE)
-    await world.mint(world.usdc, world.user, 10_000 * USDC)
+    await endow(world)
     async with scripted_orders(world) as venue, VenueClient.open(venue.url) as client:
         venue.at_look = venue.settle
         yield OrderTrader(venue, client)

@@ -10,10 +10,8 @@ Prices are those of the scripted venue: one WETH is 2,500 USDC. The world's make
 """
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import parse_qs
 from uuid import UUID
 
 import msgspec
@@ -51,29 +49,25 @@ from cambist.crypto.signatures import signer
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.delta.orders.terms import SettledOrder, next_part, side_of, terms_of
 from cambist.feeds.net.websocket import WebSocketClosed, serve_websocket
-from support.chain.world import DELTA_NAME, DELTA_VERSION, NATIVE, ONE, World
-from support.client.scripted_venue import ScriptedVenue, answered
-from support.server.scripted_server import Caller, scripted_server
+from support.chain.world import DELTA_NAME, DELTA_VERSION, NATIVE, ONE, USDC, World
+from support.client.scripted_venue import ScriptedVenue, answered, as_it_is, fault, query_of
+from support.server.scripted_server import Caller
 
 ORDERS = ["v2", "delta", "orders"]
 SETTLEMENT_GAS = 3_000_000
 
 
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
 class OrderLies(msgspec.Struct, frozen=True, kw_only=True):
     """Changes of honest answers: JSON in, JSON out."""
 
-    contracts: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
-    quote: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
-    price: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
-    order: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
-    build: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
-    record: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
-    cancellation: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
-    cancelled: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
+    contracts: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
+    quote: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
+    price: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
+    order: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
+    build: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
+    record: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
+    cancellation: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
+    cancelled: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
 
 
 class Placed(msgspec.Struct):
@@ -183,9 +177,8 @@ class OrderVenue(ScriptedVenue):
         buys = side_of(order) is Side.BUY
         src = world.weth if order.src_token == NATIVE else order.src_token
         dest = world.weth if order.dest_token == NATIVE else order.dest_token
-        src_units, dest_units = (self.price, ONE) if src == world.usdc else (ONE, self.price)
-        taker = -(-part.dest_amount * src_units // dest_units) if buys else part.src_amount
-        maker = part.dest_amount if buys else part.src_amount * dest_units // src_units
+        fixed = part.dest_amount if buys else part.src_amount
+        taker, maker = self.exchanged(src, fixed, is_sale=not buys)
         firm = world.a_firm_quote(taker_asset=src, maker_asset=dest, taker_amount=taker, maker_amount=maker)
         step = world.fill_step(firm, maker_amount=maker) if buys else world.fill_step(firm)
         execution = Execution(taker if buys else 0, taker if buys else 0, (step,))
@@ -237,15 +230,8 @@ class OrderVenue(ScriptedVenue):
     # --- Answers --------------------------------------------------------------------------------------
 
     def _price(self, query: dict[str, str]) -> dict[str, Any]:
-        amount, side = int(query["amount"]), query["side"]
-        is_usdc_sold = query["srcToken"] == to_checksum(self.world.usdc)
-        src_units, dest_units = (self.price, ONE) if is_usdc_sold else (ONE, self.price)
-        if side == "SELL":
-            gross = amount * dest_units // src_units
-            src, dest = amount, gross - gross * self.fee_bps // 10_000
-        else:
-            net = -(-amount * src_units // dest_units)
-            src, dest = net + net * self.fee_bps // 10_000, amount
+        side = query["side"]
+        src, dest = self.quoted(query, self.fee_bps)
         chain_id = int(query["chainId"])
         source, destination = (
             {"chainId": chain_id, "address": query[name]} for name in ("srcToken", "destToken")
@@ -351,7 +337,7 @@ class OrderVenue(ScriptedVenue):
         self._push(placed)
         if self.drops:
             self.drops -= 1
-            return answered(504, {}, {"errorType": "Timeout", "details": "a proxy gave up"})
+            return fault(504, "Timeout", "a proxy gave up")
         return answered(200, {}, self.order_lies.record(self._record(placed)))
 
     async def _look(self, name: str) -> bytes:
@@ -360,9 +346,7 @@ class OrderVenue(ScriptedVenue):
                 if self.at_look is not None:
                     await self.at_look(placed)
                 return answered(200, {}, self.order_lies.record(self._record(placed)))
-        return answered(
-            404, {}, {"errorType": "OrderNotFound", "details": "Order not found", "requestId": "r-9"}
-        )
+        return fault(404, "OrderNotFound", "Order not found")
 
     def _record(self, placed: Placed) -> dict[str, Any]:
         order, terms = placed.order, terms_of(placed.order)
@@ -515,11 +499,6 @@ class OrderVenue(ScriptedVenue):
         return signing_digest(separator, struct_hash)
 
 
-def query_of(request: Request) -> dict[str, str]:
-    """The parameters of a request."""
-    return {name: values[0] for name, values in parse_qs((request.query or b"").decode()).items()}
-
-
 def settled_in(receipt: Receipt) -> OrderSettled:
     """The settlement that a receipt tells of."""
     found: list[OrderSettled] = []
@@ -557,10 +536,12 @@ async def _either(*events: trio.Event) -> None:
             nursery.start_soon(wait, event)
 
 
-@asynccontextmanager
-async def scripted_orders(world: World) -> AsyncGenerator[OrderVenue]:
-    """Serving until the context is left."""
-    venue = OrderVenue(world)
-    async with scripted_server(venue.serve) as port:
-        venue.port = port
-        yield venue
+async def endow(world: World) -> None:
+    """Give the maker both tokens, with allowances, and the user ten WETH and 10,000 USDC."""
+    await world.give(world.maker, world.usdc, 100_000 * USDC, world.at.rfq)
+    await world.give(world.maker, world.weth, 100 * ONE, world.at.rfq)
+    await world.mint(world.weth, world.user, 10 * ONE)
+    await world.mint(world.usdc, world.user, 10_000 * USDC)
+
+
+scripted_orders = OrderVenue.opened

@@ -9,8 +9,7 @@ The venue takes posted orders without checking them.
 """
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -23,25 +22,20 @@ from cambist.codecs.http1 import Request
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.engine.chain.port import LogFilter
 from support.chain.world import NOBODY, World
-from support.client.scripted_orders import OrderVenue, query_of
-from support.client.scripted_venue import answered
+from support.client.scripted_orders import OrderVenue
+from support.client.scripted_venue import answered, as_it_is, fault, query_of
 from support.contracts.rfq_stories import FILLED_OR_CANCELLED
-from support.server.scripted_server import scripted_server
 
 _CREATED_S = 1_767_225_600
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 class OtcLies(msgspec.Struct, frozen=True, kw_only=True):
     """Changes of honest answers: JSON in, JSON out."""
 
-    posted: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
-    stored: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
-    listed: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
-    fillable: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
+    posted: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
+    stored: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
+    listed: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
+    fillable: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
 
 
 class Kept(msgspec.Struct):
@@ -88,7 +82,7 @@ class OtcVenue(OrderVenue):
             case b"GET", ["ft", "order", order_hash]:
                 kept = self.kept.get(order_hash)
                 if kept is None:
-                    return _fault(404, "OrderNotFound", f"no order {order_hash}")
+                    return fault(404, "OrderNotFound", f"no order {order_hash}")
                 if self.before_look is not None:
                     await self.before_look(kept)
                 return answered(200, {}, lies.stored(await self.stored(kept)))
@@ -166,7 +160,7 @@ class OtcVenue(OrderVenue):
         kept = self.kept[self._keep(body)]
         if self.drops:
             self.drops -= 1
-            return _fault(502, "BadGateway", "nobody knows what became of it")
+            return fault(502, "BadGateway", "nobody knows what became of it")
         stored = self.otc_lies.posted(await self.stored(kept))
         return answered(200, {}, stored | {"order": stored})
 
@@ -221,15 +215,4 @@ class OtcVenue(OrderVenue):
         return f"0x{logs[-1].tx_hash.hex()}" if logs else None
 
 
-def _fault(status: int, error_type: str, details: str) -> bytes:
-    body = {"errorType": error_type, "details": details, "requestId": "r-1"}
-    return answered(status, {}, body)
-
-
-@asynccontextmanager
-async def scripted_otc(world: World) -> AsyncGenerator[OtcVenue]:
-    """Serving until the context is left."""
-    venue = OtcVenue(world)
-    async with scripted_server(venue.serve) as port:
-        venue.port = port
-        yield venue
+scripted_otc = OtcVenue.opened

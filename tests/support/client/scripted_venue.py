@@ -9,7 +9,7 @@ A WETH costs 2,500 USDC, both ways; the world's maker signs. The venue builds ca
 import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qs
 
 import msgspec
@@ -18,6 +18,7 @@ import trio
 from cambist.codecs.contracts.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
 from cambist.codecs.http1 import Request, Upgrade
 from cambist.codecs.messages.market_messages import TransactionBody, decode_transaction_body
+from cambist.codecs.trading_token import parse_trading_token
 from cambist.config import limits
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
@@ -28,18 +29,18 @@ from support.server.scripted_server import Caller, scripted_server
 PRICE = 2_500 * USDC
 
 
-def _as_it_is(value: Any) -> Any:
+def as_it_is(value: Any) -> Any:
     return value
 
 
 class Lies(msgspec.Struct, frozen=True, kw_only=True):
     """Changes of honest answers."""
 
-    swap: Callable[[RouterSwap], RouterSwap] = _as_it_is
-    data: Callable[[bytes], bytes] = _as_it_is
-    envelope: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
-    route: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
-    contracts: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
+    swap: Callable[[RouterSwap], RouterSwap] = as_it_is
+    data: Callable[[bytes], bytes] = as_it_is
+    envelope: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
+    route: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
+    contracts: Callable[[dict[str, Any]], dict[str, Any]] = as_it_is
 
 
 class ScriptedVenue:
@@ -64,6 +65,15 @@ class ScriptedVenue:
         self.fee_bps = 50
         self.price = PRICE
 
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, world: World) -> AsyncGenerator[Self]:
+        """Serving until the context is left."""
+        venue = cls(world)
+        async with scripted_server(venue.serve) as port:
+            venue.port = port
+            yield venue
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
@@ -84,9 +94,7 @@ class ScriptedVenue:
 
     async def upgraded(self, caller: Caller, upgrade: Upgrade) -> None:
         """The end of a connection that asks for a WebSocket: there is none."""
-        await caller.stream.send_all(
-            answered(404, {}, {"errorType": "NotFound", "details": "no socket here"})
-        )
+        await caller.stream.send_all(fault(404, "NotFound", "no socket here"))
 
     async def _answer(self, request: Request) -> bytes:
         self.requests.append(f"{request.method.decode()} {request.path.decode()}")
@@ -104,35 +112,23 @@ class ScriptedVenue:
             case ["resources", "contracts.json"]:
                 return answered(200, {}, self.lies.contracts(self._contracts()))
             case ["prices"]:
-                query = {
-                    name: values[0] for name, values in parse_qs((request.query or b"").decode()).items()
-                }
-                return answered(200, {}, {"priceRoute": self.lies.route(self._route(query))})
+                return answered(200, {}, {"priceRoute": self.lies.route(self._route(query_of(request)))})
             case ["transactions", _]:
                 body = decode_transaction_body(request.body)
                 self.bodies.append(body)
                 return answered(200, {}, self.lies.envelope(self._envelope(body)))
-        return answered(404, {}, {"errorType": "NotFound", "details": "there is no such endpoint"})
+        return fault(404, "NotFound", "there is no such endpoint")
 
     def _tokens(self) -> dict[str, Any]:
         world = self.world
-        rows = (("USDC", world.usdc, 6), ("WETH", world.weth, 18), ("DAI", world.dai, 18))
-        listed = [
-            {
-                "symbol": symbol,
-                "address": to_checksum(address),
-                "decimals": decimals,
-                "network": self.chain_id,
-            }
-            for symbol, address, decimals in rows
-        ]
-        native = {
-            "symbol": "ETH",
-            "address": limits.NATIVE_PLACEHOLDER,
-            "decimals": 18,
-            "network": self.chain_id,
-        }
-        return {"tokens": [native, *listed]}
+        rows = (
+            ("ETH", limits.NATIVE_PLACEHOLDER, 18),
+            ("USDC", to_checksum(world.usdc), 6),
+            ("WETH", to_checksum(world.weth), 18),
+            ("DAI", to_checksum(world.dai), 18),
+        )
+        names = ("symbol", "address", "decimals")
+        return {"tokens": [dict(zip(names, row, strict=True), network=self.chain_id) for row in rows]}
 
     @property
     def chain_id(self) -> int:
@@ -143,16 +139,8 @@ class ScriptedVenue:
         return {"_meta": {"name": "scripted", "version": "0"}, "chains": {str(self.chain_id): entry}}
 
     def _route(self, query: dict[str, str]) -> dict[str, Any]:
-        amount, side = int(query["amount"]), query["side"]
-        is_usdc_sold = query["srcToken"] == to_checksum(self.world.usdc)
-        src_units, dest_units = (self.price, ONE) if is_usdc_sold else (ONE, self.price)
-        fee_bps = self.fee_bps if query.get("partner") else 0
-        if side == "SELL":
-            gross = amount * dest_units // src_units
-            src, dest = amount, gross - gross * fee_bps // 10_000
-        else:
-            net = -(-amount * src_units // dest_units)
-            src, dest = net + net * fee_bps // 10_000, amount
+        side, fee_bps = query["side"], self.fee_bps if query.get("partner") else 0
+        src, dest = self.quoted(query, fee_bps)
         router = to_checksum(self.world.at.router)
         exchange = {
             "exchange": "alpha",
@@ -193,6 +181,27 @@ class ScriptedVenue:
             "side": side,
         }
 
+    def quoted(self, query: dict[str, str], fee_bps: int) -> tuple[int, int]:
+        """Amounts of a price, (source, destination), raw units, the fee taken off."""
+        amount, is_sale = int(query["amount"]), query["side"] == "SELL"
+        src, dest = self.exchanged(
+            parse_trading_token(query["srcToken"], "srcToken"), amount, is_sale=is_sale
+        )
+        if is_sale:
+            return src, dest - dest * fee_bps // 10_000
+        return src + src * fee_bps // 10_000, dest
+
+    def exchanged(self, src: bytes, amount: int, *, is_sale: bool) -> tuple[int, int]:
+        """Amounts of both tokens, (source, destination), raw units, at the venue's price.
+
+        Args:
+            amount: of the source token for a sale, of the destination token for a purchase.
+        """
+        src_units, dest_units = (self.price, ONE) if src == self.world.usdc else (ONE, self.price)
+        if is_sale:
+            return amount, amount * dest_units // src_units
+        return -(-amount * src_units // dest_units), amount
+
     def _envelope(self, body: TransactionBody) -> dict[str, Any]:
         world = self.world
         route = json.loads(body.route or b"")
@@ -204,11 +213,10 @@ class ScriptedVenue:
         )
         fee_bps = round(route["partnerFee"] * 100)
         src_amount, dest_amount = int(body.src_amount or 0), int(body.dest_amount or 0)
-        src_units, dest_units = (self.price, ONE) if src == world.usdc else (ONE, self.price)
-        if side == "SELL":
-            taker_amount, maker_amount = src_amount, src_amount * dest_units // src_units
-        else:
-            taker_amount, maker_amount = -(-dest_amount * src_units // dest_units), dest_amount
+        is_sale = side == "SELL"
+        taker_amount, maker_amount = self.exchanged(
+            src, src_amount if is_sale else dest_amount, is_sale=is_sale
+        )
         order = world.a_firm_quote(
             taker_asset=world.weth if src == NATIVE else src,
             maker_asset=world.weth if dest == NATIVE else dest,
@@ -242,13 +250,14 @@ class ScriptedVenue:
         }
 
 
-@asynccontextmanager
-async def scripted_venue(world: World) -> AsyncGenerator[ScriptedVenue]:
-    """Serving until the context is left."""
-    venue = ScriptedVenue(world)
-    async with scripted_server(venue.serve) as port:
-        venue.port = port
-        yield venue
+def query_of(request: Request) -> dict[str, str]:
+    """The parameters of a request."""
+    return {name: values[0] for name, values in parse_qs((request.query or b"").decode()).items()}
+
+
+def fault(status: int, error_type: str, details: str) -> bytes:
+    """The bytes of an answer that refuses a request."""
+    return answered(status, {}, {"errorType": error_type, "details": details, "requestId": "r-1"})
 
 
 def answered(status: int, headers: dict[str, str], body: Any) -> bytes:
@@ -257,3 +266,6 @@ def answered(status: int, headers: dict[str, str], body: Any) -> bytes:
     headers = {"content-type": "application/json", "content-length": str(len(raw)), **headers}
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     return f"HTTP/1.1 {status} Said\r\n{lines}\r\n".encode() + raw
+
+
+scripted_venue = ScriptedVenue.opened
