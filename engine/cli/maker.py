@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 import trio
 
-from ...config.errors import ConfigError
 from ..maker.app import halt_file, known_scopes
 from ..maker.quoting.memory import QUOTES
 from ..maker.serve import serve_maker
@@ -16,7 +15,7 @@ from ..safety.halts import NOTHING_HALTED
 from ..safety.kill_switch import KillSwitch
 from ..safety.private_state import keep_private
 from .maker_check import check
-from .sources import config_option, settings_with
+from .sources import config_option, settings_with, writing
 
 _CONFIG = config_option(required=True)
 _SCOPE = click.argument("scope", nargs=-1)
@@ -72,9 +71,8 @@ def _change(path: Path, scope: tuple[str, ...], *, stop: bool) -> None:
     try:
         if reason := NOTHING_HALTED.with_scope(named).within(known_scopes(settings)).reason:
             raise click.UsageError(reason)
-        switch.stop(named) if stop else switch.resume(named)
+        with writing("maker.halt_file"):
+            switch.stop(named) if stop else switch.resume(named)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    except OSError as error:
-        raise ConfigError("maker.halt_file", f"cannot be written: {error.strerror}") from None
     click.echo(switch.halts.text() or "nothing is stopped", nl=not switch.halts.text())

@@ -29,7 +29,7 @@ from ..conformance.report import list_table, print_report, to_json, to_junit
 from ..conformance.rules import Selection
 from ..conformance.run import RunOutcome, RunReport, check_maker
 from .parameters import ADDRESS, Parsed, parsed
-from .sources import Decorator
+from .sources import Decorator, secret_encoding, writing
 
 UNREACHABLE, STOPPED = 3, 130
 STATUS = {RunOutcome.CONFORMS: 0, RunOutcome.FAULTS: 1, RunOutcome.INCONCLUSIVE: 4}
@@ -61,13 +61,7 @@ def _number(name: str, member: str, kind: click.ParamType[Any], default: float, 
 @click.option("--domain", help="X-AUTH-DOMAIN; with --access-key and --secret, requests are signed.")
 @click.option("--access-key", help="X-AUTH-ACCESS-KEY.")
 @click.option("--secret", help="The secret key: env:NAME or file:PATH; never the text itself.")
-@click.option(
-    "--secret-encoding",
-    type=click.Choice(["utf8", "base64", "hex"]),
-    default="utf8",
-    show_default=True,
-    help="Encoding of the secret when it was exchanged.",
-)
+@secret_encoding
 @click.option("--chain-id", type=click.IntRange(min=1), help="Chain id of the orders' signing domain.")
 @click.option("--rfq-contract", type=ADDRESS, help="Contract of the orders' signing domain.")
 @click.option(
@@ -164,10 +158,8 @@ def _opened(path: str | None) -> IO[bytes] | None:
     """
     if path is None:
         return None
-    try:
+    with writing(path):
         return click.open_file(path, "wb")
-    except OSError as error:
-        raise ConfigError(path, f"cannot be written: {error.strerror}") from None
 
 
 def _write(path: str | None, file: IO[bytes] | None, report: bytes) -> None:
@@ -176,13 +168,9 @@ def _write(path: str | None, file: IO[bytes] | None, report: bytes) -> None:
     Raises:
         ConfigError: the file cannot be written.
     """
-    if file is None:
-        return
-    try:
-        with file:
+    if file is not None:
+        with writing(str(path)), file:
             file.write(report)
-    except OSError as error:
-        raise ConfigError(str(path), f"cannot be written: {error.strerror}") from None
 
 
 def _console(file: IO[str]) -> Console:

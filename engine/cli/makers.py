@@ -11,7 +11,7 @@ from ...config.settings import Settings
 from ..safety.maker_rules import MakerRules
 from ..safety.watched_file import WatchedFile
 from ..venue.maker_watch import rules_file
-from .sources import config_option, settings_with
+from .sources import config_option, settings_with, writing
 
 _CONFIG = config_option("The venue's settings file (TOML).", required=True)
 _NAME = click.argument("name")
@@ -69,11 +69,10 @@ def _change(path: Path, name: str, chain: int | None, change: Callable[[MakerRul
     if file.state.reason:
         raise ConfigError("state_dir", f"{file.path.name} {file.state.reason}")
     try:
-        file.change(change)
+        with writing("state_dir", file.path.name):
+            file.change(change)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    except OSError as error:
-        raise ConfigError("state_dir", f"{file.path.name} cannot be written: {error.strerror}") from None
     _show(file.state)
 
 

@@ -25,12 +25,10 @@ from .sources import Decorator
 T = TypeVar("T")
 
 _HASH_BYTES = 32
-VENUE_HELP = "The venue's URL."
 RPC_HELP = "A JSON-RPC node: URL, env:NAME or file:PATH."
 _DURATION = re.compile(r"([0-9]{1,10})([smhd]?)", re.ASCII)
 _UNIT_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION_S_MAX = 100 * 366 * 86_400
-API_KEY_HELP = "Your API key at the venue: env:NAME or file:PATH."
 
 
 class Parsed(click.ParamType[T]):

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -39,6 +40,15 @@ def config_option(
     )
 
 
+secret_encoding = click.option(
+    "--secret-encoding",
+    type=click.Choice(["utf8", "base64", "hex"]),
+    default="utf8",
+    show_default=True,
+    help="Encoding of the secret when it was exchanged.",
+)
+
+
 def settings_with(path: Path, section: str, *, reveal: bool = True) -> Settings:
     """Read the settings file of a role, which must have the role's section.
 
@@ -68,6 +78,22 @@ def read_bounded(file: IO[bytes], bytes_max: int) -> bytes:
     if len(raw) > bytes_max:
         raise InvalidInput(field=file.name, expected=f"at most {bytes_max} bytes")
     return raw
+
+
+@contextmanager
+def writing(key: str, name: str = "") -> Iterator[None]:
+    """Context manager that shows a failure to write a file as one line.
+
+    Args:
+        key: file, setting or option that the error begins with; name: file that the error names in addition.
+
+    Raises:
+        ConfigError: the file cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(key, f"{name} cannot be written: {error.strerror}".lstrip()) from None
 
 
 def read_key(reference: str, password: str | None) -> SigningKey:

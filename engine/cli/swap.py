@@ -22,7 +22,7 @@ from .trading import (
     TradeOptions,
     TradeSession,
     approve_max_option,
-    dry_run_option,
+    consent_list,
     gathered,
     pair_arguments,
     permit_option,
@@ -30,7 +30,6 @@ from .trading import (
     signing_list,
     slippage,
     venue_list,
-    yes_option,
 )
 
 
@@ -78,8 +77,7 @@ class _SwapOptions(TradeOptions, frozen=True, kw_only=True):
     click.option("--max-impact", type=PERCENT, help="Largest accepted price impact, in percent."),
     permit_option,
     approve_max_option,
-    yes_option,
-    dry_run_option("Show the price, simulate if allowed already, and stop."),
+    *consent_list("Show the price, simulate if allowed already, and stop."),
     *venue_list(),
 )
 def swap(asked: _SwapOptions) -> None:

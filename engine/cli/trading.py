@@ -39,9 +39,7 @@ from ..client.trusted_contract import SigningContract, TradingContract, signing_
 from ..process.interrupts import until_interrupted
 from .parameters import (
     ADDRESS,
-    API_KEY_HELP,
     RPC_HELP,
-    VENUE_HELP,
     decimal_text,
     node_settings,
     partner_name,
@@ -75,6 +73,9 @@ _ARGUMENTS = frozenset(
 )
 SLIPPAGE_BPS = 50
 """Default of --slippage, basis points: the tolerated loss against the quote."""
+
+
+_API_KEY_HELP = "Your API key at the venue: env:NAME or file:PATH."
 
 
 class UnderWay(Struct):
@@ -158,15 +159,42 @@ def _revealed_key(_: click.Context, __: click.Parameter, reference: str | None) 
     return read_secret(reference, os.environ, "--api-key") if reference else None
 
 
-def venue_list(*, is_needed: bool = True) -> list[Decorator]:
+class SecondsParam(click.FloatRange):
+    """Click parameter type: a number of seconds above zero; `inf` for no limit."""
+
+    def __init__(self) -> None:
+        super().__init__(0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse a value; see `click.ParamType.convert`."""
+        seconds: float = super().convert(value, param, ctx)
+        if math.isnan(seconds):  # NaN is not below any bound
+            self.fail(f"{seconds} is not in the range x>0.", param, ctx)
+        return seconds
+
+
+_timeout = click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="SECONDS",
+    type=SecondsParam(),
+    default=TRADER_WATCH_S,
+    show_default=True,
+    help="Time to follow the order; it lives on afterwards.",
+)
+
+
+def venue_list(*, is_needed: bool = True, follows: bool = False) -> list[Decorator]:
     """The click options for the members of `VenueOptions`: --venue, --api-key, --json.
 
     Args:
         is_needed: whether the command needs a venue, so that --venue is required.
+        follows: whether the command follows orders, and has --timeout too.
     """
     return [
-        click.option("--venue", "url", required=is_needed, callback=venue_url, help=VENUE_HELP),
-        click.option("--api-key", callback=_revealed_key, help=API_KEY_HELP),
+        *([_timeout] if follows else []),
+        click.option("--venue", "url", required=is_needed, callback=venue_url, help="The venue's URL."),
+        click.option("--api-key", callback=_revealed_key, help=_API_KEY_HELP),
         click.option("--json", "is_json", is_flag=True, help="Print one line of JSON on standard output."),
     ]
 
@@ -307,12 +335,14 @@ approve_max_option = click.option(
     "--approve-max", is_flag=True, help="Approve any amount, not just this amount."
 )
 follow = click.option("--follow", "follows", is_flag=True, help="Follow the order until it has ended.")
-yes_option = click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
 
 
-def dry_run_option(text: str) -> Decorator:
-    """The click option --dry-run, with `text` as its help."""
-    return click.option("--dry-run", "is_rehearsal", is_flag=True, help=text)
+def consent_list(text: str) -> list[Decorator]:
+    """The click options --yes and --dry-run, the latter with `text` as its help."""
+    return [
+        click.option("--yes", "is_sure", is_flag=True, help="Do not ask."),
+        click.option("--dry-run", "is_rehearsal", is_flag=True, help=text),
+    ]
 
 
 # --- A sale or a purchase -----------------------------------------------------------------------------
@@ -367,31 +397,6 @@ receiver_options: list[Decorator] = [
     ),
     click.option("--partner", default="", callback=partner_name, help="The partner's key."),
 ]
-
-
-class SecondsParam(click.FloatRange):
-    """Click parameter type: a number of seconds above zero; `inf` for no limit."""
-
-    def __init__(self) -> None:
-        super().__init__(0, min_open=True)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Parse a value; see `click.ParamType.convert`."""
-        seconds: float = super().convert(value, param, ctx)
-        if math.isnan(seconds):  # NaN is not below any bound
-            self.fail(f"{seconds} is not in the range x>0.", param, ctx)
-        return seconds
-
-
-timeout = click.option(
-    "--timeout",
-    "timeout_s",
-    metavar="SECONDS",
-    type=SecondsParam(),
-    default=TRADER_WATCH_S,
-    show_default=True,
-    help="Time to follow the order; it lives on afterwards.",
-)
 
 
 def slippage_option(text: str, **more: Any) -> Decorator:

@@ -15,7 +15,7 @@ Source: spec 1.9, 1.3.2; contracts/Router.sol.
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 
 from ...codecs.amounts import parse_amount
@@ -63,10 +63,8 @@ def check_route(route: PriceRoute, wish: Wish, router: bytes) -> None:
         ]
     )
     for member, amount in (("srcAmount", route.src_amount), ("destAmount", route.dest_amount)):
-        try:
-            parse_amount(amount)
-        except InvalidInput as fault:
-            raise UnsafeTransaction(f"priceRoute.{member}", fault.expected, amount) from None
+        with unsafe_if_invalid():
+            parse_amount(amount, f"priceRoute.{member}")
     if quoted_of(route, wish.side) == 0:
         raise UnsafeTransaction("priceRoute", "an amount above zero", 0)
     fee_bps_of(route)
@@ -117,12 +115,10 @@ def check_envelope(envelope: TransactionEnvelope, terms: Terms) -> tuple[bytes, 
             ("from", to_checksum(wish.user), one_spelling(envelope.from_address)),
         ]
     )
-    try:
+    with unsafe_if_invalid("data", "calldata"):
         data = parse_hex(envelope.data, "data")
         side, swap = decode_swap(data)
         value_wei = parse_amount(envelope.value, "value")
-    except InvalidInput as fault:
-        raise UnsafeTransaction(fault.field or "data", fault.expected or "calldata", fault.got) from None
     hold(_swap_checks(side, swap, terms))
     hold([("value", swap.src_amount if wish.src.is_native else 0, value_wei)])
     return data, value_wei
@@ -166,6 +162,22 @@ def hold(checks: Iterable[ComparedMember]) -> None:
             raise UnsafeTransaction(member, expected, got)
 
 
+@contextmanager
+def unsafe_if_invalid(member: str = "", expected: str = "") -> Iterator[None]:
+    """Context manager that refuses a venue's answer if a part of it cannot be decoded.
+
+    Args:
+        member, expected: name and expected form of the part, if the decoder's error does not tell.
+
+    Raises:
+        UnsafeTransaction: the part is invalid.
+    """
+    try:
+        yield
+    except InvalidInput as fault:
+        raise UnsafeTransaction(fault.field or member, fault.expected or expected, fault.got) from None
+
+
 def contract_events(receipt: Receipt, contract: bytes) -> Iterator[ContractEvent]:
     """Yield the events that a contract, 20 bytes, emitted in a transaction, as far as they can be decoded;
     none if the transaction reverted."""
@@ -186,10 +198,8 @@ def told_address(text: str, member: str) -> bytes:
     Raises:
         UnsafeTransaction: `text` is no address.
     """
-    try:
+    with unsafe_if_invalid():
         return parse_address(text, member)
-    except InvalidInput as fault:
-        raise UnsafeTransaction(member, fault.expected, text) from None
 
 
 def told_number(answer: bytes | Exception, fault: str) -> int:

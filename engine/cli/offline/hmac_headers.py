@@ -11,7 +11,7 @@ from ....config import limits
 from ....config.errors import ConfigError, InvalidInput
 from ....config.secret import Secret, SecretEncoding, read_secret
 from ....crypto.hmac_auth import RequestSigner, decode_secret, request_payload
-from ..sources import read_bounded
+from ..sources import read_bounded, secret_encoding
 
 _METHOD = re.compile(r"[A-Za-z]{1,32}\Z")
 _MISSING_PATH = "/"
@@ -28,13 +28,7 @@ def hmac() -> None:
 @click.option("--domain", required=True, help="X-AUTH-DOMAIN: the traffic source.")
 @click.option("--access-key", required=True, help="X-AUTH-ACCESS-KEY: the domain's access key.")
 @click.option("--secret", required=True, help="The secret key: env:NAME, file:PATH, or the text itself.")
-@click.option(
-    "--secret-encoding",
-    type=click.Choice(["utf8", "base64", "hex"]),
-    default="utf8",
-    show_default=True,
-    help="Encoding of the secret when it was exchanged.",
-)
+@secret_encoding
 @click.option("--body", type=click.File("rb"), help="The request body's file, exactly as sent; - for stdin.")
 @click.option(
     "--timestamp", type=click.IntRange(min=0), help="Milliseconds since the Unix epoch; now if absent."

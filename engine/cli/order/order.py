@@ -41,7 +41,6 @@ from ..trading import (
     VenueOptions,
     gathered,
     signing_list,
-    timeout,
     venue_list,
 )
 from .order_limit import limit
@@ -65,7 +64,7 @@ def order() -> None:
 
 @order.command("cancel")
 @click.argument("names", metavar="ID...", nargs=-1, required=True)
-@gathered(SigningOptions, "asked", *signing_list(DELTA), timeout, *venue_list())
+@gathered(SigningOptions, "asked", *signing_list(DELTA), *venue_list(follows=True))
 def cancel_orders(asked: SigningOptions, names: tuple[str, ...]) -> None:
     """Cancel Delta orders, by their ids or hashes: the venue cancels all of them or none. A cancellation
     costs no gas.

@@ -27,14 +27,12 @@ from ..trading import (
     TradeOptions,
     TradeSession,
     approve_max_option,
-    dry_run_option,
+    consent_list,
     gathered,
     pair_arguments,
     receiver_options,
     signing_list,
-    timeout,
     venue_list,
-    yes_option,
 )
 from .order_options import ended, not_known, report, tell_why
 
@@ -107,10 +105,8 @@ def placing_options(struct: type[PlacingOptions], *own: Decorator) -> Decorator:
         ),
         *receiver_options,
         approve_max_option,
-        yes_option,
-        dry_run_option("Show the price, build and check the order, and stop."),
-        timeout,
-        *venue_list(),
+        *consent_list("Show the price, build and check the order, and stop."),
+        *venue_list(follows=True),
     )
 
 

@@ -25,12 +25,11 @@ from ..trading import (
     SigningOptions,
     TradeSession,
     approve_max_option,
-    dry_run_option,
+    consent_list,
     gathered,
     permit_option,
     signing_list,
     venue_list,
-    yes_option,
 )
 from .otc_options import SOURCE, STDIN, Named, check_contract_named, find_order, named_order
 
@@ -81,8 +80,7 @@ class _FillOptions(SigningOptions, frozen=True, kw_only=True):
     *signing_list(RFQ),
     permit_option,
     approve_max_option,
-    yes_option,
-    dry_run_option("Show the given and received amounts, simulate, and stop."),
+    *consent_list("Show the given and received amounts, simulate, and stop."),
     *venue_list(is_needed=False),
 )
 def fill(asked: _FillOptions, source: str) -> None:

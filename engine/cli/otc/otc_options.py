@@ -10,13 +10,13 @@ from msgspec import UNSET, Struct, UnsetType
 from ....codecs.messages.otc_messages import StoredOrder
 from ....codecs.messages.wire import decoder, encode
 from ....config import limits
-from ....config.errors import ConfigError, InvalidInput
+from ....config.errors import InvalidInput
 from ....crypto.hexadecimal import to_hex
 from ...client.otc.otc_safety import check_asked, check_handed_over
 from ...client.otc.otc_terms import OtcHandOver, SignedOtc, decode_hand_over
 from ...client.trusted_contract import SigningContract
 from ..parameters import order_hash_of
-from ..sources import read_bounded
+from ..sources import read_bounded, writing
 from ..trading import TradeSession, VenueOptions
 
 SOURCE = "HASH|FILE"
@@ -97,9 +97,7 @@ def write_order(path: Path, handed_over: OtcHandOver) -> None:
     Raises:
         ConfigError: the file cannot be written.
     """
-    try:
+    with writing("--out", str(path)):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(encode(handed_over) + b"\n")
-    except OSError as error:
-        raise ConfigError("--out", f"{path} cannot be written: {error.strerror}") from None

@@ -30,15 +30,13 @@ from ..trading import (
     UnderWay,
     VenueOptions,
     approve_max_option,
-    dry_run_option,
+    consent_list,
     follow,
     gathered,
     pair_arguments,
     permit_option,
     signing_list,
-    timeout,
     venue_list,
-    yes_option,
 )
 from .otc_options import write_order
 
@@ -119,10 +117,8 @@ class _PostOptions(TradeOptions, frozen=True, kw_only=True):
     ),
     click.option("--out", type=click.Path(path_type=Path), help="A new file for the signed order."),
     follow,
-    yes_option,
-    dry_run_option("Show the terms and stop."),
-    timeout,
-    *venue_list(),
+    *consent_list("Show the terms and stop."),
+    *venue_list(follows=True),
 )
 def post(asked: _PostOptions) -> None:
     """Offer AMOUNT of SELL_TOKEN for BUY_TOKEN to a counterparty, or to anyone.

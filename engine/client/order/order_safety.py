@@ -45,7 +45,7 @@ from ....codecs.messages.vocabulary import Side
 from ....config.errors import InvalidInput, UnsafeTransaction, VenueError
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
-from ..safety import ComparedMember, bps_of_percent, hold, one_spelling, token_spelling
+from ..safety import ComparedMember, bps_of_percent, hold, one_spelling, token_spelling, unsafe_if_invalid
 from ..trusted_contract import SigningContract
 from .order_terms import OrderWish, SignableOrder, SignableTerms, SigningInputs, order_of
 
@@ -75,10 +75,8 @@ def check_price(block: DeltaBlock, wish: OrderWish, delta: bytes) -> int:
         ("origin.input.amount", route.origin.input.amount),
         ("destination.output.amount", route.destination.output.amount),
     ):
-        try:
-            is_zero = parse_amount(amount) == 0
-        except InvalidInput as fault:
-            raise UnsafeTransaction(f"route.{member}", fault.expected, amount) from None
+        with unsafe_if_invalid():
+            is_zero = parse_amount(amount, f"route.{member}") == 0
         if is_zero:
             raise UnsafeTransaction(f"route.{member}", "an amount above zero", amount)
     return bps_of_percent(block.partner.fee_percent, "partner.feePercent")
@@ -99,13 +97,9 @@ def check_build(
     to_sign, struct_type = response.to_sign, terms.wish.struct_type
     _check_domain(to_sign.domain, contract)
     _check_types(to_sign.types, struct_type)
-    try:
+    with unsafe_if_invalid("toSign.value", f"the type {struct_type.name}"):
         order: SignableOrder = struct_type.from_wire(msgspec.json.decode(to_sign.value), "toSign.value")
         fee = unpack_partner_and_fee(order.partner_and_fee, "toSign.value.partnerAndFee")
-    except InvalidInput as fault:
-        raise UnsafeTransaction(
-            fault.field or "toSign.value", fault.expected or f"the type {struct_type.name}", fault.got
-        ) from None
     expected = order_of(terms, signing, order.partner_and_fee)
     hold(_member_checks(struct_type, expected, order))
     if fee.fee_bps > terms.fee_bps:

@@ -105,7 +105,8 @@ class Swapper(VenueTrader):
         if self._trader.allowing.approves(offer.missing):
             return None
         built = await self._built(offer)
-        spent, received = self._sides(offer.wish, built.moved)
+        wish, moved = offer.wish, built.moved
+        spent, received = (wish.amount, moved) if wish.side is Side.SELL else (moved, wish.amount)
         return SentOutcome(
             verdict=TradeVerdict.REHEARSED, step="swap", spent=spent, received=received, gas=built.gas
         )
@@ -180,10 +181,6 @@ class Swapper(VenueTrader):
         if offer.wish.side is Side.BUY and moved > offer.limit:
             raise UnsafeTransaction("simulated spending", f"at most {offer.limit}", moved)
         return _CheckedSwap(call, await gas_needed(self._chain, call), moved)
-
-    @staticmethod
-    def _sides(wish: Wish, moved: int) -> tuple[int, int]:
-        return (wish.amount, moved) if wish.side is Side.SELL else (moved, wish.amount)
 
 
 def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> SentOutcome:
