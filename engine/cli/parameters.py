@@ -15,7 +15,7 @@ from ...config import limits
 from ...config.error_text import shown
 from ...config.errors import ConfigError, InvalidInput
 from ...config.sections.nodes import NodeSettings, revealed
-from ...crypto.addresses import checked_address
+from ...crypto.addresses import checked_address, to_checksum
 from ...crypto.hexadecimal import parse_hex
 from ..client.client import checked_url
 from ..client.limit_price import LimitPrice
@@ -120,6 +120,16 @@ def parsed(
             return None if text is None else parse(text, name)
 
     return callback
+
+
+def once(_: click.Context, __: click.Parameter, values: tuple[T, ...]) -> tuple[T, ...]:
+    """Callback of a repeatable option: each of its values once."""
+    return tuple(dict.fromkeys(values))
+
+
+def address_text(_: click.Context, __: click.Parameter, address: bytes | None) -> str:
+    """Callback of an option of type ADDRESS: the address in its checksum spelling; empty if absent."""
+    return "" if address is None else to_checksum(address)
 
 
 def _decimal(text: str, field: str) -> str:

@@ -48,18 +48,18 @@ def list_webhooks(venue: VenueOptions) -> None:
 @click.argument("name", metavar="NAME")
 @click.option(
     "--status",
-    type=click.Choice([state.value for state in DeliveryState], case_sensitive=False),
-    default=DeliveryState.DEAD.value,
+    type=click.Choice(DeliveryState, case_sensitive=False),
+    default=DeliveryState.DEAD,
     show_default=True,
     help="Dead deliveries, or deliveries that are still tried.",
 )
 @venue_options
-def list_deliveries(venue: VenueOptions, name: str, status: str) -> None:
+def list_deliveries(venue: VenueOptions, name: str, status: DeliveryState) -> None:
     """List deliveries that the webhook NAME has not accepted, the oldest events first.
 
     The output is a table, or with --json a delivery per line, with its body.
     """
-    run(_deliveries, _with_key(venue), _checked(name), DeliveryState(status.upper()))
+    run(_deliveries, _with_key(venue), _checked(name), status)
 
 
 @webhooks.command("replay")

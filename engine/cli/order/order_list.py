@@ -3,41 +3,43 @@
 import click
 
 from ....codecs.messages.vocabulary import OrderStatus
-from ....crypto.addresses import to_checksum
 from ...client.order.order_listing import HEADERS, OrdersWanted, order_row, pages
 from ..listings import ListedTokens, Listing
-from ..parameters import ADDRESS
-from ..trading import UnderWay, VenueOptions, run, venue_options
+from ..parameters import ADDRESS, address_text, once
+from ..trading import UnderWay, VenueOptions, gathered, run, venue_options
 
 
 @click.command("list")
 @click.option(
     "--owner",
     type=ADDRESS,
+    callback=address_text,
     help="Owner of the orders; all owners if absent, which takes an operator's --api-key.",
 )
-@click.option("--chain", "chain_ids", type=click.IntRange(1), multiple=True, help="A chain id; repeatable.")
+@click.option(
+    "--chain",
+    "chain_ids",
+    callback=once,
+    type=click.IntRange(1),
+    multiple=True,
+    help="A chain id; repeatable.",
+)
 @click.option(
     "--status",
     "statuses",
-    type=click.Choice([status.value for status in OrderStatus], case_sensitive=False),
+    type=click.Choice(OrderStatus, case_sensitive=False),
+    callback=once,
     multiple=True,
     help="Orders of this status; repeatable.",
 )
+@gathered(OrdersWanted, "wanted")
 @venue_options
-def list_orders(
-    venue: VenueOptions, owner: bytes | None, chain_ids: tuple[int, ...], statuses: tuple[str, ...]
-) -> None:
+def list_orders(venue: VenueOptions, wanted: OrdersWanted) -> None:
     """List all Delta orders of a venue that the filters select.
 
     The output is a table, or with --json a record per line. Symbols and decimals of the table are the
     venue's.
     """
-    wanted = OrdersWanted(
-        owner="" if owner is None else to_checksum(owner),
-        chain_ids=tuple(dict.fromkeys(chain_ids)),
-        statuses=tuple(dict.fromkeys(OrderStatus(status) for status in statuses)),
-    )
     run(_list, venue, wanted)
 
 

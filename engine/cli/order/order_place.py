@@ -77,10 +77,6 @@ class PlacingOptions(TradeOptions, frozen=True, kw_only=True):
         return raw_units(text, wish.dest if wish.side is Side.SELL else wish.src, field)
 
 
-def _side(_: click.Context, __: click.Parameter, side: str) -> Side:
-    return Side(side.upper())
-
-
 def placing_options(struct: type[PlacingOptions], *own: Decorator) -> Decorator:
     """Decorator that adds the options of `PlacingOptions` to a command that places an order, which receives
     them as `placing`.
@@ -97,9 +93,8 @@ def placing_options(struct: type[PlacingOptions], *own: Decorator) -> Decorator:
         *signing_list(DELTA),
         click.option(
             "--side",
-            type=click.Choice([side.value for side in Side], case_sensitive=False),
-            callback=_side,
-            default=Side.SELL.value,
+            type=click.Choice(Side, case_sensitive=False),
+            default=Side.SELL,
             show_default=True,
             help="Meaning of AMOUNT: the sold or the bought amount.",
         ),

@@ -16,7 +16,6 @@ from ....codecs.messages.wire import encode
 from ....config.errors import ChainError, VenueError
 from ....config.sections.nodes import NodeSettings
 from ....config.timeouts import TRADER_WATCH_S
-from ....crypto.addresses import to_checksum
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...client.client import VenueClient
@@ -28,7 +27,7 @@ from ...client.order.order_view import DeltaOutcome, OfferTokens
 from ...client.outcome import TradeVerdict
 from ...client.tokens import find_token
 from ...client.trusted_contract import DELTA, TradingContract, signing_contract
-from ..parameters import ADDRESS, RPC_HELP, node_settings
+from ..parameters import ADDRESS, RPC_HELP, address_text, node_settings, once
 from ..sources import Decorator
 from ..trading import (
     SecondsParam,
@@ -84,11 +83,6 @@ class WatchOptions(VenueOptions, frozen=True, kw_only=True):
         exit the process."""
         run(_listen, self, wanted, line_of)
 
-    @property
-    def chosen_chains(self) -> tuple[int, ...]:
-        """The chain ids of --chain, each once."""
-        return tuple(dict.fromkeys(self.chain_ids))
-
 
 def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> Decorator:
     """Decorator that adds the options of `WatchOptions`, received as `asked`.
@@ -107,6 +101,7 @@ def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> D
             "chain_ids",
             type=click.IntRange(1),
             multiple=True,
+            callback=once,
             help=f"Without {word}: a chain id; repeatable.",
         ),
         click.option(
@@ -138,11 +133,12 @@ def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> D
     click.option(
         "--owner",
         type=ADDRESS,
+        callback=address_text,
         help="Without ID: owner of the orders; all owners if absent, which takes an operator's --api-key.",
     ),
-    click.option("--partner", help="Without ID: orders of this partner; takes its --api-key."),
+    click.option("--partner", default="", help="Without ID: orders of this partner; takes its --api-key."),
 )
-def watch(asked: WatchOptions, owner: bytes | None, partner: str | None) -> None:
+def watch(asked: WatchOptions, owner: str, partner: str) -> None:
     """Follow an order, by its id or its hash, until it has ended; without ID, every change of many orders.
 
     The command prints changes as the venue pushes them. With --json each change of many orders is a line,
@@ -150,12 +146,7 @@ def watch(asked: WatchOptions, owner: bytes | None, partner: str | None) -> None
     """
     asked.check("an ID", "--delta", owner=owner, partner=partner)
     if asked.name is None:
-        wanted = EventsWanted(
-            owner="" if owner is None else to_checksum(owner),
-            chain_ids=asked.chosen_chains,
-            partner=partner or "",
-        )
-        asked.listen(wanted, event_line)
+        asked.listen(EventsWanted(owner=owner, chain_ids=asked.chain_ids, partner=partner), event_line)
     run(_watch, asked, order_name(asked.name, "ID"))
 
 

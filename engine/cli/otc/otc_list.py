@@ -1,6 +1,7 @@
 """`cambist otc list`: lists the OTC orders of an account, as their maker or as their taker."""
 
 import click
+from msgspec.structs import replace
 
 from ....codecs.messages.vocabulary import OtcOrderBy, OtcType
 from ....config.limits import UINT256_MAX
@@ -8,11 +9,13 @@ from ...client.otc.otc_listing import OTC_HEADERS, OtcWanted, otc_pages, otc_row
 from ..listings import ListedTokens, Listing
 from ..parameters import ADDRESS
 from ..sources import KEY_HELP, PASSWORD_HELP, read_key
-from ..trading import UnderWay, VenueOptions, run, venue_options
+from ..trading import UnderWay, VenueOptions, gathered, run, venue_options
 
 
 @click.command("list")
-@click.option("--account", type=ADDRESS, help="Account of the orders.")
+@click.option(
+    "--account", type=ADDRESS, callback=lambda _, __, account: account or b"", help="Account of the orders."
+)
 @click.option("--key", help=f"In place of --account: your own key. {KEY_HELP}")
 @click.option("--password", help=PASSWORD_HELP)
 @click.option(
@@ -26,17 +29,23 @@ from ..trading import UnderWay, VenueOptions, run, venue_options
 @click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id.")
 @click.option(
     "--type",
-    "kind",
-    type=click.Choice([kind.value for kind in OtcType], case_sensitive=False),
+    type=click.Choice(OtcType, case_sensitive=False),
     help="P2P names its taker, LIMIT is open to anyone.",
 )
-@click.option("--limit", "count_max", type=click.IntRange(1), help="Largest number of orders; all if absent.")
+@click.option(
+    "--limit",
+    "count_max",
+    type=click.IntRange(1),
+    default=UINT256_MAX,
+    help="Largest number of orders; all if absent.",
+)
 @click.option(
     "--offset", type=click.IntRange(0), default=0, show_default=True, help="Number of orders to skip."
 )
 @click.option(
     "--order-by",
     type=click.Choice([order.value for order in OtcOrderBy]),
+    callback=lambda _, __, order: OtcOrderBy(order),
     default=OtcOrderBy.CREATED_AT.value,
     show_default=True,
     help="Sort key; the latest comes first.",
@@ -44,39 +53,18 @@ from ..trading import UnderWay, VenueOptions, run, venue_options
 @click.option(
     "--hide-small", "hides_small", is_flag=True, help="Leave out orders with little or no fillable amount."
 )
+@gathered(OtcWanted, "wanted")
 @venue_options
-def list_otc(
-    venue: VenueOptions,
-    account: bytes | None,
-    key: str | None,
-    password: str | None,
-    role: str,
-    chain_id: int,
-    kind: str | None,
-    count_max: int | None,
-    offset: int,
-    order_by: str,
-    *,
-    hides_small: bool,
-) -> None:
+def list_otc(venue: VenueOptions, wanted: OtcWanted, key: str | None, password: str | None) -> None:
     """List all OTC orders of an account at a venue.
 
     The output is a table, or with --json an order per line. Symbols, decimals, states and balances are the
     venue's.
     """
-    if (account is None) == (key is None):
+    if (wanted.account == b"") == (key is None):
         raise click.UsageError("one of --account and --key is needed")
-    wanted = OtcWanted(
-        chain_id=chain_id,
-        role=role,
-        account=account or read_key(key or "", password).address,
-        type=None if kind is None else OtcType(kind.upper()),
-        order_by=OtcOrderBy(order_by),
-        hides_small=hides_small,
-        count_max=count_max or UINT256_MAX,
-        offset=offset,
-    )
-    run(_list, venue, wanted)
+    account = wanted.account or read_key(key or "", password).address
+    run(_list, venue, replace(wanted, account=account))
 
 
 async def _list(under_way: UnderWay, place: VenueOptions, wanted: OtcWanted) -> int:

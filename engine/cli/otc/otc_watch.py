@@ -8,7 +8,6 @@ from ....codecs.messages.otc_messages import StoredOrder
 from ....config.errors import ChainError, VenueError
 from ....config.sections.nodes import NodeSettings
 from ....config.timeouts import TRADER_WATCH_S
-from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
@@ -21,7 +20,7 @@ from ...client.otc.otc_view import OtcOutcome, followed
 from ...client.outcome import TradeVerdict
 from ...client.trusted_contract import RFQ, signing_contract
 from ..order.order_watch import WatchOptions, watch_options
-from ..parameters import ADDRESS, order_hash_of
+from ..parameters import ADDRESS, address_text, order_hash_of
 from ..trading import UnderWay, new_tell, run
 from .otc_post import report
 
@@ -33,11 +32,12 @@ from .otc_post import report
     click.option(
         "--maker",
         type=ADDRESS,
+        callback=address_text,
         help="Without HASH: maker of the orders; this or --taker, or an operator's --api-key.",
     ),
-    click.option("--taker", type=ADDRESS, help="Without HASH: orders for this taker."),
+    click.option("--taker", type=ADDRESS, callback=address_text, help="Without HASH: orders for this taker."),
 )
-def watch(asked: WatchOptions, maker: bytes | None, taker: bytes | None) -> None:
+def watch(asked: WatchOptions, maker: str, taker: str) -> None:
     """Follow an OTC order, by its hash, until it has ended; without HASH, every change of many orders.
 
     The command prints changes as the venue pushes them. With --json each change of many orders is a line,
@@ -47,11 +47,7 @@ def watch(asked: WatchOptions, maker: bytes | None, taker: bytes | None) -> None
     if asked.pinned is not None and asked.rpc is None:
         raise click.UsageError("--rfq: needs --rpc: only the chain knows the contract")
     if asked.name is None:
-        wanted = OtcEventsWanted(
-            maker="" if maker is None else to_checksum(maker),
-            taker="" if taker is None else to_checksum(taker),
-            chain_ids=asked.chosen_chains,
-        )
+        wanted = OtcEventsWanted(maker=maker, taker=taker, chain_ids=asked.chain_ids)
         asked.listen(wanted, otc_event_line)
     run(_watch, asked, to_hex(order_hash_of(asked.name, "HASH")))
 

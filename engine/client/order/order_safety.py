@@ -18,7 +18,7 @@ Source: spec 1.16; interop.md 2 and 3; EIP-712; contracts/Delta.sol.
 Choice: An order with a better bound than requested is refused as well, since it might never settle.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -221,10 +221,6 @@ def _check_types(types: dict[str, tuple[TypedMember, ...]], wanted: TypedStruct[
         name: [f"{member['type']} {member['name']}" for member in members]
         for name, members in wanted.wire_types.items()
     }
-    hold(_types_checks(expected, told))
-
-
-def _types_checks(expected: dict[str, list[str]], told: dict[str, list[str]]) -> Iterable[ComparedMember]:
-    yield "names of toSign.types", sorted(expected), sorted(told)
+    hold([("names of toSign.types", sorted(expected), sorted(told))])
     for name, members in expected.items():
-        yield f"toSign.types.{name}", ", ".join(members), ", ".join(told[name])
+        hold([(f"toSign.types.{name}", ", ".join(members), ", ".join(told[name]))])

@@ -42,7 +42,7 @@ class OtcWanted(Struct, frozen=True, kw_only=True):
 
     Attributes:
         role: `maker` or `taker`: the account's role in the orders.
-        account: 20 bytes.
+        account: 20 bytes; empty if not known yet.
         count_max: maximum number of orders.
         offset: number of orders that are skipped at the beginning.
     """

@@ -25,7 +25,7 @@ from ....codecs.messages.wire import decoder
 from ....codecs.rounding import mul_div_down, mul_div_up
 from ....config import limits
 from ....config.errors import ChainError, InvalidInput
-from ....crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
+from ....crypto.addresses import ZERO_ADDRESS, parse_address
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ..terms import TradedToken, amount_text
 from ..trusted_contract import SigningContract
@@ -127,26 +127,15 @@ def order_of(wish: OtcWish, now_s: int, random32: bytes) -> RfqOrder:
 
 def hand_over_of(signed: SignedOtc, chain_id: int) -> OtcHandOver:
     """The signed OTC order in the JSON form that a maker hands to a taker."""
-    return OtcHandOver(
-        chain_id=chain_id, order_hash=to_hex(signed.order_hash), **msgspec.structs.asdict(body_of(signed))
-    )
+    told = {"chainId": chain_id, "orderHash": to_hex(signed.order_hash)}
+    return msgspec.convert(msgspec.to_builtins(body_of(signed)) | told, OtcHandOver)
 
 
 def body_of(signed: SignedOtc) -> OtcOrderBody:
     """The signed OTC order in the form in which it is posted to a venue."""
-    order = signed.order
-    return OtcOrderBody(
-        nonce_and_meta=str(order.nonce_and_meta),
-        expiry=order.expiry,
-        maker_asset=to_checksum(order.maker_asset),
-        taker_asset=to_checksum(order.taker_asset),
-        maker_amount=str(order.maker_amount),
-        taker_amount=str(order.taker_amount),
-        maker=to_checksum(order.maker),
-        taker=to_checksum(order.taker),
-        signature=to_hex(signed.signature),
-        permit_maker_asset=to_hex(signed.permit) if signed.permit else None,
-    )
+    permit = to_hex(signed.permit) if signed.permit else None
+    more = {"signature": to_hex(signed.signature), "permitMakerAsset": permit}
+    return msgspec.convert(RFQ_ORDER.to_wire(signed.order) | more, OtcOrderBody)
 
 
 def signed_of(body: OtcOrderBody, contract: SigningContract) -> SignedOtc:
