@@ -1,27 +1,16 @@
 """Allowances for the contract that takes a trade's source token: an approval on chain, or a permit within the
-trade.
-
-An insufficient allowance is set to zero first if the token requires that.
+trade; `trader` gives them.
 """
 
-from collections.abc import Callable
 from enum import Enum
 
 from msgspec import Struct
 
-from ...codecs.contracts.calldata import approve
-from ...config import limits
-from ...config.errors import ChainError, Reverted
+from ...config.errors import ChainError
 from ...crypto.addresses import to_checksum
-from ...crypto.custody.transaction_policy import PolicedRelayKey
-from ...crypto.secp256k1 import SigningKey
 from ..chain.holdings import HoldingQuestion, holdings
-from ..chain.port import Chain, EthCall
-from ..chain.transact import send_step
-from .permits import permit_basis, permit_questions, sign_permit
+from ..chain.port import Chain
 from .terms import TradedToken, amount_text
-
-_FALSE = bytes(32)
 
 
 class Allowing(Enum):
@@ -97,49 +86,3 @@ async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -
     if holding is None:
         raise ChainError(f"{to_checksum(token.address)} has no balanceOf: it is no token")
     return Held(token, owner, spender, holding.balance, holding.allowance)
-
-
-async def approve_spender(
-    chain: Chain,
-    key: PolicedRelayKey,
-    missing: MissingAllowance,
-    *,
-    any_amount: bool,
-    tell: Callable[[str], None],
-) -> None:
-    """Send an approval with which the spender may take the amount of a trade from the key's account, or with
-    `any_amount` any amount.
-
-    Raises:
-        StepFailedError: the approval failed on chain, or may still be mined.
-        ChainError: the token refuses the approval.
-    """
-
-    def approval(value: int) -> EthCall:
-        return EthCall(missing.token, approve(missing.spender, value), key.address)
-
-    wanted = approval(limits.UINT256_MAX if any_amount else missing.amount)
-    try:
-        await _accepted(chain, wanted)
-    except Reverted:
-        if not missing.allowed:
-            raise
-        await send_step(chain, key, "approval", approval(0), tell)
-        await _accepted(chain, wanted)
-    await send_step(chain, key, "approval", wanted, tell)
-
-
-async def signed_permit(chain: Chain, key: SigningKey, missing: MissingAllowance, deadline: int) -> bytes:
-    """Sign a permit, 224 bytes, for the spender to take the missing amount until the deadline.
-
-    Raises:
-        ChainError: the token has no EIP-2612 permits, or its signing domain is not recognised.
-    """
-    answers = await chain.call_many(permit_questions(missing.token, key.address))
-    basis = permit_basis(answers, chain.chain_id, missing.token)
-    return sign_permit(basis, key, missing.spender, missing.amount, deadline)
-
-
-async def _accepted(chain: Chain, approval: EthCall) -> None:
-    if await chain.call(approval) == _FALSE:
-        raise ChainError("the token refuses the approval")

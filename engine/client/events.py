@@ -135,23 +135,20 @@ class OrderEvents:
                 429, or as the token is of another database.
         """
         with trio.move_on_after(timeout_s):
-            await self._run()
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                query = _query(self._wanted, self.token)
-                async with self._venue.events(self._wanted.path, query) as socket:
-                    await self._listen(socket)
-            except VenueError as fault:
-                if _REFUSED <= fault.status < _SERVER_FAULT and fault.status not in _LATER:
-                    raise
-                self._failed(fault)
-            except (WebSocketClosed, InvalidInput) as fault:
-                if isinstance(fault, WebSocketClosed) and fault.code == _POLICY_VIOLATION:
-                    raise VenueError(f"events: {fault.detail}") from None
-                self._failed(fault)
-            await trio.sleep(pause_s(self._failures, self._random))
+            while True:
+                try:
+                    query = _query(self._wanted, self.token)
+                    async with self._venue.events(self._wanted.path, query) as socket:
+                        await self._listen(socket)
+                except VenueError as fault:
+                    if _REFUSED <= fault.status < _SERVER_FAULT and fault.status not in _LATER:
+                        raise
+                    self._failed(fault)
+                except (WebSocketClosed, InvalidInput) as fault:
+                    if isinstance(fault, WebSocketClosed) and fault.code == _POLICY_VIOLATION:
+                        raise VenueError(f"events: {fault.detail}") from None
+                    self._failed(fault)
+                await trio.sleep(pause_s(self._failures, self._random))
 
     async def _listen(self, socket: WebSocket) -> None:
         """Pass on the messages of one connection to `hear` until the connection ends.

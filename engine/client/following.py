@@ -151,13 +151,15 @@ class Follower(ABC, Generic[Record]):
                     pause_s = TRADER_ORDER_LOOK_S if has_changed else longer_s
                     await push.wait(pause_s)
 
-    async def look(self) -> bool:
-        """Ask the venue for the order once; return whether the order has changed since the previous record.
+    async def look(self) -> Record:
+        """Ask the venue for the order once; return its record.
 
         Raises:
             VenueError: the venue refuses or does not answer, or its record is of another order.
         """
-        return self.see(await self._ask())
+        record = await self._ask()
+        self.see(record)
+        return record
 
     async def try_look(self) -> bool:
         """Ask as `look` does; print a failure that a repeated request may not meet, and return False.

@@ -9,17 +9,20 @@ from functools import partial
 
 from msgspec import Struct
 
+from ...codecs.contracts.calldata import approve
 from ...config import limits
-from ...config.errors import PolicyError
+from ...config.errors import ChainError, PolicyError, Reverted
 from ...crypto.addresses import to_checksum
 from ...crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from ...crypto.secp256k1 import SigningKey
 from ..chain.port import Chain, EthCall, Receipt
 from ..chain.transact import send_step
-from .allowing import Allowing, MissingAllowance, approve_spender, signed_permit
+from .allowing import Allowing, MissingAllowance
 from .client import VenueClient
+from .permits import permit_basis, permit_questions, sign_permit
 
 _RANDOM_BYTES = 32
+_FALSE = bytes(32)
 
 
 class Trader(Struct, frozen=True, kw_only=True):
@@ -61,7 +64,8 @@ class Trader(Struct, frozen=True, kw_only=True):
         return max(self.wall_s(), header.time_s if header else 0)
 
     async def approve(self, missing: MissingAllowance | None) -> None:
-        """Approve a missing allowance, unless a permit replaces it.
+        """Approve a missing allowance, unless a permit replaces it; an insufficient allowance is set to zero
+        first if the token requires that.
 
         Raises:
             StepFailedError: the approval failed on chain, or may still be mined.
@@ -69,9 +73,16 @@ class Trader(Struct, frozen=True, kw_only=True):
         """
         if missing is None or not self.allowing.approves(missing):
             return
-        key = policed(self.key, self.chain.chain_id, missing.token)
-        any_amount = self.allowing is Allowing.MOST
-        await approve_spender(self.chain, key, missing, any_amount=any_amount, tell=self.tell)
+        wanted = limits.UINT256_MAX if self.allowing is Allowing.MOST else missing.amount
+        call = self._approval(missing, wanted)
+        try:
+            await self._check_accepted(call)
+        except Reverted:
+            if not missing.allowed:
+                raise
+            await self.send("approval", self._approval(missing, 0), missing.token)
+            await self._check_accepted(call)
+        await self.send("approval", call, missing.token)
 
     async def permit(self, missing: MissingAllowance | None, deadline: int) -> bytes:
         """Sign the permit, 224 bytes, that replaces a missing allowance; empty if not needed.
@@ -82,7 +93,9 @@ class Trader(Struct, frozen=True, kw_only=True):
         if missing is None or self.allowing is not Allowing.PERMIT:
             return b""
         self.tell("signing a permit")
-        return await signed_permit(self.chain, self.key, missing, deadline)
+        answers = await self.chain.call_many(permit_questions(missing.token, self.key.address))
+        basis = permit_basis(answers, self.chain.chain_id, missing.token)
+        return sign_permit(basis, self.key, missing.spender, missing.amount, deadline)
 
     async def send(
         self, step: str, call: EthCall, contract: bytes, *, value_max_wei: int = 0, gas: int = 0
@@ -101,6 +114,13 @@ class Trader(Struct, frozen=True, kw_only=True):
         """
         key = policed(self.key, self.chain.chain_id, contract, value_max_wei=value_max_wei)
         return await send_step(self.chain, key, step, call, self.tell, gas=gas)
+
+    def _approval(self, missing: MissingAllowance, value: int) -> EthCall:
+        return EthCall(missing.token, approve(missing.spender, value), self.key.address)
+
+    async def _check_accepted(self, approval: EthCall) -> None:
+        if await self.chain.call(approval) == _FALSE:
+            raise ChainError("the token refuses the approval")
 
 
 class VenueTrader:

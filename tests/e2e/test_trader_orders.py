@@ -14,7 +14,7 @@ from cambist.crypto.keccak import keccak256
 from cambist.engine.chain.transact import StepFailedError
 from cambist.engine.client.allowing import Allowing
 from cambist.engine.client.order.order_following import OrderFollower, SettledOnChain
-from cambist.engine.client.order.order_placing import Withdrawal, take_back
+from cambist.engine.client.order.order_placing import take_back
 from support.chain.world import MOST, NATIVE, ONE, USDC, World, person
 from support.client.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
 from support.client.scripted_orders import OrderLies
@@ -205,13 +205,12 @@ async def test_a_refused_submission_leaves_a_deposit_that_comes_back(
     assert len(hashes) == 1
     assert "`cambist order withdraw` takes it back" in caught.value.detail
     assert await trader.deposited() == ONE
-    everything = Withdrawal(None, world.user.address)
     account = trader.account()
-    receipt, amount = await take_back(account, offer.contract, everything)
+    receipt, amount = await take_back(account, offer.contract, None, world.user.address)
     assert (receipt.succeeded, amount) == (True, ONE)
     assert await trader.deposited() == 0
     with pytest.raises(ChainError, match="has deposited 0 wei"):
-        await take_back(account, offer.contract, everything)
+        await take_back(account, offer.contract, None, world.user.address)
 
 
 @pytest.mark.one_chain

@@ -27,7 +27,7 @@ from ....crypto.hexadecimal import to_hex
 from ...chain.transact import StepFailedError
 from ...client.order.order_cancelling import cancel, follow_all
 from ...client.order.order_following import MEANS, TERMINAL
-from ...client.order.order_placing import Withdrawal, take_back
+from ...client.order.order_placing import take_back
 from ...client.outcome import failed_verdict
 from ...client.tokens import NATIVE_DECIMALS
 from ...client.trusted_contract import DELTA
@@ -112,9 +112,9 @@ async def _withdraw(session: TradeSession, asked: SigningOptions, wei: int | Non
     session.under_way.hint = (
         "a withdrawal that was sent may be mined all the same; ask again for what is left"
     )
-    withdrawal = Withdrawal(wei, to or session.trader.key.address)
+    trader = session.trader
     try:
-        receipt, amount = await take_back(session.trader, contract, withdrawal)
+        receipt, amount = await take_back(trader, contract, wei, to or trader.key.address)
     except StepFailedError as failed:
         click.echo(f"Error: {failed}", err=True)
         return EXIT[failed_verdict(failed)]

@@ -43,11 +43,9 @@ async def cancel(
     followers: dict[str, OrderFollower] = {}
     for name in names:
         follower = OrderFollower(venue, name, trader.tell)
-        await follower.look()
-        record = follower.record
-        if record is not None:
-            _check_own(record, trader, contract)
-            followers[record.id] = follower
+        record = await follower.look()
+        _check_own(record, trader, contract)
+        followers[record.id] = follower
     ids = list(followers)
     checked = check_cancellation(await venue.build_cancellation(ids), ids, contract)
     trader.tell(f"signing the cancellation of {len(ids)} order{'s' if len(ids) > 1 else ''}")

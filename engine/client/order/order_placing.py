@@ -59,18 +59,6 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
         return self.held.missing(self.terms.src_amount_max)
 
 
-class Withdrawal(Struct, frozen=True):
-    """Request to take back native tokens that are deposited with the Delta contract.
-
-    Attributes:
-        amount_wei: amount to take back; None for the whole deposit.
-        receiver: account that gets the tokens, 20 bytes.
-    """
-
-    amount_wei: int | None
-    receiver: bytes
-
-
 class OrderPlacer(VenueTrader):
     """Places Delta orders of one key on one chain through one venue."""
 
@@ -169,8 +157,14 @@ class OrderPlacer(VenueTrader):
         await self._trader.send("deposit", call, offer.contract.address, value_max_wei=amount)
 
 
-async def take_back(trader: Trader, contract: SigningContract, withdrawal: Withdrawal) -> tuple[Receipt, int]:
+async def take_back(
+    trader: Trader, contract: SigningContract, amount_wei: int | None, receiver: bytes
+) -> tuple[Receipt, int]:
     """Take back native tokens that the trader has deposited with the Delta contract.
+
+    Args:
+        amount_wei: amount to take back; None for the whole deposit.
+        receiver: account that gets the tokens, 20 bytes.
 
     Returns:
         (the receipt, the amount in wei).
@@ -182,10 +176,10 @@ async def take_back(trader: Trader, contract: SigningContract, withdrawal: Withd
     account = trader.key.address
     answer = await trader.chain.call(EthCall(contract.address, deposits(account)))
     there = int.from_bytes(answer, "big")
-    amount = there if withdrawal.amount_wei is None else withdrawal.amount_wei
+    amount = there if amount_wei is None else amount_wei
     if amount > there or not amount:
         raise ChainError(f"{trader.account} has deposited {there} wei")
-    call = EthCall(contract.address, withdraw_to(amount, withdrawal.receiver), account)
+    call = EthCall(contract.address, withdraw_to(amount, receiver), account)
     return await trader.send("withdrawal", call, contract.address), amount
 
 
