@@ -9,7 +9,7 @@ The follower repeats an unanswered request while time is left.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -244,26 +244,28 @@ async def receipt_of(chain: Chain, tx_hash: bytes) -> Receipt | None:
 
 async def balance_remarks(
     chain: Chain, token: bytes, who: bytes, received: Mapping[int, int]
-) -> AsyncIterator[str]:
-    """Yield a line of text for each block in which the receiver's balance grew by less than was settled for
-    it, or cannot be read.
+) -> tuple[str, ...]:
+    """A line of text for each block in which the receiver's balance grew by less than was settled for it, or
+    cannot be read.
 
     Args:
         who: 20 bytes, the receiver.
         received: height -> raw units of `token` that were settled for `who` in that block.
     """
+    remarks = []
     for number, amount in received.items():
         try:
             before = await _balance(chain, token, who, number - 1)
             moved = await _balance(chain, token, who, number) - before
         except ChainError:
-            yield f"the node does not tell balances at block {number}"
+            remarks.append(f"the node does not tell balances at block {number}")
             continue
         if moved < amount:
-            yield (
+            remarks.append(
                 f"block {number}: {amount} raw units were settled for {to_checksum(who)}, "
                 f"its balance moved by {moved}"
             )
+    return tuple(remarks)
 
 
 async def _balance(chain: Chain, token: bytes, who: bytes, number: int) -> int:

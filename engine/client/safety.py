@@ -48,7 +48,7 @@ def check_route(route: PriceRoute, wish: Wish, router: bytes) -> None:
     Raises:
         UnsafeTransaction: a member differs from the request; the error names it.
     """
-    fixed = route.src_amount if wish.side is Side.SELL else route.dest_amount
+    fixed = route.src_amount if wish.is_sale else route.dest_amount
     hold(
         [
             ("priceRoute.network", wish.chain_id, route.network),
@@ -129,7 +129,7 @@ def _swap_checks(side: Side, swap: RouterSwap, terms: Terms) -> Iterable[Compare
     yield "function", _FUNCTIONS[wish.side], _FUNCTIONS[side]
     yield "srcToken", to_checksum(wish.src.address), to_checksum(swap.src_token)
     yield "destToken", to_checksum(wish.dest.address), to_checksum(swap.dest_token)
-    if wish.side is Side.SELL:
+    if wish.is_sale:
         yield "srcAmount", wish.amount, swap.src_amount
         if swap.dest_amount < terms.limit:
             yield "destAmount", f"at least {terms.limit}", swap.dest_amount

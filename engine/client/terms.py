@@ -79,6 +79,21 @@ class TradeWish(Struct, frozen=True, kw_only=True):
     slippage_bps: int
     partner: str = ""
 
+    @property
+    def is_sale(self) -> bool:
+        """Whether the amount is of the source token: SELL."""
+        return self.side is Side.SELL
+
+    @property
+    def fixed(self) -> TradedToken:
+        """The token of the amount."""
+        return self.src if self.is_sale else self.dest
+
+    @property
+    def bounded(self) -> TradedToken:
+        """The other token, whose amount is bounded: received for SELL, spent for BUY."""
+        return self.dest if self.is_sale else self.src
+
 
 class Wish(TradeWish, frozen=True, kw_only=True):
     """A trader's wished swap.
@@ -105,16 +120,33 @@ class BoundedTrade(Struct, frozen=True, kw_only=True):
     wish: TradeWish
     limit: int
 
+    def row(self, basis: str) -> tuple[str, str]:
+        """The row, as (name, text), that shows the bound to the trader.
+
+        Args:
+            basis: text about what the bound follows from.
+        """
+        name = "at least received" if self.wish.is_sale else "at most spent"
+        return name, f"{amount_text(self.limit, self.wish.bounded)}{basis}"
+
+    def keeps(self, moved: int) -> bool:
+        """Whether a result keeps the bound.
+
+        Args:
+            moved: raw units received for SELL, spent for BUY.
+        """
+        return moved >= self.limit if self.wish.is_sale else moved <= self.limit
+
     @property
     def src_amount_max(self) -> int:
         """Maximum spent, raw units of the source token: the owner needs this balance, and has to allow or
         deposit as much."""
-        return self.wish.amount if self.wish.side is Side.SELL else self.limit
+        return self.wish.amount if self.wish.is_sale else self.limit
 
     @property
     def dest_amount_min(self) -> int:
         """Minimum received, raw units of the destination token."""
-        return self.limit if self.wish.side is Side.SELL else self.wish.amount
+        return self.limit if self.wish.is_sale else self.wish.amount
 
 
 class Terms(BoundedTrade, frozen=True, kw_only=True):

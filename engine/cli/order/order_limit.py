@@ -9,7 +9,7 @@ from ...client.limit_price import LimitPrice
 from ...client.order.order_terms import OrderWish
 from ...client.schedule import duration_text
 from ...client.terms import TradedToken
-from ..parameters import Duration, decimal_text, price_option
+from ..parameters import Duration, decimal_text, price_option, raw_units
 from ..trading import follow
 from .order_place import PlacingOptions, place_order, placing_options
 
@@ -33,7 +33,7 @@ class _LimitOptions(PlacingOptions, frozen=True, kw_only=True):
         if self.price is not None:
             bound = self.price.limit_amount(wish.side, wish.amount, src, dest, _PRICE)
         else:
-            bound = self.raw_limit(self.limit_text or "", wish, _AMOUNT)
+            bound = raw_units(self.limit_text or "", wish.bounded, _AMOUNT)
         return replace(wish, type=OrderType.LIMIT, limit_amount=bound, is_partial=self.is_partial)
 
 

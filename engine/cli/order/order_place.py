@@ -20,7 +20,6 @@ from ...client.order.order_view import DeltaOutcome, OfferTokens, order_table
 from ...client.outcome import TradeVerdict
 from ...client.terms import TradedToken
 from ...client.trusted_contract import DELTA
-from ..parameters import raw_units
 from ..sources import Decorator
 from ..trading import (
     SLIPPAGE_BPS,
@@ -70,11 +69,6 @@ class PlacingOptions(TradeOptions, frozen=True, kw_only=True):
             partner=self.partner,
             life_s=self.life_s,
         )
-
-    def raw_limit(self, text: str, wish: OrderWish, field: str) -> int:
-        """Convert the text of a limit amount to raw units: of the bought token, or with --side BUY of the
-        sold token."""
-        return raw_units(text, wish.dest if wish.side is Side.SELL else wish.src, field)
 
 
 def placing_options(struct: type[PlacingOptions], *own: Decorator) -> Decorator:
@@ -143,10 +137,10 @@ async def _placed(
     except StepFailedError as failed:
         return DeltaOutcome.failed(failed, known_hash)
     order_hash, record = placed.order_hash, placed.record
-    if record is None:
-        return DeltaOutcome(verdict=TradeVerdict.UNKNOWN, order_hash=order_hash, reason=placed.fault)
-    under_way.hint = f"the order goes on: {placing.hint(record.id)}"
-    return DeltaOutcome(verdict=TradeVerdict.PLACED, order_hash=order_hash, record=record)
+    if record is not None:
+        under_way.hint = f"the order goes on: {placing.hint(record.id)}"
+    verdict = TradeVerdict.UNKNOWN if record is None else TradeVerdict.PLACED
+    return DeltaOutcome(verdict=verdict, order_hash=order_hash, record=record, reason=placed.fault)
 
 
 async def _followed(

@@ -14,7 +14,7 @@ from ....config.timeouts import TRADER_ORDER_S, TRADER_TWAP_SLACK_S
 from ...client.order.order_terms import OrderWish
 from ...client.schedule import Schedule, duration_text
 from ...client.terms import TradedToken
-from ..parameters import Duration, decimal_text
+from ..parameters import Duration, decimal_text, raw_units
 from ..trading import SLIPPAGE_BPS, follow, slippage_option
 from .order_place import PlacingOptions, place_order, placing_options
 
@@ -53,7 +53,7 @@ class _TwapOptions(PlacingOptions, frozen=True, kw_only=True):
         if wish.amount < self.slices:
             expected = f"expected at most {wish.amount}, a raw unit for each"
             raise ConfigError("--slices", f"{expected}, got {self.slices}")
-        bound = None if self.bound is None else self.raw_limit(self.bound, wish, _BOUND[self.side])
+        bound = None if self.bound is None else raw_units(self.bound, wish.bounded, _BOUND[self.side])
         return replace(wish, limit_amount=bound, schedule=self.schedule)
 
 

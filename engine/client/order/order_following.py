@@ -191,8 +191,7 @@ async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled
         number: sum(part.event.received for part in parts if part.block_number == number)
         for number in sorted({part.block_number for part in parts})
     }
-    shown = balance_remarks(chain, subject.signed.order.dest_token, subject.receiver, by_block)
-    remarks = tuple([remark async for remark in shown])
+    remarks = await balance_remarks(chain, subject.signed.order.dest_token, subject.receiver, by_block)
     return SettledOnChain(
         spent=spent, received=received, is_closed=is_closed, fault=contradiction, remarks=remarks
     )

@@ -41,7 +41,6 @@ from ....codecs.messages.delta_messages import (
     TypedDomain,
     TypedMember,
 )
-from ....codecs.messages.vocabulary import Side
 from ....config.errors import InvalidInput, UnsafeTransaction, VenueError
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
@@ -182,7 +181,7 @@ def _price_checks(block: DeltaBlock, wish: OrderWish, delta: bytes) -> Iterator[
     ):
         yield f"chainId of {name}", wish.chain_id, entry.chain_id
         yield f"address of {name}", token.text, token_spelling(entry.address, field)
-    sells = wish.side is Side.SELL
+    sells = wish.is_sale
     fixed = route.origin.input if sells else route.destination.output
     yield f"route, the {wish.side.value} amount", str(wish.priced_amount), fixed.amount
     yield "route.bridge", None, route.bridge

@@ -29,7 +29,7 @@ from ....codecs.eip712_orders.delta import (
 )
 from ....codecs.eip712_orders.typed_struct import TypedStruct
 from ....codecs.messages.delta_messages import BuildBody, DeltaBlock
-from ....codecs.messages.vocabulary import BuildOrderType, OnChainOrderType, OrderType, Side
+from ....codecs.messages.vocabulary import BuildOrderType, OnChainOrderType, OrderType
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ..schedule import Schedule
@@ -73,7 +73,7 @@ class OrderWish(TradeWish, frozen=True, kw_only=True):
         """The order type that the request to build the order names."""
         if self.schedule is None:
             return BuildOrderType.ORDER
-        return BuildOrderType.TWAP_ORDER if self.side is Side.SELL else BuildOrderType.TWAP_BUY_ORDER
+        return BuildOrderType.TWAP_ORDER if self.is_sale else BuildOrderType.TWAP_BUY_ORDER
 
     @property
     def kind(self) -> OnChainOrderType:
@@ -117,7 +117,7 @@ class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
         """Expected raw units that the order receives (SELL) or spends (BUY); a better result is surplus."""
         if self.wish.limit_amount is not None:
             return self.wish.limit_amount
-        return self.dest_quoted if self.wish.side is Side.SELL else self.src_quoted
+        return self.dest_quoted if self.wish.is_sale else self.src_quoted
 
     @property
     def src_amount_first(self) -> int:
@@ -125,7 +125,7 @@ class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
         that the owner needs at first."""
         if self.wish.schedule is None:
             return self.src_amount_max
-        return self.wish.priced_amount if self.wish.side is Side.SELL else self.slice_limit
+        return self.wish.priced_amount if self.wish.is_sale else self.slice_limit
 
 
 class SigningInputs(Struct, frozen=True):
@@ -168,7 +168,7 @@ def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) ->
 def build_body(terms: SignableTerms, signing: SigningInputs, route: Raw) -> BuildBody:
     """The body of POST /v2/delta/orders/build, which asks the venue to build an order of these terms."""
     wish, schedule = terms.wish, terms.wish.schedule
-    sells = wish.side is Side.SELL
+    sells = wish.is_sale
     body = BuildBody(
         route=route,
         owner=to_checksum(wish.owner),
@@ -204,7 +204,7 @@ def order_of(terms: SignableTerms, signing: SigningInputs, partner_and_fee: int)
             it.
     """
     wish, schedule = terms.wish, terms.wish.schedule
-    sells = wish.side is Side.SELL
+    sells = wish.is_sale
     shared: dict[str, Any] = {
         "owner": wish.owner,
         "beneficiary": wish.beneficiary,
@@ -238,12 +238,11 @@ def _limits(wish: OrderWish, src: int, dest: int) -> tuple[int, int]:
     Args:
         src, dest: amounts of the venue's price, raw units.
     """
-    sells = wish.side is Side.SELL
     worst = slipped(wish.side, src, dest, wish.slippage_bps)
     schedule = wish.schedule
     if schedule is None:
         return worst if wish.limit_amount is None else wish.limit_amount, 0
-    if sells:
+    if wish.is_sale:
         if wish.limit_amount is not None:
             worst = schedule.least_per_slice(wish.amount, wish.limit_amount)
         return schedule.least_of(wish.amount, worst), worst

@@ -70,7 +70,8 @@ def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
     table.add_row("partner fee", f"{Decimal(terms.fee_bps) / 100} % ({one_line(terms.partner)}), included")
     gas = route.fees.gas
     table.add_row("gas", f"none of yours; {one_line(gas.amount_usd)} USD of the price")
-    table.add_row(*_bound_row(terms))
+    basis = f"{wish.slippage_bps} bps" if wish.limit_amount is None else "the limit"
+    table.add_row(*terms.row(f"{'' if wish.schedule is None else ' in all'}  ({basis})"))
     if wish.is_partial:
         table.add_row("parts", "it may be settled in parts, none at a worse price")
     if wish.beneficiary != wish.owner:
@@ -91,7 +92,7 @@ def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
 def _price_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
     """Yield the rows, as (name, text), that show an order's amounts, schedule and prices."""
     wish, src, dest = terms.wish, terms.wish.src, terms.wish.dest
-    fixed = src if wish.side is Side.SELL else dest
+    fixed = wish.fixed
     schedule = wish.schedule
     if schedule is not None:
         total, last = wish.amount, schedule.last_of(wish.amount)
@@ -115,17 +116,6 @@ def _price_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
         away = percent_away(terms.src_quoted, terms.dest_quoted, *ends)
         name = "limit price" if schedule is None else "worst price"
         yield name, f"{price_text(src, dest, *ends)}  ({away:+} % from now)"
-
-
-def _bound_row(terms: SignableTerms) -> tuple[str, str]:
-    """The row, as (name, text), of the minimum received or the maximum spent, and whether it follows from
-    slippage or the limit."""
-    wish = terms.wish
-    is_sale = wish.side is Side.SELL
-    basis = f"{wish.slippage_bps} bps" if wish.limit_amount is None else "the limit"
-    bound = amount_text(terms.limit, wish.dest if is_sale else wish.src)
-    whole = "" if wish.schedule is None else " in all"
-    return ("at least received" if is_sale else "at most spent"), f"{bound}{whole}  ({basis})"
 
 
 def order_lines(outcome: DeltaOutcome, tokens: OfferTokens) -> Iterator[str]:

@@ -227,10 +227,8 @@ class OtcFiller:
                 f"{offer.part.maker_amount} raw units were agreed, the contract tells of {event.maker_amount}"
             )
         spent, received = event.taker_amount, event.maker_amount
-        shown = balance_remarks(
-            self._chain, offer.order.maker_asset, self._account, {receipt.block_number: received}
-        )
-        remarks = tuple([remark async for remark in shown])
+        by_block = {receipt.block_number: received}
+        remarks = await balance_remarks(self._chain, offer.order.maker_asset, self._account, by_block)
         return mined_outcome(
             receipt, verdict, "fill", spent=spent, received=received, reason=reason, remarks=remarks
         )

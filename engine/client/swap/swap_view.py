@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ....codecs.amounts import format_units
 from ....codecs.messages.market_messages import PriceRoute, Swap
-from ....codecs.messages.vocabulary import Side
 from ....config.error_text import one_line
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
@@ -29,7 +28,6 @@ def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) ->
         symbols: lower-case address -> symbol, for the tokens of the route.
     """
     wish, route = offer.wish, offer.route
-    is_sale = wish.side is Side.SELL
     table = new_table()
     table.add_row("sell", f"{amount_text(int(route.src_amount), wish.src)}  {wish.src.text}")
     table.add_row("buy", f"{amount_text(int(route.dest_amount), wish.dest)}  {wish.dest.text}")
@@ -41,8 +39,7 @@ def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) ->
     table.add_row("impact", "not known" + reached if impact is None else f"{impact} %{reached}")
     table.add_row("partner fee", f"{route.partner_fee} % ({one_line(route.partner)})")
     table.add_row("gas", f"about {one_line(route.gas_cost)} units, {one_line(route.gas_cost_usd)} USD")
-    bound = amount_text(offer.limit, wish.dest if is_sale else wish.src)
-    table.add_row("at least received" if is_sale else "at most spent", f"{bound}  ({wish.slippage_bps} bps)")
+    table.add_row(*offer.row(f"  ({wish.slippage_bps} bps)"))
     if wish.receiver != wish.user:
         table.add_row("receiver", to_checksum(wish.receiver))
     table.add_row("router", to_checksum(offer.router))
@@ -92,16 +89,11 @@ def _against(outcome: SentOutcome, offer: Offer) -> str:
     """Text that compares a swap's result with the quote, in tokens and basis points."""
     wish = offer.wish
     quoted = quoted_of(offer.route, wish.side)
-    if wish.side is Side.SELL:
-        gained = outcome.received - quoted
-        token = wish.dest
-    else:
-        gained = quoted - outcome.spent
-        token = wish.src
+    gained = outcome.received - quoted if wish.is_sale else quoted - outcome.spent
     sign = "-" if gained < 0 else "+"
     bps = abs(gained) * 10_000 // quoted
-    change = f"{sign}{format_units(abs(gained), token.decimals)}"
-    return f"{amount_text(quoted, token)} quoted: {change} ({sign}{bps} bps)"
+    change = f"{sign}{format_units(abs(gained), wish.bounded.decimals)}"
+    return f"{amount_text(quoted, wish.bounded)} quoted: {change} ({sign}{bps} bps)"
 
 
 def _route_lines(route: PriceRoute, symbols: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,6 @@ from msgspec import Struct
 
 from ....codecs.contracts.contract_events import Swapped
 from ....codecs.messages.market_messages import PriceRoute
-from ....codecs.messages.vocabulary import Side
 from ....config import limits
 from ....config.errors import UnsafeTransaction, VenueError
 from ....config.timeouts import TRADER_DEADLINE_S
@@ -106,7 +105,7 @@ class Swapper(VenueTrader):
             return None
         built = await self._built(offer)
         wish, moved = offer.wish, built.moved
-        spent, received = (wish.amount, moved) if wish.side is Side.SELL else (moved, wish.amount)
+        spent, received = (wish.amount, moved) if wish.is_sale else (moved, wish.amount)
         return SentOutcome(
             verdict=TradeVerdict.REHEARSED, step="swap", spent=spent, received=received, gas=built.gas
         )
@@ -150,7 +149,7 @@ class Swapper(VenueTrader):
         wish = offer.wish
         priced = await self._priced(wish, offer.router)
         now = quoted_of(priced.route, wish.side)
-        if now < offer.limit if wish.side is Side.SELL else now > offer.limit:
+        if not offer.keeps(now):
             raise VenueError(f"the price has moved beyond the slippage: {now} now, {offer.limit} was agreed")
         if fee_bps_of(priced.route) > fee_bps_of(offer.route):
             raise VenueError("the partner's fee is above the agreed fee")
@@ -176,10 +175,9 @@ class Swapper(VenueTrader):
         call = EthCall(offer.router, data, offer.wish.user, value_wei)
         fault = "the router's answer to a simulation has no amount"
         moved = told_number(await self._chain.call(call), fault)
-        if offer.wish.side is Side.SELL and moved < offer.limit:
-            raise UnsafeTransaction("simulated receipt", f"at least {offer.limit}", moved)
-        if offer.wish.side is Side.BUY and moved > offer.limit:
-            raise UnsafeTransaction("simulated spending", f"at most {offer.limit}", moved)
+        if not offer.keeps(moved):
+            name, least = ("receipt", "at least") if offer.wish.is_sale else ("spending", "at most")
+            raise UnsafeTransaction(f"simulated {name}", f"{least} {offer.limit}", moved)
         return _CheckedSwap(call, await gas_needed(self._chain, call), moved)
 
 

@@ -19,7 +19,7 @@ import trio
 
 from cambist.codecs.contracts.abi import decode_uint
 from cambist.codecs.contracts.calldata import allowance
-from cambist.codecs.contracts.contract_events import OrderSettled, decode_event
+from cambist.codecs.contracts.contract_events import OrderSettled
 from cambist.codecs.contracts.delta_calldata import Execution, settle, settle_twap, settle_twap_buy
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
@@ -47,6 +47,7 @@ from cambist.crypto.eip712 import signing_digest
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.signatures import signer
 from cambist.engine.chain.port import EthCall, Receipt
+from cambist.engine.client.safety import contract_events
 from cambist.engine.delta.orders.terms import SettledOrder, next_part, side_of, terms_of
 from cambist.feeds.net.websocket import WebSocketClosed, serve_websocket
 from support.chain.world import DELTA_NAME, DELTA_VERSION, NATIVE, ONE, USDC, World
@@ -355,7 +356,7 @@ class OrderVenue(ScriptedVenue):
             limits.NATIVE_PLACEHOLDER if token == NATIVE else to_checksum(token)
             for token in (order.src_token, order.dest_token)
         )
-        fills = [settled_in(receipt) for receipt in placed.receipts]
+        fills = [self.settled_in(receipt) for receipt in placed.receipts]
         transactions = [
             {
                 "originTx": f"0x{receipt.tx_hash.hex()}",
@@ -393,6 +394,12 @@ class OrderVenue(ScriptedVenue):
             "updatedAt": "2026-01-01T00:00:00Z",
             "expiresAt": "2026-01-01T01:00:00Z",
         }
+
+    def settled_in(self, receipt: Receipt) -> OrderSettled:
+        """The settlement that a receipt tells of."""
+        events = contract_events(receipt, self.world.at.delta)
+        (settled,) = (event for event in events if isinstance(event, OrderSettled))
+        return settled
 
     def _explanation(self, order_id: str) -> dict[str, Any]:
         placed = self.placed[order_id]
@@ -497,20 +504,6 @@ class OrderVenue(ScriptedVenue):
         separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, self.chain_id, self.world.at.delta)
         struct_hash = ORDER_CANCELLATIONS.compiled.hash_struct(OrderCancellations(tuple(ids)))
         return signing_digest(separator, struct_hash)
-
-
-def settled_in(receipt: Receipt) -> OrderSettled:
-    """The settlement that a receipt tells of."""
-    found: list[OrderSettled] = []
-    for log in receipt.logs:
-        try:
-            event = decode_event(log.topics, log.data)
-        except InvalidInput:
-            continue
-        if isinstance(event, OrderSettled):
-            found.append(event)
-    (settled,) = found
-    return settled
 
 
 def _text(message: dict[str, Any]) -> str:
