@@ -96,6 +96,27 @@ def writing(key: str, name: str = "") -> Iterator[None]:
         raise ConfigError(key, f"{name} cannot be written: {error.strerror}".lstrip()) from None
 
 
+def write_new(path: Path, raw: bytes, key: str, name: str = "") -> None:
+    """Write a new file with mode 0600, whole or not at all, and never over an existing file.
+
+    Args:
+        key, name: as of `writing`.
+
+    Raises:
+        ConfigError: the file cannot be written.
+    """
+    with writing(key, name):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(raw)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            path.unlink()
+            raise
+
+
 def read_key(reference: str, password: str | None) -> SigningKey:
     """Load the signing key that `--key` refers to. Without `password`, the password of an encrypted key file
     is asked for if standard input is a terminal."""

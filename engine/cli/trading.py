@@ -66,11 +66,6 @@ EXIT = {
 }
 """Exit status of a trading command by the verdict on its trade: 0 as requested, 3 ended in another way, 4
 unknown."""
-_ARGUMENTS = frozenset(
-    ("SELL_TOKEN", "BUY_TOKEN", "AMOUNT", "HASH|FILE", "--taker", "--venue", "--rfq")
-) | frozenset(
-    ("--limit", "--limit-amount", "--min", "--max", "--slices", "--price", "--receive", "--amount", "--out")
-)
 SLIPPAGE_BPS = 50
 """Default of --slippage, basis points: the tolerated loss against the quote."""
 
@@ -423,7 +418,7 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
         except* KeyboardInterrupt:
             was_interrupted = True
     except ConfigError as error:
-        if error.key not in _ARGUMENTS:
+        if not (error.key.startswith("--") or error.key.isupper()):  # no option and no argument
             raise
         raise click.UsageError(error.detail) from None
     if was_interrupted:

@@ -11,7 +11,7 @@ from ....config.errors import ConfigError
 from ....crypto.addresses import to_checksum
 from ....crypto.custody.keystore import encrypt_key
 from ....crypto.secp256k1 import KEY_BYTES, SigningKey
-from ..sources import KEY_HELP, PASSWORD_HELP, read_key, read_password, writing
+from ..sources import KEY_HELP, PASSWORD_HELP, read_key, read_password, write_new
 
 _out = click.option(
     "--out",
@@ -83,14 +83,5 @@ def _store(key: SigningKey, out: Path, password: str | None) -> None:
         iv16=secrets.token_bytes(16),
         file_id=str(uuid.uuid4()),
     )
-    with writing(str(out)):
-        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            out.unlink()
-            raise
+    write_new(out, text, str(out))
     click.echo(to_checksum(key.address))

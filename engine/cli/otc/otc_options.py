@@ -1,6 +1,5 @@
 """Shared code of the commands of `cambist otc`: options, signed orders by hash or file, hints."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import click
 from msgspec import UNSET, Struct, UnsetType
 
 from ....codecs.messages.otc_messages import StoredOrder
-from ....codecs.messages.wire import decoder, encode
+from ....codecs.messages.wire import decoder
 from ....config import limits
 from ....config.errors import InvalidInput
 from ....crypto.hexadecimal import to_hex
@@ -16,7 +15,7 @@ from ...client.otc.otc_safety import check_asked, check_handed_over
 from ...client.otc.otc_terms import OtcHandOver, SignedOtc, decode_hand_over
 from ...client.trusted_contract import SigningContract
 from ..parameters import order_hash_of
-from ..sources import read_bounded, writing
+from ..sources import read_bounded
 from ..trading import TradeSession, VenueOptions
 
 SOURCE = "HASH|FILE"
@@ -89,15 +88,3 @@ def check_contract_named(venue: VenueOptions, pinned: bytes | None) -> None:
     """Refuse a command line with neither --venue nor --rfq, which leaves the RFQ contract unknown."""
     if not venue.url and pinned is None:
         raise click.UsageError("--venue or --rfq is needed: one of them names the RFQ contract")
-
-
-def write_order(path: Path, handed_over: OtcHandOver) -> None:
-    """Write the signed OTC order, for its taker, to a new file; an existing file is never overwritten.
-
-    Raises:
-        ConfigError: the file cannot be written.
-    """
-    with writing("--out", str(path)):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(encode(handed_over) + b"\n")

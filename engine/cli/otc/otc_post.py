@@ -8,6 +8,7 @@ import click
 
 from ....codecs.messages.otc_messages import StoredOrder
 from ....codecs.messages.vocabulary import Side
+from ....codecs.messages.wire import encode
 from ....config.errors import ChainError, ConfigError, VenueError
 from ....config.timeouts import TRADER_LIMIT_ORDER_S
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
@@ -23,6 +24,7 @@ from ...client.schedule import duration_text
 from ...client.terms import TradedToken, amount_text
 from ...client.trusted_contract import RFQ, SigningContract
 from ..parameters import ADDRESS, Expires, decimal_text, price_option, raw_units
+from ..sources import write_new
 from ..trading import (
     EXIT,
     TradeOptions,
@@ -38,7 +40,6 @@ from ..trading import (
     signing_list,
     venue_list,
 )
-from .otc_options import write_order
 
 _PRICE, _RECEIVE = "--price", "--receive"
 
@@ -197,7 +198,8 @@ async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, o
     def about_to(signed: SignedOtc) -> None:
         nonlocal name
         if asked.out is not None:
-            write_order(asked.out, hand_over_of(signed, asked.chain_id))
+            handed = encode(hand_over_of(signed, asked.chain_id))
+            write_new(asked.out, handed + b"\n", "--out", str(asked.out))
         name = to_hex(signed.order_hash)
         under_way.hint = f"the order {name} may be live: {asked.hint(name, 'otc')}"
 
