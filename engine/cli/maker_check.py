@@ -28,13 +28,13 @@ from ..conformance.probe import Unreachable
 from ..conformance.report import list_table, print_report, to_json, to_junit
 from ..conformance.rules import Selection
 from ..conformance.run import RunOutcome, RunReport, check_maker
-from .parameters import ADDRESS, Parsed, parsed
+from .parameters import ADDRESS, ParsedParam, parsed
 from .sources import Decorator, secret_encoding, writing
 
 UNREACHABLE, STOPPED = 3, 130
 STATUS = {RunOutcome.CONFORMS: 0, RunOutcome.FAULTS: 1, RunOutcome.INCONCLUSIVE: 4}
 _HTTP, _SOCKET = ("http", "https"), ("ws", "wss")
-_ADDRESS = Parsed("address", lambda text, field: to_hex(checked_address(text, field)))
+_ADDRESS = ParsedParam("address", lambda text, field: to_hex(checked_address(text, field)))
 _FILE = click.Path(dir_okay=False, allow_dash=True)
 
 

@@ -31,7 +31,7 @@ _UNIT_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION_S_MAX = 100 * 366 * 86_400
 
 
-class Parsed(click.ParamType[T]):
+class ParsedParam(click.ParamType[T]):
     """Click parameter type: a text that a function parses.
 
     Args:
@@ -56,9 +56,9 @@ def _percent(text: str, field: str) -> Decimal:
     return Decimal(mantissa).scaleb(-scale)
 
 
-ADDRESS = Parsed("address", checked_address)
+ADDRESS = ParsedParam("address", checked_address)
 """Click parameter type: an address of 20 bytes; a wrong checksum is refused."""
-PERCENT = Parsed("percent", _percent)
+PERCENT = ParsedParam("percent", _percent)
 """Click parameter type: a percentage as an exact decimal."""
 
 
