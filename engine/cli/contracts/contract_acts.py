@@ -62,7 +62,6 @@ class ActOptions(Struct, frozen=True, kw_only=True):
 
     settings: Settings
     chain_id: int
-    node: NodeSettings
     at: OwnedContracts
     key: SigningKey | None
     is_dry: bool
@@ -70,8 +69,9 @@ class ActOptions(Struct, frozen=True, kw_only=True):
     is_json: bool
 
 
-def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the options of `ActOptions` to a command, which receives them as `place`."""
+def _options(command: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Decorator that adds the options of `ActOptions` to a command, which receives the open chain and these
+    options first."""
 
     @CONFIG
     @CHAIN
@@ -104,8 +104,13 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
         flags = {name: others.pop(name) for name in ("is_dry", "is_sure", "is_json")}
         node = revealed(node, f"chains.{chain_id}.node", os.environ, folder)
         at = _standing(settings, chain_id)
-        place = ActOptions(settings=settings, chain_id=chain_id, node=node, at=at, key=key, **flags)
-        command(place, **others)
+        place = ActOptions(settings=settings, chain_id=chain_id, at=at, key=key, **flags)
+
+        async def within() -> None:
+            async with RpcChain.open(chain_id, node, known_errors()) as chain:
+                await command(chain, place, **others)
+
+        trio.run(until_interrupted, within)
 
     return with_place
 
@@ -121,145 +126,31 @@ def _standing(settings: Settings, chain_id: int) -> OwnedContracts:
     return OwnedContracts(*(checked_address(text, str(path)) for text in told))
 
 
-def _run(do: Callable[..., Awaitable[None]], place: ActOptions, *arguments: object) -> None:
-    async def within() -> None:
-        async with RpcChain.open(place.chain_id, place.node, known_errors()) as chain:
-            await do(chain, place, *arguments)
-
-    trio.run(until_interrupted, within)
-
-
 # --- The commands ---------------------------------------------------------------------------------------
 
 
 @click.command()
 @_options
 @_CONTRACT
-def pause(place: ActOptions, contract: str | None) -> None:
+async def pause(chain: RpcChain, place: ActOptions, contract: str | None) -> None:
     """Stop every settlement and every swap: the pauser or the owner may call this."""
-    _run(_paused, place, contract, acts.pause_acts)
+    await _carry_out(chain, place, acts.pause_acts(_railed(place, contract)))
 
 
 @click.command()
 @_options
 @_CONTRACT
-def unpause(place: ActOptions, contract: str | None) -> None:
+async def unpause(chain: RpcChain, place: ActOptions, contract: str | None) -> None:
     """Resume settlements and swaps after a pause: only the owner may call this."""
-    _run(_paused, place, contract, acts.unpause_acts)
+    await _carry_out(chain, place, acts.unpause_acts(_railed(place, contract)))
 
 
 @click.command()
 @_options
 @_SINCE
-def roles(place: ActOptions, since: int) -> None:
+async def roles(chain: RpcChain, place: ActOptions, since: int) -> None:
     """Print the holders of all contract roles (owner, pauser, relayer, caller, collector), and the tokens'
     caps."""
-    _run(_roles, place, since)
-
-
-@click.command()
-@click.argument("account", type=ADDRESS)
-@_options
-def revoke(place: ActOptions, account: bytes) -> None:
-    """Revoke every role of ACCOUNT: relayer, caller, collector, pauser, receiver of the protocol's fees.
-
-    The call is the owner's, who receives the protocol's fees in place of ACCOUNT.
-    """
-    _run(_revoke, place, account)
-
-
-@click.command()
-@click.argument("new_owner", type=ADDRESS)
-@_options
-@click.option("--accept", "is_accepted", is_flag=True, help="The second step: NEW_OWNER accepts.")
-def handover(place: ActOptions, new_owner: bytes, *, is_accepted: bool) -> None:
-    """Propose NEW_OWNER for every contract. The owner stays until NEW_OWNER accepts, and keeps no role then.
-
-    The owner's own roles as relayer, caller, collector and pauser are revoked first, and NEW_OWNER receives
-    the protocol's fees in place of the owner.
-
-    \b
-    cambist contracts handover 0x5AFE... --chain 1 --key env:OWNER_KEY
-    cambist contracts handover 0x5AFE... --chain 1 --accept --dry-run   calls for that multisig
-    """
-    _run(_handover, place, new_owner, is_accepted)
-
-
-@click.command()
-@_options
-@_SINCE
-@click.option("--account", type=ADDRESS, help="Account whose fees are claimed; the key's account if absent.")
-@click.option(
-    "--token",
-    "tokens",
-    type=ADDRESS,
-    multiple=True,
-    help="Token to claim; repeatable; all tokens if absent.",
-)
-@click.option("--receiver", type=ADDRESS, help="Receiver of the fees; the account if absent.")
-def claim(
-    place: ActOptions, since: int, account: bytes | None, tokens: tuple[bytes, ...], receiver: bytes | None
-) -> None:
-    """Claim fees that the fee vault holds: a partner's, or the protocol's."""
-    whose = account or (place.key.address if place.key else None)
-    if whose is None:
-        raise click.UsageError("--account or --key: exactly one of them names the account of the fees")
-    _run(_claim, place, whose, tokens, receiver or whose, since)
-
-
-@click.command()
-@click.argument("caps", metavar="TOKEN=AMOUNT...", nargs=-1, required=True)
-@_options
-def cap(place: ActOptions, caps: tuple[str, ...]) -> None:
-    """Set the cap of a token: the most that the Delta contract gives in an hour, and the Router in a swap.
-
-    AMOUNT is of whole tokens, or `max`; TOKEN an address, or a symbol of the settings.
-    """
-    _run(_cap, place, caps_asked(caps, place.settings, place.chain_id))
-
-
-COMMANDS = (pause, unpause, roles, revoke, handover, claim, cap)
-
-
-# --- Their work -----------------------------------------------------------------------------------------
-
-
-async def _paused(
-    chain: RpcChain, place: ActOptions, contract: str | None, made: Callable[[dict[str, bytes]], list[Act]]
-) -> None:
-    railed = place.at.railed()
-    await _carry_out(chain, place, made({contract: railed[contract]} if contract else railed))
-
-
-async def _revoke(chain: RpcChain, place: ActOptions, account: bytes) -> None:
-    found = await held_by(chain, place.at, account)
-    await _carry_out(chain, place, acts.revoke_acts(place.at, found, account))
-
-
-async def _handover(chain: RpcChain, place: ActOptions, new: bytes, is_accepted: bool) -> None:  # noqa: FBT001
-    if is_accepted:
-        made = acts.acceptance_acts(place.at, await powers_of(chain, place.at), new)
-    else:
-        made = await handover_of(chain, place.at, new)
-    await _carry_out(chain, place, made)
-
-
-async def _claim(
-    chain: RpcChain, place: ActOptions, account: bytes, tokens: Sequence[bytes], receiver: bytes, since: int
-) -> None:
-    owed = await owed_to(chain, place.at, account, tokens, since)
-    if not place.is_json:
-        for token, amount in owed.items():
-            click.echo(f"owed        {to_checksum(token)}  {amount} raw units")
-    await _carry_out(chain, place, acts.claim_acts(place.at, list(owed), receiver), account)
-
-
-async def _cap(chain: RpcChain, place: ActOptions, caps: Sequence[tuple[bytes, str]]) -> None:
-    raw = {token: await raw_cap(chain, token, amount) for token, amount in caps}
-    await _carry_out(chain, place, acts.cap_acts(place.at, raw))
-
-
-async def _roles(chain: RpcChain, place: ActOptions, since: int) -> None:
     found = await roles_of(chain, place.at, since)
     if place.is_json:
         click.echo(encode(_told(found)).decode())
@@ -276,6 +167,95 @@ async def _roles(chain: RpcChain, place: ActOptions, since: int) -> None:
     for name, role, accounts in _accounts(found):
         for account in accounts:
             click.echo(f"{name:<12}{role:<16}{to_checksum(account)}")
+
+
+@click.command()
+@click.argument("account", type=ADDRESS)
+@_options
+async def revoke(chain: RpcChain, place: ActOptions, account: bytes) -> None:
+    """Revoke every role of ACCOUNT: relayer, caller, collector, pauser, receiver of the protocol's fees.
+
+    The call is the owner's, who receives the protocol's fees in place of ACCOUNT.
+    """
+    found = await held_by(chain, place.at, account)
+    await _carry_out(chain, place, acts.revoke_acts(place.at, found, account))
+
+
+@click.command()
+@click.argument("new_owner", type=ADDRESS)
+@_options
+@click.option("--accept", "is_accepted", is_flag=True, help="The second step: NEW_OWNER accepts.")
+async def handover(chain: RpcChain, place: ActOptions, new_owner: bytes, *, is_accepted: bool) -> None:
+    """Propose NEW_OWNER for every contract. The owner stays until NEW_OWNER accepts, and keeps no role then.
+
+    The owner's own roles as relayer, caller, collector and pauser are revoked first, and NEW_OWNER receives
+    the protocol's fees in place of the owner.
+
+    \b
+    cambist contracts handover 0x5AFE... --chain 1 --key env:OWNER_KEY
+    cambist contracts handover 0x5AFE... --chain 1 --accept --dry-run   calls for that multisig
+    """
+    if is_accepted:
+        made = acts.acceptance_acts(place.at, await powers_of(chain, place.at), new_owner)
+    else:
+        made = await handover_of(chain, place.at, new_owner)
+    await _carry_out(chain, place, made)
+
+
+@click.command()
+@_options
+@_SINCE
+@click.option("--account", type=ADDRESS, help="Account whose fees are claimed; the key's account if absent.")
+@click.option(
+    "--token",
+    "tokens",
+    type=ADDRESS,
+    multiple=True,
+    help="Token to claim; repeatable; all tokens if absent.",
+)
+@click.option("--receiver", type=ADDRESS, help="Receiver of the fees; the account if absent.")
+async def claim(
+    chain: RpcChain,
+    place: ActOptions,
+    since: int,
+    account: bytes | None,
+    tokens: tuple[bytes, ...],
+    receiver: bytes | None,
+) -> None:
+    """Claim fees that the fee vault holds: a partner's, or the protocol's."""
+    whose = account or (place.key.address if place.key else None)
+    if whose is None:
+        raise click.UsageError("--account or --key: exactly one of them names the account of the fees")
+    unpaid = await owed_to(chain, place.at, whose, tokens, since)
+    if not place.is_json:
+        for token, amount in unpaid.items():
+            click.echo(f"owed        {to_checksum(token)}  {amount} raw units")
+    await _carry_out(chain, place, acts.claim_acts(place.at, list(unpaid), receiver or whose), whose)
+
+
+@click.command()
+@click.argument("caps", metavar="TOKEN=AMOUNT...", nargs=-1, required=True)
+@_options
+async def cap(chain: RpcChain, place: ActOptions, caps: tuple[str, ...]) -> None:
+    """Set the cap of a token: the most that the Delta contract gives in an hour, and the Router in a swap.
+
+    AMOUNT is of whole tokens, or `max`; TOKEN an address, or a symbol of the settings.
+    """
+    asked = caps_asked(caps, place.settings, place.chain_id)
+    raw = {token: await raw_cap(chain, token, amount) for token, amount in asked}
+    await _carry_out(chain, place, acts.cap_acts(place.at, raw))
+
+
+COMMANDS = (pause, unpause, roles, revoke, handover, claim, cap)
+
+
+# --- Their work -----------------------------------------------------------------------------------------
+
+
+def _railed(place: ActOptions, contract: str | None) -> dict[str, bytes]:
+    """The contracts that --contract names, by name: all that can be paused if the option is absent."""
+    railed = place.at.railed()
+    return {contract: railed[contract]} if contract else railed
 
 
 def _holders(powers: Powers) -> list[tuple[str, bytes]]:
