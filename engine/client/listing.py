@@ -1,9 +1,12 @@
-"""Listings of any kind of order: page by page, each order once."""
+"""Listings and changes of any kind of order: pages with each order once, amounts and events as text."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
+from msgspec import UNSET
+
 from ...codecs.amounts import format_units, parse_amount
+from ...codecs.messages.event_messages import OrderEventMessage
 from ...codecs.messages.resource_messages import TokenEntry
 from ...config.error_text import one_line
 from ...config.errors import InvalidInput
@@ -56,3 +59,17 @@ def listed_amount(text: str, token: TokenEntry | None, address: str = "") -> str
     if token is None:
         return one_line(f"{raw} units{of}")
     return one_line(f"{format_units(raw, token.decimals)} {token.symbol}")
+
+
+def event_line(means: Mapping[str, str], message: OrderEventMessage) -> str:
+    """A pushed change of an order as a line of text: its time, the order, the new status, for an OTC order
+    the amount left.
+
+    Args:
+        means: status -> its meaning.
+    """
+    name = message.order_hash if message.id is UNSET else message.id
+    meaning = f": {means[message.status]}" if message.status in means else ""
+    left = "" if message.fillable_balance is UNSET else f", {message.fillable_balance} raw units left"
+    by = "" if message.transaction_hash is UNSET else f", {message.transaction_hash}"
+    return one_line(f"{message.at}  order {name} is {message.status}{meaning}{left}{by}")

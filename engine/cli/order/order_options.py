@@ -13,7 +13,7 @@ from ....config.errors import CambistError, VenueError
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ...chain.port import Chain
 from ...client.client import VenueClient
-from ...client.order.order_following import TERMINAL, SettledOnChain, Subject, proven
+from ...client.order.order_following import TERMINAL, Subject, proven
 from ...client.order.order_placing import OrderOffer
 from ...client.order.order_view import (
     DeltaOutcome,
@@ -27,13 +27,10 @@ from ..parameters import order_hash_of
 from ..trading import EXIT, VenueOptions
 
 
-async def ended(record: OrderRecord, chain: Chain | None, subject: Subject | None) -> DeltaOutcome:
-    """Return the outcome of a Delta order by the venue's record. An order that has ended is verified on the
-    chain if `chain` and `subject` are given."""
-    settled: SettledOnChain | None = None
-    if chain is not None and subject is not None and record.status in TERMINAL:
-        settled = await proven(chain, subject, record)
-    return outcome_of(record, parse_hex(record.order_hash, "orderHash"), settled)
+async def ended(record: OrderRecord, chain: Chain, subject: Subject) -> DeltaOutcome:
+    """Return the outcome of a Delta order by the venue's record, which is verified on the chain if the order
+    has ended."""
+    return outcome_of(record, await proven(chain, subject, record) if record.status in TERMINAL else None)
 
 
 def not_known(order_hash: str, record: OrderRecord | None, fault: CambistError) -> DeltaOutcome:

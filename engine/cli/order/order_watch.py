@@ -5,6 +5,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from random import SystemRandom
 from typing import NoReturn
 
@@ -20,10 +21,10 @@ from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...client.client import VenueClient
 from ...client.events import EventSelection, EventsWanted, OrderEvents
-from ...client.order.order_following import OrderFollower, Subject
-from ...client.order.order_listing import event_line
+from ...client.listing import event_line
+from ...client.order.order_following import MEANS, OrderFollower, Subject
 from ...client.order.order_safety import signed_order
-from ...client.order.order_view import DeltaOutcome, OfferTokens
+from ...client.order.order_view import DeltaOutcome, OfferTokens, outcome_of
 from ...client.outcome import TradeVerdict
 from ...client.tokens import find_token
 from ...client.trusted_contract import DELTA, TradingContract, signing_contract
@@ -146,7 +147,8 @@ def watch(asked: WatchOptions, owner: str, partner: str) -> None:
     """
     asked.check("an ID", "--delta", owner=owner, partner=partner)
     if asked.name is None:
-        asked.listen(EventsWanted(owner=owner, chain_ids=asked.chain_ids, partner=partner), event_line)
+        wanted = EventsWanted(owner=owner, chain_ids=asked.chain_ids, partner=partner)
+        asked.listen(wanted, partial(event_line, MEANS))
     run(_watch, asked, order_name(asked.name, "ID"))
 
 
@@ -208,7 +210,7 @@ async def _checked_end(
         ChainError, VenueError: the outcome cannot be verified: the chain or the venue does not answer.
     """
     if asked.rpc is None:
-        return await ended(record, None, None), OfferTokens()
+        return outcome_of(record, None), OfferTokens()
     chain_id = record.input.chain_id
     async with RpcChain.open(chain_id, asked.rpc, known_errors()) as chain:
         contract = await signing_contract(chain, venue, DELTA, asked.pinned)

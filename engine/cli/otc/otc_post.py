@@ -234,7 +234,7 @@ async def _followed(
 ) -> OtcOutcome:
     """Follow an OTC order that the venue has accepted; return its outcome, verified on the chain."""
     follower = OtcFollower(session.venue, to_hex(signed.order_hash), session.trader.tell)
-    fault = ""
+    fault: str | None = None
     try:
         follower.see(stored)
         await follower.follow(asked.timeout_s)
@@ -243,6 +243,4 @@ async def _followed(
             fault = await disproof(session.trader.chain, contract, signed, stored, int(time.time()))
     except (ChainError, VenueError) as error:
         fault = error.detail
-    stored = follower.record or stored
-    is_proven = follower.has_ended and not fault
-    return followed(stored, signed.order_hash, signed=signed, fault=fault, is_proven=is_proven)
+    return followed(follower.record or stored, signed.order_hash, fault, signed)

@@ -1,6 +1,7 @@
 """`cambist otc watch`: follows an OTC order to its end, or prints all pushed changes of many orders."""
 
 import time
+from functools import partial
 
 import click
 
@@ -8,14 +9,15 @@ from ....codecs.messages.otc_messages import StoredOrder
 from ....config.errors import ChainError, VenueError
 from ....config.sections.nodes import NodeSettings
 from ....config.timeouts import TRADER_WATCH_S
-from ....crypto.hexadecimal import parse_hex, to_hex
+from ....crypto.hexadecimal import to_hex
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...client.client import VenueClient
 from ...client.events import OtcEventsWanted
+from ...client.listing import event_line
 from ...client.otc.otc_following import OtcFollower, disproof
-from ...client.otc.otc_listing import otc_event_line
 from ...client.otc.otc_safety import check_asked
+from ...client.otc.otc_terms import OTC_MEANS
 from ...client.otc.otc_view import OtcOutcome, followed
 from ...client.outcome import TradeVerdict
 from ...client.trusted_contract import RFQ, signing_contract
@@ -48,31 +50,28 @@ def watch(asked: WatchOptions, maker: str, taker: str) -> None:
         raise click.UsageError("--rfq: needs --rpc: only the chain knows the contract")
     if asked.name is None:
         wanted = OtcEventsWanted(maker=maker, taker=taker, chain_ids=asked.chain_ids)
-        asked.listen(wanted, otc_event_line)
-    run(_watch, asked, to_hex(order_hash_of(asked.name, "HASH")))
+        asked.listen(wanted, partial(event_line, OTC_MEANS))
+    run(_watch, asked, order_hash_of(asked.name, "HASH"))
 
 
-async def _watch(under_way: UnderWay, place: WatchOptions, order_hash: str) -> int:
-    tell = new_tell()
-    raw = parse_hex(order_hash, "HASH")
+async def _watch(under_way: UnderWay, place: WatchOptions, order_hash: bytes) -> int:
+    tell, name = new_tell(), to_hex(order_hash)
     async with place.open() as venue:
-        follower = OtcFollower(venue, order_hash, tell)
-        under_way.hint = f"the order goes on: {place.hint(order_hash, 'otc')}"
+        follower = OtcFollower(venue, name, tell)
+        under_way.hint = f"the order goes on: {place.hint(name, 'otc')}"
         await follower.follow(place.watch_s or TRADER_WATCH_S)
-        stored = follower.record
+        stored, fault = follower.record, None
         if stored is None:
-            outcome = OtcOutcome(
-                verdict=TradeVerdict.UNKNOWN, order_hash=raw, reason="the venue does not answer"
+            reason = "the venue does not answer"
+            return report(
+                place, OtcOutcome(verdict=TradeVerdict.UNKNOWN, order_hash=order_hash, reason=reason)
             )
-        elif place.rpc is None:
-            outcome = followed(stored, raw)
-        else:
+        if place.rpc is not None:
             try:
-                fault = await _fault(stored, raw, venue, place.rpc, place.pinned)
+                fault = await _fault(stored, order_hash, venue, place.rpc, place.pinned)
             except (ChainError, VenueError) as error:
                 fault = error.detail
-            outcome = followed(stored, raw, fault=fault, is_proven=not fault)
-    return report(place, outcome)
+    return report(place, followed(stored, order_hash, fault))
 
 
 async def _fault(

@@ -43,7 +43,7 @@ TERMINAL = frozenset(
 )
 """Final statuses of a Delta order, which no event changes any more: spec 1.11.2."""
 
-MEANS: Mapping[OrderStatus, str] = {
+MEANS: Mapping[str, str] = {
     OrderStatus.PENDING: "no agent has bid yet",
     OrderStatus.AWAITING_SIGNATURE: "the owner has yet to sign on chain",
     OrderStatus.ACTIVE: "it waits for its price or time, is auctioned, or settled",

@@ -13,13 +13,11 @@ from itertools import count
 from msgspec import UNSET, Struct, UnsetType
 
 from ....codecs.messages.delta_messages import OrderRecord
-from ....codecs.messages.event_messages import OrderEventMessage
 from ....codecs.messages.resource_messages import TokenEntry
 from ....codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from ....config.error_text import one_line
 from ..client import VenueClient
 from ..listing import TokenOf, listed_amount, pages_once
-from .order_following import MEANS
 
 _PAGE_ORDERS = 50  # a page must fit into JSON_BYTES_MAX
 _TIME_CHARS = 16  # of ISO 8601, up to the minute
@@ -82,14 +80,6 @@ def order_row(record: OrderRecord, token_of: TokenOf) -> tuple[str, ...]:
         f"{filled.quantize(_PERCENT_PLACES).normalize():f} %",
         _time(record.expires_at),
     )
-
-
-def event_line(message: OrderEventMessage) -> str:
-    """An event of a Delta order as a line of text: its time, the order, the new status."""
-    name = message.order_hash if message.id is UNSET else message.id
-    is_known = message.surface == "delta" and message.status in [status.value for status in MEANS]
-    means = f": {MEANS[OrderStatus(message.status)]}" if is_known else ""
-    return one_line(f"{message.at}  order {name} is {message.status}{means}")
 
 
 def _kind(record: OrderRecord) -> str:

@@ -11,7 +11,7 @@ from ....codecs.messages.vocabulary import OrderStatus, OrderType, Side
 from ....config.error_text import one_line
 from ....config.errors import VenueError
 from ....crypto.addresses import to_checksum
-from ....crypto.hexadecimal import to_hex
+from ....crypto.hexadecimal import parse_hex, to_hex
 from ..allowing import Allowing
 from ..limit_price import percent_away
 from ..outcome import OrderOutcome, TradeVerdict, followed_verdict, new_table, order_lines_of
@@ -44,7 +44,7 @@ class OfferTokens(Struct, frozen=True):
     dest: TradedToken | None = None
 
 
-def outcome_of(record: OrderRecord, order_hash: bytes, settled: SettledOnChain | None) -> DeltaOutcome:
+def outcome_of(record: OrderRecord, settled: SettledOnChain | None) -> DeltaOutcome:
     """The outcome of an order, by the venue's record and the chain.
 
     Args:
@@ -53,6 +53,7 @@ def outcome_of(record: OrderRecord, order_hash: bytes, settled: SettledOnChain |
     end = None
     if record.status in TERMINAL:
         end = TradeVerdict.SETTLED if record.status is OrderStatus.COMPLETED else TradeVerdict.ENDED
+    order_hash = parse_hex(record.order_hash, "orderHash")
     verdict, reason = followed_verdict("" if settled is None else settled.fault, end)
     return DeltaOutcome(verdict=verdict, order_hash=order_hash, record=record, settled=settled, reason=reason)
 

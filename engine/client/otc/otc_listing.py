@@ -9,18 +9,17 @@ Source: spec 2.8 and 2.9; interop.md 1.
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
-from ....codecs.messages.event_messages import OrderEventMessage
 from ....codecs.messages.otc_messages import StoredOrder
-from ....codecs.messages.vocabulary import OtcOrderBy, OtcState, OtcType
+from ....codecs.messages.vocabulary import OtcOrderBy, OtcType
 from ....config.error_text import one_line
 from ....config.limits import LISTING_LIMIT_DEFAULT, UINT256_MAX
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ..client import VenueClient
 from ..listing import TokenOf, listed_amount, pages_once
 from .otc_safety import check_listed
-from .otc_terms import OTC_MEANS, party
+from .otc_terms import party
 
 OTC_HEADERS = (
     "created",
@@ -109,15 +108,6 @@ def otc_row(stored: StoredOrder, token_of: TokenOf) -> tuple[str, ...]:
         one_line(stored.maker),
         taker_text(party(stored.taker)),
     )
-
-
-def otc_event_line(message: OrderEventMessage) -> str:
-    """A pushed change of an OTC order as a line of text for people."""
-    is_known = message.status in [state.value for state in OtcState]
-    means = f": {OTC_MEANS[OtcState(message.status)]}" if is_known else ""
-    left = "" if message.fillable_balance is UNSET else f", {message.fillable_balance} raw units left"
-    by = "" if message.transaction_hash is UNSET else f", {message.transaction_hash}"
-    return one_line(f"{message.at}  order {message.order_hash} is {message.status}{means}{left}{by}")
 
 
 def taker_text(taker: bytes) -> str:

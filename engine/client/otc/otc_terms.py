@@ -35,7 +35,7 @@ _NONCE_BYTES = limits.OTC_NONCE_BITS // 8
 OTC_TERMINAL = frozenset({OtcState.FULFILLED, OtcState.CANCELLED, OtcState.EXPIRED})
 """Final states of an OTC order, which no event changes any more."""
 
-OTC_MEANS: Mapping[OtcState, str] = {
+OTC_MEANS: Mapping[str, str] = {
     OtcState.DRAFT: "the maker's contract has yet to accept the signature",
     OtcState.PENDING: "it can be filled",
     OtcState.SUSPENDED: "the maker's balance or allowance is below it",

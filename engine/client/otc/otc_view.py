@@ -48,31 +48,26 @@ class OtcOutcome(OrderOutcome, frozen=True, kw_only=True):
 
 
 def followed(
-    stored: StoredOrder,
-    order_hash: bytes,
-    *,
-    signed: SignedOtc | None = None,
-    fault: str = "",
-    is_proven: bool = False,
+    stored: StoredOrder, order_hash: bytes, fault: str | None, signed: SignedOtc | None = None
 ) -> OtcOutcome:
     """The outcome of an OTC order that was followed, by the venue's record and the chain.
 
     Args:
+        fault: text about how the chain contradicts the venue's record; empty if it does not, None if the
+            chain was not asked.
         signed: the posted order; None if not known.
-        fault: text about how the chain contradicts the venue's record; empty if it does not.
-        is_proven: whether the chain was asked, and confirms the venue's state.
     """
     end = None
     if stored.state in OTC_TERMINAL:
         end = TradeVerdict.FULFILLED if stored.state is OtcState.FULFILLED else TradeVerdict.ENDED
-    verdict, reason = followed_verdict(fault, end)
+    verdict, reason = followed_verdict(fault or "", end)
     return OtcOutcome(
         verdict=verdict,
         order_hash=order_hash,
         signed=signed,
         stored=stored,
         reason=reason,
-        is_proven=is_proven,
+        is_proven=fault == "",
     )
 
 

@@ -29,14 +29,15 @@ from ...chain.port import EthCall
 from ...client.allowing import Allowing
 from ...client.client import VenueClient
 from ...client.events import OrderEvents, OtcEventsWanted
+from ...client.listing import event_line
 from ...client.otc.otc_cancelling import Ending, cancel_otc
 from ...client.otc.otc_filling import OtcFiller
 from ...client.otc.otc_following import disproof
-from ...client.otc.otc_listing import OtcWanted, otc_event_line, otc_pages
+from ...client.otc.otc_listing import OtcWanted, otc_pages
 from ...client.otc.otc_posting import OtcPoster
 from ...client.otc.otc_reading import standing_of
 from ...client.otc.otc_safety import check_asked
-from ...client.otc.otc_terms import OtcPart, OtcWish, SignedOtc, part_given
+from ...client.otc.otc_terms import OTC_MEANS, OtcPart, OtcWish, SignedOtc, part_given
 from ...client.otc.otc_view import fill_lines, fill_table, post_table
 from ...client.outcome import TradeVerdict
 from ...client.terms import TradedToken
@@ -312,7 +313,7 @@ async def _heard(scene: _Bilateral, tell: Tell, signed: SignedOtc) -> OrderEvent
         while True:
             message = await scene.pushed.receive()
             if isinstance(message, OrderEventMessage) and message.order_hash == to_hex(signed.order_hash):
-                tell(f"pushed to the taker: {otc_event_line(message)}")
+                tell(f"pushed to the taker: {event_line(OTC_MEANS, message)}")
                 return message
 
 
