@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from ....codecs.amounts import parse_amount
 from ....codecs.eip712_orders.delta import (
@@ -100,7 +100,10 @@ def check_build(
         order: SignableOrder = struct_type.from_wire(msgspec.json.decode(to_sign.value), "toSign.value")
         fee = unpack_partner_and_fee(order.partner_and_fee, "toSign.value.partnerAndFee")
     expected = order_of(terms, signing, order.partner_and_fee)
-    hold(_member_checks(struct_type, expected, order))
+    got = struct_type.to_wire(order)
+    hold(
+        (f"toSign.value.{name}", wanted, got[name]) for name, wanted in struct_type.to_wire(expected).items()
+    )
     if fee.fee_bps > terms.fee_bps:
         raise UnsafeTransaction("partner fee in basis points", f"at most {terms.fee_bps}", fee.fee_bps)
     hold([("share of surplus for others", False, fee.partner_takes_surplus)])
@@ -187,31 +190,14 @@ def _price_checks(block: DeltaBlock, wish: OrderWish, delta: bytes) -> Iterator[
     yield "route.bridge", None, route.bridge
 
 
-def _member_checks(
-    struct_type: TypedStruct[Any], expected: SignableOrder, order: SignableOrder
-) -> Iterator[ComparedMember]:
-    wanted, got = struct_type.to_wire(expected), struct_type.to_wire(order)
-    for name in wanted:
-        if name != "bridge":
-            yield f"toSign.value.{name}", wanted[name], got[name]
-    yield "toSign.value.bridge", structs.asdict(expected.bridge), structs.asdict(order.bridge)
-
-
 def _check_domain(domain: TypedDomain, contract: SigningContract) -> None:
-    hold(
-        [
-            ("toSign.domain.chainId", contract.chain_id, domain.chain_id),
-            (
-                "toSign.domain.verifyingContract",
-                to_checksum(contract.address),
-                one_spelling(domain.verifying_contract),
-            ),
-        ]
-    )
+    expected, got = to_checksum(contract.address), one_spelling(domain.verifying_contract)
+    hold([("toSign.domain.chainId", contract.chain_id, domain.chain_id)])
+    hold([("toSign.domain.verifyingContract", expected, got)])
     separator = delta_domain_separator(domain.name, domain.version, contract.chain_id, contract.address)
     if separator != contract.separator:
-        got = f"{domain.name} {domain.version}"
-        raise UnsafeTransaction("toSign.domain", "the name and version of the contract's own domain", got)
+        named = f"{domain.name} {domain.version}"
+        raise UnsafeTransaction("toSign.domain", "the name and version of the contract's own domain", named)
 
 
 def _check_types(types: dict[str, tuple[TypedMember, ...]], wanted: TypedStruct[Any]) -> None:
