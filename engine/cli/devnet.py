@@ -130,21 +130,16 @@ def _is_loopback(host: str) -> bool:
 def _started(
     running: Sequence[RunningChain], keys: Sequence[SigningKey], file: Path, *, is_public: bool
 ) -> _Started:
-    return _Started(
-        [
-            _Chain(one.chain_id, one.engine, one.url, one.url.replace("http", "ws", 1), one.entry)
-            for one in running
-        ],
-        [
-            _Account(
-                to_checksum(key.address),
-                ROLES[number] if number < len(ROLES) else "",
-                to_hex(key.secret32()) if is_public else None,
-            )
-            for number, key in enumerate(keys)
-        ],
-        str(file),
-    )
+    chains = [
+        _Chain(one.chain_id, one.engine, one.url, one.url.replace("http", "ws", 1), one.entry)
+        for one in running
+    ]
+    roles = (*ROLES, *("" for _ in keys))
+    accounts = [
+        _Account(to_checksum(key.address), role, to_hex(key.secret32()) if is_public else None)
+        for key, role in zip(keys, roles, strict=False)
+    ]
+    return _Started(chains, accounts, str(file))
 
 
 def _show(started: _Started) -> None:

@@ -144,14 +144,9 @@ def deploy_command(
         its = to_checksum(key.address)
         raise click.UsageError(f"{', '.join(own)}: {its} deploys, and keeps no role after --owner accepts")
     chain = chain_settings(settings, chain_id)
-    job = _Job(
-        key=key,
-        plan=_plan(chain, chain_id, key.address, protocol, permit2),
-        caps=caps_asked(caps, settings, chain_id),
-        new_owner=new_owner or b"",
-        is_sure=yes,
-    )
-    job = replace(job, plan=replace(job.plan, relayers=relayers, pauser=pauser or b"", is_open=is_open))
+    plan = _plan(chain, chain_id, key.address, protocol, permit2)
+    plan = replace(plan, relayers=relayers, pauser=pauser or b"", is_open=is_open)
+    job = _Job(key, plan, caps_asked(caps, settings, chain_id), new_owner or b"", yes)
     folder = path.parent if path else Path()
     node = NodeSettings(urls=(node_url,)) if node_url else chain.node
     node = revealed(node, f"chains.{chain_id}.node", os.environ, folder)
@@ -162,7 +157,7 @@ def deploy_command(
     click.echo(f"the code on the chain is the artifacts'; addresses are in {file}")
 
 
-class _Job(msgspec.Struct, frozen=True, kw_only=True):
+class _Job(msgspec.Struct, frozen=True):
     """A deployment of the contracts as the command line requests it.
 
     Attributes:
