@@ -160,6 +160,17 @@ def price_option(name: str) -> Decorator:
     return click.option(name, "price", metavar="PRICE", callback=limit_price, help=text)
 
 
+def amount_option(name: str, member: str, text: str) -> Decorator:
+    """The click option of this name for an amount in whole tokens, which a command receives as text, in
+    `member`."""
+    return click.option(name, member, metavar="AMOUNT", callback=decimal_text, help=text)
+
+
+def life_option(name: str, kind: Duration, default_s: int, text: str) -> Decorator:
+    """The click option of this name for the life of an order in seconds, `life_s`."""
+    return click.option(name, "life_s", type=kind, default=str(default_s), help=text)
+
+
 def order_hash_of(text: str, field: str, alternative: str = "") -> bytes:
     """Parse the hash of an order to 32 bytes.
 

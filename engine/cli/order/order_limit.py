@@ -9,7 +9,7 @@ from ...client.limit_price import LimitPrice
 from ...client.order.order_terms import OrderWish
 from ...client.schedule import duration_text
 from ...client.terms import TradedToken
-from ..parameters import Duration, decimal_text, price_option, raw_units
+from ..parameters import Duration, amount_option, life_option, price_option, raw_units
 from ..trading import follow
 from .order_place import PlacingOptions, place_order, placing_options
 
@@ -39,22 +39,19 @@ class _LimitOptions(PlacingOptions, frozen=True, kw_only=True):
 
 @click.command("limit")
 @price_option(_PRICE)
-@click.option(
+@amount_option(
     _AMOUNT,
     "limit_text",
-    metavar="AMOUNT",
-    callback=decimal_text,
-    help="In place of the price: least total receipt, or with --side BUY largest total spending.",
+    "In place of the price: least total receipt, or with --side BUY largest total spending.",
 )
 @click.option(
     "--partial", "is_partial", is_flag=True, help="Allow settlements in parts, at no worse a price."
 )
-@click.option(
+@life_option(
     "--deadline",
-    "life_s",
-    type=Duration(),
-    default=str(TRADER_LIMIT_ORDER_S),
-    help=f"Life of the order: 90, 30m, 12h, 7d.  [default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
+    Duration(),
+    TRADER_LIMIT_ORDER_S,
+    f"Life of the order: 90, 30m, 12h, 7d.  [default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
 )
 @follow
 @placing_options(_LimitOptions)

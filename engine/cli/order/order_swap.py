@@ -3,19 +3,15 @@
 import click
 
 from ....config.timeouts import TRADER_ORDER_S
-from ..parameters import Duration
+from ..parameters import Duration, life_option
 from ..trading import permit_option, slippage
 from .order_place import PlacingOptions, place_order, placing_options
 
 
 @click.command("swap")
 @slippage
-@click.option(
-    "--deadline",
-    "life_s",
-    type=Duration(),
-    default=str(TRADER_ORDER_S),
-    help=f"Life of the order.  [default: {TRADER_ORDER_S} seconds]",
+@life_option(
+    "--deadline", Duration(), TRADER_ORDER_S, f"Life of the order.  [default: {TRADER_ORDER_S} seconds]"
 )
 @click.option(
     "--no-wait",

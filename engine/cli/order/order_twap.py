@@ -14,7 +14,7 @@ from ....config.timeouts import TRADER_ORDER_S, TRADER_TWAP_SLACK_S
 from ...client.order.order_terms import OrderWish
 from ...client.schedule import Schedule, duration_text
 from ...client.terms import TradedToken
-from ..parameters import Duration, decimal_text, raw_units
+from ..parameters import Duration, amount_option, raw_units
 from ..trading import SLIPPAGE_BPS, follow, slippage_option
 from .order_place import PlacingOptions, place_order, placing_options
 
@@ -71,10 +71,8 @@ class _TwapOptions(PlacingOptions, frozen=True, kw_only=True):
     required=True,
     help="Least time between two slices: 300, 5m, 1h.",
 )
-@click.option("--min", "least", metavar="AMOUNT", callback=decimal_text, help="Least total receipt.")
-@click.option(
-    "--max", "most", metavar="AMOUNT", callback=decimal_text, help="With --side BUY: largest total spending."
-)
+@amount_option("--min", "least", "Least total receipt.")
+@amount_option("--max", "most", "With --side BUY: largest total spending.")
 @slippage_option(
     "Without --min or --max: tolerated loss of a slice against the price now, in basis points.  "
     f"[default: {SLIPPAGE_BPS}]"

@@ -19,7 +19,7 @@ from ...client.otc.otc_view import fill_json, fill_lines, fill_table
 from ...client.terms import TradedToken
 from ...client.tokens import find_token
 from ...client.trusted_contract import RFQ
-from ..parameters import decimal_text, raw_units
+from ..parameters import amount_option, raw_units
 from ..trading import (
     EXIT,
     SigningOptions,
@@ -67,16 +67,8 @@ class _FillOptions(SigningOptions, frozen=True, kw_only=True):
 @gathered(
     _FillOptions,
     "asked",
-    click.option(
-        _AMOUNT,
-        "given",
-        metavar="AMOUNT",
-        callback=decimal_text,
-        help="Largest amount to give; the whole rest if absent.",
-    ),
-    click.option(
-        _RECEIVE, metavar="AMOUNT", callback=decimal_text, help="In place of --amount: amount to receive."
-    ),
+    amount_option(_AMOUNT, "given", "Largest amount to give; the whole rest if absent."),
+    amount_option(_RECEIVE, "receive", "In place of --amount: amount to receive."),
     *signing_list(RFQ),
     permit_option,
     approve_max_option,

@@ -23,7 +23,7 @@ from ...client.outcome import TradeVerdict
 from ...client.schedule import duration_text
 from ...client.terms import TradedToken, amount_text
 from ...client.trusted_contract import RFQ, SigningContract
-from ..parameters import ADDRESS, Expires, decimal_text, price_option, raw_units
+from ..parameters import ADDRESS, Expires, amount_option, life_option, price_option, raw_units
 from ..sources import write_new
 from ..trading import (
     EXIT,
@@ -96,19 +96,13 @@ class _PostOptions(TradeOptions, frozen=True, kw_only=True):
     "asked",
     *pair_arguments,
     price_option(_PRICE),
-    click.option(
-        _RECEIVE,
-        metavar="AMOUNT",
-        callback=decimal_text,
-        help="In place of --price: amount to receive for the whole order.",
-    ),
+    amount_option(_RECEIVE, "receive", "In place of --price: amount to receive for the whole order."),
     click.option("--taker", type=ADDRESS, help="Account that may fill the order; anyone if absent."),
-    click.option(
+    life_option(
         "--expires",
-        "life_s",
-        type=Expires(),
-        default=str(TRADER_LIMIT_ORDER_S),
-        help=f"Life of the order: 90, 30m, 12h, 7d, never.  [default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
+        Expires(),
+        TRADER_LIMIT_ORDER_S,
+        f"Life of the order: 90, 30m, 12h, 7d, never.  [default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
     ),
     *signing_list(RFQ),
     permit_option,
