@@ -1,4 +1,5 @@
-"""Click parameter types and checks of trading commands: addresses, percents, amounts, a venue and a node."""
+"""Click parameter types, callbacks and options of trading commands: addresses, percents, amounts, lives, a
+venue and a node."""
 
 import os
 import re
@@ -151,7 +152,9 @@ def _short_name(text: str, field: str) -> str:
 
 
 decimal_text, limit_price = parsed(_decimal), parsed(LimitPrice.parse)
+"""Callbacks of options and arguments: an amount in whole tokens, which stays text; a limit price."""
 node_settings, venue_url, partner_name = parsed(_node), parsed(checked_url), parsed(_short_name)
+"""Callbacks of --rpc, --venue and --partner: a node's settings, a base URL, a name of bounded length."""
 
 
 def price_option(name: str) -> Decorator:

@@ -1,4 +1,5 @@
-"""Reads inputs of commands: settings, bounded files and standard input, keys, passwords, and consent."""
+"""Reads inputs of commands: settings, bounded files and standard input, keys, passwords, and consent; writes
+new files."""
 
 import os
 import sys
