@@ -17,10 +17,11 @@ Source: spec 1.9, 1.3.2; contracts/Router.sol.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from decimal import Decimal
+from typing import TypeVar
 
 from ...codecs.amounts import parse_amount
 from ...codecs.contracts.abi import decode_uint
-from ...codecs.contracts.contract_events import ContractEvent, decode_event
+from ...codecs.contracts.contract_events import decode_event
 from ...codecs.contracts.router_calldata import RouterSwap
 from ...codecs.contracts.router_decoding import decode_swap
 from ...codecs.messages.market_messages import PriceRoute, TransactionEnvelope
@@ -36,6 +37,7 @@ from .terms import Terms, Wish, quoted_of
 _FEE_MASK = 0xFF  # of partnerAndFee
 _TAKES_SURPLUS = 1 << 8
 
+Event = TypeVar("Event")
 ComparedMember = tuple[str, object, object]  # member, expected, got
 
 
@@ -178,14 +180,14 @@ def unsafe_if_invalid(member: str = "", expected: str = "") -> Iterator[None]:
         raise UnsafeTransaction(fault.field or member, fault.expected or expected, fault.got) from None
 
 
-def contract_events(receipt: Receipt, contract: bytes) -> Iterator[ContractEvent]:
-    """Yield the events that a contract, 20 bytes, emitted in a transaction, as far as they can be decoded;
-    none if the transaction reverted."""
+def contract_events(receipt: Receipt, contract: bytes, kind: type[Event]) -> Iterator[Event]:
+    """Yield the events of one kind that a contract, 20 bytes, emitted in a transaction, as far as they can be
+    decoded; none if the transaction reverted."""
     for log in receipt.logs if receipt.succeeded else ():
         if log.address == contract:
             with suppress(InvalidInput):
                 event = decode_event(log.topics, log.data)
-                if event is not None:
+                if isinstance(event, kind):
                     yield event
 
 

@@ -169,9 +169,8 @@ async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled
             return SettledOnChain(fault=f"the chain does not know the transaction {to_hex(tx_hash)}")
         found = [
             event
-            for event in contract_events(receipt, subject.delta)
-            if isinstance(event, OrderSettled)
-            and (event.order_hash, event.owner) == (subject.signed.order_hash, subject.signed.order.owner)
+            for event in contract_events(receipt, subject.delta, OrderSettled)
+            if (event.order_hash, event.owner) == (subject.signed.order_hash, subject.signed.order.owner)
         ]
         if not found:
             return SettledOnChain(fault=f"the transaction {to_hex(tx_hash)} settles nothing of this order")

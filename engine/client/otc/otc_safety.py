@@ -193,8 +193,8 @@ def fill_in(
     Args:
         taker: 20 bytes; None for any taker.
     """
-    for event in contract_events(receipt, contract.address):
-        if isinstance(event, OrderFilled) and event.order_hash == order_hash and taker in (None, event.taker):
+    for event in contract_events(receipt, contract.address, OrderFilled):
+        if event.order_hash == order_hash and taker in (None, event.taker):
             return event
     return None
 
@@ -203,8 +203,8 @@ def cancelled_in(receipt: Receipt, contract: SigningContract, maker: bytes) -> f
     """Hashes of a maker's orders that a transaction cancelled."""
     return frozenset(
         event.order_hash
-        for event in contract_events(receipt, contract.address)
-        if isinstance(event, OrderCancelled) and event.maker == maker
+        for event in contract_events(receipt, contract.address, OrderCancelled)
+        if event.maker == maker
     )
 
 

@@ -184,8 +184,8 @@ class Swapper(VenueTrader):
 def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> SentOutcome:
     """The outcome of a swap whose transaction succeeded; UNKNOWN if the receipt has no event of this user's
     swap."""
-    for event in contract_events(receipt, router):
-        if isinstance(event, Swapped) and event.sender == user:
+    for event in contract_events(receipt, router, Swapped):
+        if event.sender == user:
             return mined_outcome(
                 receipt, TradeVerdict.SWAPPED, "swap", spent=event.spent, received=event.received
             )

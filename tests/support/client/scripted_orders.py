@@ -397,8 +397,7 @@ class OrderVenue(ScriptedVenue):
 
     def settled_in(self, receipt: Receipt) -> OrderSettled:
         """The settlement that a receipt tells of."""
-        events = contract_events(receipt, self.world.at.delta)
-        (settled,) = (event for event in events if isinstance(event, OrderSettled))
+        (settled,) = contract_events(receipt, self.world.at.delta, OrderSettled)
         return settled
 
     def _explanation(self, order_id: str) -> dict[str, Any]:
