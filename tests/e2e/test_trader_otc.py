@@ -26,7 +26,7 @@ from cambist.engine.client.otc.otc_cancelling import Ending, cancel_otc
 from cambist.engine.client.otc.otc_filling import OtcFiller
 from cambist.engine.client.otc.otc_following import OtcFollower, disproof
 from cambist.engine.client.otc.otc_listing import OtcWanted, otc_pages
-from cambist.engine.client.otc.otc_posting import OtcPoster, Posted
+from cambist.engine.client.otc.otc_posting import OtcPoster
 from cambist.engine.client.otc.otc_safety import check_asked
 from cambist.engine.client.otc.otc_terms import (
     OtcWish,
@@ -102,9 +102,9 @@ class Bilateral(Struct):
             ),
             self.client,
         )
-        posted: Posted = await poster.post(await poster.offer(wish or self.wish(maker)))
-        assert posted.stored is not None, posted.fault
-        return posted.signed, posted.stored
+        signed, placed = await poster.post(await poster.offer(wish or self.wish(maker)))
+        assert placed.record is not None, placed.fault
+        return signed, placed.record
 
     def filler(self, taker: SigningKey | None = None, allowing: Allowing = Allowing.EXACT) -> OtcFiller:
         return OtcFiller(

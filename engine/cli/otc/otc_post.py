@@ -200,7 +200,7 @@ async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, o
     if asked.allowing.approves(offer.missing):
         under_way.hint = "no order was posted; an approval that was sent may be mined all the same"
     try:
-        posted = await poster.post(offer, about_to)
+        signed, placed = await poster.post(offer, about_to)
     except StepFailedError as failed:
         return OtcOutcome.failed(failed)
     except VenueError as refusal:
@@ -210,12 +210,12 @@ async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, o
             f"{refusal.detail}. The venue has seen the signed order {name}: `cambist otc cancel {name} "
             f"--rfq {to_checksum(offer.contract.address)} ...` closes it for good"
         ) from None
-    signed, stored = posted.signed, posted.stored
+    stored = placed.record
     if stored is not None:
         under_way.hint = f"the order goes on: {asked.hint(name, 'otc')}"
     verdict = TradeVerdict.UNKNOWN if stored is None else TradeVerdict.POSTED
     return OtcOutcome(
-        verdict=verdict, order_hash=signed.order_hash, signed=signed, stored=stored, reason=posted.fault
+        verdict=verdict, order_hash=signed.order_hash, signed=signed, stored=stored, reason=placed.fault
     )
 
 

@@ -25,7 +25,7 @@ from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import to_65
 from ..allowing import Allowing, Held, MissingAllowance, held
-from ..following import placed
+from ..following import Placed, placed
 from ..trader import VenueTrader
 from ..trusted_contract import RFQ, SigningContract, signing_contract
 from .otc_safety import check_stored
@@ -69,18 +69,6 @@ class OtcOffer(Struct, frozen=True, kw_only=True):
         return self.held.balance < self.wish.src_amount
 
 
-class Posted(Struct, frozen=True):
-    """An OTC order that was submitted to a venue.
-
-    Attributes:
-        stored: the venue's record; None if the order may be accepted or not, for the reason in `fault`.
-    """
-
-    signed: SignedOtc
-    stored: StoredOrder | None
-    fault: str = ""
-
-
 class OtcPoster(VenueTrader):
     """Posts OTC orders of one key, the maker, on one chain at one venue."""
 
@@ -104,11 +92,16 @@ class OtcPoster(VenueTrader):
         fillable, allowing = await self._fillable(wish), self._trader.allowing
         return OtcOffer(wish=wish, contract=contract, held=has, fillable=fillable, allowing=allowing)
 
-    async def post(self, offer: OtcOffer, about_to: Callable[[SignedOtc], None] | None = None) -> Posted:
+    async def post(
+        self, offer: OtcOffer, about_to: Callable[[SignedOtc], None] | None = None
+    ) -> tuple[SignedOtc, Placed[StoredOrder]]:
         """Approve or sign a permit, then sign the order and post it to the venue.
 
         Args:
             about_to: receives the signed order before it is posted.
+
+        Returns:
+            (the signed order, the venue's answer).
 
         Raises:
             StepFailedError: the approval failed, or may still be mined; no order was signed.
@@ -121,14 +114,13 @@ class OtcPoster(VenueTrader):
         if about_to is not None:
             about_to(signed)
         self._tell(f"posting the order {to_hex(signed.order_hash)}")
-        answer = await placed(
+        return signed, await placed(
             signed.order_hash,
             partial(self._venue.post_otc, wish.chain_id, body_of(signed)),
             self._venue.otc_order,
             partial(check_stored, signed=signed, contract=offer.contract),
             self._tell,
         )
-        return Posted(signed, answer.record, answer.fault)
 
     # --- Parts ------------------------------------------------------------------------------------
 

@@ -178,10 +178,9 @@ async def _show_posting(scene: _Bilateral) -> _Posted:
     poster, before = scene.poster(tell), await scene.balances()
     offer = await poster.offer(scene.wish())
     scene.console.print(post_table(offer, Allowing.EXACT))
-    posted = await poster.post(offer)
-    if posted.stored is None:
-        raise AssertionError(f"it is not known whether the order was taken: {posted.fault}")
-    signed = posted.signed
+    signed, placed = await poster.post(offer)
+    if placed.record is None:
+        raise AssertionError(f"it is not known whether the order was taken: {placed.fault}")
     message = await _heard(scene, tell, signed)
     if message.version != 1 or message.taker != to_checksum(scene.taker.address):
         raise AssertionError(f"the order is new and the taker's, and the venue pushes {message}")
