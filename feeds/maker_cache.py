@@ -307,7 +307,7 @@ class MakerCache:
         if self._withheld:
             return PairStanding.WITHHELD, ", ".join(sorted(self._withheld))
         if entry.ends in self._rests:
-            return PairStanding.RESTING, f"rests until {self._rests[entry.ends]}"
+            return PairStanding.RESTING, f"rests until {self._rests[entry.ends]} Unix ms"
         if self._winner(entry.ends) is not entry:
             return PairStanding.DOUBLED, "another pair between the same two tokens is used"
         return PairStanding.LIVE, ""

@@ -298,7 +298,7 @@ def holders(act: Act, powers: Mapping[str, Powers]) -> tuple[bytes, ...]:
         case "owner":
             return (held.owner,)
         case "pauser":
-            return tuple(account for account in (held.owner, held.pauser) if account)
+            return tuple(account for account in (held.owner, held.pauser) if account and any(account))
         case "proposed owner":
             return (held.proposed,)
         case _:

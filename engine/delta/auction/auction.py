@@ -45,8 +45,6 @@ RUNNERS_UP_MAX = 2
 The venue settles these bids in turn if the settlement of the winning bid fails (ARCHITECTURE.md, "Auction").
 """
 
-_LET_GO = "an order of it was not open any more"
-
 GasCost = Callable[[int], int]
 """Function from a gas cost in wei to raw units of an order's destination (SELL) or source token (BUY)."""
 
@@ -210,17 +208,20 @@ def deciding(
     return Decision(tuple(winners.values()), verdicts)
 
 
-def let_go(decision: Decision, winner: Proven) -> Decision:
+def let_go(decision: Decision, winner: Proven, why: str) -> Decision:
     """Return a copy of a round's decision in which a winning bid has lost, since it cannot be settled.
 
     In the copy, the bid's orders have no winner and no runners-up.
+
+    Args:
+        why: reason that the agent is told.
     """
     verdicts = dict(decision.verdicts)
     for part in winner.candidate.parts:
         verdict = verdicts[part.asked.order_hash]
         bids = tuple(
             [
-                replace(judged, notice=Notice.LOST, detail=_LET_GO) if judged.bid is winner else judged
+                replace(judged, notice=Notice.LOST, detail=why) if judged.bid is winner else judged
                 for judged in verdict.bids
             ]
         )

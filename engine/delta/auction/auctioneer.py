@@ -128,12 +128,14 @@ class _End(Enum):
 
     Attributes:
         KEPT: the settlement is stored.
-        LET_GO: nothing is stored, since an order of the bid is not open any more or its owner lacks funds.
+        NOT_OPEN: nothing is stored, since an order of the bid is not open any more.
+        NO_FUNDS: nothing is stored, since other settlements need the funds of an order's owner.
         UNKNOWN: an error of the store leaves open whether the settlement is stored.
     """
 
     KEPT = "kept"
-    LET_GO = "let go"
+    NOT_OPEN = "an order of it was not open any more"
+    NO_FUNDS = "other settlements need an owner's funds"
     UNKNOWN = "unknown"
 
 
@@ -417,8 +419,10 @@ class Auctioneer:
                 self._won += len(hashes)
                 this.unsettled.difference_update(hashes)  # their rests may be in the next round
                 self._queue.settled(hashes)
+            elif end is _End.UNKNOWN:
+                stands = left_out(stands, winner)
             else:
-                stands = (let_go if end is _End.LET_GO else left_out)(stands, winner)
+                stands = let_go(stands, winner, end.value)
 
         async with trio.open_nursery() as nursery:  # the store batches concurrent writes
             for winner in decision.winners:
@@ -482,14 +486,14 @@ class Auctioneer:
             return won(row, settlement_payload(settlement, row), (records[row.order_hash],), self._wall_ms())
 
         if not self._claims.claim([live for key in hashes if (live := self._orders.get(key)) is not None]):
-            return _End.LET_GO
+            return _End.NO_FUNDS
         for order_hash in hashes:
             runners_up = decision.verdicts[order_hash].runners_up
             self._settling.line_up(order_hash, [self._settlement(this, one, 0, "") for one in runners_up])
         try:
             await self._orders.step_all(hashes, decided)
         except (_NotOpen, OrderNotFound):
-            return _End.LET_GO
+            return _End.NOT_OPEN
         except StoreError as error:
             _log.warning("a settlement was not stored", chain_id=self._place.chain_id, detail=error.detail)
             return _End.UNKNOWN

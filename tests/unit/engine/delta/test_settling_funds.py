@@ -304,14 +304,16 @@ async def test_no_more_is_settled_at_once_than_an_account_has(
 ) -> None:
     relayer = PlayedRelayer()
     found = None if balance is None else Holding(balance, 10**30)
-    claims = Claims(lambda *_: found)
-    async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_each), claims) as auction:
+    claims, agent = Claims(lambda *_: found), PlayedAgent(on_each)
+    async with settled_by(relayer, Funds(), tmp_path, agent, claims) as auction:
         await auction.submitted(SALE, OTHER, BOBS)
         await until(lambda: auction.auctioneer.statistics().rounds == 1)
         await until(lambda: auction.auctioneer.statistics().open_rounds == 0)
         alices = [one for one in (SALE, OTHER) if auction.live(one).settling is not None]
         assert len(alices) == most
         assert auction.live(BOBS).settling is not None  # another account
+        lost = [entry.detail for entry in agent.told if entry.notice is Notice.LOST]
+        assert lost == ["other settlements need an owner's funds"] * (2 - most)
         await until(lambda: len(relayer.handed) == most + 1)
         relayer.may_end.set()
         await until(lambda: not any(auction.live(one).settling for one in alices))
