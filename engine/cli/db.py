@@ -106,8 +106,8 @@ def vacuum_command(path: Path | None) -> None:
 def export_command(path: Path | None, out: Path, *, force: bool) -> None:
     """Write every table as lines of JSON to OUT, or to standard output.
 
-    The export shows one moment, while the store goes on. The first line names format and schema, the last
-    line counts the rows: an export without that line is incomplete.
+    The export is a consistent snapshot; the engine may run meanwhile. The first line names the format and the
+    schema; the last line has the number of rows, and an export without it is incomplete.
     """
     place = _place(path)
     _refuse_the_store_itself(place, out)
@@ -125,10 +125,10 @@ def export_command(path: Path | None, out: Path, *, force: bool) -> None:
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
 @_FORCE
 def backup_command(path: Path | None, out: Path, *, force: bool) -> None:
-    """Copy the SQLite file to OUT, while the store goes on.
+    """Copy the SQLite file to OUT; the engine may run meanwhile.
 
-    The copy shows one moment, and is checked. To restore, stop the engine, remove the database with its -wal
-    and -shm, and put the copy in its place.
+    The copy is a consistent snapshot, and the command checks it. To restore, stop the engine, remove the
+    database with its -wal and -shm files, and put the copy in its place.
     """
     place = _place(path)
     if not isinstance(place, SqlitePlace):
@@ -144,8 +144,8 @@ def backup_command(path: Path | None, out: Path, *, force: bool) -> None:
 def rescan_command(path: Path | None, chain_id: int, first_block: int) -> None:
     """Make the engine index a chain again from a block on.
 
-    A halted indexer needs this (docs/indexer.md). The running engine undoes all rows from that block on.
-    With SQLite, stop the engine first.
+    A halted indexer needs this (docs/indexer.md). The engine then deletes all rows from that block on, and
+    reads the blocks anew. With SQLite, stop the engine before this command.
     """
     settings = read_settings(path, os.environ, reveal=False)
     if chain_id not in settings.chains:

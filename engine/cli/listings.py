@@ -16,7 +16,7 @@ class Listing:
 
     Args:
         headers: names of the table's columns.
-        is_json: whether an entry is printed as a line of JSON, without a table and a number.
+        is_json: whether each entry is printed as a line of JSON, in place of the table and the number.
     """
 
     def __init__(self, headers: tuple[str, ...], *, is_json: bool) -> None:
@@ -41,7 +41,11 @@ class Listing:
         self._count += len(shown)
 
     def end(self, one: str, many: str) -> int:
-        """Print the number of entries with its noun, singular or plural; return the exit status."""
+        """Print the number of entries on standard error, unless the output is JSON; return the exit status.
+
+        Args:
+            one, many: noun for the entries, singular and plural.
+        """
         if not self._is_json:
             click.echo(f"{self._count} {one if self._count == 1 else many}", err=True)
         return 0

@@ -47,7 +47,8 @@ def serve_command(path: Path) -> None:
 def halt_command(path: Path, scope: tuple[str, ...]) -> None:
     """Stop trading at once: `all` (the default), `chain 137` or `pair 137 WETH/USDC`.
 
-    Writes the halt file; running processes follow within a tenth of a second. No secret is read.
+    The command writes the halt file, which running market makers obey within a tenth of a second. No secret
+    is read.
     """
     _change(path, scope, stop=True)
 

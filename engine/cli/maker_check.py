@@ -39,12 +39,25 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 
 
 def _url(name: str, member: str, schemes: tuple[str, ...], text: str) -> Decorator:
-    """The click option for a URL of `CheckOptions`."""
+    """The click option for a URL.
+
+    Args:
+        name: the option, such as --node-url.
+        member: member of `CheckOptions` that receives the URL.
+        schemes: allowed schemes of the URL.
+        text: help of the option.
+    """
     return click.option(name, member, callback=parsed(partial(read_base_url, schemes=schemes)), help=text)
 
 
 def _number(name: str, member: str, kind: click.ParamType[Any], default: float, text: str) -> Decorator:
-    """The click option for a number of `CheckOptions`."""
+    """The click option for a number.
+
+    Args:
+        name: the option, such as --pause.
+        member: member of `CheckOptions` that receives the number.
+        text: help of the option.
+    """
     return click.option(name, member, type=kind, default=default, show_default=True, help=text)
 
 
@@ -115,11 +128,11 @@ def check(
     junit_path: str | None,
     **settings: Any,
 ) -> None:
-    """Judge the market maker at URL, its base URL for one chain, by valid and by hostile requests.
+    """Judge the market maker at URL by its answers to valid and to deliberately malformed requests.
 
-    A run sends some 450 requests, a few megabytes among them, 280 of them for firm quotes. Exit status: 0
-    conforms, 1 faults were found, 2 wrong usage, 3 unreachable, 4 too few checks were judged, 130 stopped
-    by Ctrl-C.
+    URL is the maker's base URL for one chain. A run sends some 450 requests, of which 280 ask for firm
+    quotes, and malformed input of a few megabytes. Exit status: 0 conforms, 1 faults were found, 2 wrong
+    usage, 3 unreachable, 4 too few checks gave a verdict, 130 stopped by Ctrl-C.
 
     \b
     cambist maker check https://maker.example/1 --chain-id 1 --rfq-contract 0x... \\
@@ -182,7 +195,8 @@ def _options(url: str, settings: dict[str, Any]) -> CheckOptions:
     """Parse the command line of `maker check` into the options of a run.
 
     Args:
-        settings: values of the options, by their names in `CheckOptions` if they are there.
+        settings: values of the command-line options: those of `CheckOptions` by its member names, and the
+            patterns, credentials and flags that its other members are built from.
 
     Raises:
         ConfigError: an option is wrong, or options contradict each other.

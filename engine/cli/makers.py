@@ -22,8 +22,8 @@ _CHAIN = click.option("--chain", type=int, metavar="ID", help="Chain to act on; 
 def makers() -> None:
     """Exclude a maker from a running venue, or release it again.
 
-    Writes the venue's file of makers; its process follows within a tenth of a second, and a restart keeps it.
-    GET /makers/scores shows the results of each maker.
+    The commands exclude and release write the venue's file of makers. A running venue obeys the file within a
+    tenth of a second, and a restarted venue obeys it too. GET /makers/scores shows the results of each maker.
     """
 
 

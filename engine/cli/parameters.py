@@ -109,7 +109,9 @@ def usage_errors() -> Iterator[None]:
 def parsed(
     parse: Callable[[str, str], T],
 ) -> Callable[[click.Context, click.Parameter, str | None], T | None]:
-    """Callback of a click option or argument: its value as `parse` returns it; None if the option is absent.
+    """Return a callback for a click option or argument, which parses the text to a value.
+
+    The value is None if the option is absent.
 
     Args:
         parse: function of (text, name of the option for errors); its errors are shown as wrong usage.
@@ -124,7 +126,7 @@ def parsed(
 
 
 def once(_: click.Context, __: click.Parameter, values: tuple[T, ...]) -> tuple[T, ...]:
-    """Callback of a repeatable option: each of its values once."""
+    """Callback of a repeatable option: its values without duplicates, in their sequence."""
     return tuple(dict.fromkeys(values))
 
 
@@ -158,19 +160,30 @@ node_settings, venue_url, partner_name = parsed(_node), parsed(checked_url), par
 
 
 def price_option(name: str) -> Decorator:
-    """The click option of this name for a limit price, which a command receives as `price`."""
+    """The click option `name` for a limit price; the command receives the price as `price`."""
     text = "BUY_TOKEN for one SELL_TOKEN, such as 2600.5."
     return click.option(name, "price", metavar="PRICE", callback=limit_price, help=text)
 
 
 def amount_option(name: str, member: str, text: str) -> Decorator:
-    """The click option of this name for an amount in whole tokens, which a command receives as text, in
-    `member`."""
+    """The click option for an amount in whole tokens; the command receives the amount as text.
+
+    Args:
+        name: the option, such as --amount.
+        member: parameter that receives the text.
+        text: help of the option.
+    """
     return click.option(name, member, metavar="AMOUNT", callback=decimal_text, help=text)
 
 
 def life_option(name: str, kind: Duration, default_s: int, text: str) -> Decorator:
-    """The click option of this name for the life of an order in seconds, `life_s`."""
+    """The click option for the life of an order; the command receives seconds as `life_s`.
+
+    Args:
+        name: the option, such as --deadline.
+        kind: parameter type.
+        text: help of the option.
+    """
     return click.option(name, "life_s", type=kind, default=str(default_s), help=text)
 
 

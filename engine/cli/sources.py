@@ -51,9 +51,10 @@ secret_encoding = click.option(
 
 
 def settings_with(path: Path, section: str, *, reveal: bool = True) -> Settings:
-    """Read the settings file of a role, which must have the role's section.
+    """Read a settings file that must have a section.
 
     Args:
+        section: name of the section, such as `venue`.
         reveal: whether secrets are read too.
 
     Raises:
@@ -101,7 +102,7 @@ def write_new(path: Path, raw: bytes, key: str, name: str = "") -> None:
     """Write a new file with mode 0600, whole or not at all, and never over an existing file.
 
     Args:
-        key, name: as of `writing`.
+        key, name: as for `writing`.
 
     Raises:
         ConfigError: the file cannot be written.

@@ -74,11 +74,11 @@ _API_KEY_HELP = "Your API key at the venue: env:NAME or file:PATH."
 
 
 class UnderWay(Struct):
-    """State of a running command that decides what an interrupt prints and which exit status it has.
+    """State of a running command that decides the text and the exit status after an interrupt.
 
     Attributes:
-        hint: text that an interrupt prints, mostly the commands that continue with the order; empty before an
-            order exists.
+        hint: text that an interrupt prints, mostly the commands that follow or cancel the order; empty before
+            an order exists.
         status: exit status after an interrupt, if there is a hint.
     """
 
@@ -207,7 +207,8 @@ class TradeSession(Struct, frozen=True):
 
     Attributes:
         client: client of the venue; None if no venue is named.
-        pinned: the contract to use whatever its code, 20 bytes; None for the venue's.
+        pinned: the contract to use without a check of its code, 20 bytes; None for the contract that the
+            venue names.
     """
 
     under_way: UnderWay
@@ -238,10 +239,13 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
 
     Attributes:
         key, password: references to the key and the password: env:NAME or file:PATH.
-        pinned: the contract to use whatever its code, 20 bytes; None for the contract that the venue names.
+        pinned: the contract to use without a check of its code, 20 bytes; None for the contract that the
+            venue names.
+        permit: whether to sign a permit in place of an approval.
+        approve_max: whether to approve any amount in place of the exact amount.
         timeout_s: seconds for which an order is followed.
-        is_sure: whether to proceed without asking for consent (--yes); is_rehearsal: whether to stop before
-            anything is signed (--dry-run).
+        is_sure: whether to proceed without asking for consent (--yes).
+        is_rehearsal: whether to stop before anything is signed (--dry-run).
     """
 
     chain_id: int
@@ -273,7 +277,7 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
             agree(question)
 
     def run(self, do: Callable[..., Awaitable[int]], *what: object) -> NoReturn:
-        """Check the options, open a session, run the command's work in it, and exit with its status.
+        """Check the options, open a session, run the command's work in it, and exit with the work's status.
 
         Args:
             do: the command's work; receives the session, then `what`, and returns the exit status.
@@ -307,7 +311,7 @@ PIN_HELP = {
 
 
 def pin(contract: TradingContract) -> Decorator:
-    """The click option that pins the address of a contract: the command uses it whatever its code."""
+    """The click option that pins a contract by its address, so that the contract's code is not checked."""
     return click.option(contract.option, "pinned", type=ADDRESS, help=PIN_HELP[contract.option])
 
 
@@ -407,8 +411,13 @@ slippage = slippage_option(
 
 
 def run(do: Callable[..., Any], *what: object) -> NoReturn:
-    """Run a command's work in an event loop and exit the process with its status; an interrupt prints the
-    hint of the command's `UnderWay`."""
+    """Run a command's work in an event loop, and exit the process with the status that it returns.
+
+    An interrupt prints the hint of the command's `UnderWay`.
+
+    Args:
+        do: the command's work; receives an `UnderWay`, then `what`.
+    """
     under_way = UnderWay()
     was_interrupted = False
     status = UNKNOWN

@@ -68,8 +68,10 @@ def list_deliveries(venue: VenueOptions, name: str, status: DeliveryState) -> No
 @click.option("--all", "is_all", is_flag=True, help="All dead deliveries.")
 @venue_options
 def replay(venue: VenueOptions, name: str, tokens: tuple[str, ...], *, is_all: bool) -> None:
-    """Have dead deliveries, which the venue has given up, of the webhook NAME delivered anew: the deliveries
-    that TOKENs name, or --all."""
+    """Deliver anew dead deliveries of the webhook NAME: those that TOKENs name, or --all.
+
+    Dead deliveries are deliveries that the venue has given up.
+    """
     if bool(tokens) == is_all:
         raise click.UsageError("expected either TOKENs or --all")
     for token in tokens:
@@ -135,10 +137,10 @@ async def _pages(
 
 
 async def _all_anew(venue: VenueClient, name: str) -> AsyncIterator[tuple[str, ...]]:
-    """Replay all deliveries of a webhook that are dead now, and yield the tokens of the replayed deliveries
-    page by page.
+    """Have the venue repeat all dead deliveries of a webhook: the deliveries that the venue has given up.
 
-    A delivery that dies again meanwhile is not replayed again.
+    Yield the tokens of the repeated deliveries, page by page. A delivery that the venue gives up again
+    meanwhile is not repeated again.
     """
     seen: set[str] = set()
     while True:

@@ -72,14 +72,16 @@ _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class _Priced(Struct, frozen=True, rename="camel"):
-    """Answer of GET /prices with the route undecoded, since the venue must later get its sealed route back
-    byte for byte."""
+    """Answer of GET /prices with its Market route undecoded.
+
+    The client must return the route byte for byte, since the venue's seal authenticates these bytes.
+    """
 
     price_route: Raw
 
 
 class _Quoted(Struct, frozen=True):
-    """Answer of GET /v2/quote: the undecoded `delta` member, the price of an order; empty if absent."""
+    """Answer of GET /v2/quote: `delta` is the undecoded price of a Delta order; empty if absent."""
 
     delta: Raw = Raw()
 
@@ -100,8 +102,13 @@ class _ErrorBody(Struct, frozen=True, rename="camel"):
 
 
 class OtcPage(Struct, frozen=True, rename="camel"):
-    """A page of a listing of OTC orders. `as_of` names the listing's snapshot, for the next page; empty if
-    the venue sends none."""
+    """A page of a listing of OTC orders.
+
+    Attributes:
+        has_more: whether the listing continues after this page.
+        as_of: snapshot of the listing, to send with the request for the next page; empty if the venue sends
+            none.
+    """
 
     orders: tuple[StoredOrder, ...]
     has_more: bool
@@ -119,10 +126,12 @@ class ReceivedRoute(Struct, frozen=True):
 def _json(
     kind: type[T], check: Callable[[T], None] | None = None, bytes_max: int = limits.JSON_BYTES_MAX
 ) -> Callable[[bytes], T]:
-    """Function that decodes an answer to a message of one type.
+    """Return a function that decodes the body of a response.
 
     Args:
+        kind: type of the decoded message.
         check: raises InvalidInput for a message that the client must not use.
+        bytes_max: maximum size of the body.
     """
     decode = decoder(kind, bytes_max=bytes_max)
 
@@ -173,7 +182,7 @@ class VenueClient:
         return await self._get("/resources/contracts.json", {}, _json(ContractsDocument))
 
     async def prices(self, wish: Wish) -> ReceivedRoute:
-        """GET /prices: the best Market route for a wished swap, in format version 6.2.
+        """GET /prices: the best Market route for a wished swap, in version 6.2 of the route format.
 
         Raises:
             VenueError: `error_type` is NoRoute if no route exists.
@@ -242,12 +251,14 @@ class VenueClient:
 
     @asynccontextmanager
     async def events(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[WebSocket]:
-        """Open a WebSocket on which the venue pushes changes of orders as messages of
-        `codecs.messages.event_messages`.
+        """Open a WebSocket on which the venue pushes changes of orders.
+
+        The messages are those of `codecs.messages.event_messages`.
 
         Args:
             path: path of the event stream, of Delta or of OTC orders.
-            query: parameters that select orders, and `after`, the token of the last event already received.
+            query: parameters that select orders, and `after`, the resume token of the last event already
+                received.
 
         Raises:
             VenueError: the venue refuses the WebSocket or does not answer. Raised only until the WebSocket is
@@ -278,7 +289,7 @@ class VenueClient:
         return await self._get(f"{_ORDERS}/{quote(order_id, safe='')}/explain", {}, _json(Explanation))
 
     async def auction(self, auction_id: int) -> Auction:
-        """GET /v2/delta/auctions/{id}: the record of a closed auction round."""
+        """GET /v2/delta/auctions/{id}: the record of a closed auction."""
         return await self._get(f"/v2/delta/auctions/{auction_id}", {}, _json(Auction))
 
     async def build_cancellation(self, ids: Sequence[str]) -> CancellationBuildResponse:
@@ -313,8 +324,11 @@ class VenueClient:
         return await self._get(f"/ft/p2p/{chain_id}/{role}/{account}", query, read)
 
     async def otc_fillable(self, chain_id: int, account: str, token: str) -> OtcFillableBalance:
-        """GET /ft/fillablebalance/{chainId}/{account}/{token}: raw units of a token that the account's open
-        OTC orders leave for another order, by lower-case token address."""
+        """GET /ft/fillablebalance/{chainId}/{account}/{token}: raw units that a further OTC order can sell.
+
+        The answer maps the token's lower-case address to the amount, from which the venue has subtracted the
+        account's open OTC orders.
+        """
         path = f"/ft/fillablebalance/{chain_id}/{account}/{token}"
         return await self._get(path, {}, _json(OtcFillableBalance))
 
@@ -323,19 +337,23 @@ class VenueClient:
         return await self._get(_WEBHOOKS, {}, _json(WebhookList))
 
     async def deliveries(self, name: str, status: DeliveryState, after: str = "") -> DeliveryPage:
-        """GET /v2/webhooks/{name}/deliveries: one page of a webhook's deliveries in the given state, the
-        oldest event first.
+        """GET /v2/webhooks/{name}/deliveries: one page of a webhook's deliveries, the oldest event first.
 
         Args:
-            after: token of the last delivery already read.
+            status: state that selects deliveries.
+            after: token of the last delivery already read; empty for the first page.
         """
         path = f"{_WEBHOOKS}/{quote(name, safe='')}/deliveries"
         query = {"status": status.value, "after": after}
         return await self._get(path, query, _json(DeliveryPage))
 
     async def replay_deliveries(self, name: str, tokens: Sequence[str]) -> ReplayResponse:
-        """POST /v2/webhooks/{name}/replay: deliver anew the dead deliveries that the tokens name; without
-        tokens, the oldest dead deliveries."""
+        """POST /v2/webhooks/{name}/replay: have the venue repeat deliveries that it has given up.
+
+        Args:
+            tokens: tokens of the deliveries; without tokens the venue repeats the oldest deliveries that it
+                has given up.
+        """
         path = f"{_WEBHOOKS}/{quote(name, safe='')}/replay"
         return await self._post(path, ReplayBody(tuple(tokens)), _json(ReplayResponse))
 
@@ -346,8 +364,13 @@ class VenueClient:
         return await self._ask("POST", path, encode(body), read)
 
     async def _ask(self, method: str, path: str, body: bytes, read: Callable[[bytes], T]) -> T:
-        """Send a request and decode its answer. A GET is repeated after a transport error, 429, 502, 503 and
-        504; a POST only if the venue cannot have received it, or refused it with 429 or 503.
+        """Send a request and decode its answer.
+
+        The client repeats a GET after a transport error, 429, 502, 503 and 504; a POST only if the venue
+        cannot have received the request, or refused it with 429 or 503.
+
+        Args:
+            read: decodes the body of the answer.
 
         Raises:
             VenueError: the venue refuses or does not answer, or its answer cannot be decoded.
@@ -400,7 +423,7 @@ def _price_query(wish: TradeWish, amount: int, user: bytes, more: Mapping[str, o
     """The query parameters of a request for a price.
 
     Args:
-        amount: raw units of the side that is fixed.
+        amount: raw units of the source token for SELL, of the destination token for BUY.
         user: 20 bytes.
         more: further parameters, which only the requested endpoint has.
     """
@@ -424,8 +447,11 @@ def _with_query(path: str, query: Mapping[str, object]) -> str:
 
 
 def _other(account: bytes, user: bytes) -> str:
-    """Request parameter for an account that may differ from the user: its address, or empty if it is the
-    user, so that the request omits it."""
+    """The value of a request parameter for an account that defaults to the user.
+
+    The value is the account's address, or empty for the user's own account, so that the request omits the
+    parameter.
+    """
     return "" if account == user else to_checksum(account)
 
 
@@ -510,8 +536,13 @@ def _refusal(method: str, path: str, status: int, content: bytes) -> VenueError:
 
 
 def _wait_s(answer: httpx.Response, pause_s: float) -> float | None:
-    """Seconds to wait before a refused request is repeated: the larger of `Retry-After` and `pause_s`; None
-    if the venue asks for more than TRADER_RETRY_AFTER_S_MAX."""
+    """Seconds to wait before the client repeats a refused request: the larger of `Retry-After` and `pause_s`.
+
+    None if the venue asks for more than TRADER_RETRY_AFTER_S_MAX.
+
+    Args:
+        pause_s: minimum wait, seconds.
+    """
     asked = answer.headers.get("retry-after", "")
     if not (asked.isascii() and asked.isdigit()):
         return pause_s

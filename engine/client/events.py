@@ -89,7 +89,7 @@ def _query(wanted: EventSelection, after: str) -> dict[str, str]:
     """Query parameters of the request that opens the event stream.
 
     Args:
-        after: token of the last event already received; empty to begin with new events.
+        after: resume token of the last event already received; empty to begin with new events.
     """
     return wanted.filters() | {"chainId": ",".join(map(str, wanted.chain_ids)), "after": after}
 
@@ -98,14 +98,16 @@ class OrderEvents:
     """A listener to one venue's order events; `run` is its task.
 
     Args:
-        hear: receives each message of the venue, also the beats, which only show that the connection is
+        hear: receives each message of the venue, heartbeats included, which only show that the connection is
             alive.
-        tell: receives one line when the connection is lost.
-        random: source of the jitter in the pauses before a new connection.
+        tell: receives one line of text when the connection is lost.
+        random: random numbers for the jitter in the pauses before a new connection.
+        after: resume token of the last event already received; empty to begin with new events.
 
     Attributes:
-        token: token of the last message; a listener that starts with it misses no event.
-        is_live: whether the listener is connected and has received a message since.
+        token: resume token of the last message; a later listener that gets this token as `after` misses no
+            event.
+        is_live: whether the present connection has delivered a message.
     """
 
     def __init__(
@@ -132,7 +134,7 @@ class OrderEvents:
 
         Raises:
             VenueError: the venue refuses the event stream for good: by a status 400 to 499 except 408 and
-                429, or as the token is of another database.
+                429, or because the resume token is from another database.
         """
         with trio.move_on_after(timeout_s):
             while True:
@@ -191,8 +193,10 @@ class OrderPush:
         return self._events.is_live and not self._is_over
 
     async def run(self) -> None:
-        """Receive events until cancelled, or until the venue refuses for good, as a venue without events
-        does."""
+        """Receive events until cancelled, or until the venue refuses the event stream for good.
+
+        A venue without event streams refuses for good too. After the refusal, `is_live` is False.
+        """
         try:
             await self._events.run()
         except VenueError:
@@ -209,8 +213,11 @@ class OrderPush:
         self._heard = trio.Event()
 
     def _hear(self, message: OrderStreamMessage) -> None:
-        """Wake the waiting task at a change, and at a connection's first message: the order may have changed
-        before it."""
+        """Wake the waiting task at every message except a heartbeat.
+
+        The first message of a connection wakes the task too, since the order may have changed before the
+        connection was open.
+        """
         if not isinstance(message, BeatMessage):
             self._heard.set()
 

@@ -49,8 +49,9 @@ class Placed(Struct, Generic[Record], frozen=True):
 
     Attributes:
         order_hash: 32 bytes.
-        record: the venue's record of the order; None if the order may be accepted or not.
-        fault: the reason of a missing record; empty with a record.
+        record: the venue's record of the order; None if the client does not know whether the venue accepted
+            the order.
+        fault: text about why `record` is None; empty with a record.
     """
 
     order_hash: bytes
@@ -65,13 +66,17 @@ async def placed(
     check: Callable[[Record], None],
     tell: Callable[[str], None],
 ) -> Placed[Record]:
-    """Submit an order once, and check that the venue's record is of this order. After no answer, the order is
-    looked up for TRADER_FOUND_S seconds.
+    """Submit an order once, and check that the venue's record is of this order.
+
+    If the venue does not answer, the client asks for the order by its hash until TRADER_FOUND_S seconds are
+    over.
 
     Args:
         order_hash: 32 bytes.
-        submit, find: functions that send the order to the venue, and that ask the venue for it by its hash.
+        submit: sends the order to the venue.
+        find: asks the venue for the order with a given hash.
         check: raises VenueError for a record of another order.
+        tell: receives lines of progress.
 
     Raises:
         VenueError: the venue refuses the order.
@@ -94,8 +99,10 @@ async def placed(
 
 
 async def _found(find: Callable[[], Awaitable[Record]], tell: Callable[[str], None]) -> Record | None:
-    """The record of an order that the venue may have accepted; None if the venue has none for
-    TRADER_FOUND_S."""
+    """The record of an order that the venue may have accepted.
+
+    None if the venue does not return a record within TRADER_FOUND_S seconds.
+    """
     pause_s = TRADER_PAUSE_S
     with trio.move_on_after(TRADER_FOUND_S):
         while True:
@@ -128,12 +135,14 @@ class Follower(ABC, Generic[Record]):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the order has ended by the venue's latest record."""
+        """Whether the order has ended according to the venue's latest record."""
         return self.record is not None and self._is_final(self.record)
 
     async def follow(self, timeout_s: float) -> None:
-        """Ask for the order after each change that the venue pushes, or by polling, until it has ended or
-        time is up; an order that has ended already is not asked for.
+        """Ask for the order after each change that the venue pushes, or by polling, until its end.
+
+        The method returns after `timeout_s` seconds at the latest, and sends no request for an order that has
+        ended already.
 
         Raises:
             VenueError: a refusal that a repeated request would not change, or a record of another order.
@@ -162,7 +171,9 @@ class Follower(ABC, Generic[Record]):
         return record
 
     async def try_look(self) -> bool:
-        """Ask as `look` does; print a failure that a repeated request may not meet, and return False.
+        """Ask the venue for the order once; return whether the record shows progress.
+
+        After a failure that a repeated request may avoid, the method prints the failure and returns False.
 
         Raises:
             VenueError: the venue refuses for good, or its record is of another order.
@@ -177,7 +188,9 @@ class Follower(ABC, Generic[Record]):
         return self.see(record)
 
     def see(self, record: Record) -> bool:
-        """Check and keep a record of the order, and print its changes; return whether they are progress.
+        """Check and keep a record of the order, and print changes; return whether the record shows progress.
+
+        A first record is progress, and so is a change of the members that `_seen` returns.
 
         Raises:
             VenueError: the record is of another order, or invalid.
@@ -227,9 +240,10 @@ def _may_pass(fault: VenueError) -> bool:
 
 
 async def receipt_of(chain: Chain, tx_hash: bytes) -> Receipt | None:
-    """The receipt of a transaction that a venue names; None if unknown to the chain for TRADER_RECEIPT_S.
+    """The receipt of a transaction that a venue names.
 
-    The wait is needed as the trader's node may see a block later than the venue's node.
+    None if the trader's node does not know the transaction within TRADER_RECEIPT_S seconds. The function
+    waits because this node may see a block later than the venue's node.
     """
     with trio.move_on_after(TRADER_RECEIPT_S):
         while True:
@@ -245,12 +259,13 @@ async def receipt_of(chain: Chain, tx_hash: bytes) -> Receipt | None:
 async def balance_remarks(
     chain: Chain, token: bytes, who: bytes, received: Mapping[int, int]
 ) -> tuple[str, ...]:
-    """A line of text for each block in which the receiver's balance grew by less than was settled for it, or
-    cannot be read.
+    """Lines of text about blocks in which the receiver's balance grew by less than was settled.
+
+    A block whose balances the node cannot return has a line too.
 
     Args:
         who: 20 bytes, the receiver.
-        received: height -> raw units of `token` that were settled for `who` in that block.
+        received: block height -> raw units of `token` that were settled for `who` in that block.
     """
     remarks = []
     for number, amount in received.items():

@@ -45,7 +45,7 @@ class LimitPrice(Struct, frozen=True):
         return cls(mantissa, scale)
 
     def limit_amount(self, side: Side, amount: int, src: TradedToken, dest: TradedToken, field: str) -> int:
-        """The amount at this price, raw units: the minimum received for SELL, the maximum spent for BUY.
+        """The bound at this price, raw units: the minimum received for SELL, the maximum spent for BUY.
 
         Args:
             amount: raw units of `src` for SELL, of `dest` for BUY.

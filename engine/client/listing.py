@@ -62,8 +62,9 @@ def listed_amount(text: str, token: TokenEntry | None, address: str = "") -> str
 
 
 def event_line(means: Mapping[str, str], message: OrderEventMessage) -> str:
-    """A pushed change of an order as a line of text: its time, the order, the new status, for an OTC order
-    the amount left.
+    """A pushed change of an order as a line of text: time, order, new status.
+
+    For an OTC order the line also shows the unfilled amount.
 
     Args:
         means: status -> its meaning.

@@ -72,8 +72,10 @@ class OrderOutcome(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def failed(cls, failed: StepFailedError, order_hash: bytes = b"") -> Self:
-        """The outcome of an order that was not placed, as the approval or deposit before it reverted or was
-        not mined in time."""
+        """The outcome of an order that was not placed because its approval or deposit failed.
+
+        The approval or deposit reverted, or was not mined in time.
+        """
         return cls(
             verdict=failed_verdict(failed),
             order_hash=order_hash,
@@ -109,7 +111,7 @@ def failed_outcome(failed: StepFailedError, unmined: str = "") -> SentOutcome:
     """The outcome of a transaction that reverted, or was not mined in time.
 
     Args:
-        unmined: text that begins the reason if the transaction was not mined.
+        unmined: text that precedes the reason if the transaction was not mined.
     """
     verdict = failed_verdict(failed)
     if failed.receipt is not None:
@@ -169,7 +171,7 @@ def sent_line(outcome: SentOutcome) -> str:
 
 
 def gas_lines(outcome: SentOutcome) -> Iterator[str]:
-    """Line of text with the gas units and the fee of a mined transaction; none without a gas price."""
+    """Line of text with the gas units and the fee of a mined transaction; no line without a gas price."""
     if outcome.gas_price_wei:
         fee = format_units(outcome.gas * outcome.gas_price_wei, 18)
         yield f"gas          {outcome.gas} units, {fee} of the native token"

@@ -38,11 +38,11 @@ _TYPES = Types(
 
 
 class PermitBasis(Struct, frozen=True):
-    """The token's data that a permit's signature needs: the signing domain and the owner's nonce.
+    """The token's data that a permit's signature needs.
 
     Attributes:
-        separator: 32 bytes, of the token's signing domain.
-        nonce: of the owner's next permit.
+        separator: EIP-712 domain separator of the token, 32 bytes.
+        nonce: nonce of the owner's next permit.
     """
 
     separator: bytes
@@ -91,7 +91,13 @@ def permit_basis(answers: Sequence[bytes | Exception], chain_id: int, token: byt
 
 
 def sign_permit(basis: PermitBasis, key: SigningKey, spender: bytes, value: int, deadline: int) -> bytes:
-    """Sign a permit, 224 bytes, for `spender` to take `value` of the key's tokens until the deadline."""
+    """Sign a permit, 224 bytes, which lets `spender` take the key's tokens until the deadline.
+
+    Args:
+        spender: 20 bytes.
+        value: maximum that the spender may take, raw units.
+        deadline: Unix seconds.
+    """
     message = {
         "owner": to_checksum(key.address),
         "spender": to_checksum(spender),

@@ -181,8 +181,13 @@ def unsafe_if_invalid(member: str = "", expected: str = "") -> Iterator[None]:
 
 
 def contract_events(receipt: Receipt, contract: bytes, kind: type[Event]) -> Iterator[Event]:
-    """Yield the events of one kind that a contract, 20 bytes, emitted in a transaction, as far as they can be
-    decoded; none if the transaction reverted."""
+    """Yield the events of one kind that a contract emitted in a transaction.
+
+    The function skips events that cannot be decoded, and yields none if the transaction reverted.
+
+    Args:
+        contract: 20 bytes.
+    """
     for log in receipt.logs if receipt.succeeded else ():
         if log.address == contract:
             with suppress(InvalidInput):

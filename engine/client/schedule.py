@@ -38,36 +38,60 @@ class Schedule(Struct, frozen=True):
         return (self.slices - 1) * self.interval_s
 
     def slice_of(self, total: int) -> int:
-        """Amount of every slice but the last on the fixed side (sold, or for a purchase bought), in raw
-        units."""
+        """Raw units of the fixed amount (sold for SELL, bought for BUY) in every slice except the last.
+
+        Args:
+            total: fixed amount of the whole order, raw units.
+        """
         return total // self.slices
 
     def last_of(self, total: int) -> int:
-        """Amount of the last slice on the fixed side (sold, or for a purchase bought), in raw units: the
-        remainder included."""
+        """Raw units of the fixed amount (sold for SELL, bought for BUY) in the last slice.
+
+        The last slice contains the remainder of the division.
+
+        Args:
+            total: fixed amount of the whole order, raw units.
+        """
         return total - self.slice_of(total) * (self.slices - 1)
 
     def least_per_slice(self, total: int, least: int) -> int:
-        """Minimum raw units that each slice of a sale must give, so that all slices together give `least`."""
+        """Minimum raw units that each slice of a SELL order must return.
+
+        With this minimum, all slices together return at least `least`.
+
+        Args:
+            total: sold amount of the whole order, raw units.
+            least: minimum received by the whole order, raw units.
+        """
         return mul_div_up(least, self.slice_of(total), total)
 
     def least_of(self, total: int, per_slice: int) -> int:
-        """Minimum raw units that all slices of a sale give together.
+        """Minimum raw units that all slices of a SELL order together return.
 
         Args:
+            total: sold amount of the whole order, raw units.
             per_slice: the signed minimum per slice, raw units.
         """
         last = mul_div_up(per_slice, self.last_of(total), self.slice_of(total))
         return per_slice * (self.slices - 1) + last
 
     def most_of(self, total: int, per_slice: int) -> int:
-        """Maximum raw units that a purchase may spend in all, if each slice but the last spends at most
-        `per_slice`."""
+        """Maximum raw units that all slices of a BUY order together may spend.
+
+        Args:
+            total: bought amount of the whole order, raw units.
+            per_slice: maximum spent by each slice except the last, raw units.
+        """
         return mul_div_down(per_slice, total, self.slice_of(total))
 
     def most_per_slice(self, total: int, most: int) -> int:
-        """Maximum raw units that each slice of a purchase but the last may spend, if all slices together may
-        spend `most`."""
+        """Maximum raw units that each slice of a BUY order except the last may spend.
+
+        Args:
+            total: bought amount of the whole order, raw units.
+            most: maximum spent by the whole order, raw units.
+        """
         return mul_div_down(most, self.slice_of(total), total)
 
 

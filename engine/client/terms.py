@@ -51,8 +51,13 @@ def amount_text(amount: int, token: TradedToken) -> str:
 
 
 def price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount: int) -> str:
-    """Price of one source token in destination tokens, rounded down to eight decimal places, or to eight
-    significant digits if lower."""
+    """Text of the price of one source token in destination tokens, such as "1 WETH = 2600.5 USDC".
+
+    The price is rounded down to eight decimal places; a price below 0.1 keeps eight significant digits.
+
+    Args:
+        src_amount, dest_amount: raw units.
+    """
     ones = src_amount * 10**dest.decimals
     whole = dest_amount * 10**src.decimals
     digits = 8
@@ -67,7 +72,8 @@ class TradeWish(Struct, frozen=True, kw_only=True):
 
     Attributes:
         amount: raw units of `src` for SELL, of `dest` for BUY.
-        slippage_bps: tolerated loss against the quote on the other side, basis points.
+        slippage_bps: tolerated loss against the quote, basis points: less received for SELL, more spent for
+            BUY.
         partner: name by which the venue knows the partner who takes a fee; empty for none.
     """
 
@@ -86,12 +92,12 @@ class TradeWish(Struct, frozen=True, kw_only=True):
 
     @property
     def fixed(self) -> TradedToken:
-        """The token of the amount."""
+        """The token whose amount is fixed: sold for SELL, bought for BUY."""
         return self.src if self.is_sale else self.dest
 
     @property
     def bounded(self) -> TradedToken:
-        """The other token, whose amount is bounded: received for SELL, spent for BUY."""
+        """The token whose amount is bounded: received for SELL, spent for BUY."""
         return self.dest if self.is_sale else self.src
 
 
@@ -99,9 +105,11 @@ class Wish(TradeWish, frozen=True, kw_only=True):
     """A trader's wished swap.
 
     Attributes:
-        user: 20 bytes, the account that signs and pays; receiver: 20 bytes, the account that gets `dest`.
+        user: 20 bytes, the account that signs and pays.
+        receiver: 20 bytes, the account that gets `dest`.
         max_impact: maximum price impact, percent; a route above it, or of unknown impact, is refused. With
-            None the offer only shows whether the route reaches the venue's own ceiling.
+            None the price impact refuses no route, and the offer only shows whether the impact is above the
+            ceiling of the venue.
     """
 
     user: bytes
@@ -124,13 +132,13 @@ class BoundedTrade(Struct, frozen=True, kw_only=True):
         """The row, as (name, text), that shows the bound to the trader.
 
         Args:
-            basis: text about what the bound follows from.
+            basis: text that follows the amount, such as " (50 bps)": how the bound was derived.
         """
         name = "at least received" if self.wish.is_sale else "at most spent"
         return name, f"{amount_text(self.limit, self.wish.bounded)}{basis}"
 
     def keeps(self, moved: int) -> bool:
-        """Whether a result keeps the bound.
+        """Whether a trade's result is within the bound.
 
         Args:
             moved: raw units received for SELL, spent for BUY.

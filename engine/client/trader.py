@@ -26,14 +26,13 @@ _FALSE = bytes(32)
 
 
 class Trader(Struct, frozen=True, kw_only=True):
-    """A key's account on a chain, with the clock, the progress output and the way to allow spenders that its
-    trades use.
+    """A key's account on a chain, with the functions and settings that its trades need.
 
     Attributes:
-        wall_s: the wall clock, Unix seconds.
+        wall_s: returns the time of the wall clock, Unix seconds.
         tell: receives lines of progress, such as a transaction's hash before the wait for its receipt.
         random32: returns 32 new random bytes at each call.
-        allowing: the way in which a missing allowance is given to a spender.
+        allowing: the way in which a trade gives a missing allowance to the spender.
     """
 
     chain: Chain
@@ -138,8 +137,14 @@ class VenueTrader:
 
 
 def policed(key: SigningKey, chain_id: int, *contracts: bytes, value_max_wei: int = 0) -> PolicedRelayKey:
-    """Restrict a key to signing transactions to these contracts of a chain, which carry at most
-    `value_max_wei` native tokens each."""
+    """Restrict a key to signing transactions that call the given contracts of a chain.
+
+    The limits of relayed transactions on the fee and on gas apply too.
+
+    Args:
+        contracts: addresses, 20 bytes each.
+        value_max_wei: maximum native tokens that a transaction may carry.
+    """
     policy = TransactionPolicy(
         contracts=frozenset((chain_id, contract) for contract in contracts),
         fee_max_wei=limits.RELAY_FEE_CAP_WEI,

@@ -21,14 +21,14 @@ _DOMAIN_SEPARATOR = selector("DOMAIN_SEPARATOR()")
 
 
 class TradingContract(Struct, frozen=True):
-    """A kind of contract (Router, Delta, RFQ) that a trade calls or is signed for, as this cambist release
-    builds it.
+    """A kind of contract (Router, Delta, RFQ) that a trade calls or is signed for, as this release builds it.
 
     Attributes:
-        artifact: the build artifact with the contract's code.
-        entry: the Python field for this contract in a chain's entry of contracts.json; member: the field's
-            name in the JSON.
-        option: the option that pins the contract's address.
+        artifact: name of the build artifact with the contract's code.
+        entry: Python attribute that holds the contract's address in a chain's decoded entry of
+            contracts.json.
+        member: JSON name of that attribute, for errors.
+        option: command-line option that pins the contract's address.
         name: the contract's name in errors.
     """
 
@@ -45,11 +45,11 @@ RFQ = TradingContract("Rfq", "rfq", "augustusRFQ", "--rfq", "RFQ contract")
 
 
 class SigningContract(Struct, frozen=True):
-    """The deployed contract for which orders are signed, with its signing domain.
+    """The deployed contract for which a trader signs orders, with its EIP-712 domain.
 
     Attributes:
         address: 20 bytes.
-        separator: 32 bytes, of the signing domain, as the contract returns it.
+        separator: domain separator, 32 bytes, as the contract returns it.
     """
 
     chain_id: int

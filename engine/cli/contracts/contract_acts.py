@@ -175,7 +175,7 @@ async def roles(chain: RpcChain, place: ActOptions, since: int) -> None:
 async def revoke(chain: RpcChain, place: ActOptions, account: bytes) -> None:
     """Revoke every role of ACCOUNT: relayer, caller, collector, pauser, receiver of the protocol's fees.
 
-    The call is the owner's, who receives the protocol's fees in place of ACCOUNT.
+    Only the owner may call this. The owner then receives the protocol's fees in place of ACCOUNT.
     """
     found = await held_by(chain, place.at, account)
     await _carry_out(chain, place, acts.revoke_acts(place.at, found, account))
@@ -237,9 +237,9 @@ async def claim(
 @click.argument("caps", metavar="TOKEN=AMOUNT...", nargs=-1, required=True)
 @_options
 async def cap(chain: RpcChain, place: ActOptions, caps: tuple[str, ...]) -> None:
-    """Set the cap of a token: the most that the Delta contract gives in an hour, and the Router in a swap.
+    """Set the cap of a token: the maximum that the Delta contract pays out per hour, and the Router per swap.
 
-    AMOUNT is of whole tokens, or `max`; TOKEN an address, or a symbol of the settings.
+    AMOUNT is in whole tokens, or `max` for no cap; TOKEN is an address, or a symbol that the settings list.
     """
     asked = caps_asked(caps, place.settings, place.chain_id)
     raw = {token: await raw_cap(chain, token, amount) for token, amount in asked}
@@ -253,7 +253,7 @@ COMMANDS = (pause, unpause, roles, revoke, handover, claim, cap)
 
 
 def _railed(place: ActOptions, contract: str | None) -> dict[str, bytes]:
-    """The contracts that --contract names, by name: all that can be paused if the option is absent."""
+    """The contracts that --contract names, by name; without the option, all contracts that can be paused."""
     railed = place.at.railed()
     return {contract: railed[contract]} if contract else railed
 
@@ -292,11 +292,14 @@ def _told(found: Roles) -> dict[str, Any]:
 
 
 async def _carry_out(chain: RpcChain, place: ActOptions, made: Sequence[Act], account: bytes = b"") -> None:
-    """Show the calls, simulate each, and send them with the key; without a key or with --dry-run, nothing is
-    sent. Without a key, a call is simulated in the name of an account that may make it.
+    """Show the calls, simulate each, and send them with the key.
+
+    Without a key or with --dry-run, nothing is sent. Without a key, each call is simulated as sent by an
+    account that has the call's role.
 
     Args:
-        account: account in whose name calls that need no role are simulated.
+        made: the calls.
+        account: account that sends the simulated calls that need no role.
 
     Raises:
         ChainError: the key may not make a call, or a call would fail, or failed.

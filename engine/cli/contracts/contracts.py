@@ -191,8 +191,10 @@ async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[Deploye
 
 
 async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: DeploymentPlan) -> None:
-    """Propose the named new owner of the contracts, if any, and print which account owns them until it
-    accepts."""
+    """Propose the new owner of the contracts, if the command line names an account for that.
+
+    If the key's account still owns the contracts, the function prints that, and the account that must accept.
+    """
     standing = OwnedContracts(at.delta, at.router, at.executor, at.fee_vault)
     if job.new_owner:
         key = policed(job.key, chain.chain_id, plan)

@@ -34,11 +34,11 @@ async def ended(record: OrderRecord, chain: Chain, subject: Subject) -> DeltaOut
 
 
 def not_known(order_hash: str, record: OrderRecord | None, fault: CambistError) -> DeltaOutcome:
-    """The outcome of a Delta order whose end cannot be verified.
+    """The outcome of a Delta order for which the chain or the venue gives no verified result.
 
     Args:
         record: the venue's latest valid record.
-        fault: the reason.
+        fault: the error that prevented the verification.
     """
     raw = parse_hex(order_hash, "orderHash")
     return DeltaOutcome(verdict=TradeVerdict.UNKNOWN, order_hash=raw, record=record, reason=fault.detail)
@@ -69,8 +69,11 @@ def order_name(text: str, field: str) -> str:
 def report(
     place: VenueOptions, outcome: DeltaOutcome, tokens: OfferTokens, offer: OrderOffer | None = None
 ) -> int:
-    """Print an order's outcome on standard output, with a hint at the command that continues; return the exit
-    status."""
+    """Print an order's outcome on standard output; return the exit status.
+
+    Standard error shows a hint at the command to run next, if the order may still be live or a deposit
+    remains.
+    """
     place.show(order_json(outcome, offer), order_lines(outcome, tokens))
     record = outcome.record
     if record is not None and record.status not in TERMINAL:

@@ -72,11 +72,10 @@ class PlacingOptions(TradeOptions, frozen=True, kw_only=True):
 
 
 def placing_options(struct: type[PlacingOptions], *own: Decorator) -> Decorator:
-    """Decorator that adds the options of `PlacingOptions` to a command that places an order, which receives
-    them as `placing`.
+    """Decorator that adds options to a command that places an order; the command receives them as `placing`.
 
     Args:
-        struct: struct that receives these options and those of the command.
+        struct: struct that receives the options of `PlacingOptions` and the command's own options.
         own: the command's own click options.
     """
     return gathered(
@@ -100,8 +99,11 @@ def placing_options(struct: type[PlacingOptions], *own: Decorator) -> Decorator:
 
 
 async def place_order(session: TradeSession, placing: PlacingOptions) -> int:
-    """Show the order's terms, ask for consent, place the order, and follow it to its end if that is asked
-    for; return the exit status."""
+    """Show the order's terms, ask for consent and place the order; return the exit status.
+
+    If `placing.follows` is set, the command follows the order until it has ended. With --dry-run, nothing is
+    signed.
+    """
     _, src, dest = await placing.find_pair(session)
     placer = OrderPlacer(session.trader, session.venue)
     offer = await placer.offer(placing.wish(session.trader.key.address, src, dest), placing.pinned)
@@ -120,7 +122,10 @@ async def place_order(session: TradeSession, placing: PlacingOptions) -> int:
 async def _placed(
     session: TradeSession, placing: PlacingOptions, placer: OrderPlacer, offer: OrderOffer
 ) -> DeltaOutcome:
-    """Place the order, and keep the hint that an interrupt prints (the commands that continue) up to date."""
+    """Place the order, and keep the hint for an interrupt up to date.
+
+    The hint names the commands that follow or cancel the order, or take back its deposit.
+    """
     under_way, known_hash = session.under_way, b""
 
     def about_to(order_hash: bytes) -> None:

@@ -27,8 +27,9 @@ class _TwapOptions(PlacingOptions, frozen=True, kw_only=True):
     """Options of `cambist order twap`.
 
     Attributes:
-        least, most: bound of all slices together in whole tokens, as typed, of a sale or of a purchase.
-        asked_s: seconds from the build of the order to its deadline; None for the default.
+        least: minimum that a sale receives in all slices together, whole tokens as typed.
+        most: maximum that a purchase spends in all slices together, whole tokens as typed.
+        asked_s: seconds from the time at which the order is built to its deadline; None for the default.
     """
 
     slices: int
@@ -44,7 +45,7 @@ class _TwapOptions(PlacingOptions, frozen=True, kw_only=True):
 
     @property
     def bound(self) -> str | None:
-        """The bound that belongs to the side of the order, as typed."""
+        """The option that bounds an order of this side, as typed: `least` for SELL, `most` for BUY."""
         return self.least if self.side is Side.SELL else self.most
 
     def wish(self, owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
@@ -102,6 +103,9 @@ def twap(placing: _TwapOptions) -> None:
 
 def _life_s(schedule: Schedule, asked_s: int | None) -> int:
     """Compute the seconds from the building of the TWAP order to its deadline, with time for all slices.
+
+    Args:
+        asked_s: requested seconds; None for the default.
 
     Raises:
         click.UsageError: the slices take longer than an order may be valid, or than the requested time.

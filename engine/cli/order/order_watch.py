@@ -44,13 +44,16 @@ from .order_options import ended, not_known, order_name, report, tell_why
 
 
 class WatchOptions(VenueOptions, frozen=True, kw_only=True):
-    """Options of `order watch` and `otc watch`, which follow the order `name`, or if `name` is None print the
-    changes of many orders.
+    """Options of `order watch` and `otc watch`.
+
+    Both commands follow one order if `name` is set; else they print the changes of many orders.
 
     Attributes:
-        chain_ids, after: only without `name`: the chains of the orders, and the token to resume after.
-        rpc, pinned: only with `name`: the node that verifies the order's end, and the contract to verify
-            with, 20 bytes.
+        name: id or hash of the order to follow.
+        chain_ids: chains of the orders; only without `name`.
+        after: resume token of the last event already printed; only without `name`.
+        rpc: node that verifies the end of the order; only with `name`.
+        pinned: contract to verify the order with, 20 bytes; only with `name`.
         watch_s: seconds for which the command follows; None for the default.
     """
 
@@ -62,11 +65,12 @@ class WatchOptions(VenueOptions, frozen=True, kw_only=True):
     watch_s: float | None
 
     def check(self, noun: str, pin_option: str, **many: object) -> None:
-        """Refuse options for one order together with options for many orders.
+        """Refuse options for one order if many orders are watched, and options for many orders if one is.
 
         Args:
             noun: word for `name` with an article, such as "an ID", for errors.
-            many: option without dashes -> value, of further options that are only for many orders.
+            pin_option: option that pins the contract, such as --delta.
+            many: further options that are only for many orders: name without dashes -> value.
 
         Raises:
             click.UsageError: an option may not be used here; the error names it.
@@ -80,17 +84,22 @@ class WatchOptions(VenueOptions, frozen=True, kw_only=True):
                 raise click.UsageError(f"{option}: {said} {noun}")
 
     def listen(self, wanted: EventSelection, line_of: Callable[[OrderEventMessage], str]) -> NoReturn:
-        """Print every change of the orders that `wanted` selects until the time limit or an interrupt, then
-        exit the process."""
+        """Print every change of the selected orders until the time limit or an interrupt, then exit.
+
+        Args:
+            wanted: filters that select the orders.
+            line_of: formats a change as a line for people.
+        """
         run(_listen, self, wanted, line_of)
 
 
 def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> Decorator:
-    """Decorator that adds the options of `WatchOptions`, received as `asked`.
+    """Decorator that adds the options of `WatchOptions` to a command, which receives them as `asked`.
 
     Args:
-        word: word for the order's name in the help, such as ID.
-        owners: further options about many orders, which the command receives beside `asked`.
+        word: metavariable for the order's name in the help, such as ID.
+        contract: kind of contract that the pinning option is for.
+        owners: further options for many orders; the command receives each as a parameter of its own.
     """
     return gathered(
         WatchOptions,
@@ -140,10 +149,10 @@ def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> D
     click.option("--partner", default="", help="Without ID: orders of this partner; takes its --api-key."),
 )
 def watch(asked: WatchOptions, owner: str, partner: str) -> None:
-    """Follow an order, by its id or its hash, until it has ended; without ID, every change of many orders.
+    """Follow the order ID until it has ended; without ID, print every change of many orders.
 
-    The command prints changes as the venue pushes them. With --json each change of many orders is a line,
-    with a token for --after.
+    ID is the order's id or its hash. The command prints changes as the venue pushes them. With --json, the
+    command prints each change of many orders as one line, with a token for --after.
     """
     asked.check("an ID", "--delta", owner=owner, partner=partner)
     if asked.name is None:
@@ -176,11 +185,14 @@ async def _listen(
     wanted: EventSelection,
     line_of: Callable[[OrderEventMessage], str],
 ) -> int:
-    """Print every change of the orders that `wanted` selects until the time limit or an interrupt; return the
-    exit status.
+    """Print every change of the selected orders until the time limit or an interrupt; return the status.
 
     Args:
+        wanted: filters that select the orders.
         line_of: formats a change as a line for people.
+
+    Returns:
+        The exit status.
     """
     tell = new_tell()
     under_way.status = 0
@@ -203,8 +215,10 @@ async def _listen(
 async def _checked_end(
     record: OrderRecord, venue: VenueClient, asked: WatchOptions
 ) -> tuple[DeltaOutcome, OfferTokens]:
-    """Return a Delta order's outcome and, with --rpc, its tokens; with --rpc, the end is verified on the
-    chain.
+    """Return a Delta order's outcome and its tokens.
+
+    With --rpc, the outcome is verified on the chain; without --rpc, the outcome is the venue's and the tokens
+    are unknown.
 
     Raises:
         ChainError, VenueError: the outcome cannot be verified: the chain or the venue does not answer.

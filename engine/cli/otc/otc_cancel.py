@@ -44,12 +44,11 @@ _MAY_BE_MINED = "a cancellation that was sent may be mined all the same: ask aga
 def cancel(asked: SigningOptions, sources: tuple[str, ...], life_s: int | None) -> None:
     """Cancel your orders on chain, in one transaction; you pay the gas.
 
-    Name the orders by their hashes, or by FILEs that hold them. Without --venue, --rfq names the contract:
-    the command then cancels a hash of your account without reading its order. Closed and expired orders are
-    reported and left out.
+    Name the orders by their hashes, or by FILEs that hold them. With --rfq in place of --venue, the command
+    cancels hashes without reading the orders. Closed and expired orders are reported and left out.
 
-    With --all-within no list is needed. The cancellation is final: orders that you sign afterwards need a
-    later expiry.
+    With --all-within, name no orders. The cancellation is final: orders that you sign afterwards need a later
+    expiry.
     """
     if bool(sources) == (life_s is not None):
         raise click.UsageError(f"{SOURCE}... or --all-within: exactly one of them names the orders")

@@ -78,9 +78,9 @@ class _FillOptions(SigningOptions, frozen=True, kw_only=True):
 def fill(asked: _FillOptions, source: str) -> None:
     """Fill an OTC order on chain, whole or in part; you pay the gas.
 
-    The venue gives the order of a hash; a FILE from the maker holds it, - is standard input. A FILE needs no
-    --venue if --rfq names the contract. The command checks the order on the chain, shows both amounts, and
-    asks.
+    Name the order by its hash, which the command looks up at the venue, or by a FILE from the maker; - reads
+    standard input. A FILE needs no --venue if --rfq names the contract. The command checks the order on the
+    chain, shows both amounts, and asks.
     """
     if asked.given is not None and asked.receive is not None:
         raise click.UsageError(f"{_AMOUNT} and {_RECEIVE} exclude each other")

@@ -135,8 +135,10 @@ def post(asked: _PostOptions) -> None:
 
 
 def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None) -> int:
-    """Print an OTC order's outcome on standard output, with a hint at the command that continues; return the
-    exit status."""
+    """Print an OTC order's outcome on standard output; return the exit status.
+
+    Standard error shows a hint at the command to run next, if the order may still be live.
+    """
     place.show(otc_json(outcome, chain_id), otc_lines(outcome))
     stored = outcome.stored
     is_over = stored is not None and stored.state in OTC_TERMINAL
@@ -184,8 +186,10 @@ def _agreed(asked: _PostOptions, offer: OtcOffer) -> None:
 
 
 async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, offer: OtcOffer) -> OtcOutcome:
-    """Post the OTC order, and keep the hint that an interrupt prints (the commands that continue) up to
-    date."""
+    """Post the OTC order, and keep the hint for an interrupt up to date.
+
+    The hint names the commands that follow or cancel the order.
+    """
 
     name = ""
 

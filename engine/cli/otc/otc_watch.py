@@ -40,10 +40,10 @@ from .otc_post import report
     click.option("--taker", type=ADDRESS, callback=address_text, help="Without HASH: orders for this taker."),
 )
 def watch(asked: WatchOptions, maker: str, taker: str) -> None:
-    """Follow an OTC order, by its hash, until it has ended; without HASH, every change of many orders.
+    """Follow the OTC order HASH until it has ended; without HASH, print every change of many orders.
 
-    The command prints changes as the venue pushes them. With --json each change of many orders is a line,
-    with a token for --after.
+    The command prints changes as the venue pushes them. With --json, the command prints each change of many
+    orders as one line, with a token for --after.
     """
     asked.check("a HASH", "--rfq", maker=maker, taker=taker)
     if asked.pinned is not None and asked.rpc is None:

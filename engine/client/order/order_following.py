@@ -134,8 +134,9 @@ class OrderFollower(Follower[OrderRecord]):
 
 
 def executed_of(record: OrderRecord) -> int:
-    """Raw units that an order received (SELL) or spent (BUY), by the venue's record; 0 if the record has no
-    amount.
+    """Raw units that an order received (SELL) or spent (BUY), according to the venue's record.
+
+    0 if the record has no amount.
 
     Raises:
         VenueError: `executedAmount` is no amount.
@@ -151,8 +152,9 @@ def executed_of(record: OrderRecord) -> int:
 
 
 async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> SettledOnChain:
-    """Verify on chain an order that has ended by the venue's record, settled or not, and return the on-chain
-    result.
+    """Verify the result of an ended order on chain, and return the on-chain result.
+
+    The order has ended according to the venue's record, with or without a settlement.
 
     Raises:
         ChainError: the chain does not answer.
@@ -197,10 +199,14 @@ async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled
 
 
 async def _is_more_settled(chain: Chain, subject: Subject, parts: Sequence[_Part]) -> bool:
-    """Whether the contract has settled more of an order than `parts`, the settlements that the venue names.
+    """Whether the contract has settled more of an order than the settlements that the venue names.
 
-    For a purchase only the parts' highest `filled` total is compared, since less may arrive than was bought:
-    a missing part before the last one stays unnoticed.
+    For a BUY order the check compares the contract's total of bought units with the highest total in the
+    events of `parts`. The check misses a settlement that the venue leaves out if `parts` has a later
+    settlement.
+
+    Args:
+        parts: the settlements that the venue names.
 
     Raises:
         ChainError: the chain or the contract does not return the order's state.

@@ -184,7 +184,7 @@ async def take_back(
 
 
 def _check_bounds(terms: SignableTerms) -> None:
-    """Check that an order's bound is above zero, and with it the bound of each slice of a TWAP.
+    """Check that the bound of an order is above zero, and for a TWAP also the bound of each slice.
 
     Raises:
         VenueError: the bound of the order or of a slice is zero.

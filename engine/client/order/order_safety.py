@@ -50,7 +50,11 @@ from .order_terms import OrderWish, SignableOrder, SignableTerms, SigningInputs,
 
 
 class CheckedOrder(Struct, frozen=True):
-    """An order that passed the checks and may be signed; `order_hash` is the digest to sign, 32 bytes."""
+    """An order that passed the trader's checks and may be signed.
+
+    Attributes:
+        order_hash: digest to sign, 32 bytes.
+    """
 
     order: SignableOrder
     order_hash: bytes
@@ -90,8 +94,8 @@ def check_build(
         UnsafeTransaction: a member differs from the agreed order; the error names it.
 
     Guarantees: with this release's Delta contract, the owner gives at most `src_amount_max`, and the
-        beneficiary gets at least `dest_amount_min`, or the order is not settled. Each part of a partially
-        settled order and each slice of a TWAP keeps its share of the bound.
+    beneficiary gets at least `dest_amount_min`, or the order is not settled. For each part of a partially
+    settled order and each slice of a TWAP, the bound applies in proportion to the part's or slice's amount.
     """
     to_sign, struct_type = response.to_sign, terms.wish.struct_type
     _check_domain(to_sign.domain, contract)

@@ -45,13 +45,14 @@ class OrderWish(TradeWish, frozen=True, kw_only=True):
     Attributes:
         amount: raw units of `src` for SELL, of `dest` for BUY; for a TWAP the total, at least one unit per
             slice.
-        limit_amount: total raw units of the other side: the limit of a LIMIT order, or the bound of a TWAP;
-            None to derive the bound from slippage.
-        owner: 20 bytes, the account that signs and gives; beneficiary: 20 bytes, the receiver of `dest`.
-        life_s: seconds from the build to the deadline.
+        limit_amount: raw units of the other token, for the whole order: the limit of a LIMIT order, or the
+            bound of a TWAP; None to derive the bound from slippage.
+        owner: 20 bytes, the account that signs the order and pays `src`.
+        beneficiary: 20 bytes, the receiver of `dest`.
+        life_s: seconds from the time at which the order is built to its deadline.
         schedule: division of a TWAP into slices; None for an order without slices.
-        is_partial: whether the order may be settled in parts; the signature does not cover this, so the venue
-            is trusted to respect it.
+        is_partial: whether the venue may settle the order in parts; the signature does not cover this flag,
+            so the trader trusts the venue to respect it.
     """
 
     limit_amount: int | None

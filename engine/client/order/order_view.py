@@ -38,7 +38,7 @@ class DeltaOutcome(OrderOutcome, frozen=True, kw_only=True):
 
 
 class OfferTokens(Struct, frozen=True):
-    """Source and destination token of an order, for its amounts in texts; None if not known."""
+    """Source and destination token of an order, with which texts show its amounts; None if not known."""
 
     src: TradedToken | None = None
     dest: TradedToken | None = None
@@ -187,8 +187,10 @@ def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[s
 
 
 def _executed(record: OrderRecord) -> int | None:
-    """Raw units that an order received (SELL) or spent (BUY), by the venue's record; None if the record's
-    amount is invalid."""
+    """Raw units that an order received (SELL) or spent (BUY), according to the venue's record.
+
+    None if the record's amount is invalid.
+    """
     try:
         return executed_of(record)
     except VenueError:

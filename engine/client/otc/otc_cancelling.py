@@ -28,7 +28,7 @@ from .otc_safety import CLOSED, cancelled_in
 
 
 class Ending(Enum):
-    """State of an order after a cancellation: cancelled by it, or closed or expired before."""
+    """State of an order after a cancellation: now cancelled, or already closed or expired before."""
 
     CANCELLED = "cancelled"
     CLOSED = "closed before"
@@ -39,7 +39,7 @@ class Cancelled(Struct, frozen=True):
     """The result of a transaction that cancels OTC orders.
 
     Attributes:
-        endings: order hash -> end of the order, in the sequence of the request.
+        endings: order hash -> state of the order after the transaction, in the sequence of the request.
         receipt: receipt of the transaction; None if no transaction was needed.
     """
 
@@ -109,8 +109,11 @@ async def _cancelled(trader: Trader, contract: SigningContract, data: bytes, wha
 async def _ended(
     chain: Chain, contract: SigningContract, maker: bytes, orders: Mapping[bytes, RfqOrder | None]
 ) -> dict[bytes, Ending]:
-    """End of each order, by hash: CLOSED or EXPIRED if the order has ended already, CANCELLED if the
-    transaction is to cancel it."""
+    """The state of each order, by order hash, that the cancellation leads to.
+
+    CLOSED or EXPIRED for an order that has ended already; CANCELLED for an order that the transaction must
+    cancel.
+    """
     header = await latest(chain)
     kept = await kept_of(chain, contract, maker, list(orders), header.hash)
     endings: dict[bytes, Ending] = {}

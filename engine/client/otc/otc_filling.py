@@ -124,15 +124,18 @@ class OtcFiller:
     ) -> FillOffer:
         """Check the maker's and the taker's funds for a fill, and simulate the fill.
 
-        A revert that may only be due to the taker's missing approval is ignored.
+        While the taker's allowance is missing, the method ignores a revert of the simulation, unless the
+        revert's reason shows that an approval would not help.
 
         Args:
+            signed: the order.
+            standing: the order's state on chain.
             part: the amounts of the fill.
             gives, gets: the tokens that the taker gives and gets.
 
         Raises:
-            ChainError: the maker lacks balance or allowance, the taker balance, or the contract would refuse
-                the fill.
+            ChainError: the maker lacks balance or allowance, the taker lacks balance, or the contract would
+                refuse the fill.
         """
         order, contract = signed.order, self._contract
         permitted = rfq_permit_amount(signed.permit, order.maker, contract.address)

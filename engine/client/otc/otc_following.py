@@ -69,8 +69,8 @@ async def disproof(
         wall_s: the wall clock, Unix seconds.
 
     Raises:
-        ChainError: the chain does not answer. After several fills, the proof of the last one needs a node
-            that keeps old states.
+        ChainError: the chain does not answer. If the named transaction filled only a part of the order, the
+            check reads the state at that transaction's block, so that the node must keep old states.
     """
     named = stored.transaction_hash if stored.state in _BY_TRANSACTION else None
     receipt = None
@@ -121,7 +121,8 @@ def contradiction(stored: StoredOrder, order: RfqOrder, standing: OtcOnChain, wa
     """Describe how an order's state on chain contradicts the venue's state; empty if it does not.
 
     Args:
-        wall_s: the wall clock, Unix seconds; the later of it and the block's time decides the expiry.
+        wall_s: the wall clock, Unix seconds. The order has expired if the later of this time and the block's
+            time is past its expiry.
     """
     told = f"the venue says that it is {stored.state.value}, and"
     if standing.is_closed != (stored.state in _BY_TRANSACTION):

@@ -50,8 +50,11 @@ class OtcOffer(Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> MissingAllowance | None:
-        """The maker's allowance that the RFQ contract lacks for the order; None if it lacks none. If any
-        amount is to be approved, an allowance that older orders use up counts as lacking too."""
+        """The allowance that the RFQ contract lacks for the order; None if it lacks none.
+
+        With Allowing.MOST (an approval of any amount), an allowance that the maker's older orders use up is
+        missing too.
+        """
         amount, has = self.wish.src_amount, self.held
         if self.allowing is Allowing.MOST and self.is_held_back:
             return MissingAllowance(has.token.address, has.spender, amount, has.allowance)
@@ -59,8 +62,7 @@ class OtcOffer(Struct, frozen=True, kw_only=True):
 
     @property
     def is_held_back(self) -> bool:
-        """Whether the maker's older orders leave too little of the allowance for this order, so that a higher
-        allowance could help."""
+        """Whether the maker's older orders use up too much allowance, and a higher allowance could help."""
         return self.fillable < self.wish.src_amount and self.held.allowance < self.held.balance
 
     @property

@@ -58,7 +58,7 @@ class OtcOnChain(Struct, frozen=True):
         return self.kept - 1 if self.kept else order.maker_amount
 
     def is_past(self, order: RfqOrder) -> bool:
-        """Whether the order has expired by the block's time."""
+        """Whether the order has expired: its expiry is set, and is before the block's time."""
         return bool(order.expiry) and self.time_s > order.expiry
 
 

@@ -166,13 +166,13 @@ def party(text: str) -> bytes:
 
 
 def rest_of(order: RfqOrder, left: int) -> OtcPart:
-    """The largest fill that is possible of an OTC order.
+    """The largest possible fill of an OTC order.
 
     Args:
         left: unfilled raw units of the maker's amount; above zero.
 
     Raises:
-        ChainError: the unfilled amount is less than one raw unit of the taker's asset buys.
+        ChainError: no fill is possible: one raw unit of the taker's asset buys more than the unfilled amount.
     """
     most = min(order.taker_amount, ((left + 1) * order.taker_amount - 1) // order.maker_amount)
     maker_amount = mul_div_down(most, order.maker_amount, order.taker_amount)
@@ -182,14 +182,17 @@ def rest_of(order: RfqOrder, left: int) -> OtcPart:
 
 
 def part_given(order: RfqOrder, left: int, given: int, gives: TradedToken, field: str) -> OtcPart:
-    """The fill in which the taker gives at most `given` raw units: the smallest amount that buys as much.
+    """The fill in which the taker gives at most `given` raw units.
+
+    The taker gives the smallest amount that buys the same maker amount as `given`.
 
     Args:
         left: unfilled raw units of the maker's amount.
-        gives: the taker's asset; field: the option that holds the amount. Both for errors.
+        gives: the taker's asset, for errors.
+        field: the option that holds the amount, for errors.
 
     Raises:
-        ChainError: `given` buys more than is left, or buys nothing.
+        ChainError: `given` buys more than the unfilled amount, or buys nothing.
     """
     maker_amount = mul_div_down(given, order.maker_amount, order.taker_amount)
     if given > order.taker_amount or maker_amount > left:
@@ -208,7 +211,8 @@ def part_received(order: RfqOrder, left: int, wanted: int, gets: TradedToken, fi
 
     Args:
         left: unfilled raw units of the maker's amount.
-        gets: the maker's asset; field: the option that holds the amount. Both for errors.
+        gets: the maker's asset, for errors.
+        field: the option that holds the amount, for errors.
 
     Raises:
         ChainError: `wanted` is more than the largest possible fill gives.
@@ -224,9 +228,9 @@ def part_received(order: RfqOrder, left: int, wanted: int, gets: TradedToken, fi
 
 
 def _cheapest(order: RfqOrder, maker_amount: int) -> OtcPart:
-    """The fill with the smallest amount of the taker that buys exactly `maker_amount`.
+    """The fill in which the taker gives the smallest amount that buys exactly `maker_amount`.
 
     Args:
-        maker_amount: an amount that some taker amount buys exactly.
+        maker_amount: raw units of the maker's asset; an amount that at least one taker amount buys exactly.
     """
     return OtcPart(mul_div_up(maker_amount, order.taker_amount, order.maker_amount), maker_amount)

@@ -198,8 +198,11 @@ def fill_json(outcome: SentOutcome, offer: FillOffer) -> dict[str, Any]:
 
 
 def _price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount: int) -> str:
-    """Text of an order's price in both directions (tokens of each side for one of the other), by which the
-    reader notices swapped tokens."""
+    """Text of an order's price in both directions, by which the reader notices swapped tokens.
+
+    Args:
+        src_amount, dest_amount: raw units.
+    """
     there = price_text(src, dest, src_amount, dest_amount)
     return f"{there}, {price_text(dest, src, dest_amount, src_amount)}"
 

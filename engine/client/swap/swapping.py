@@ -59,8 +59,11 @@ class Offer(BoundedTrade, frozen=True, kw_only=True):
 
 
 class _CheckedSwap(Struct, frozen=True):
-    """A swap's transaction, checked and simulated. `moved` is the simulated result: raw units received (SELL)
-    or spent (BUY)."""
+    """A swap's transaction, checked and simulated.
+
+    Attributes:
+        moved: the simulated result, raw units: received for SELL, spent for BUY.
+    """
 
     call: EthCall
     gas: int
@@ -141,8 +144,10 @@ class Swapper(VenueTrader):
         return priced
 
     async def _fresh(self, offer: Offer) -> ReceivedRoute:
-        """The route of the offer; if it is older than ROUTE_AGED_S seconds, a new route within the agreed
-        bound."""
+        """The route of the offer, or a new route if the offer is older than ROUTE_AGED_S seconds.
+
+        A new route is within the agreed bound.
+        """
         if trio.current_time() - offer.priced_at < ROUTE_AGED_S:
             return offer.priced
         self._tell("asking for the price again")
