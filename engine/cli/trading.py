@@ -304,9 +304,9 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
 
 
 PIN_HELP = {
-    "--router": "Router to use, whatever its code; this release's if absent.",
-    "--delta": "Delta contract to use, whatever its code; this release's if absent.",
-    "--rfq": "RFQ contract to use, whatever its code; this release's if absent.",
+    "--router": "Trusted Router; without this option, the venue's, if its code is this release's.",
+    "--delta": "Trusted Delta contract; without this option, the venue's, if its code is this release's.",
+    "--rfq": "Trusted RFQ contract; without this option, the venue's, if its code is this release's.",
 }
 
 
