@@ -359,7 +359,7 @@ class Market(msgspec.Struct, frozen=True):
     async def an_external_order(self, **changed: Any) -> ExternalOrder:
         """The user sells one WETH by way of `handler`, for 2,400 USDC at least, 2,500 expected."""
         order = await self.world.a_delta_order()
-        members = {name: getattr(order, name) for name in DeltaOrder.__struct_fields__}
+        members: dict[str, Any] = {name: getattr(order, name) for name in DeltaOrder.__struct_fields__}
         del members["beneficiary"], members["bridge"]
         return ExternalOrder(**members | {"handler": self.agent, "data": b""} | changed)
 
