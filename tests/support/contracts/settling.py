@@ -353,7 +353,7 @@ class Market(msgspec.Struct, frozen=True):
         """The user sells one WETH that rests in `strategy`, for 2,400 USDC at least, 2,500 expected."""
         order = await self.world.a_delta_order()
         members = {name: getattr(order, name) for name in DeltaOrder.__struct_fields__ if name != "kind"}
-        terms = {"strategy": self.world.dai, "shares": ONE, "use_shares": False}
+        terms: dict[str, Any] = {"strategy": self.world.dai, "shares": ONE, "use_shares": False}
         return ProductiveOrder(**members | terms | changed)
 
     async def an_external_order(self, **changed: Any) -> ExternalOrder:
@@ -361,7 +361,8 @@ class Market(msgspec.Struct, frozen=True):
         order = await self.world.a_delta_order()
         members: dict[str, Any] = {name: getattr(order, name) for name in DeltaOrder.__struct_fields__}
         del members["beneficiary"], members["bridge"]
-        return ExternalOrder(**members | {"handler": self.agent, "data": b""} | changed)
+        members |= {"handler": self.agent, "data": b""}
+        return ExternalOrder(**members | changed)
 
     # --- Steps ----------------------------------------------------------------------------------------
 
