@@ -13,6 +13,7 @@ from cambist.codecs.contracts.delta_calldata import (
     withdraw_native,
 )
 from cambist.codecs.eip712_orders.delta import KIND_BUY, ExternalOrder
+from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.config.errors import Reverted
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall
@@ -238,3 +239,23 @@ async def test_nobody_else_has_the_example_called(world: World, deposits: Deposi
     data = HANDLE + encode(words, bytes_tail(b""))
     for key in (world.stranger, world.relayer):
         assert await world.refused(key, deposits.handler, data) == "NotDeltas()"
+
+
+async def test_a_quote_for_the_example_itself_fills_nobodys_order(
+    world: World, market: Market, deposits: Deposits
+) -> None:
+    """Anybody could have the example fill it: what a maker signed for one user would be another's."""
+    quote = world.an_rfq_order(
+        taker=deposits.handler, nonce_and_meta=pack_firm(world.user.address, 7), maker_amount=2_900 * USDC
+    )
+    order = await an_order(market, deposits, deposits.fills(quote))
+    assert await market.refused_settlement(order) == "StepFailed(step 0, reason NotOpen())"
+
+
+async def test_a_maker_of_another_token_leaves_nothing_with_the_example(
+    world: World, market: Market, deposits: Deposits
+) -> None:
+    in_usdc = world.an_rfq_order(maker_amount=2_400 * USDC, taker_amount=96 * ONE // 100)
+    in_dai = world.an_rfq_order(maker_asset=world.dai, maker_amount=100 * ONE, taker_amount=4 * ONE // 100)
+    order = await an_order(market, deposits, deposits.fills(in_usdc, in_dai))
+    assert await market.refused_settlement(order) == "StepFailed(step 0, reason OtherTokens())"

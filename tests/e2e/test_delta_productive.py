@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from enum import IntEnum
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ from cambist.codecs.contracts.calldata import approve
 from cambist.codecs.contracts.delta_calldata import SettlementStep
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.deploy.deploy import create
-from support.chain.world import ONE, USDC, World
+from support.chain.world import MOST, NATIVE, ONE, USDC, World
 from support.contracts import permit2
 from support.contracts.permits import eip2612_permit, token_domain
 from support.contracts.settling import STEP_GAS, Market
@@ -197,7 +198,7 @@ async def test_a_vault_that_lost_takes_no_more_shares_than_the_order_says(
     order = await market.a_productive_order(strategy=vault.address, shares=11 * ONE // 10)
     await vault.loses(2 * ONE)  # 2 WETH for 4 shares
     refused = await market.refused_settlement(order, *market.agent_steps(FAIR))
-    assert refused == f"AboveMaximum(spent {2 * ONE}, maximum {11 * ONE // 10})"
+    assert refused == f"TooManyShares(shares {2 * ONE}, most {11 * ONE // 10})"
     await vault.earns(2 * ONE - ONE // 10)
     await market.settle(order, *market.agent_steps(FAIR))
     assert await vault.shares() == 3 * ONE - (4 * ONE * ONE + 39 * ONE // 10 - 1) // (39 * ONE // 10)
@@ -276,3 +277,75 @@ async def test_shares_come_by_one_transfer_of_permit2(world: World, market: Mark
     )
     await market.settle(msgspec.structs.replace(order, permit=permit), *market.agent_steps(FAIR))
     assert await vault.shares() == 2 * ONE
+
+
+async def test_shares_give_the_agent_what_its_bid_was_simulated_with(
+    world: World, market: Market, vault: Vault
+) -> None:
+    """A vault that gives nothing when mined has no agent deliver for nothing."""
+    order = await market.a_productive_order(strategy=vault.address, use_shares=True)
+    bid: dict[str, Any] = {"receiver": market.agent, "src_given": ONE}
+    assert (await market.outcome(order, market.from_agent(FAIR), **bid)).spent == ONE
+    await vault.acts(Mode.SHORT, 1)
+    failed = f"RedemptionFailed(vault {to_hex(vault.address)})"
+    assert await market.refused_settlement(order, market.from_agent(FAIR), **bid) == failed
+    await vault.acts(Mode.SHORT, ONE)
+    assert await market.refused_settlement(order, market.from_agent(FAIR), receiver=market.agent) == failed
+    await vault.acts(Mode.HONEST)
+    await vault.earns(ONE)
+    settled = await market.settle(order, market.from_agent(FAIR), **bid)
+    assert settled.event.spent == ONE + ONE // 4
+    assert await world.balance(world.weth, market.agent) == ONE + ONE // 4
+
+
+async def test_a_source_that_is_not_the_vaults_asset_is_refused(
+    world: World, market: Market, vault: Vault
+) -> None:
+    order = await market.a_productive_order(strategy=vault.address, use_shares=True, src_token=world.dai)
+    await world.send(world.owner, world.at.delta, owner_calldata.set_cap(world.dai, MOST))
+    refused = await market.refused_settlement(order, market.from_agent(FAIR))
+    assert refused == f"RedemptionFailed(vault {to_hex(vault.address)})"
+
+
+async def test_parts_fit_a_bound_that_is_exactly_what_the_whole_takes(market: Market, vault: Vault) -> None:
+    await vault.earns(7 * 10**15 + 12_345)
+    assets = 4 * ONE + 7 * 10**15 + 12_345
+    shares = -(-ONE * 4 * ONE // assets)
+    for part in (ONE // 3, 1):
+        order = await market.a_productive_order(strategy=vault.address, shares=shares)
+        for amount in (part, ONE - part):
+            await market.settle(order, *market.agent_steps(FAIR, given=amount), amount=amount)
+
+
+async def test_a_bound_of_any_number_of_shares_does_not_lock_an_order(market: Market, vault: Vault) -> None:
+    order = await market.a_productive_order(strategy=vault.address, shares=2**128 - 1)
+    await market.settle(order, *market.agent_steps(FAIR))
+
+
+async def test_kinds_of_orders_share_no_progress(world: World, market: Market, vault: Vault) -> None:
+    order = await market.a_productive_order(strategy=vault.address, use_shares=True)
+    await market.settle(order, *market.agent_steps(FAIR, given=ONE // 2), amount=ONE // 2)
+    again = {"nonce": order.nonce}
+    others = (
+        await world.a_delta_order(**again),
+        await market.a_productive_order(strategy=vault.address, **again),
+    )
+    for other in others:
+        refused = await market.refused_settlement(other, *market.agent_steps(FAIR))
+        assert refused == f"NonceUsed(nonce {order.nonce})"
+
+
+async def test_native_tokens_of_a_vault_of_wrapped_ones_leave_deposits_alone(
+    world: World, market: Market, vault: Vault
+) -> None:
+    await market.deposit(await world.a_delta_order(), 5 * ONE)
+    for use_shares in (False, True):
+        order = await market.a_productive_order(
+            src_token=NATIVE, strategy=vault.address, use_shares=use_shares
+        )
+        back = SettlementStep(world.weth, STEP_GAS, calldata.transfer(world.at.delta, 5))
+        before = await world.balance(NATIVE, world.user)
+        settled = await market.settle(order, market.to_agent(ONE - 5), back, market.from_agent(FAIR))
+        assert settled.event.spent == ONE - 5
+        assert await world.balance(NATIVE, world.user) == before + 5
+        assert await market.deposited(order) == 5 * ONE == await world.balance(NATIVE, world.at.delta)

@@ -39,8 +39,8 @@ PLANTED = {
     "agents share a caller": (SETTLING, "caller = callerOf(execution.agent)"),
     "a vault takes more shares than were signed": (
         "ProductiveSettler.sol",
-        "uint256 most = order.shares * amount / order.srcAmount;",
-        "if (shares > most) revert Proceeds.AboveMaximum(shares, most);",
+        "uint256 most = Math.ceilDiv(order.shares * amount, order.srcAmount);",
+        "if (shares > most) revert TooManyShares(shares, most);",
     ),
     "a contract at work is open": (NON_REENTRANT, "if (entered) revert Reentered();"),
 }

@@ -203,7 +203,8 @@ contract Delta is DeltaState, Guardrails {
 
     /// Settle `amount` of a sale of what rests in a vault: of its shares where the order sells shares, else of its
     /// source. The vault gives the source for the owner's shares, which this contract takes. Reverts as `settle`, and
-    /// with RedemptionFailed, or AboveMaximum where a part takes more shares than it may.
+    /// with RedemptionFailed where the vault gives less than is sold, or of shares less than the execution's srcGiven, or
+    /// with TooManyShares.
     /// @param order as its owner signed it.
     /// @param signature of the owner; empty where the owner has pre-signed the order.
     /// @param amount raw units: of the shares where the order sells shares, else of the source.

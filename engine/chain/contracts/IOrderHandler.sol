@@ -8,7 +8,7 @@ interface IOrderHandler {
         bytes32 orderHash;
         address owner;
         address srcToken;
-        uint256 given; // raw units of the source, with the handler by now
+        uint256 given; // raw units of the source, sent to the handler; fewer arrive where a token takes a fee
         address destToken;
         uint256 wanted; // raw units of the destination, the least that has to be delivered, fees not included
         address deliverTo;

@@ -4,7 +4,6 @@ pragma solidity 0.8.30;
 import {DeltaOrders} from "./lib/DeltaOrders.sol";
 import {Math} from "./lib/Math.sol";
 import {Permits} from "./lib/Permits.sol";
-import {Proceeds} from "./lib/Proceeds.sol";
 import {Settling} from "./lib/Settling.sol";
 import {Tokens} from "./lib/Tokens.sol";
 import {Vaults} from "./lib/Vaults.sol";
@@ -43,8 +42,9 @@ contract ProductiveSettler is Settling {
         uint256 destBefore = Tokens.balance(wrapped(part.destToken), address(this));
         redeem(part, order, amount);
         part.taken = Tokens.balance(src, address(this)) - srcBefore;
+        uint256 least = order.useShares ? Math.most(execution.srcGiven, 1) : amount;
+        if (part.taken < least) revert RedemptionFailed(order.strategy);
         if (order.useShares) countGiven(src, part.taken);
-        else if (part.taken < amount) revert RedemptionFailed(order.strategy);
         send(src, receiverOf(execution), order.useShares ? part.taken : amount);
         (spent, received) = settleTaken(part, src, execution, srcBefore, destBefore);
         gasUsed -= gasleft();
@@ -87,8 +87,8 @@ contract ProductiveSettler is Settling {
         if (!order.useShares) {
             shares = Vaults.sharesFor(vault, amount);
             if (shares == type(uint256).max) revert RedemptionFailed(vault);
-            uint256 most = order.shares * amount / order.srcAmount;
-            if (shares > most) revert Proceeds.AboveMaximum(shares, most);
+            uint256 most = Math.ceilDiv(order.shares * amount, order.srcAmount);
+            if (shares > most) revert TooManyShares(shares, most);
         }
         uint256 before = Tokens.balance(vault, address(this));
         if (

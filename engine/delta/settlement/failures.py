@@ -43,6 +43,8 @@ BY_ERROR: Mapping[bytes, SettlementFailure] = {
     selector("TooEarly(uint256)"): _F.TOO_EARLY,
     selector("PullFailed(address)"): _F.FUNDS,
     selector("InsufficientDeposit(uint256)"): _F.FUNDS,
+    selector("RedemptionFailed(address)"): _F.FUNDS,
+    selector("TooManyShares(uint256,uint256)"): _F.FUNDS,
     selector("InvalidSignature()"): _F.NOT_THE_AGENTS,
     selector("OrderExpired()"): _F.NOT_THE_AGENTS,
     selector("Overfilled(uint256)"): _F.NOT_THE_AGENTS,

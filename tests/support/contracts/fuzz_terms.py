@@ -34,7 +34,7 @@ def shares_given(order: AnyDeltaOrder, amount: int) -> int:
     """Most shares that a settlement of `amount` may take from the owner; 0 of an order without a vault."""
     if not isinstance(order, ProductiveOrder):
         return 0
-    return amount if order.use_shares else order.shares * amount // order.src_amount
+    return amount if order.use_shares else -(-order.shares * amount // order.src_amount)
 
 
 def _check_slice(order: TwapOrder | TwapBuyOrder, event: OrderSettled) -> None:

@@ -18,6 +18,8 @@ interface IDepositVault {
 contract VaultHandler is IOrderHandler {
     error NotDeltas();
     error NotAllowed(address token);
+    error NotOpen();
+    error OtherTokens();
 
     /// Delta's caller of handlers.
     address public immutable caller;
@@ -29,21 +31,29 @@ contract VaultHandler is IOrderHandler {
     }
 
     /// @inheritdoc IOrderHandler
-    /// @param data signed orders of makers that buy the source for the vault's asset (IRfq.OrderInfo[]); none where the
-    /// source is the asset.
+    /// @param data signed orders of makers that buy the source for the vault's asset (IRfq.OrderInfo[]), for any taker: a
+    /// quote for this contract would be anybody's. None where the source is the asset.
     function handle(Handled calldata handled, bytes calldata data) external {
         if (msg.sender != caller) revert NotDeltas();
         address vault = handled.destToken;
         address asset = IDepositVault(vault).asset();
-        if (asset != handled.srcToken) {
-            allow(handled.srcToken, address(rfq), handled.given);
-            rfq.tryBatchFillOrderTakerAmount(abi.decode(data, (IRfq.OrderInfo[])), handled.given, address(this));
-            allow(handled.srcToken, address(rfq), 0);
-        }
+        if (asset != handled.srcToken) sell(handled, asset, abi.decode(data, (IRfq.OrderInfo[])));
         uint256 assets = Tokens.balance(asset, address(this));
         allow(asset, vault, assets);
         IDepositVault(vault).deposit(assets, handled.deliverTo);
         allow(asset, vault, 0);
+        if (Tokens.balance(asset, address(this)) > 0) revert OtherTokens();
+    }
+
+    function sell(Handled calldata handled, address asset, IRfq.OrderInfo[] memory fills) private {
+        for (uint256 i = 0; i < fills.length; i++) {
+            IRfq.Order memory order = fills[i].order;
+            if (order.taker != address(0)) revert NotOpen();
+            if (order.makerAsset != asset || order.takerAsset != handled.srcToken) revert OtherTokens();
+        }
+        allow(handled.srcToken, address(rfq), handled.given);
+        rfq.tryBatchFillOrderTakerAmount(fills, handled.given, address(this));
+        allow(handled.srcToken, address(rfq), 0);
     }
 
     function allow(address token, address spender, uint256 amount) private {

@@ -64,7 +64,8 @@ library DeltaOrders {
     }
 
     /// A sale whose source rests in a vault (ERC-4626) until it is settled. `useShares`: all `shares` are sold, whatever
-    /// they are worth by then, and srcAmount says nothing. Else srcAmount is sold, for at most `shares`.
+    /// they are worth by then, and srcAmount says nothing: destAmount alone bounds the price. Else srcAmount is sold, for at
+    /// most `shares`, at most 2^128 - 1; a part takes its share of them, rounded up.
     struct ProductiveOrder {
         address owner;
         address beneficiary;

@@ -30,6 +30,7 @@ abstract contract DeltaState is Rails, Eip712, NonReentrant, Nonces, Deposits, P
     error InvalidAgent();
     error InvalidSteps();
     error RedemptionFailed(address vault);
+    error TooManyShares(uint256 shares, uint256 most);
 
     event OrderSettled(
         bytes32 indexed orderHash,

@@ -6,6 +6,10 @@ library Math {
         return a < b ? a : b;
     }
 
+    function most(uint256 a, uint256 b) internal pure returns (uint256) {
+        return a > b ? a : b;
+    }
+
     function lessOrNone(uint256 a, uint256 b) internal pure returns (uint256) {
         return a > b ? a - b : 0;
     }

@@ -25,6 +25,8 @@ ERRORS = [
     ("TooEarly(uint256)", _F.TOO_EARLY),
     ("PullFailed(address)", _F.FUNDS),
     ("InsufficientDeposit(uint256)", _F.FUNDS),
+    ("RedemptionFailed(address)", _F.FUNDS),
+    ("TooManyShares(uint256,uint256)", _F.FUNDS),
     ("InvalidSignature()", _F.NOT_THE_AGENTS),
     ("OrderExpired()", _F.NOT_THE_AGENTS),
     ("Overfilled(uint256)", _F.NOT_THE_AGENTS),
