@@ -3,9 +3,9 @@
 The kind of a submitted order follows from its members (choices.md#delta-orders): each type has its own set of
 members. FillableOrder is no type: records report a partially fillable Order under that name.
 
-Choice: ProductiveOrder's members are not public; ours have the known names in this order. A ProductiveOrder
-    is SELL only. With `useShares` it sells `shares` of the vault, whatever they are worth, and `srcAmount`
-    says nothing; else it sells `srcAmount` for at most `shares`, pro rata for parts.
+Choice: ProductiveOrder's members are not public; ours have the known names in this order. It is SELL only.
+Choice: A ProductiveOrder with `useShares` sells `shares` of its vault, and `srcAmount` says nothing; else it
+    sells `srcAmount` for at most `shares`, pro rata for parts.
 Choice: The handler of an ExternalOrder trades alone, without an agent's steps. It is called by a caller that
     no agent has, and delivers to Delta, which measures.
 
