@@ -108,7 +108,7 @@ async def test_contracts_are_deployed_once_checked_and_written_down(tmp_path: Pa
         asked = "contracts", "deploy", "--chain", "31337", "--key", "env:OWNER_KEY", "--node", devnet.url()
         declined = run(tmp_path, *asked, typed="n\n")
         assert declined.returncode == 1
-        assert declined.stdout.count("to be created") == 6  # Rfq has no owner: it is there
+        assert declined.stdout.count("to be created") == 8  # Rfq has no owner: it is there
         assert not (tmp_path / "contracts.json").exists()
         done = run(tmp_path, *asked, "--yes")
         assert done.returncode == 0, done.stderr
