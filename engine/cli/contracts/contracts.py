@@ -62,7 +62,7 @@ def addresses_command(
     chain = chain_settings(settings, chain_id)
     plan = _plan(chain, chain_id, owner, protocol, permit2)
     for creation in predicted(plan):
-        click.echo(f"{creation.name:<14}{to_checksum(creation.address)}")
+        click.echo(f"{creation.name:<20}{to_checksum(creation.address)}")
 
 
 @contracts.command("deploy")
