@@ -14,7 +14,7 @@ from cambist.engine.chain import artifacts
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain.world import a_world
-from support.contracts.contract_compiler import SOURCES, compiled
+from support.contracts.contract_compiler import SOURCES, compiled_again
 from support.contracts.contract_fuzz import Fuzz
 from support.contracts.fuzzed_world import a_fuzz
 from support.contracts.settling import a_market
@@ -67,7 +67,7 @@ async def test_nobody_loses_what_was_not_given() -> None:
         assert set(fuzz.entries) <= fuzz.entered
 
 
-if IS_LONG:  # the compiler takes half a minute for each
+if IS_LONG:  # the compiler takes a quarter of a minute for each
 
     @pytest.mark.oracle
     @pytest.mark.parametrize("fault", PLANTED)
@@ -82,8 +82,8 @@ if IS_LONG:  # the compiler takes half a minute for each
             assert text.count(removed) == 1, removed
             text = text.replace(removed, SHARED if removed.startswith("caller") else "")
         (sources / file).write_text(text, encoding="utf-8")
-        compiled(sources, tmp_path / "artifacts")
-        monkeypatch.setattr(artifacts, "FOLDER", tmp_path / "artifacts")
+        compiled_again(sources, file, sources / "artifacts")
+        monkeypatch.setattr(artifacts, "FOLDER", sources / "artifacts")
         artifacts.artifact.cache_clear()
         try:
             fuzz, found = await _a_fuzz(), False
