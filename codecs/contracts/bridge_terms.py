@@ -1,0 +1,184 @@
+"""Terms of a bridge, as an owner signs them in member `bridge` of an order: fees, times, limits. Pure.
+
+    fee(amount)     = ceil(amount * fee_ppm / 1,000,000) + fee_fixed
+    output(amount)  = amount - fee(amount), in raw units of the output token: rounded down
+    input(output)   = least amount whose output is `output` or more
+
+    scaling_factor = decimals of the output token - decimals of the bridge's token on the origin
+
+An amount that enters a bridge is in raw units of the bridge's token on the origin (`destToken` of the order);
+an amount that arrives is in raw units of `outputToken`. The destination amounts of a signed order are outputs.
+
+Source: Across `depositV3`; CCTP V2 `depositForBurn`. The settlement's bridge module has the same arithmetic.
+Choice: `destAmount` and `expectedAmount` of an order across chains are raw units of `outputToken`: the owner
+    signs the least that arrives.
+Choice: The owner signs the bridge's fee in `protocolData`, as parts per million and a fixed part.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from ...config.errors import InvalidInput
+from ..eip712_orders.delta import DeltaBridge
+from ..rounding import div_up, mul_div_up
+from .abi import WORD_BYTES, address_word, selector, uint_word
+
+PPM_ONE = 1_000_000
+SCALING_MAX = 30
+"""Largest difference of decimals, in either direction."""
+_UINT32_MAX = 2**32 - 1
+_FEE_FIXED_MAX = 2**128 - 1
+_TRANSFER = "(address,address,address,uint256,(bytes4,uint256,address,int8,bytes))"
+
+
+class BridgeKind(StrEnum):
+    """Protocols that the settlement contract's bridge module speaks; the value is the module's function."""
+
+    ACROSS = "across"
+    CCTP = "cctp"
+
+
+SELECTORS = {kind: selector(f"{kind.value}{_TRANSFER}") for kind in BridgeKind}
+"""Protocol -> `protocolSelector` of an order's bridge."""
+_KINDS = {selector4: kind for kind, selector4 in SELECTORS.items()}
+
+
+class BridgeFee(NamedTuple):
+    """Fee of a transfer: parts per million of the amount, below a million, and raw units beside them."""
+
+    ppm: int
+    fixed: int
+
+
+class AcrossTerms(msgspec.Struct, frozen=True):
+    """Signed terms of a transfer by Across.
+
+    Attributes:
+        fee: fee in units of the bridge's token on the origin.
+        fill_within_s: seconds from the settlement until the deposit can be filled no more and is refunded.
+        exclusive_relayer: the relayer that alone may fill at first, 20 bytes; zero for none.
+        exclusivity_s: seconds from the settlement during which it alone may.
+    """
+
+    fee: BridgeFee
+    fill_within_s: int
+    exclusive_relayer: bytes
+    exclusivity_s: int
+
+
+class CctpTerms(msgspec.Struct, frozen=True):
+    """Signed terms of a transfer by CCTP (V2).
+
+    Attributes:
+        fee: largest fee in units of the burned token.
+        min_finality: least finality of the burn before it is attested: 1000 confirmed (fast), 2000 final.
+        domain: Circle's number of the destination chain.
+    """
+
+    fee: BridgeFee
+    min_finality: int
+    domain: int
+
+
+BridgeTerms = AcrossTerms | CctpTerms
+
+
+def pack_terms(terms: BridgeTerms) -> bytes:
+    """Encode terms as `protocolData` of an order's bridge.
+
+    Raises:
+        OverflowError: a number is below 0 or above 2^256 - 1.
+    """
+    fee = uint_word(terms.fee.ppm) + uint_word(terms.fee.fixed)
+    if isinstance(terms, CctpTerms):
+        return fee + uint_word(terms.min_finality) + uint_word(terms.domain)
+    return (
+        fee
+        + uint_word(terms.fill_within_s)
+        + address_word(terms.exclusive_relayer)
+        + uint_word(terms.exclusivity_s)
+    )
+
+
+def kind_of(bridge: DeltaBridge) -> BridgeKind:
+    """Return the protocol of a signed bridge.
+
+    Raises:
+        InvalidInput: the bridge's `protocolSelector` is of no protocol.
+    """
+    kind = _KINDS.get(bridge.protocol_selector)
+    if kind is None:
+        raise InvalidInput(
+            field="bridge.protocolSelector",
+            expected=" or ".join(f"0x{known.hex()} ({kind})" for kind, known in SELECTORS.items()),
+            got=f"0x{bridge.protocol_selector.hex()}",
+        )
+    return kind
+
+
+def parse_terms(bridge: DeltaBridge) -> BridgeTerms:
+    """Decode and check the terms in `protocolData` of a signed bridge.
+
+    Raises:
+        InvalidInput: selector, length, a number or the scaling factor is not what the module accepts.
+    """
+    kind = kind_of(bridge)
+    scaling_max = 0 if kind is BridgeKind.CCTP else SCALING_MAX
+    if abs(bridge.scaling_factor) > scaling_max:
+        raise InvalidInput(
+            field="bridge.scalingFactor", expected=f"at most {scaling_max}", got=bridge.scaling_factor
+        )
+    words = _words(bridge.protocol_data, 4 if kind is BridgeKind.CCTP else 5)
+    fee = BridgeFee(
+        _bounded(words[0], "fee in parts per million", PPM_ONE - 1),
+        _bounded(words[1], "fixed fee", _FEE_FIXED_MAX),
+    )
+    if kind is BridgeKind.CCTP:
+        return CctpTerms(
+            fee,
+            _bounded(words[2], "minFinalityThreshold", _UINT32_MAX),
+            _bounded(words[3], "destinationDomain", _UINT32_MAX),
+        )
+    return AcrossTerms(
+        fee,
+        _bounded(words[2], "seconds to fill", _UINT32_MAX),
+        _bounded(words[3], "exclusive relayer", 2**160 - 1).to_bytes(20, "big"),
+        _bounded(words[4], "seconds of exclusivity", _UINT32_MAX),
+    )
+
+
+def fee_of(fee: BridgeFee, amount: int) -> int:
+    """Compute the fee of an amount that enters a bridge, raw units, rounded up."""
+    return mul_div_up(amount, fee.ppm, PPM_ONE) + fee.fixed
+
+
+def output_of(fee: BridgeFee, scaling_factor: int, amount: int) -> int:
+    """Compute the amount that arrives of an amount that enters a bridge; 0 if the fee takes all of it."""
+    left = max(0, amount - fee_of(fee, amount))
+    if scaling_factor >= 0:
+        return left * 10**scaling_factor
+    return left // 10**-scaling_factor
+
+
+def input_of(fee: BridgeFee, scaling_factor: int, output: int) -> int:
+    """Compute the least amount that has to enter a bridge for `output` to arrive; 0 for an output of 0."""
+    if output == 0:
+        return 0
+    left = div_up(output, 10**scaling_factor) if scaling_factor >= 0 else output * 10**-scaling_factor
+    return mul_div_up(left + fee.fixed, PPM_ONE, PPM_ONE - fee.ppm)
+
+
+def _words(data: bytes, count: int) -> list[int]:
+    if len(data) != count * WORD_BYTES:
+        raise InvalidInput(
+            field="bridge.protocolData", expected=f"{count * WORD_BYTES} bytes", got=f"{len(data)} bytes"
+        )
+    return [int.from_bytes(data[at : at + WORD_BYTES], "big") for at in range(0, len(data), WORD_BYTES)]
+
+
+def _bounded(value: int, name: str, highest: int) -> int:
+    if value > highest:
+        raise InvalidInput(field="bridge.protocolData", expected=f"{name} of at most {highest}", got=value)
+    return value
