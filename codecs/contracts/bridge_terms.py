@@ -6,8 +6,8 @@
 
     scaling_factor = decimals of the output token - decimals of the bridge's token on the origin
 
-An amount that enters a bridge is in raw units of the bridge's token on the origin (`destToken` of the order);
-an amount that arrives is in raw units of `outputToken`. The destination amounts of a signed order are outputs.
+An amount that enters a bridge is in raw units of the bridge's token on the origin (`destToken` of the order),
+an amount that arrives in raw units of `outputToken`. The destination amounts of a signed order are outputs.
 
 Source: Across `depositV3`; CCTP V2 `depositForBurn`. The settlement's bridge module has the same arithmetic.
 Choice: `destAmount` and `expectedAmount` of an order across chains are raw units of `outputToken`: the owner
@@ -22,7 +22,7 @@ import msgspec
 
 from ...config.errors import InvalidInput
 from ..eip712_orders.delta import DeltaBridge
-from ..rounding import div_up, mul_div_up
+from ..rounding import div_down, div_up, mul_div_up
 from .abi import WORD_BYTES, address_word, selector, uint_word
 
 PPM_ONE = 1_000_000
@@ -157,16 +157,16 @@ def fee_of(fee: BridgeFee, amount: int) -> int:
 def output_of(fee: BridgeFee, scaling_factor: int, amount: int) -> int:
     """Compute the amount that arrives of an amount that enters a bridge; 0 if the fee takes all of it."""
     left = max(0, amount - fee_of(fee, amount))
-    if scaling_factor >= 0:
-        return left * 10**scaling_factor
-    return left // 10**-scaling_factor
+    scale: int = 10 ** abs(scaling_factor)
+    return left * scale if scaling_factor >= 0 else div_down(left, scale)
 
 
 def input_of(fee: BridgeFee, scaling_factor: int, output: int) -> int:
     """Compute the least amount that has to enter a bridge for `output` to arrive; 0 for an output of 0."""
     if output == 0:
         return 0
-    left = div_up(output, 10**scaling_factor) if scaling_factor >= 0 else output * 10**-scaling_factor
+    scale: int = 10 ** abs(scaling_factor)
+    left = div_up(output, scale) if scaling_factor >= 0 else output * scale
     return mul_div_up(left + fee.fixed, PPM_ONE, PPM_ONE - fee.ppm)
 
 
