@@ -14,6 +14,9 @@ An order that waits is a row and perhaps a timer; only a round or a settlement u
 indexers. An overdue order expires only once the chain is indexed up to its head, since a fill not yet indexed
 comes first.
 
+`opening.open_delta` creates the engine and wires its callbacks: `unsettled` is `PriceWatch.again`, and
+`are_lacking` is `FundsWatch.are_lacking`.
+
 Source: ARCHITECTURE.md, "Orders", "Transitions", "Start"; docs/performance.md, "Orders that wait".
 """
 
@@ -94,7 +97,7 @@ class DeltaEngine:
         wall_ms: returns the time, Unix milliseconds.
     """
 
-    surface = DELTA.name
+    kind = DELTA.name
 
     def __init__(
         self,

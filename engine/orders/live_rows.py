@@ -1,7 +1,7 @@
 """Delta or OTC orders in memory that may still change, with the methods that change them in the store.
 
     step        change one order by a function from its row to the next row; repeated after a conflict
-    step_all    change several orders in one store transaction: all or none
+    step_all    change several orders in one unit: all or none
 
 Every change is a compare-and-set on the row's version in the store. Memory is updated after the write: at
 once for writes of this process, through the log of events (`hear`) for writes of other processes and of the
@@ -85,18 +85,18 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     """Orders of one kind in memory, kept equal to their rows in the store.
 
     Args:
-        surface: the kind, Delta or OTC, with its tables and its life cycle.
+        kind: the kind, Delta or OTC, with its tables and its life cycle.
         leases: leases of this process's shards; `step` refuses a write once the shard's lease is lost.
     """
 
-    def __init__(self, surface: OrderKind[OrderRow], store: Store, leases: Leases) -> None:
-        self._surface: OrderKind[OrderRow] = surface
+    def __init__(self, kind: OrderKind[OrderRow], store: Store, leases: Leases) -> None:
+        self._kind: OrderKind[OrderRow] = kind
         self._store = store
         self._leases = leases
         self._watchers: list[Callable[[Live], None]] = []
         self._orders: dict[bytes, Live] = {}
         self._ended: dict[bytes, Live] = {}
-        self._ends = surface.lifecycle.terminal()
+        self._ends = kind.lifecycle.terminal()
         self._by_owner: Counter[bytes] = Counter()
         self._by_status: Counter[OrderStatus | OtcState] = Counter()
         self._steps = self._conflicts = 0
@@ -208,7 +208,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     async def step_all(
         self, hashes: Sequence[bytes], decide: Decide[OrderRow], *, is_fenced: bool = True
     ) -> tuple[OrderRow, ...]:
-        """Change several orders in one store transaction, all or none; see `step`.
+        """Change several orders in one unit, all or none; see `step`.
 
         No order is changed if `decide` raises an error for one of them. If the orders are of several shards,
         the store checks this process's lease of only one shard; before the write, the method checks all
@@ -253,7 +253,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 fence = self._leases.fence(row.shard)
                 if fence is None:
                     raise StoreUnavailable("another engine runs this order")
-            unit = self._surface.advanced(row, found.after, effects=found.effects, more=found.more)
+            unit = self._kind.advanced(row, found.after, effects=found.effects, more=found.more)
             changes += unit.changes
         return tuple(changes), fence
 
@@ -271,8 +271,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         found: dict[bytes, OrderRow] = {key: self._orders[key].row for key in hashes if key in self._orders}
         lacking = [key for key in hashes if key not in found]
         if lacking:
-            (rows,) = await self._store.read(among(self._surface.orders, "order_hash", lacking))
-            found |= {row.order_hash: row for row in map(self._surface.found, rows)}
+            (rows,) = await self._store.read(among(self._kind.orders, "order_hash", lacking))
+            found |= {row.order_hash: row for row in map(self._kind.found, rows)}
         missing = [key for key in hashes if key not in found]
         if missing:
             raise OrderNotFound(got=f"0x{missing[0].hex()}")
@@ -308,7 +308,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             return
         self._orders[row.order_hash] = live
         self._by_status[row.status] += 1
-        self._by_owner[self._surface.owner(row)] += 1
+        self._by_owner[self._kind.owner(row)] += 1
         self._added(live)
         self._sort(live)
         self._tell(live)
@@ -331,7 +331,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         row: OrderRow = live.row
         if self._orders.pop(row.order_hash, None) is None:
             return
-        owner = self._surface.owner(row)
+        owner = self._kind.owner(row)
         self._by_status[row.status] -= 1
         self._by_owner[owner] -= 1
         if not self._by_owner[owner]:
@@ -427,14 +427,14 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     async def _read(self, hashes: Sequence[bytes]) -> None:
         """Read orders, and their side effects that are not yet executed, from the store into memory."""
         rows, effects = await self._store.read(
-            among(self._surface.orders, "order_hash", hashes), among(EFFECT, "order_hash", hashes)
+            among(self._kind.orders, "order_hash", hashes), among(EFFECT, "order_hash", hashes)
         )
         intended: dict[bytes, list[Effect]] = {}
         for values in effects:
             effect: Effect = row_of(EFFECT, values)
             if effect.state is EffectState.INTENDED:
                 intended.setdefault(effect.order_hash, []).append(effect)
-        found = {row.order_hash: row for row in map(self._surface.found, rows)}
+        found = {row.order_hash: row for row in map(self._kind.found, rows)}
         await self._load([found[key] for key in hashes if key in found], intended)
 
     async def _load(self, rows: Sequence[OrderRow], effects: Effects) -> None:

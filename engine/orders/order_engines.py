@@ -44,7 +44,7 @@ class OrderEngine(Protocol):
     """Protocol of the engine that runs one kind of orders, Delta or OTC; `OrderEngines` runs the engines."""
 
     @property
-    def surface(self) -> str:
+    def kind(self) -> str:
         """Name of the engine's kind of orders in the log of events: `delta` or `otc`."""
         ...
 
@@ -174,7 +174,7 @@ class OrderEngines:
         self.leases = footing.leases
         self._scheduler = footing.scheduler
         self._chains = footing.chains
-        self._engines = {engine.surface: engine for engine in engines}
+        self._engines = {engine.kind: engine for engine in engines}
         self._taken_up = 0
 
     def statistics(self) -> OrderEnginesStatistics:
@@ -234,5 +234,5 @@ class OrderEngines:
         follower = EventFollower(self._store, after)
         while True:
             events = [event for _, event in await follower.page()]
-            for surface, engine in self._engines.items():
-                await engine.hear([event for event in events if event.surface == surface])
+            for kind, engine in self._engines.items():
+                await engine.hear([event for event in events if event.surface == kind])

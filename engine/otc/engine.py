@@ -8,7 +8,7 @@
         row older than logs    a step brings the order to the state that its logs imply
         ended                  no work any more; the chain's logs may reopen the order
 
-The indexer finds fills and cancellations: OtcProjection changes the orders' rows in the store transaction of
+The indexer finds fills and cancellations: OtcProjection changes the orders' rows in the unit of
 the indexer's step, and the engine learns of the changes from the log of events. An order that waits is a row
 and perhaps a timer, not a task.
 
@@ -89,7 +89,7 @@ class OtcEngine:
         wall_ms: returns the time, Unix milliseconds.
     """
 
-    surface = OTC.name
+    kind = OTC.name
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Convert requests to the bytes of their answers, for both drivers of connections. Does no I/O.
 
 Every answer, a refusal's too, carries `x-request-id` and `date`. A handler's CambistError becomes its
-surface's error body; anything else is logged once with its traceback and answered 500.
+route group's error body; anything else is logged once with its traceback and answered 500.
 """
 
 import time

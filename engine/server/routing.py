@@ -1,15 +1,15 @@
-"""Find the handler of a request: surfaces of routes, and the table that holds them. Pure.
+"""Find the handler of a request: route groups, and the table that holds them. Pure.
 
-A surface is a set of routes with one error shape and one list of origins. A router holds surfaces under
-path prefixes and host names and always finds a route: if no handler fits, a route that answers 404, 405 or
-OPTIONS in the shape of the surface under whose prefix the path falls. A driver therefore knows two kinds of
+A route group is a set of routes with one error shape and one list of origins. A router holds route groups
+under path prefixes and host names and always finds a route: if no handler fits, a route that answers 404, 405
+or OPTIONS in the shape of the group under whose prefix the path falls. A driver therefore knows two kinds of
 route, plain and coroutine, and no errors.
 
     static path, as sent       one dict lookup
     path with {placeholders}   by number of segments, the most literal template first
 
 The most specific path alone decides on 405: a placeholder never takes over its other methods. A plain GET of
-a WebSocket's path is 400, not 426. A request with a mounted Host looks among that host's surfaces first, then
+a WebSocket's path is 400, not 426. A request with a mounted Host looks among that host's groups first, then
 among those of any host.
 
 Source: RFC 9110 9.3.2 (HEAD), 9.3.7 (OPTIONS), 10.2.1 (Allow), 15.5.6 (405); Fetch, 3.2 (CORS).
@@ -126,8 +126,6 @@ class SocketRoute(Struct, frozen=True):
 
 class RouteGroup:
     """A group of routes (delta, otc, ...) with one shape of error bodies and one list of browser origins.
-
-    The code also calls a route group a surface.
 
     Args:
         encode_error: (error, request id) -> body of the reply.

@@ -45,8 +45,8 @@ class PlayedEngine:
         held: that it was last told of.
     """
 
-    def __init__(self, surface: str, told: Told) -> None:
-        self.surface = surface
+    def __init__(self, kind: str, told: Told) -> None:
+        self.kind = kind
         self.told = told
         self.on_load: Hook = nothing
         self.loaded: list[set[bytes]] = []
@@ -54,14 +54,14 @@ class PlayedEngine:
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         await trio.lowlevel.checkpoint()
-        self.told.append(("run", self.surface))
+        self.told.append(("run", self.kind))
         task_status.started()
         await trio.sleep_forever()
 
     async def load(self, taken_up: TakenUp) -> None:
         await self.on_load()
-        rows: list[Any] = [*taken_up.delta] if self.surface == "delta" else [*taken_up.otc]
-        self.told.append(("load", self.surface))
+        rows: list[Any] = [*taken_up.delta] if self.kind == "delta" else [*taken_up.otc]
+        self.told.append(("load", self.kind))
         self.loaded.append({row.order_hash for row in rows})
 
     async def leave(self, held: Container[int]) -> None:
@@ -70,7 +70,7 @@ class PlayedEngine:
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
         await trio.lowlevel.checkpoint()
-        self.told += [("hear", self.surface, event.surface, event.order_hash.hex()) for event in events]
+        self.told += [("hear", self.kind, event.surface, event.order_hash.hex()) for event in events]
 
 
 class PlayedLeases:
