@@ -1,6 +1,6 @@
 """Follows a chain with one indexer, which the engines of Delta and OTC orders share.
 
-    a step of the indexer -> changes of all projections, in one store transaction -> watches are notified
+    a step of the indexer -> changes of all projections, in one unit -> watches are notified
 
 The chain's settings decide which contracts' logs are read: the RFQ contract's with `rfq`, the Delta
 contract's with `delta`, regardless of the kinds of orders that the venue serves.

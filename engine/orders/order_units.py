@@ -1,8 +1,8 @@
-"""Builds store transactions of Delta and OTC orders: a life cycle step with its event and effects. Pure.
+"""Builds units of Delta and OTC orders: a life cycle step with its event and effects. Pure.
 
     submitted   order + document + event + effects          stored only if the order hash is new
     advanced    compare-and-set on version + event + effects
-    finished    an effect is done or failed, as part of a transaction or alone
+    finished    an effect is done or failed, as part of a unit or alone
 
 Side effects never run inside a transaction: an effect's row is written with the step that needs it, and its
 executor reads the stored effects. A step that the life cycle does not have raises TransitionError before any

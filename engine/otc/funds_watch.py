@@ -87,7 +87,7 @@ class _MakerFunds(Struct, frozen=True):
 
 
 class _Due(Struct, frozen=True):
-    """Orders of one maker and one sold token whose rows are to be changed in one store transaction.
+    """Orders of one maker and one sold token whose rows are to be changed in one unit.
 
     Attributes:
         rows: rows of the orders as read, by order hash.
@@ -352,7 +352,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             permitted: order hash -> raw units that the order's permit grants.
 
         Returns:
-            The orders in groups, each for one store transaction.
+            The orders in groups, each for one unit.
         """
         found = standings([_backed(row, permitted.get(row.order_hash, 0)) for row in rows], holding)
         own = self._of_account.get(account, {})
@@ -365,7 +365,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         ]
 
     async def _take_steps(self, dues: Sequence[_Due]) -> None:
-        """Write the changes of accounts' orders, one store transaction for each item of `dues`.
+        """Write the changes of accounts' orders, one unit for each item of `dues`.
 
         Raises:
             StoreUnavailable: some writes failed, or their outcome is unknown.
@@ -379,7 +379,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             raise problems[0]
 
     async def _step(self, due: _Due, problems: list[StoreUnavailable]) -> None:
-        """Write the changes of one account's orders in one transaction; add a failed write to `problems`.
+        """Write the changes of one account's orders in one unit; add a failed write to `problems`.
 
         An order that has changed meanwhile is skipped, since its change queues a new read.
         """

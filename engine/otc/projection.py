@@ -1,4 +1,4 @@
-"""Derives changes of OTC orders from the chain's logs, for the store transaction that indexes the logs.
+"""Derives changes of OTC orders from the chain's logs, for the unit that indexes the logs.
 
     Advance -> hashes of its orders -> their rows, documents and logs as of the step
             -> `life.told_by_chain` -> changes
@@ -89,7 +89,7 @@ class OtcProjection:
     async def changes(self, advance: Advance) -> Sequence[Change]:
         """Compute the changes of OTC orders that follow from the logs of an indexer step.
 
-        The changes belong to the step's store transaction; see `Projection.changes`.
+        The changes belong to the step's unit; see `Projection.changes`.
         """
         settled_below = advance.top.number - self._confirmations + 1
         told = _told_in(advance)

@@ -484,7 +484,7 @@ class Relayer:
         return Write("signed", row.effect_key, changes), row
 
     async def _keep(self, writes: Sequence[Write], fence: Fence) -> None:
-        """Write all changes of the planned writes in one store transaction, fenced by the shard's lease."""
+        """Write all changes of the planned writes in one unit, fenced by the shard's lease."""
         if not writes:
             return
         changes = tuple(change for write in writes for change in write.changes)
