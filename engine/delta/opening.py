@@ -151,7 +151,7 @@ async def _chain(
         failures_max=delta.failures_max,
         tell=agents.tell,
         are_lacking=funds.are_lacking,
-        runs_code=partial(_runs_code, place.chain),
+        calls_contract=partial(_calls_contract, place.chain),
         read_to=lambda: followed.indexer.statistics().block_number,
         wall_ms=wall_ms,
     )
@@ -197,7 +197,7 @@ async def _chain(
     return DeltaChain(relayer, followed, settling, auctioneer, prices, funds)
 
 
-async def _runs_code(chain: Chain, live: LiveOrder) -> bool:
+async def _calls_contract(chain: Chain, live: LiveOrder) -> bool:
     """Whether an order's owner, or the receiver of native tokens, is a contract that a settlement calls.
 
     False if the chain does not answer.

@@ -2,7 +2,7 @@
 
     due orders (`auction_queue`), after gather_s -> a round: all agents asked at once -> closed
         -> bids simulated at one block -> winners decided
-        -> one store transaction an order: the record, and for a winner the effect `settle` (ACTIVE)
+        -> one unit an order: the record, and for a winner the effect `settle` (ACTIVE)
         -> only then: agents are notified, orders without a winner wait for another round
 
 An order is in one round at a time, until the round has found a settlement for it or none. If a winning bid
@@ -399,7 +399,7 @@ class Auctioneer:
     async def _conclude(
         self, this: Round, closed_ms: int, decision: Decision, rejections: Sequence[Rejection]
     ) -> Decision:
-        """Store a round's decision: each settlement, its orders and their records in one store transaction.
+        """Store a round's decision: each settlement, its orders and their records in one unit.
 
         Returns:
             The decision as stored: a bid whose settlement was given up has lost; orders of a settlement that
@@ -407,8 +407,8 @@ class Auctioneer:
         """
         times = RoundTimes(this.auction_id, self._place.chain_id, this.opened_ms, closed_ms)
         refused = Rejections(rejections)
-        won = [verdict for verdict in decision.verdicts.values() if verdict.winner is not None]
-        records = await self._records(times, won, refused)
+        with_winner = [verdict for verdict in decision.verdicts.values() if verdict.winner is not None]
+        records = await self._records(times, with_winner, refused)
         stands = decision
 
         async def settle(winner: Proven) -> None:
@@ -466,7 +466,7 @@ class Auctioneer:
     async def _intend_settlement(
         self, this: Round, winner: Proven, decision: Decision, records: Mapping[bytes, Change]
     ) -> _End:
-        """Store the intent to settle a winning bid, for all orders of the bid in one store transaction.
+        """Store the intent to settle a winning bid, for all orders of the bid in one unit.
 
         The intent is not stored if an owner's account lacks the funds, or if one of the bid's orders is no
         longer open.

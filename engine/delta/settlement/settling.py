@@ -194,7 +194,7 @@ class Settling:
         failures_max: number of failed settlements that makes an order FAILED.
         tell: notifies an agent of the outcome of its bid's settlement.
         are_lacking: returns whether the owner's funds for an order are missing.
-        runs_code: returns whether a settlement of an order calls a contract of its owner or receiver.
+        calls_contract: returns whether a settlement of an order calls a contract of its owner or receiver.
         read_to: returns the height of the last indexed block; NOTHING_READ (-1) before the first one.
     """
 
@@ -210,7 +210,7 @@ class Settling:
         failures_max: int,
         tell: TellAgent,
         are_lacking: AreLacking,
-        runs_code: Callable[[LiveOrder], Awaitable[bool]],
+        calls_contract: Callable[[LiveOrder], Awaitable[bool]],
         read_to: Callable[[], int],
         wall_ms: Callable[[], int],
     ) -> None:
@@ -223,7 +223,7 @@ class Settling:
         self._failures_max = failures_max
         self._tell = tell
         self._are_lacking = are_lacking
-        self._runs_code = runs_code
+        self._calls_contract = calls_contract
         self._read_to = read_to
         self._wall_ms = wall_ms
         self._nursery: trio.Nursery | None = None
@@ -262,9 +262,9 @@ class Settling:
         if key is None or key in self._under_way or self._nursery is None:
             return
         self._under_way.add(key)
-        self._nursery.start_soon(self._run, live.order_hash, key)
+        self._nursery.start_soon(self._settle_with_retries, live.order_hash, key)
 
-    async def _run(self, order_hash: bytes, key: str) -> None:
+    async def _settle_with_retries(self, order_hash: bytes, key: str) -> None:
         """Run an order's settlement to its outcome, with retries while chain or store is unavailable.
 
         Only the first such failure is logged.
@@ -419,7 +419,8 @@ class Settling:
         the failure: a contract can detect by the gas limit that the call is no simulation, and use up the gas
         of the agent's calls.
         """
-        if outcome.receipt is None or not await self._run_code(self._orders_of(order_hash, settlement)):
+        orders = self._orders_of(order_hash, settlement)
+        if outcome.receipt is None or not await self._any_calls_contract(orders):
             return False
         call = EthCall(self._delta, settlement.data, self._relayer.address, gas_max=self._gas_max)
         try:
@@ -429,9 +430,9 @@ class Settling:
             _log.warning("a failed settlement stays unexplained", key=settlement.key, detail=str(error))
             return False
 
-    async def _run_code(self, orders: Sequence[LiveOrder]) -> bool:
+    async def _any_calls_contract(self, orders: Sequence[LiveOrder]) -> bool:
         """Whether a settlement calls an owner's contract, which can act otherwise than in the simulation."""
-        return any([await self._runs_code(live) for live in orders])
+        return any([await self._calls_contract(live) for live in orders])
 
     def _orders_of(self, order_hash: bytes, settlement: Settlement) -> list[LiveOrder]:
         """Return the live orders of a settlement: the order of this hash, then the orders crossed with it."""
@@ -444,7 +445,7 @@ class Settling:
         The reason is empty if neither a contract nor a transaction of an owner can be the cause.
         """
         orders = self._orders_of(order_hash, settlement)
-        if await self._run_code(orders):
+        if await self._any_calls_contract(orders):
             return OWNERS_CODE
         return OWNER_ACTED if await self._have_acted(orders, outcome) else ""
 

@@ -9,8 +9,8 @@ best amount of the other token, and each maker's share.
 
 The sums are integers: of the fixed token in 1 / fixed_unit raw units, of the other in 1 / other_unit, fine
 enough that no level is rounded. A maker's share is in whole raw units, and equals a fill of that maker's book
-alone (`feeds.fill`); a split is therefore never better than the sums, and worse by less than a unit of each
-of the two tokens per maker. Parts of units that move to another maker lose at most that unit at the two
+alone (`feeds.books.fill`); a split is therefore never better than the sums, and worse by less than a unit of
+each of the two tokens per maker. Parts of units that move to another maker lose at most that unit at the two
 makers' prices. A share that would bring zero goes to other makers, or, if these are full, grows until it
 brings a unit, at the expense of the shares at the worst prices.
 
@@ -61,7 +61,7 @@ class MakerFilter(Struct, frozen=True):
 ANYBODY = MakerFilter()
 
 
-class Order:
+class LevelOrder:
     """Sort order, best rate first, of the price levels of several makers' books in one trade direction.
 
     A level is called a segment once it is sorted; levels are sorted only up to the largest amount requested
@@ -103,7 +103,7 @@ class Order:
         self.reach(0, 1)
 
     @classmethod
-    def of(cls, ladders: Sequence[DirectedLadder], units: Units, books: Sequence[LiveBook]) -> "Order":
+    def of(cls, ladders: Sequence[DirectedLadder], units: Units, books: Sequence[LiveBook]) -> "LevelOrder":
         """Create the sort order of makers' price levels; only the best level is sorted as yet."""
         firsts = sorted([(ladder.keys[0], maker, 0) for maker, ladder in enumerate(ladders)])
         given, received = (sum([ladder.sums[token][-1] for ladder in ladders]) for token in (0, 1))
@@ -111,7 +111,7 @@ class Order:
             ladders, units, books, tuple([each.live.maker for each in ladders]), firsts, (given, received)
         )
 
-    def with_books(self, books: Sequence[LiveBook], give: bytes) -> "Order | None":
+    def with_books(self, books: Sequence[LiveBook], give: bytes) -> "LevelOrder | None":
         """Return a new sort order for the same makers, which reuses the parts of unchanged books.
 
         The result is None if the makers differ, a book has lost its levels, or its amounts need finer units.
@@ -135,7 +135,7 @@ class Order:
             given += after.sums[0][-1] - before.sums[0][-1]
             received += after.sums[1][-1] - before.sums[1][-1]
             firsts = sorted([first for first in firsts if first[1] != maker] + [(after.keys[0], maker, 0)])
-        return Order(ladders, self.units, books, self.makers, firsts, (given, received))
+        return LevelOrder(ladders, self.units, books, self.makers, firsts, (given, received))
 
     def reach(self, token: int, wanted: int) -> None:
         """Sort price levels, best first, until the sorted levels hold an amount.
@@ -180,7 +180,7 @@ class MergedLadder:
         first_rate: rate of the best level, other token per fixed token.
     """
 
-    def __init__(self, order: Order, side: Side) -> None:
+    def __init__(self, order: LevelOrder, side: Side) -> None:
         self.order = order
         self.side = side
         self.makers = order.makers
@@ -514,7 +514,7 @@ def merge(
         if not chosen:
             return {}
         units = units_of(chosen, give)
-        order = Order.of([DirectedLadder(live, give, units) for live in chosen], units, books)
+        order = LevelOrder.of([DirectedLadder(live, give, units) for live in chosen], units, books)
     return {side: MergedLadder(order, side) for side in Side}
 
 

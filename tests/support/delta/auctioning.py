@@ -291,7 +291,7 @@ async def an_auction(
             nursery.cancel_scope.cancel()
 
 
-async def runs_no_code(_: LiveOrder) -> bool:
+async def calls_no_contract(_: LiveOrder) -> bool:
     """False: every owner is a key."""
     await trio.lowlevel.checkpoint()
     return False

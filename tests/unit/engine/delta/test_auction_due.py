@@ -151,7 +151,7 @@ def test_the_runners_up_of_shards_that_others_hold_are_forgotten() -> None:
     nothing: Any = None
     settling = Settling(
         nothing, nothing, nothing, nothing, delta=b"", failures_max=1, tell=nothing, are_lacking=nothing,
-        runs_code=nothing, gas_max=1, read_to=nothing, wall_ms=nothing,
+        calls_contract=nothing, gas_max=1, read_to=nothing, wall_ms=nothing,
     )  # fmt: skip
     kept, left = b"\x01" * 32, b"\x02" * 32
     settling.line_up(kept, [])

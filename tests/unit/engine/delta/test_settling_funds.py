@@ -31,9 +31,9 @@ from support.delta.auctioning import (
     PlayedAuction,
     RefusingChain,
     an_auction,
+    calls_no_contract,
     on_all,
     on_each,
-    runs_no_code,
 )
 from support.delta.bidding import ONE, a_delta_order, a_round_order
 from support.patience import until
@@ -119,7 +119,7 @@ async def settled_by(
             failures_max=10,
             tell=tell,
             are_lacking=funds.are_lacking,
-            runs_code=runs_no_code,
+            calls_contract=calls_no_contract,
             read_to=lambda: 1,
             wall_ms=now_ms,
         )

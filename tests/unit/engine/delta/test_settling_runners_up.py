@@ -18,7 +18,7 @@ from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
 from cambist.engine.delta.settlement.settling import Settling, TellAgent
 from cambist.engine.store.rows import IntentCause, IntentState
 from cambist.engine.store.store import Store
-from support.delta.auctioning import FAIR, PlayedAgent, RefusingChain, an_auction, on_each, runs_no_code
+from support.delta.auctioning import FAIR, PlayedAgent, RefusingChain, an_auction, calls_no_contract, on_each
 from support.delta.bidding import ONE, SIGNATURE, a_delta_order, a_round_order
 from support.patience import until
 from support.store.store_work import now_ms
@@ -96,7 +96,7 @@ def settling_of(
         failures_max=10,
         tell=lambda *_: None,
         are_lacking=_nothing_lacks,
-        runs_code=runs_no_code,
+        calls_contract=calls_no_contract,
         read_to=read_to,
         wall_ms=now_ms,
     )
