@@ -1,6 +1,6 @@
-"""Parses requests for a Market quote and finds the best route for each. Pure; the caller passes the time.
+"""Parses requests for a price, Market or Delta, and finds Market routes. Pure; the caller passes the time.
 
-GET /prices, GET /swap and the Market path of GET /v2/quote all become a `MarketAsk`, which is priced on the
+GET /prices, GET /swap, GET /v2/quote and GET /v2/delta/prices become a `MarketAsk`, which is priced on the
 live books of a chain.
 
 The price impact of a plan is its distance from the mid price, in percent:
@@ -29,7 +29,7 @@ Choice: `maxImpact` replaces the ceiling of 15 % and never makes an error: a rou
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -43,17 +43,14 @@ from ...config.errors import InvalidInput, InvalidToken, NoRoute, TokenNotSuppor
 from ...config.limits import BPS_ONE, MAX_IMPACT_PERCENT_DEFAULT, ROUTE_TOKENS_MAX
 from ...config.sections.partners import RegisteredPartner, ResolvedFee, Tier, resolve_fee
 from ...crypto.addresses import parse_address
-from ..routing.search.plan import SwapRequest, Taxes
+from ...feeds.books.usd_prices import UsdPrices
+from ..routing.search.plan import RoutePlan, SwapRequest, Taxes
 from ..routing.tokens import ListedToken, TokenTable
 from .no_route import no_route
 from .price_route import METHODS, Offered, UnsealedRoute, price_route
 
 if TYPE_CHECKING:
     from ..served.served_chain import ServedChain
-from decimal import ROUND_HALF_EVEN, Context
-
-from ...feeds.books.usd_prices import UsdPrices
-from ..routing.search.plan import RoutePlan
 
 _PERCENT = Context(prec=28, rounding=ROUND_HALF_EVEN)
 
@@ -110,7 +107,7 @@ class ImpactBounds(Struct, frozen=True):
 
 
 class MarketAsk(Struct, frozen=True):
-    """A parsed request for a Market quote.
+    """A parsed request for a price, Market or Delta.
 
     Attributes:
         wanted: the request's terms for the pathfinder; the seal of the route carries them.
@@ -192,9 +189,9 @@ def ask_of_prices(
 
 
 def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, now_ms: int) -> MarketAsk:
-    """Parse a GET /v2/quote query into a request for its Market route.
+    """Parse a GET /v2/quote query into a request for a price, Market or Delta.
 
-    The route has version 6.2 (choices.md#quotes-and-routes).
+    A Market route has version 6.2 (choices.md#quotes-and-routes).
 
     Raises:
         InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: the query is refused, as

@@ -4,8 +4,8 @@
         a log names the account, the subclass marks it, or its regular re-read is due
             -> queued -> read in batches while the chain is indexed up to its head -> `_look`
 
-Orders are not polled: an account that a log names (`engine.chain.watch`) is read once, however many orders
-the account funds.
+Orders are not polled: an account that a log names (`engine.chain.index.watch`) is read once, however many
+orders the account funds.
 
 A failed read is repeated. An account that fails when it is read alone is paused and retried by itself, so
 that it delays no other account (`apart`); halving the batch finds such an account.

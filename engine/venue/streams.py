@@ -36,7 +36,7 @@ from ..api.routes import Endpoint, encode_trading_error
 from ..routing.tokens import TokenTable
 from ..server.routing import HttpCall, StreamReply
 
-# raw query, now_ms, default partner -> the body of GET /v2/quote; raises its errors
+# `Quotes.body`: raw query, now_ms, default partner -> the body of GET /v2/quote; raises its errors
 Quote = Callable[[bytes, int, str], bytes]
 
 _BEAT = b": beat\n\n"

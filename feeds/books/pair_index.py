@@ -4,7 +4,7 @@ The index holds a book exactly while it may be used: the maker's cache adds a ne
 removes it when it is stale, disabled, cooling down or gone. Readers see whole books only, and may cache
 derived values for as long as the version of the pair stays the same.
 
-Source: ARCHITECTURE.md, "Routing".
+Source: ARCHITECTURE.md, "Feeds".
 """
 
 from collections.abc import Callable, Iterator, Mapping

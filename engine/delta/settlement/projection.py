@@ -1,4 +1,4 @@
-"""Derives changes of Delta orders from the chain's logs, for the store transaction that indexes the logs.
+"""Derives changes of Delta orders from the chain's logs, for the unit that indexes the logs.
 
     Advance -> orders concerned -> their rows, fills, nonces, pre-signatures, effects as of the step
             -> `life.told_by_chain` -> changes
@@ -37,7 +37,8 @@ _SLICE = 64
 
 
 class DeltaProjection:
-    """Derives changes of Delta orders from one chain's logs; an `engine.chain.indexer.Projection`.
+    """Derives changes of Delta orders from one chain's logs; an
+    `engine.chain.index.indexer.Projection`.
 
     Args:
         orders: the live orders in memory, searched for the orders of a used nonce and for ended orders whose

@@ -1,6 +1,7 @@
 """Answers POST /firm: from the raw body to the signed quote, without an await.
 
-    decode -> user -> blacklist -> pair and side -> taker -> switches -> price -> bounds -> sign -> reserve
+    decode -> user -> blacklist -> pair and side -> taker -> stop switches -> price's age -> withheld
+        -> amounts -> unused quotes -> bounds -> sign -> reserve
 
 Amounts that the maker gives are rounded down, amounts that it takes are rounded up. Every refusal is an error
 of its own, except for a blacklisted user, who gets a success without `order`.

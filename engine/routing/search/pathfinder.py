@@ -10,7 +10,7 @@
 
 A SELL is computed from the source on, a BUY from the destination back; "other" is the amount that is not
 fixed. Gas is valued by the mid price of the wrapped native token against the other token, see
-`feeds.mid_prices`.
+`feeds.books.mid_prices`.
 
 Guarantees: on a single hop without gas the plan is the best possible but for a unit of each token per maker
     (see `ladders`). Net of gas, the plan is never worse than the best path with the best single maker on each
