@@ -86,6 +86,9 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
     async def submit(self, row: OtcOrderRow, document: OtcDocument) -> OtcOrderRow:
         """Store a new order; repeated calls for the same order hash store it once.
 
+        The new order enters memory only if this engine holds its shard; the watchers (`OtcEngine.tend`) are
+        then called. Another engine learns of the order by the log (`hear`).
+
         Returns:
             `row` itself if the order is new, else the stored row.
 

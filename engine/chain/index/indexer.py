@@ -80,7 +80,10 @@ class Advance(Struct, frozen=True):
 
 
 class Projection(Protocol):
-    """Interface: derives further rows, such as order states, which the indexer writes with a step's rows."""
+    """Interface: derives further rows, such as order states, which the indexer writes with a step's rows.
+
+    A venue's indexer has a `FollowedChain`, which asks the projection of each kind of orders.
+    """
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
         """Return further changes of rows to write atomically with the rows of an indexer step.

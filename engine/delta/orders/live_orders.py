@@ -115,6 +115,9 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
     ) -> DeltaOrderRow:
         """Store a new order and put it into memory; for an order already stored, return the stored row.
 
+        The new order enters memory only if this engine holds its shard; the watchers (`DeltaEngine.tend`) are
+        then called. Another engine learns of the order by the log (`hear`).
+
         Args:
             row: row of the new order; its hash identifies the order.
 
