@@ -2,5 +2,5 @@
 
 In: bytes from outside, or structs from the engine. Out: structs or bytes, or an error that names the field.
 Read: `amounts`, `rounding`, `trading_token`, `iso_time`, `messages/`, `canonical_json`, `eip712_orders/`,
-    `contracts/`, `rlp`, `transactions`, `http1/`.
+    `contracts/`, `rlp`, `transactions`, `bridges/`, `http1/`.
 """

@@ -1,0 +1,124 @@
+"""Terms of a swap on the chain where a bridge delivers, and the calls of the contract that makes it. Pure.
+
+The beneficiary of such an order is an Arrival: an account whose address follows from the terms. The order's
+`metadata` has the terms, so that everybody can compute the address.
+
+    until `until`   a relayer of the destination's Delta has makers fill the swap, for `least` at least
+    after it        anybody can have the bridge's token paid out to the beneficiary
+
+Source: contracts/Arrivals.sol.
+Choice: A swap after a bridge is made when the tokens are there, by firm quotes of that time. Without one by
+    the signed time, the beneficiary gets the bridge's token.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ...config.errors import InvalidInput
+from ...crypto.keccak import keccak256
+from ..contracts.abi import (
+    WORD_BYTES,
+    Dynamic,
+    address_word,
+    bytes_tail,
+    encode,
+    selector,
+    tuples_tail,
+    uint_word,
+    words_tail,
+)
+from ..transactions import create2_address
+
+_TERMS = "(address,address,address,uint256,uint256,bytes32)"
+_MEMBERS = 6
+SWAP = selector(f"swap({_TERMS},bytes[],address[])")
+PAY_OUT = selector(f"payOut({_TERMS},address)")
+ARRIVAL_OF = selector(f"arrivalOf({_TERMS})")
+
+
+class ArrivalTerms(msgspec.Struct, frozen=True):
+    """Terms of a swap after a bridge.
+
+    Attributes:
+        beneficiary: account that gets what the swap brings, 20 bytes.
+        token: token that the bridge delivers, 20 bytes.
+        dest_token: token that is wanted, 20 bytes; the native placeholder for native tokens.
+        least: least raw units of `dest_token` for all that arrives.
+        until: last second of the swap, Unix time; anybody can have the bridge's token paid out later.
+        salt: makes otherwise equal terms distinct, 32 bytes.
+    """
+
+    beneficiary: bytes
+    token: bytes
+    dest_token: bytes
+    least: int
+    until: int
+    salt: bytes
+
+
+def pack_arrival(terms: ArrivalTerms) -> bytes:
+    """Encode terms as six words, which are the `metadata` of their order."""
+    return b"".join(
+        (
+            address_word(terms.beneficiary),
+            address_word(terms.token),
+            address_word(terms.dest_token),
+            uint_word(terms.least),
+            uint_word(terms.until),
+            terms.salt,
+        )
+    )
+
+
+def parse_arrival(metadata: bytes) -> ArrivalTerms:
+    """Decode the terms in an order's `metadata`.
+
+    Raises:
+        InvalidInput: the metadata is not six words, or an address has more than 20 bytes.
+    """
+    if len(metadata) != _MEMBERS * WORD_BYTES:
+        raise InvalidInput(
+            field="metadata", expected=f"{_MEMBERS * WORD_BYTES} bytes", got=f"{len(metadata)} bytes"
+        )
+    words = [metadata[at : at + WORD_BYTES] for at in range(0, len(metadata), WORD_BYTES)]
+    for word in words[:3]:
+        if any(word[:12]):
+            raise InvalidInput(field="metadata", expected="three addresses", got=word.hex())
+    beneficiary, token, dest_token = (word[12:] for word in words[:3])
+    least, until = (int.from_bytes(word, "big") for word in words[3:5])
+    return ArrivalTerms(beneficiary, token, dest_token, least, until, words[5])
+
+
+def arrival_address(arrivals: bytes, terms: ArrivalTerms, init_code: bytes) -> bytes:
+    """Compute the address that an order names as its beneficiary for these terms, 20 bytes.
+
+    Args:
+        arrivals: the chain's Arrivals contract, 20 bytes.
+        init_code: creation code of the Arrival contract.
+    """
+    return create2_address(arrivals, keccak256(pack_arrival(terms)), init_code)
+
+
+def swap_arrival(terms: ArrivalTerms, fills: Sequence[bytes], leftovers: Sequence[bytes]) -> bytes:
+    """Encode the call by which a relayer swaps all that has arrived.
+
+    Args:
+        fills: calldata of the executor's fills, in turn (`delta_calldata.rfq_step`, its `data`).
+        leftovers: tokens of which the executor's rest goes to the beneficiary.
+    """
+    return SWAP + encode(
+        pack_arrival(terms),
+        _bytes_array(fills),
+        words_tail([address_word(token) for token in leftovers]),
+    )
+
+
+def pay_out_arrival(terms: ArrivalTerms, token: bytes) -> bytes:
+    """Encode the call that sends all that has arrived of a token to the beneficiary."""
+    return PAY_OUT + pack_arrival(terms) + address_word(token)
+
+
+def _bytes_array(elements: Sequence[bytes]) -> Dynamic:
+    """Encode a dynamic array of `bytes`."""
+    return tuples_tail([bytes_tail(element).tail for element in elements])
