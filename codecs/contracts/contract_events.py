@@ -71,6 +71,25 @@ class OrderSettled(msgspec.Struct, frozen=True, gc=False):
     is_closed: bool
 
 
+class OrderBridged(msgspec.Struct, frozen=True, gc=False):
+    """Event of Delta: what a settlement bought was handed to a bridge.
+
+    Attributes:
+        selector4: `protocolSelector` of the order's bridge, 4 bytes.
+        amount: raw units of the order's `dest_token` that entered the bridge.
+        output: least raw units of `output_token` that the bridge promised to deliver.
+        bridge_id: the bridge's number of the transfer; 0 for a bridge without numbers.
+    """
+
+    order_hash: bytes
+    selector4: bytes
+    destination_chain_id: int
+    output_token: bytes
+    amount: int
+    output: int
+    bridge_id: int
+
+
 class FeeAccrued(msgspec.Struct, frozen=True, gc=False):
     """Event of Delta: `receiver` earned a fee or a share of surplus.
 
@@ -167,6 +186,7 @@ ContractEvent = (
     | OrderCancelled
     | OrdersCancelledUntil
     | OrderSettled
+    | OrderBridged
     | FeeAccrued
     | NonceInvalidated
     | OrderPreSigned
@@ -191,6 +211,7 @@ ORDER_FILLED = topic("OrderFilled(bytes32,address,address,uint256,address,addres
 ORDER_CANCELLED = topic("OrderCancelled(bytes32,address)")
 ORDERS_CANCELLED_UNTIL = topic("OrdersCancelledUntil(address,uint128)")
 ORDER_SETTLED = topic("OrderSettled(bytes32,address,uint256,address,address,uint256,uint256,uint256,bool)")
+ORDER_BRIDGED = topic("OrderBridged(bytes32,bytes4,uint256,address,uint256,uint256,uint256)")
 FEE_ACCRUED = topic("FeeAccrued(bytes32,address,address,uint256,bool)")
 NONCE_INVALIDATED = topic("NonceInvalidated(address,uint256)")
 ORDER_PRE_SIGNED = topic("OrderPreSigned(bytes32,address,bool)")
@@ -203,6 +224,7 @@ TRANSFER = topic("Transfer(address,address,uint256)")
 APPROVAL = topic("Approval(address,address,uint256)")
 
 _PAD = bytes(12)  # in front of an address
+_PAD_4 = bytes(28)  # behind four bytes
 _BOOLS = {bytes(31) + b"\0": False, bytes(31) + b"\1": True}
 _uint = int.from_bytes
 
@@ -217,6 +239,7 @@ _AAAW = struct.Struct(_TOPIC + _A + _A + _A + _W).unpack
 _AAAAWWWW = struct.Struct(_TOPIC + 4 * _A + 4 * _W).unpack
 _WAAWW = struct.Struct(_TOPIC + _W + _A + _A + _W + _W).unpack
 _FILLED = struct.Struct(_TOPIC + _W + _A + _A + _A + _W + _A + _W).unpack
+_BRIDGED = struct.Struct(_TOPIC + _W + "4s28s" + _W + _A + 3 * _W).unpack
 _SETTLED = struct.Struct(_TOPIC + _W + _A + _W + _A + _A + 4 * _W).unpack
 
 
@@ -290,6 +313,17 @@ def _order_settled(words: bytes) -> OrderSettled:
     )
 
 
+def _order_bridged(words: bytes) -> OrderBridged:
+    order_hash, selector4, pad_1, destination, pad_2, token, amount, output, bridge_id = _BRIDGED(words)
+    if pad_2 != _PAD:
+        _refuse_address(_order_bridged)
+    if pad_1 != _PAD_4:
+        _refuse(_order_bridged, "4 bytes with 28 zero bytes behind them", "others")
+    return OrderBridged(
+        order_hash, selector4, _uint(destination), token, _uint(amount), _uint(output), _uint(bridge_id)
+    )
+
+
 def _fee_accrued(words: bytes) -> FeeAccrued:
     order_hash, pad_1, receiver, pad_2, token, amount, surplus = _WAAWW(words)
     if not pad_1 == pad_2 == _PAD:
@@ -357,6 +391,7 @@ DECODERS: dict[bytes, tuple[int, int, _Decoder]] = {
     ORDER_CANCELLED: (3, 3 * WORD_BYTES, _order_cancelled),
     ORDERS_CANCELLED_UNTIL: (2, 3 * WORD_BYTES, _orders_cancelled_until),
     ORDER_SETTLED: (3, 10 * WORD_BYTES, _order_settled),
+    ORDER_BRIDGED: (2, 8 * WORD_BYTES, _order_bridged),
     FEE_ACCRUED: (3, 6 * WORD_BYTES, _fee_accrued),
     NONCE_INVALIDATED: (2, 3 * WORD_BYTES, _nonce_invalidated),
     ORDER_PRE_SIGNED: (3, 4 * WORD_BYTES, _order_pre_signed),

@@ -30,7 +30,8 @@ class DeltaReason(StrEnum):
     DESTINATION_FAILED = "destination failed"
     REFUND_VERIFIED = "refund verified"
     ORIGIN_GONE = "the origin's settlement is not in the chain any more"
-    DESTINATION_GONE = "the destination's fill is not in the chain any more"
+    ORIGIN_GONE_CANCEL = "the origin's settlement is not in the chain any more, and a cancel is signed"
+    DESTINATION_GONE = "the destination's fill or failure is not in the chain any more"
     REFUND_GONE = "the refund is not in the chain any more"
 
 
@@ -54,6 +55,7 @@ _O, _WO = OtcState, OtcReason
 
 _OPEN = (_D.PENDING, _D.ACTIVE)
 _BEFORE_END = (_D.AWAITING_SIGNATURE, *_OPEN, _D.SUSPENDED)
+_BRIDGED = (_D.BRIDGING, _D.REFUNDING, _D.COMPLETED, _D.REFUNDED)
 
 DELTA_LIFECYCLE: Lifecycle[OrderStatus, DeltaReason] = Lifecycle(
     "delta order",
@@ -73,7 +75,7 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus, DeltaReason] = Lifecycle(
         ((*_BEFORE_END, _D.CANCELLING), _WD.NONCE_INVALIDATED, _D.CANCELLED),
         ((*_OPEN, _D.SUSPENDED), _WD.NONCE_USED, _D.FAILED),
         ((_D.AWAITING_SIGNATURE, _D.CANCELLING), _WD.NONCE_USED, _D.CANCELLED),
-        ((*_OPEN, _D.SUSPENDED, _D.CANCELLING), _WD.ORIGIN_SETTLED, _D.BRIDGING),
+        ((*_BEFORE_END, _D.CANCELLING), _WD.ORIGIN_SETTLED, _D.BRIDGING),
         ((_D.BRIDGING,), _WD.DESTINATION_SETTLED, _D.COMPLETED),
         ((_D.BRIDGING,), _WD.DESTINATION_FAILED, _D.REFUNDING),
         ((_D.REFUNDING,), _WD.REFUND_VERIFIED, _D.REFUNDED),
@@ -82,12 +84,16 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus, DeltaReason] = Lifecycle(
         ((_D.EXPIRED, _D.FAILED, _D.CANCELLED), _WD.SETTLED, _D.COMPLETED),
         ((_D.COMPLETED,), _WD.FILL_GONE, _D.ACTIVE),
         ((_D.COMPLETED,), _WD.FILL_GONE_CANCEL, _D.CANCELLING),
-        ((_D.COMPLETED,), _WD.NONCE_INVALIDATED, _D.CANCELLED),
-        ((_D.COMPLETED,), _WD.NONCE_USED, _D.FAILED),
+        (_BRIDGED, _WD.NONCE_INVALIDATED, _D.CANCELLED),
+        (_BRIDGED, _WD.NONCE_USED, _D.FAILED),
         ((_D.FAILED, _D.CANCELLED), _WD.NONCE_FREE, _D.ACTIVE),
-        ((_D.EXPIRED,), _WD.ORIGIN_SETTLED, _D.BRIDGING),
-        ((_D.BRIDGING,), _WD.ORIGIN_GONE, _D.ACTIVE),
-        ((_D.COMPLETED,), _WD.DESTINATION_GONE, _D.BRIDGING),
+        ((_D.EXPIRED, _D.FAILED, _D.CANCELLED), _WD.ORIGIN_SETTLED, _D.BRIDGING),
+        ((_D.BRIDGING, _D.REFUNDING, _D.REFUNDED), _WD.ORIGIN_GONE, _D.ACTIVE),
+        ((_D.BRIDGING, _D.REFUNDING, _D.REFUNDED), _WD.ORIGIN_GONE_CANCEL, _D.CANCELLING),
+        ((_D.REFUNDING, _D.COMPLETED, _D.REFUNDED), _WD.DESTINATION_GONE, _D.BRIDGING),
+        ((_D.REFUNDING, _D.REFUNDED), _WD.DESTINATION_SETTLED, _D.COMPLETED),
+        ((_D.COMPLETED,), _WD.DESTINATION_FAILED, _D.REFUNDING),
+        ((_D.BRIDGING, _D.COMPLETED), _WD.REFUND_VERIFIED, _D.REFUNDED),
         ((_D.REFUNDED,), _WD.REFUND_GONE, _D.REFUNDING),
     ),
 )
@@ -95,6 +101,8 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus, DeltaReason] = Lifecycle(
 
 Choice: A nonce invalidated on chain cancels waiting orders as well as active ones.
 Choice: A fill in flight wins over a suspension, and a fill indexed late over the deadline.
+Choice: A bridged order follows the logs of both chains: any of its four states after the origin's settlement
+    may follow any other, until both chains have confirmed the end.
 """
 
 _LIVE = (_O.DRAFT, _O.PENDING, _O.SUSPENDED)

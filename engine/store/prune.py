@@ -18,6 +18,8 @@ from .tables import DELTA_ORDER, OTC_ORDER
 _OF_DELTA = (
     "delta_document",
     "delta_fill",
+    "bridge_transfer",
+    "bridge_end",
     "delta_refund",
     "auction_round",
     "pre_signature",

@@ -48,7 +48,8 @@ class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
     Attributes:
         order_hash: 32 bytes; the first byte is `shard`, and `order_id` computes the order's id from the hash.
         nonce: 32 bytes.
-        spent, received: source and destination amounts of all fills together, 32 bytes each.
+        spent, received: source and destination amounts of all fills together, 32 bytes each; `received` of a
+            crosschain order counts verified deliveries on the destination chain.
         is_final: whether the order has ended and no reorganisation of the chain can undo the end.
         failures: number of the order's failed settlements.
     """
@@ -122,9 +123,9 @@ class DeltaFill(Row, frozen=True, array_like=True, gc=False):
     """A settlement of a Delta order, identified by the chain's log of the settlement.
 
     Attributes:
-        destination_tx: for a crosschain order, hash of the transaction on the destination chain; None before
-            the venue knows the hash.
-        spent, received: source and destination amounts of this fill, 32 bytes each.
+        destination_tx: not used any more, None: `BridgeEnd` has a crosschain order's deliveries.
+        spent, received: source and destination amounts of this fill, 32 bytes each; for a crosschain order
+            `received` entered the bridge.
         filled: amount settled so far, this fill included, of the token whose amount the order fixes (SELL:
             source, BUY: destination), 32 bytes; for a TWAP order, the number of settled slices.
         is_closed: whether no further part of the order can be settled.
@@ -144,15 +145,101 @@ class DeltaFill(Row, frozen=True, array_like=True, gc=False):
     is_closed: bool
 
 
-class DeltaRefund(Row, frozen=True, array_like=True, gc=False):
-    """A verified refund of a crosschain order (spec 1.10.25 to 1.10.27)."""
+class BridgeTransfer(Row, frozen=True, array_like=True, gc=False):
+    """A settlement's amount that was handed to a bridge, identified by the origin chain's log.
+
+    Attributes:
+        selector4: `protocolSelector` of the bridge in the signed order, 4 bytes.
+        destination_chain_id: at most NEVER_S: a later number in the contract's log is stored as NEVER_S.
+        output_token: token that arrives, 20 bytes.
+        amount: raw units of the origin's token that entered the bridge; 32 bytes, as all amounts here.
+        output: least raw units of `output_token` that the bridge promised.
+        bridge_id: the bridge's number of the transfer (Across: deposit id); 0 for a bridge without.
+    """
 
     chain_id: int
+    block_hash: bytes
     tx_hash: bytes
+    log_index: int
+    block_number: int
     order_hash: bytes
+    selector4: bytes
+    destination_chain_id: int
+    output_token: bytes
+    amount: bytes
+    output: bytes
+    bridge_id: bytes
+    at_ms: int
+
+
+class BridgeEndState(StrEnum):
+    """End of a bridge transfer at its destination.
+
+    Attributes:
+        DELIVERED: the destination's verified log shows that the beneficiary got tokens.
+        FAILED: no log of the destination delivers the transfer, and none can any more: a refund is due.
+    """
+
+    DELIVERED = "DELIVERED"
+    FAILED = "FAILED"
+
+
+class BridgeEnd(Row, frozen=True, array_like=True, gc=False):
+    """End of a bridge transfer as the destination chain shows it; the first four columns are the transfer's.
+
+    Attributes:
+        end_block, end_number: hash and height of the destination's block that shows the end.
+        end_tx, end_log: transaction hash and log index of the delivery; None for a failure.
+        amount: raw units of the output token that the beneficiary got; 0 for a failure.
+        at_ms: time of the destination's block, Unix milliseconds.
+        is_final: whether no re-organisation of the destination can undo the end.
+    """
+
+    chain_id: int
+    block_hash: bytes
+    tx_hash: bytes
+    log_index: int
+    order_hash: bytes
+    destination_chain_id: int
+    version: int
+    state: BridgeEndState
+    end_block: bytes
+    end_number: int
+    end_tx: bytes | None
+    end_log: int | None
+    amount: bytes
+    at_ms: int
+    is_final: bool
+
+
+class DeltaRefund(Row, frozen=True, array_like=True, gc=False):
+    """A verified refund of a failed bridge transfer on the origin chain (spec 1.10.25 to 1.10.27).
+
+    A bridge may pay the refunds of several transfers by a single entry of a log.
+
+    Attributes:
+        tx_hash, log_index, entry: the refund's log, and the entry of the log that paid the owner.
+        taken: raw units of the entry that pay for other transfers, before this transfer's units; 32 bytes.
+        transfer_block, transfer_tx, transfer_log: block, transaction and log index of the transfer.
+        is_final: whether no re-organisation of the origin can undo the refund.
+    """
+
+    chain_id: int
+    block_hash: bytes
+    tx_hash: bytes
+    log_index: int
+    entry: int
+    taken: bytes
+    version: int
+    block_number: int
+    order_hash: bytes
+    transfer_block: bytes
+    transfer_tx: bytes
+    transfer_log: int
     token: bytes
     amount: bytes
     at_ms: int
+    is_final: bool
 
 
 class AuctionRound(Row, frozen=True, array_like=True, gc=False):

@@ -11,6 +11,8 @@ from msgspec import Struct
 
 from .rows import (
     AuctionRound,
+    BridgeEnd,
+    BridgeTransfer,
     ChainCursor,
     ChainIntent,
     ChainTx,
@@ -87,8 +89,21 @@ DELTA_ORDER = Table(
 )
 DELTA_DOCUMENT = Table("delta_document", OrderDocument, (_HASH,))
 DELTA_FILL = Table("delta_fill", DeltaFill, (_LOG,), repeatable=True)
+BRIDGE_TRANSFER = Table("bridge_transfer", BridgeTransfer, (_LOG,), repeatable=True)
+BRIDGE_END = Table(
+    "bridge_end",
+    BridgeEnd,
+    (_LOG, Unique(("destination_chain_id", "end_tx", "end_log"), "state = 'DELIVERED'")),
+    ("is_final",),
+)
 DELTA_REFUND = Table(
-    "delta_refund", DeltaRefund, (Unique(("chain_id", "tx_hash", "order_hash")),), repeatable=True
+    "delta_refund",
+    DeltaRefund,
+    (
+        Unique(("chain_id", "block_hash", "tx_hash", "log_index", "entry", "taken")),
+        Unique(("chain_id", "transfer_block", "transfer_tx", "transfer_log")),
+    ),
+    ("is_final",),
 )
 AUCTION_ROUND = Table("auction_round", AuctionRound, (Unique(("auction_id", "order_hash")),))
 OTC_ORDER = Table(
@@ -154,6 +169,8 @@ TABLES = {
         DELTA_ORDER,
         DELTA_DOCUMENT,
         DELTA_FILL,
+        BRIDGE_TRANSFER,
+        BRIDGE_END,
         DELTA_REFUND,
         AUCTION_ROUND,
         OTC_ORDER,
@@ -178,6 +195,7 @@ TABLES = {
 
 CHAIN_LOGS = (
     DELTA_FILL,
+    BRIDGE_TRANSFER,
     OTC_FILL,
     OTC_CANCEL,
     OTC_CANCEL_UNTIL,

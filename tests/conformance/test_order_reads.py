@@ -16,8 +16,8 @@ from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.orders.order_units import DELTA
 from cambist.engine.store.queries import by
-from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, DeltaRefund, amount32
-from cambist.engine.store.tables import DELTA_FILL, DELTA_ORDER, DELTA_REFUND
+from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, amount32
+from cambist.engine.store.tables import BRIDGE_TRANSFER, DELTA_FILL, DELTA_ORDER, DELTA_REFUND
 from cambist.engine.store.units import put
 from support.chain.world import NATIVE, ONE, USDC
 from support.contracts.settling import Market
@@ -33,7 +33,7 @@ from support.delta.order_front import (
     told,
 )
 from support.oracles import Oracle, openapi_oracle
-from support.store.stores import moved
+from support.store.stores import a_refund_of, a_transfer, moved
 
 COMMITTED = f"{ORDERS}/fillablebalance"
 AVAILABLE = f"{ORDERS}/availablebalance"
@@ -166,10 +166,10 @@ async def test_a_record_follows_its_settlements(front: OrderFront) -> None:
     assert last["status"] == "ACTIVE"
     same = {"id", "order", "owner", "createdAt", "expiresAt", "input", "orderHash"}
     assert {name: last[name] for name in same} == {name: record[name] for name in same}
-    refund = DeltaRefund(
-        10, b"\7" * 32, (row := await row_of(front, last)).order_hash, bytes(20), amount32(5), 1
-    )
-    await moved(front.store, row, more=(put(DELTA_REFUND, refund),))
+    row = await row_of(front, last)
+    sent = a_transfer(row, block=3)
+    more = (put(BRIDGE_TRANSFER, sent), put(DELTA_REFUND, a_refund_of(sent)))
+    await moved(front.store, row, more=more)
     assert len((await front.get(f"{ORDERS}/{record['id']}"))["refunds"]) == 1
 
 

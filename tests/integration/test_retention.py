@@ -26,6 +26,8 @@ from cambist.engine.store.rows import (
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import (
     AUCTION_ROUND,
+    BRIDGE_END,
+    BRIDGE_TRANSFER,
     CHAIN_INTENT,
     CHAIN_TX,
     DELTA_DOCUMENT,
@@ -46,10 +48,12 @@ from support.store.stores import (
     Engine,
     a_delta_order,
     a_fill,
-    a_refund,
+    a_refund_of,
     a_relay_intent,
     a_round,
     a_transaction,
+    a_transfer,
+    an_end,
     an_otc_order,
     events_of,
     found,
@@ -73,6 +77,8 @@ _BELONGING_TO_DELTA = (
     DELTA_REFUND,
     EFFECT,
     AUCTION_ROUND,
+    BRIDGE_TRANSFER,
+    BRIDGE_END,
     PRE_SIGNATURE,
 )
 _BELONGING = (*_BELONGING_TO_DELTA, OTC_DOCUMENT, OTC_FILL, OTC_CANCEL)
@@ -89,7 +95,9 @@ async def _with_all_that_belongs_to_it(
     more = (
         finished(effect, order.updated_ms),
         put(DELTA_FILL, a_fill(order, block=block)),
-        put(DELTA_REFUND, a_refund(order, tx=block)),
+        put(BRIDGE_TRANSFER, sent := a_transfer(order, block=block)),
+        put(BRIDGE_END, an_end(sent, is_delivered=False)),
+        put(DELTA_REFUND, a_refund_of(sent, tx=block)),
         put(AUCTION_ROUND, a_round(order, number=block)),
         put(PRE_SIGNATURE, PreSignature(*place, block, order.order_hash, order.owner, True, NOW_MS)),
         put(NONCE_USED, UsedNonce(1, order.owner, order.nonce, hash_of(block), block, None)),

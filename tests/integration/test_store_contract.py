@@ -29,12 +29,22 @@ from cambist.engine.store.queries import (
     fills,
     intended_effects,
     last_event,
+    of_order,
     open_orders,
     refunds,
 )
-from cambist.engine.store.rows import DeltaOrderRow, IssuedRoute, OrderDocument, OtcOrderRow, amount32
+from cambist.engine.store.rows import (
+    BridgeEndState,
+    DeltaOrderRow,
+    IssuedRoute,
+    OrderDocument,
+    OtcOrderRow,
+    amount32,
+)
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import (
+    BRIDGE_END,
+    BRIDGE_TRANSFER,
     CHAIN_CURSOR,
     DELTA_DOCUMENT,
     DELTA_FILL,
@@ -46,7 +56,19 @@ from cambist.engine.store.tables import (
     OTC_DOCUMENT,
     OTC_ORDER,
 )
-from cambist.engine.store.units import Cas, Conflict, Done, Drop, Duplicate, Refused, Unit, drop, new, put
+from cambist.engine.store.units import (
+    Cas,
+    Conflict,
+    Done,
+    Drop,
+    Duplicate,
+    Refused,
+    Unit,
+    cas,
+    drop,
+    new,
+    put,
+)
 from support.patience import PATIENCE_S
 from support.store.stores import (
     ALICE,
@@ -59,9 +81,11 @@ from support.store.stores import (
     a_cursor,
     a_delta_order,
     a_fill,
-    a_refund,
+    a_refund_of,
     a_step,
+    a_transfer,
     all_at_once,
+    an_end,
     an_otc_order,
     document_of,
     effect_of,
@@ -272,13 +296,54 @@ async def test_what_is_written_before_the_decision_goes_with_it(store: Store) ->
 
 async def test_what_is_known_by_its_key_is_put_once(store: Store) -> None:
     order = await kept(store, a_delta_order())
-    fill, refund, route = a_fill(order), a_refund(order), IssuedRoute(hash_of(5), 1, NOW_MS)
-    puts = Unit((put(DELTA_FILL, fill), put(DELTA_REFUND, refund), put(ISSUED_ROUTE, route)))
+    fill, sent, route = a_fill(order), a_transfer(order), IssuedRoute(hash_of(5), 1, NOW_MS)
+    puts = Unit((put(DELTA_FILL, fill), put(BRIDGE_TRANSFER, sent), put(ISSUED_ROUTE, route)))
     assert await store.write(puts) == Done()
     assert await store.write(puts) == Done()
     assert await structs_of(store, DELTA_FILL, fills(order.order_hash)) == [fill]
-    assert await structs_of(store, DELTA_REFUND, refunds(order.order_hash)) == [refund]
+    assert await structs_of(store, BRIDGE_TRANSFER, of_order(BRIDGE_TRANSFER, order.order_hash)) == [sent]
     assert await structs_of(store, ISSUED_ROUTE, by(ISSUED_ROUTE, hash_of(5))) == [route]
+
+
+async def test_a_log_of_the_destination_ends_one_transfer_and_a_transfer_ends_once(store: Store) -> None:
+    order = await kept(store, a_delta_order())
+    first, second, third = (a_transfer(order, block=block) for block in (101, 102, 103))
+    end = an_end(first)
+    assert await store.write(Unit((new(BRIDGE_END, end),))) == Done()
+    again = await store.write(Unit((new(BRIDGE_END, replace(end, end_log=7)),)))
+    assert isinstance(again, Duplicate)
+    assert again.unique == 0
+    same_log = an_end(second, end_tx=end.end_tx, end_log=end.end_log)
+    taken = await store.write(Unit((new(BRIDGE_END, same_log),)))
+    assert isinstance(taken, Duplicate)
+    assert taken.unique == 1
+    failures = [new(BRIDGE_END, an_end(one, is_delivered=False)) for one in (second, third)]
+    assert await store.write(Unit(tuple(failures))) == Done()
+    assert await store.write(Unit((cas(BRIDGE_END, replace(end, is_final=True)),))) == Done()
+    stale = await store.write(Unit((cas(BRIDGE_END, replace(end, is_final=False)),)))
+    assert isinstance(stale, Conflict)
+    ends = await structs_of(store, BRIDGE_END, among(BRIDGE_END, "order_hash", [order.order_hash]))
+    assert {(one.state, one.is_final, one.version) for one in ends} == {
+        (BridgeEndState.DELIVERED, True, 2),
+        (BridgeEndState.FAILED, True, 1),
+    }
+
+
+async def test_each_unit_of_a_refund_pays_one_transfer_and_a_transfer_is_refunded_once(store: Store) -> None:
+    order = await kept(store, a_delta_order())
+    first, second = a_transfer(order, block=101), a_transfer(order, block=102)
+    refund = a_refund_of(first)
+    assert await store.write(Unit((new(DELTA_REFUND, refund),))) == Done()
+    for other, unique in (
+        (a_refund_of(second), 0),
+        (a_refund_of(first, tx=2), 1),
+    ):
+        outcome = await store.write(Unit((new(DELTA_REFUND, other),)))
+        assert isinstance(outcome, Duplicate)
+        assert outcome.unique == unique
+    rest = a_refund_of(second, taken=refund.amount)
+    assert await store.write(Unit((new(DELTA_REFUND, rest),))) == Done()
+    assert await structs_of(store, DELTA_REFUND, refunds(order.order_hash)) == [refund, rest]
 
 
 async def test_what_a_reorganisation_undoes_is_dropped_with_the_step_back(store: Store) -> None:

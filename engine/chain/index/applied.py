@@ -4,6 +4,7 @@
            OrderCancelled     otc_cancel
            OrdersCancelledUntil   otc_cancel_until
     Delta  OrderSettled       delta_fill; closed, nonce_used as well
+           OrderBridged       bridge_transfer
            NonceInvalidated   nonce_used
            OrderPreSigned     pre_signature
            FeeAccrued         no row: an event for projections
@@ -23,6 +24,7 @@ from ....config.errors import InvalidInput, NodeContradiction, NodeFault
 from ...store import tables
 from ...store.rows import (
     NEVER_S,
+    BridgeTransfer,
     DeltaFill,
     OtcCancel,
     OtcCancelUntil,
@@ -37,12 +39,13 @@ from ..port import Log, LogFilter
 RFQ_TOPICS = (events.ORDER_FILLED, events.ORDER_CANCELLED, events.ORDERS_CANCELLED_UNTIL)
 DELTA_TOPICS = (
     events.ORDER_SETTLED,
+    events.ORDER_BRIDGED,
     events.FEE_ACCRUED,
     events.NONCE_INVALIDATED,
     events.ORDER_PRE_SIGNED,
 )
 
-ChainRow = OtcFill | OtcCancel | OtcCancelUntil | DeltaFill | UsedNonce | PreSignature
+ChainRow = OtcFill | OtcCancel | OtcCancelUntil | DeltaFill | BridgeTransfer | UsedNonce | PreSignature
 
 KeptRow = tuple[Table, ChainRow]
 """(table, row): a row that the indexer writes or deletes, with its table."""
@@ -163,6 +166,20 @@ def _rows_of_log(chain_id: int, event: events.ContractEvent, log: Log, at_ms: in
                 event.is_closed,
             )
             return [(tables.DELTA_FILL, settled)]
+        case events.OrderBridged():
+            bridged = BridgeTransfer(
+                *place,
+                number,
+                event.order_hash,
+                event.selector4,
+                min(event.destination_chain_id, NEVER_S),
+                event.output_token,
+                amount32(event.amount),
+                amount32(event.output),
+                amount32(event.bridge_id),
+                at_ms,
+            )
+            return [(tables.BRIDGE_TRANSFER, bridged)]
         case events.OrderPreSigned():
             signed = PreSignature(*place, number, event.order_hash, event.owner, event.is_signed, at_ms)
             return [(tables.PRE_SIGNATURE, signed)]

@@ -1,6 +1,6 @@
 """Reads Delta orders from the store by hash, id and filter, and makes their public records.
 
-A record shows a single committed state: an order's row, document, fills and refunds are read together.
+A record shows a single committed state: an order's row, document, fills and transfers are read together.
 
 Source: spec 1.19 to 1.21; interop.md 3.
 Choice: A malformed id in the path or in `ids` is an unknown one; ids are read in any case.
@@ -17,13 +17,21 @@ from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderStatus, OrderType
 from ...orders.order_units import DELTA, hashes_of_id, order_id
 from ...store.queries import IDS_MAX, DeltaFilter, among, between, by, delta_page
-from ...store.rows import DeltaFill, DeltaOrderRow, DeltaRefund, OrderDocument, amount_of
+from ...store.rows import BridgeTransfer, DeltaFill, DeltaOrderRow, OrderDocument, amount_of
 from ...store.store import Store
-from ...store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER, DELTA_REFUND
+from ...store.tables import (
+    BRIDGE_END,
+    BRIDGE_TRANSFER,
+    DELTA_DOCUMENT,
+    DELTA_FILL,
+    DELTA_ORDER,
+    DELTA_REFUND,
+)
 from ...store.units import row_of
 from ..orders.document import decode_document, order_of
 from ..orders.record import order_record
 from ..orders.terms import SettledOrder
+from ..orders.transfers import followed
 from .cancellation import parse_order_id
 
 
@@ -65,23 +73,25 @@ class StoredOrders:
         """
         if not hashes:
             return ()
-        tables = (DELTA_ORDER, DELTA_DOCUMENT, DELTA_FILL, DELTA_REFUND)
-        rows, documents, fills, refunds = await self._store.read(
+        tables = (DELTA_ORDER, DELTA_DOCUMENT, DELTA_FILL, BRIDGE_TRANSFER, BRIDGE_END, DELTA_REFUND)
+        rows, documents, fills, sent, ends, refunds = await self._store.read(
             *(among(table, "order_hash", hashes) for table in tables)
         )
         found = {row.order_hash: row for row in map(DELTA.found, rows)}
         kept: list[OrderDocument] = [row_of(DELTA_DOCUMENT, values) for values in documents]
         bodies = {document.order_hash: decode_document(document.body) for document in kept}
         settled = _fills_by_hash([row_of(DELTA_FILL, values) for values in fills])
-        given_back: dict[bytes, list[DeltaRefund]] = {}
-        for refund in [row_of(DELTA_REFUND, values) for values in refunds]:
-            given_back.setdefault(refund.order_hash, []).append(refund)
+        by_order: dict[bytes, list[BridgeTransfer]] = {}
+        for transfer in [row_of(BRIDGE_TRANSFER, values) for values in sent]:
+            by_order.setdefault(transfer.order_hash, []).append(transfer)
+        ended = [row_of(BRIDGE_END, values) for values in ends]
+        paid_back = [row_of(DELTA_REFUND, values) for values in refunds]
         return tuple(
             order_record(
                 found[key],
                 bodies[key],
                 settled.get(key, []),
-                sorted(given_back.get(key, []), key=lambda refund: refund.at_ms),
+                followed(by_order.get(key, ()), ended, paid_back),
             )
             for key in hashes
             if key in found

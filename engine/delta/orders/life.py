@@ -30,6 +30,7 @@ from ...orders.order_units import Intent, finished, step
 from ...orders.step import OrderStep
 from ...store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, UsedNonce, amount32, amount_of
 from ...store.units import Change
+from .transfers import OrderTransfer, delivered, settled_reason
 
 SETTLE, CANCEL = "settle", "cancel"
 """Kinds of effects (stored requests) of a Delta order: to settle a winning bid, to cancel the order."""
@@ -39,6 +40,8 @@ OPEN = DELTA_LIFECYCLE.before(_W.FAILURES)
 """States of orders that may be auctioned and settled."""
 CANCELLABLE = DELTA_LIFECYCLE.before(_W.CANCEL_SIGNED)
 ENDED = DELTA_LIFECYCLE.terminal()
+SETTLED_WHOLE = frozenset({_S.COMPLETED, _S.BRIDGING, _S.REFUNDING, _S.REFUNDED})
+"""States of orders that are settled wholly on the chain where they are signed."""
 
 DeltaStep = OrderStep[DeltaOrderRow]
 """A life cycle step of a Delta order: its next row, with the effects and changes stored together."""
@@ -54,6 +57,7 @@ class DeltaFacts(Struct, frozen=True):
         settled_below: height up to which blocks are final.
         ended_at: height to which the chain was indexed when the order ended without a log, e.g. expired;
             None if unknown.
+        transfers: the order's bridge transfers, oldest first; empty for an order on one chain.
     """
 
     fills: tuple[DeltaFill, ...]
@@ -61,6 +65,7 @@ class DeltaFacts(Struct, frozen=True):
     is_pre_signed: bool
     settled_below: int
     ended_at: int | None = None
+    transfers: tuple[OrderTransfer, ...] = ()
 
 
 def rested(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
@@ -208,7 +213,7 @@ def told_by_chain(
     reason = _reason(row, facts, is_cancel_wanted=is_cancel_wanted, failures_max=failures_max)
     status = row.status if reason is None else _after(row, reason)
     spent = amount32(sum(amount_of(fill.spent) for fill in facts.fills))
-    received = amount32(sum(amount_of(fill.received) for fill in facts.fills))
+    received = _received(facts.fills, facts.transfers)
     intended = [effect for effect in effects if effect.state is EffectState.INTENDED]
     is_final = status in ENDED and _is_final(status, facts, intended)
     if (status, spent, received, is_final) == (row.status, row.spent, row.received, row.is_final):
@@ -220,17 +225,55 @@ def told_by_chain(
     return OrderStep(after, more=more)
 
 
+def told_by_bridge(
+    row: DeltaOrderRow,
+    fills: Sequence[DeltaFill],
+    transfers: Sequence[OrderTransfer],
+    more: tuple[Change, ...],
+    now_ms: int,
+) -> DeltaStep | None:
+    """Make the step after a change of an order's bridge transfers: their ends or refunds.
+
+    Status and received amount follow; the order becomes final only by `told_by_chain`, after that. None if
+    nothing changes.
+
+    Args:
+        fills: indexed settlements of the order.
+        transfers: the order's transfers after the change, oldest first.
+        more: store changes that write the change of the transfers.
+    """
+    if row.is_final:
+        return None
+    status = row.status
+    if any(fill.is_closed for fill in fills):
+        status = _after(row, settled_reason(row.status, len(fills), transfers))
+    received = _received(fills, transfers)
+    if not more and (status, received) == (row.status, row.received):
+        return None
+    return OrderStep(step(row, now_ms, status=status, received=received), more=more)
+
+
+def _received(fills: Sequence[DeltaFill], transfers: Sequence[OrderTransfer]) -> bytes:
+    if transfers:
+        return amount32(delivered(transfers))
+    return amount32(sum(amount_of(fill.received) for fill in fills))
+
+
 def _reason(
     row: DeltaOrderRow, facts: DeltaFacts, *, is_cancel_wanted: bool, failures_max: int
 ) -> DeltaReason | None:
     """Derive from the order's logs why its status has to change; None if the logs require no change."""
     if any(fill.is_closed for fill in facts.fills):
+        if facts.transfers:
+            return settled_reason(row.status, len(facts.fills), facts.transfers)
         return _W.SETTLED
     if facts.nonce_used is not None:
         return _W.NONCE_INVALIDATED if facts.nonce_used.order_hash is None else _W.NONCE_USED
     match row.status:
         case _S.COMPLETED:
             return _W.FILL_GONE_CANCEL if is_cancel_wanted else _W.FILL_GONE
+        case _S.BRIDGING | _S.REFUNDING | _S.REFUNDED:
+            return _W.ORIGIN_GONE_CANCEL if is_cancel_wanted else _W.ORIGIN_GONE
         case _S.CANCELLED if not is_cancel_wanted:
             return _W.NONCE_FREE
         case _S.FAILED if row.failures < failures_max:
@@ -265,8 +308,10 @@ def _waits_active(row: DeltaOrderRow) -> bool:
 
 
 def _is_final(status: OrderStatus, facts: DeltaFacts, intended: Sequence[Effect]) -> bool:
+    if not all(transfer.is_final for transfer in facts.transfers):
+        return False
     closing = [fill.block_number for fill in facts.fills if fill.is_closed]
-    if status is _S.COMPLETED:
+    if status in SETTLED_WHOLE:
         return bool(closing) and closing[0] <= facts.settled_below
     if any(effect.kind == SETTLE for effect in intended):
         return False
@@ -279,4 +324,4 @@ def _is_in_vain(effect: Effect, status: OrderStatus) -> bool:
 
     A `cancel` effect failed if the order was filled; a `settle` effect failed if the order was not filled.
     """
-    return (effect.kind == SETTLE) != (status is _S.COMPLETED)
+    return (effect.kind == SETTLE) != (status in SETTLED_WHOLE)

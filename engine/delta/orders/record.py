@@ -1,6 +1,6 @@
 """Makes the public record of a Delta order, which the API returns for a submission and each read. Pure.
 
-    row + document + fills + refunds -> OrderRecord; a new order has no fills or refunds
+    row + document + fills + transfers -> OrderRecord; a new order has no fills or transfers
 
              SELL                                      BUY
     input    amount                                    expectedAmount, executedAmount, maxAmount
@@ -13,7 +13,8 @@ Choice: `filledPercent` is a transaction's own share with at most 6 decimals; sh
     to exactly 100.
 Choice: Addresses of a record have checksums, in the signed struct too: the native placeholder returns as it
     is accepted.
-Choice: On one chain `destinationTx` is `originTx`, and an order has no refunds.
+Choice: On one chain `destinationTx` is `originTx`, and an order has no refunds. Across chains `destinationTx`
+    and `receivedAmount` are null, and a sale's `executedAmount` lacks them, until a delivery is verified.
 """
 
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ from ...orders.order_units import order_id
 from ...store.rows import DeltaFill, DeltaOrderRow, DeltaRefund, amount_of
 from .document import DeltaDocument, order_of, shown_order
 from .terms import OrderTerms, SettledOrder, terms_of
+from .transfers import OrderTransfer, bridge_of, delivered, transfers_of_fills
 
 _token_text = lru_cache(maxsize=1_024)(to_checksum)  # many orders, few tokens
 _PERCENT = 100
@@ -38,23 +40,27 @@ _PERCENT_DECIMALS = 6
 
 
 def order_record(
-    row: DeltaOrderRow, document: DeltaDocument, fills: Sequence[DeltaFill], refunds: Sequence[DeltaRefund]
+    row: DeltaOrderRow,
+    document: DeltaDocument,
+    fills: Sequence[DeltaFill],
+    transfers: Sequence[OrderTransfer],
 ) -> OrderRecord:
     """Make the public record of a Delta order, as the API returns it, from its stored rows.
 
     Args:
         fills: fills of the order, oldest first.
+        transfers: bridge transfers of the order, oldest first; empty for an order on one chain.
     """
     order = order_of(document)
     if not isinstance(order, SettledOrder):
         raise TypeError(f"{document.order_type} is not kept")
-    return _record(row, document, order, terms_of(order), fills, refunds)
+    return _record(row, document, order, terms_of(order), fills, transfers)
 
 
 def new_record(
     row: DeltaOrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
 ) -> OrderRecord:
-    """Make the public record of a newly submitted Delta order, which has no fills and no refunds.
+    """Make the public record of a newly submitted Delta order, which has no fills and no transfers.
 
     Args:
         order, terms: decoded struct of the document, and its terms.
@@ -68,9 +74,9 @@ def _record(
     order: SettledOrder,
     terms: OrderTerms,
     fills: Sequence[DeltaFill],
-    refunds: Sequence[DeltaRefund],
+    transfers: Sequence[OrderTransfer],
 ) -> OrderRecord:
-    given, got = _ends(row, order, terms, fills)
+    given, got = _ends(row, order, terms, fills, transfers)
     owner = to_checksum(row.owner)
     created_at = iso_ms(row.created_ms)
     return OrderRecord(
@@ -86,8 +92,8 @@ def _record(
         order_hash=to_hex(row.order_hash),
         partner=row.partner,
         order=shown_order(document),
-        transactions=_transactions(order, fills),
-        refunds=tuple(_refund(refund) for refund in refunds),
+        transactions=_transactions(order, fills, transfers),
+        refunds=_refunds(transfers),
         created_at=created_at,
         updated_at=created_at if row.updated_ms == row.created_ms else iso_ms(row.updated_ms),
         expires_at=iso_ms(row.expires_s * 1_000),
@@ -95,16 +101,26 @@ def _record(
 
 
 def _ends(
-    row: DeltaOrderRow, order: SettledOrder, terms: OrderTerms, fills: Sequence[DeltaFill]
+    row: DeltaOrderRow,
+    order: SettledOrder,
+    terms: OrderTerms,
+    fills: Sequence[DeltaFill],
+    transfers: Sequence[OrderTransfer],
 ) -> tuple[OrderInput, OrderOutput]:
-    src, dest = _token_text(terms.src_token), _token_text(terms.dest_token)
+    bridge = bridge_of(order)
+    is_bridged = bridge.destination_chain_id != 0
+    dest_chain = bridge.destination_chain_id if is_bridged else row.chain_id
+    src, dest = (
+        _token_text(terms.src_token),
+        _token_text(bridge.output_token if is_bridged else terms.dest_token),
+    )
     expected = str(order.expected_amount) if isinstance(order, DeltaOrder) else None
     if row.side is Side.SELL:
-        received = str(sum(amount_of(fill.received) for fill in fills)) if fills else None
+        received = _received(fills, transfers, is_bridged=is_bridged)
         return (
             OrderInput(chain_id=row.chain_id, token=src, amount=str(terms.src_total)),
             OrderOutput(
-                chain_id=row.chain_id,
+                chain_id=dest_chain,
                 token=dest,
                 expected_amount=expected,
                 executed_amount=received,
@@ -120,25 +136,32 @@ def _ends(
             executed_amount=spent,
             max_amount=str(terms.src_total),
         ),
-        OrderOutput(chain_id=row.chain_id, token=dest, amount=str(terms.dest_total)),
+        OrderOutput(chain_id=dest_chain, token=dest, amount=str(terms.dest_total)),
     )
 
 
-def _transactions(order: SettledOrder, fills: Sequence[DeltaFill]) -> tuple[OrderTransaction, ...]:
+def _received(
+    fills: Sequence[DeltaFill], transfers: Sequence[OrderTransfer], *, is_bridged: bool
+) -> str | None:
+    if is_bridged:
+        return str(delivered(transfers)) if any(one.delivery for one in transfers) else None
+    return str(sum(amount_of(fill.received) for fill in fills)) if fills else None
+
+
+def _transactions(
+    order: SettledOrder, fills: Sequence[DeltaFill], transfers: Sequence[OrderTransfer]
+) -> tuple[OrderTransaction, ...]:
     whole = _whole(order)
+    is_bridged = bridge_of(order).destination_chain_id != 0
     shown, before = [], Decimal(0)
-    for fill in fills:
+    for fill, transfer in zip(fills, transfers_of_fills(fills, transfers), strict=True):
         so_far = _percent(amount_of(fill.filled), whole)
         tx = to_hex(fill.tx_hash)
-        shown.append(
-            OrderTransaction(
-                tx,
-                tx if fill.destination_tx is None else to_hex(fill.destination_tx),
-                so_far - before,
-                str(amount_of(fill.spent)),
-                str(amount_of(fill.received)),
-            )
-        )
+        arrived, received = (None, None) if is_bridged else (tx, str(amount_of(fill.received)))
+        delivery = None if transfer is None else transfer.delivery
+        if delivery is not None and delivery.end_tx is not None:
+            arrived, received = to_hex(delivery.end_tx), str(amount_of(delivery.amount))
+        shown.append(OrderTransaction(tx, arrived, so_far - before, str(amount_of(fill.spent)), received))
         before = so_far
     return tuple(shown)
 
@@ -154,6 +177,11 @@ def _percent(filled: int, whole: int) -> Decimal:
     scaled = filled * _PERCENT * 10**_PERCENT_DECIMALS // whole
     percent, rest = divmod(scaled, 10**_PERCENT_DECIMALS)
     return Decimal(f"{percent}.{rest:0{_PERCENT_DECIMALS}d}".rstrip("0").rstrip("."))
+
+
+def _refunds(transfers: Sequence[OrderTransfer]) -> tuple[RefundEntry, ...]:
+    refunds = [one.refund for one in transfers if one.refund is not None]
+    return tuple(map(_refund, sorted(refunds, key=lambda refund: refund.at_ms)))
 
 
 def _refund(refund: DeltaRefund) -> RefundEntry:

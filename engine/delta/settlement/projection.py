@@ -1,12 +1,15 @@
 """Derives changes of Delta orders from the chain's logs, for the unit that indexes the logs.
 
-    Advance -> orders concerned -> their rows, fills, nonces, pre-signatures, effects as of the step
+    Advance -> orders concerned -> their rows, logs, transfers and effects as of the step
             -> `life.told_by_chain` -> changes
 
 An indexer's step adds or undoes blocks. The step concerns an order if it adds or undoes a fill or a
 pre-signature of the order, if the order's nonce was used or is free again, or if the order's end may have
 become final. Orders are found by nonce and by finality among the orders in memory; their state is read from
 the store, since the step is written only if that state is unchanged.
+
+Ends and refunds of bridge transfers come from the destination's watch, not from the step; those of transfers
+that the step undoes are deleted with it.
 
 Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md#delta-orders.
 """
@@ -20,20 +23,34 @@ from ...chain.index.indexer import Advance
 from ...orders.order_units import DELTA
 from ...store.queries import among, by
 from ...store.rows import (
+    BridgeEnd,
+    BridgeTransfer,
     DeltaFill,
     DeltaOrderRow,
+    DeltaRefund,
     Effect,
     PreSignature,
     UsedNonce,
 )
 from ...store.store import Store
-from ...store.tables import DELTA_FILL, DELTA_ORDER, EFFECT, NONCE_USED, PRE_SIGNATURE
-from ...store.units import Change, row_of
+from ...store.tables import (
+    BRIDGE_END,
+    BRIDGE_TRANSFER,
+    DELTA_FILL,
+    DELTA_ORDER,
+    DELTA_REFUND,
+    EFFECT,
+    NONCE_USED,
+    PRE_SIGNATURE,
+)
+from ...store.units import Change, drop, row_of
 from ..orders.life import DeltaFacts, told_by_chain
 from ..orders.live_orders import LiveOrders
+from ..orders.transfers import OrderTransfer, followed, key_of, refunded_key
 
 _SLICE = 64
 """Number of orders per read of the store; other tasks run between two reads."""
+_OF_ORDER = (DELTA_FILL, PRE_SIGNATURE, BRIDGE_TRANSFER, BRIDGE_END, DELTA_REFUND, EFFECT)
 
 
 class DeltaProjection:
@@ -84,10 +101,12 @@ class DeltaProjection:
                 one.is_pre_signed,
                 settled_below,
                 None if live is None else live.ended_at,
+                one.transfers,
             )
             step = told_by_chain(one.row, facts, one.effects, self._failures_max, self._now_ms())
             if step is not None:
                 changes += DELTA.advanced(one.row, step.after, effects=step.effects, more=step.more).changes
+            changes += one.orphans
         return changes
 
     def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
@@ -98,7 +117,7 @@ class DeltaProjection:
         """
         hashes: set[bytes] = set()
         for _, row in (*advance.rows, *advance.undone):
-            if isinstance(row, DeltaFill | PreSignature):
+            if isinstance(row, DeltaFill | BridgeTransfer | PreSignature):
                 hashes.add(row.order_hash)
             elif isinstance(row, UsedNonce):
                 hashes |= self._orders.of_nonce(advance.chain_id, row.owner, row.nonce)
@@ -111,15 +130,16 @@ class DeltaProjection:
         """
         (rows,) = await self._store.read(among(DELTA_ORDER, "order_hash", hashes))
         orders = [order for values in rows if (order := DELTA.found(values)).chain_id == advance.chain_id]
-        fills, signed, effects, *used = await self._store.read(
-            among(DELTA_FILL, "order_hash", hashes),
-            among(PRE_SIGNATURE, "order_hash", hashes),
-            among(EFFECT, "order_hash", hashes),
+        fills, signed, sent, ends, refunds, effects, *used = await self._store.read(
+            *(among(table, "order_hash", hashes) for table in _OF_ORDER),
             *(by(NONCE_USED, order.chain_id, order.owner, order.nonce) for order in orders),
         )
         kept: list[Any] = [
             *(row_of(DELTA_FILL, values) for values in fills),
             *(row_of(PRE_SIGNATURE, values) for values in signed),
+            *(row_of(BRIDGE_TRANSFER, values) for values in sent),
+            *(row_of(BRIDGE_END, values) for values in ends),
+            *(row_of(DELTA_REFUND, values) for values in refunds),
             *(row_of(NONCE_USED, values) for some in used for values in some),
         ]
         undone = {row for _, row in advance.undone}
@@ -141,13 +161,20 @@ class DeltaProjection:
 
 
 class _Found(Struct, frozen=True):
-    """State of one order after an indexer's step: row, fills, used nonce, pre-signature and effects."""
+    """State of one order after an indexer's step.
+
+    Attributes:
+        transfers: bridge transfers, oldest first.
+        orphans: changes that delete ends and refunds of transfers that are not in the chain any more.
+    """
 
     row: DeltaOrderRow
     fills: tuple[DeltaFill, ...]
     nonce_used: UsedNonce | None
     is_pre_signed: bool
     effects: Sequence[Effect]
+    transfers: tuple[OrderTransfer, ...]
+    orphans: tuple[Change, ...]
 
 
 def _about(row: Any) -> object:
@@ -167,8 +194,17 @@ def _found(order: DeltaOrderRow, kept: Sequence[Any], effects: Sequence[Effect])
     fills: dict[tuple[bytes, bytes, int], DeltaFill] = {}
     nonce_used: UsedNonce | None = None
     signed: PreSignature | None = None
+    sent: list[BridgeTransfer] = []
+    ends: list[BridgeEnd] = []
+    refunds: list[DeltaRefund] = []
     for row in kept:
         match row:
+            case BridgeTransfer():
+                sent.append(row)
+            case BridgeEnd():
+                ends.append(row)
+            case DeltaRefund():
+                refunds.append(row)
             case DeltaFill():
                 fills[row.block_hash, row.tx_hash, row.log_index] = row
             case UsedNonce():
@@ -177,7 +213,14 @@ def _found(order: DeltaOrderRow, kept: Sequence[Any], effects: Sequence[Effect])
                 if signed is None or _place(row) > _place(signed):
                     signed = row
     in_order = sorted(fills.values(), key=_place)
-    return _Found(order, tuple(in_order), nonce_used, signed is not None and signed.is_signed, effects)
+    there = {key_of(row) for row in sent}
+    orphans = (
+        *(drop(BRIDGE_END, end) for end in ends if key_of(end) not in there),
+        *(drop(DELTA_REFUND, refund) for refund in refunds if refunded_key(refund) not in there),
+    )
+    is_signed = signed is not None and signed.is_signed
+    transfers = followed(sent, ends, refunds)
+    return _Found(order, tuple(in_order), nonce_used, is_signed, effects, transfers, orphans)
 
 
 def _place(row: DeltaFill | PreSignature) -> tuple[int, int]:

@@ -51,7 +51,7 @@ from ...store.tables import DELTA_FILL, EFFECT
 from ...store.units import row_of
 from ..bids.agent_rest import AgentFault
 from ..bids.simulation import Proven
-from ..orders.life import ENDED, OPEN, SETTLE, DeltaStep, failed, part_settled, starved
+from ..orders.life import ENDED, OPEN, SETTLE, SETTLED_WHOLE, DeltaStep, failed, part_settled, starved
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import next_part
 from .failures import OF_TIME, UNEXPLAINED, SettlementFailure, failure_of, fault_in, is_owners_act
@@ -71,7 +71,7 @@ OWNER_ACTED = "an owner acted in its block"
 """Beginning of the agents' reason if an owner's transaction in the settlement's block may be the cause."""
 _NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
 """Failures that the next best bid on the order cannot avoid, and that do not count against the order."""
-_SEEN = (None, OrderStatus.COMPLETED)
+_SEEN = (None, *SETTLED_WHOLE)
 """Statuses that show an order's mined settlement to be indexed; None: the order has left the memory."""
 
 
@@ -256,7 +256,7 @@ class Settling:
         """Start the task of an order's unfinished settlement, if any, unless that task runs already."""
         if live.row.status in ENDED:
             self._runners_up.pop(live.order_hash, None)
-        if live.row.status is OrderStatus.COMPLETED or live.row.is_final:
+        if live.row.status in SETTLED_WHOLE or live.row.is_final:
             return
         key = live.settling
         if key is None or key in self._under_way or self._nursery is None:
@@ -510,8 +510,8 @@ class Settling:
             self._orders.begin_anew(live)
 
     def _more_to_come(self, row: DeltaOrderRow, effect: Effect) -> DeltaStep | None:
-        """Make the step of an order that a settlement filled in part; None if the order is completed."""
-        is_closed = row.status is OrderStatus.COMPLETED
+        """Make the step of an order that a settlement filled in part; None if the order is settled."""
+        is_closed = row.status in SETTLED_WHOLE
         return None if is_closed else part_settled(row, effect, self._wall_ms())
 
     async def _next(self, order_hash: bytes, effect: Effect, *, is_starved: bool, is_counted: bool) -> None:

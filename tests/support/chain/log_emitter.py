@@ -137,6 +137,11 @@ def record(event: events.ContractEvent) -> Record:
         case events.OrderSettled(order_hash, owner, nonce, src, dest, spent, received, filled, is_closed):
             data = w(nonce) + a(src) + a(dest) + w(spent) + w(received) + w(filled) + w(is_closed)
             return (events.ORDER_SETTLED, order_hash, a(owner)), data
+        case events.OrderBridged(order_hash, selector4, destination, token, amount, output, bridge_id):
+            data = (
+                selector4.ljust(32, b"\0") + w(destination) + a(token) + w(amount) + w(output) + w(bridge_id)
+            )
+            return (events.ORDER_BRIDGED, order_hash), data
         case events.FeeAccrued(order_hash, receiver, token, amount, is_surplus):
             return (events.FEE_ACCRUED, order_hash, a(receiver)), a(token) + w(amount) + w(is_surplus)
         case events.NonceInvalidated(owner, nonce):

@@ -15,7 +15,9 @@ from unittest.mock import patch
 
 import pytest
 import trio
+from msgspec.structs import replace
 
+from cambist.codecs.contracts.bridge_terms import SELECTORS, BridgeKind
 from cambist.codecs.messages.vocabulary import (
     OnChainOrderType,
     OrderStatus,
@@ -41,6 +43,9 @@ from cambist.engine.store.queries import (
 from cambist.engine.store.rows import (
     NEVER_S,
     AuctionRound,
+    BridgeEnd,
+    BridgeEndState,
+    BridgeTransfer,
     ChainCursor,
     ChainIntent,
     ChainTx,
@@ -193,8 +198,75 @@ def a_fill(order: DeltaOrderRow, *, block: int = 100, log: int = 0, spent: int =
 
 
 def a_refund(order: DeltaOrderRow, *, tx: int = 1) -> DeltaRefund:
-    """A refund of an order on chain 1."""
-    return DeltaRefund(1, hash_of(3_000_000 + tx), order.order_hash, WETH, amount32(ONE), NOW_MS + tx)
+    """A refund of an order's transfer on chain 1."""
+    return DeltaRefund(
+        1,
+        hash_of(3_500_000 + tx),
+        hash_of(3_000_000 + tx),
+        4,
+        0,
+        amount32(0),
+        1,
+        200 + tx,
+        order.order_hash,
+        hash_of(1_000_000 + tx),
+        hash_of(2_000_000 + tx),
+        1,
+        WETH,
+        amount32(ONE),
+        NOW_MS + tx,
+        is_final=False,
+    )
+
+
+def a_transfer(order: DeltaOrderRow, *, block: int = 100, log: int = 1, **changed: Any) -> BridgeTransfer:
+    """A transfer of an order to chain 10, by the settlement of `a_fill` in the same block."""
+    row: dict[str, Any] = {
+        "chain_id": order.chain_id,
+        "block_hash": hash_of(1_000_000 + block),
+        "tx_hash": hash_of(2_000_000 + block),
+        "log_index": log,
+        "block_number": block,
+        "order_hash": order.order_hash,
+        "selector4": SELECTORS[BridgeKind.ACROSS],
+        "destination_chain_id": 10,
+        "output_token": USDC,
+        "amount": amount32(2_000 * 10**6),
+        "output": amount32(1_990 * 10**6),
+        "bridge_id": amount32(block),
+        "at_ms": NOW_MS + block,
+    }
+    return BridgeTransfer(**{**row, **changed})
+
+
+def a_refund_of(transfer: BridgeTransfer, *, tx: int = 1, **changed: Any) -> DeltaRefund:
+    """The refund of a transfer, by an entry of its own."""
+    refund = a_refund(a_delta_order(order_hash=transfer.order_hash), tx=tx)
+    place: dict[str, Any] = {"transfer_block": transfer.block_hash, "transfer_tx": transfer.tx_hash}
+    place |= {"transfer_log": transfer.log_index, "chain_id": transfer.chain_id, "amount": transfer.amount}
+    return replace(refund, **{**place, **changed})
+
+
+def an_end(transfer: BridgeTransfer, *, is_delivered: bool = True, **changed: Any) -> BridgeEnd:
+    """The end of a transfer at its destination, delivered as promised, or failed."""
+    row: dict[str, Any] = {
+        "chain_id": transfer.chain_id,
+        "block_hash": transfer.block_hash,
+        "tx_hash": transfer.tx_hash,
+        "log_index": transfer.log_index,
+        "order_hash": transfer.order_hash,
+        "destination_chain_id": transfer.destination_chain_id,
+        "version": 1,
+        "state": BridgeEndState.DELIVERED if is_delivered else BridgeEndState.FAILED,
+        "end_block": hash_of(4_000_000 + transfer.block_number),
+        "end_number": 500 + transfer.block_number,
+        "end_tx": hash_of(4_500_000 + transfer.block_number) if is_delivered else None,
+        "end_log": transfer.log_index if is_delivered else None,
+        "amount": transfer.output if is_delivered else amount32(0),
+        "at_ms": transfer.at_ms + 60_000,
+        "is_final": not is_delivered,
+    }
+    return BridgeEnd(**{**row, **changed})
 
 
 def a_cursor(*, block: int = 100, version: int = 1, chain_id: int = 1) -> ChainCursor:

@@ -4,6 +4,7 @@ import json
 from importlib.resources import files
 
 import pytest
+from msgspec.structs import replace
 
 from cambist.codecs.contracts import contract_events as events
 from cambist.config.errors import NodeContradiction, NodeFault
@@ -65,6 +66,16 @@ def test_a_settlement_uses_its_nonce_once_it_is_closed() -> None:
     ]
     given_up = rows.UsedNonce(1, ALICE, amount32(1), TX, 9, None)
     assert kept(DELTA, events.NonceInvalidated(ALICE, 1)) == [(tables.NONCE_USED, given_up)]
+
+
+def test_what_was_handed_to_a_bridge_is_kept() -> None:
+    bridged = events.OrderBridged(hash_of(1), b"\xaa\xbb\xcc\xdd", 10, USDC, 7, 6, 5)
+    sent = rows.BridgeTransfer(
+        *PLACE, 9, hash_of(1), b"\xaa\xbb\xcc\xdd", 10, USDC, amount32(7), amount32(6), amount32(5), 1_000_000
+    )
+    assert kept(DELTA, bridged) == [(tables.BRIDGE_TRANSFER, sent)]
+    ((_, far),) = kept(DELTA, replace(bridged, destination_chain_id=2**256 - 1))
+    assert far == replace(sent, destination_chain_id=rows.NEVER_S)
 
 
 def test_pre_signatures_and_cancellations_of_many_are_kept_and_a_fee_is_an_event_alone() -> None:

@@ -9,16 +9,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapBuyOrder, TwapOrder
+from cambist.codecs.contracts.bridge_terms import SELECTORS, BridgeKind
+from cambist.codecs.eip712_orders.delta import (
+    KIND_BUY,
+    SAME_CHAIN,
+    DeltaBridge,
+    DeltaOrder,
+    TwapBuyOrder,
+    TwapOrder,
+)
 from cambist.codecs.iso_time import iso_ms
 from cambist.codecs.messages.delta_messages import OrderRecord
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, Side
 from cambist.codecs.messages.wire import encode
 from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.delta.orders.document import DeltaDocument, order_json
 from cambist.engine.delta.orders.record import order_record
-from cambist.engine.store.rows import DeltaFill, DeltaRefund, amount32
-from support.store.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, a_delta_order
+from cambist.engine.delta.orders.transfers import OrderTransfer
+from cambist.engine.store.rows import DeltaFill, amount32
+from support.store.stores import (
+    ALICE,
+    BOB,
+    NOW_MS,
+    ONE,
+    USDC,
+    WETH,
+    a_delta_order,
+    a_refund_of,
+    a_transfer,
+    an_end,
+    hash_of,
+)
 
 PARTIES = (ALICE, BOB, WETH, USDC)
 SALE = DeltaOrder(*PARTIES, ONE, 2_400, 2_500, 2**40, 0, 1, 0, b"", b"", SAME_CHAIN)
@@ -28,13 +50,13 @@ TWAP_PURCHASE = TwapBuyOrder(*PARTIES, 1, 0, 2**40, 60, 3, 2_500, ONE, b"", b"",
 NAMES = {DeltaOrder: "Order", TwapOrder: "TWAPOrder", TwapBuyOrder: "TWAPBuyOrder"}
 
 
-def a_record(order: Any, *fills: DeltaFill, refunds: tuple[DeltaRefund, ...] = ()) -> dict[str, Any]:
+def a_record(order: Any, *fills: DeltaFill, transfers: tuple[OrderTransfer, ...] = ()) -> dict[str, Any]:
     name = NAMES[type(order)]
     buys = isinstance(order, TwapBuyOrder) or getattr(order, "kind", 0) == KIND_BUY
     row = a_delta_order(
         owner=ALICE, kind=OnChainOrderType(name), side=Side.BUY if buys else Side.SELL, expires_s=2**40
     )
-    record = order_record(row, DeltaDocument(name, order_json(name, order), b""), fills, refunds)
+    record = order_record(row, DeltaDocument(name, order_json(name, order), b""), fills, transfers)
     told: dict[str, Any] = msgspec.json.decode(encode(record))
     return told
 
@@ -112,10 +134,75 @@ def test_what_all_have() -> None:
     msgspec.convert(record | {"order": msgspec.Raw(b"{}")}, OrderRecord)
 
 
+# --- Across chains --------------------------------------------------------------------------------------
+
+OUTPUT = b"\x0d" * 20
+BRIDGE = DeltaBridge(SELECTORS[BridgeKind.ACROSS], 10, OUTPUT, 0, b"")
+BRIDGED_TWAP = msgspec.structs.replace(TWAP, bridge=BRIDGE)
+
+
+def a_slice(number: int) -> tuple[DeltaFill, OrderTransfer]:
+    """A settled slice with its transfer under way, whose log comes first in the same transaction."""
+    transfer = a_transfer(a_delta_order(), block=number, amount=amount32(900), output=amount32(890))
+    fill = a_fill(number, ONE // 3, 900, number)
+    fill = msgspec.structs.replace(
+        fill, block_hash=transfer.block_hash, tx_hash=transfer.tx_hash, log_index=transfer.log_index + 1
+    )
+    return fill, OrderTransfer(transfer)
+
+
+def test_a_bridged_order_names_both_chains_and_counts_only_verified_deliveries() -> None:
+    (first, sent), (second, other) = a_slice(1), a_slice(2)
+    before = a_record(msgspec.structs.replace(SALE, bridge=BRIDGE))
+    assert before["input"]["chainId"] == 1
+    assert before["output"] == {
+        "chainId": 10, "token": to_checksum(OUTPUT), "expectedAmount": "2500", "executedAmount": None,
+        "minAmount": "2400",
+    }  # fmt: skip
+    under_way = a_record(BRIDGED_TWAP, first, second, transfers=(sent, other))
+    assert under_way["output"]["executedAmount"] is None
+    assert [(one["destinationTx"], one["receivedAmount"]) for one in under_way["transactions"]] == [
+        (None, None)
+    ] * 2
+    assert [one["spentAmount"] for one in under_way["transactions"]] == [str(ONE // 3)] * 2
+    arrived = msgspec.structs.replace(other, end=an_end(other.sent))
+    after = a_record(BRIDGED_TWAP, first, second, transfers=(sent, arrived))
+    assert after["output"]["executedAmount"] == "890"
+    assert [(one["destinationTx"], one["receivedAmount"]) for one in after["transactions"]] == [
+        (None, None),
+        (to_hex(an_end(other.sent).end_tx or b""), "890"),
+    ]
+
+
+def test_a_purchase_across_chains_spends_on_the_origin() -> None:
+    fill, sent = a_slice(1)
+    record = a_record(msgspec.structs.replace(PURCHASE, bridge=BRIDGE), fill, transfers=(sent,))
+    assert record["input"]["executedAmount"] == str(ONE // 3)
+    assert record["output"] == {"chainId": 10, "token": to_checksum(OUTPUT), "amount": "2400"}
+
+
+def test_two_settlements_of_one_transaction_have_the_transfers_before_them() -> None:
+    (first, sent), (_, other) = a_slice(1), a_slice(2)
+    second = msgspec.structs.replace(first, log_index=9)
+    later = msgspec.structs.replace(
+        other, sent=msgspec.structs.replace(other.sent, tx_hash=first.tx_hash, block_hash=first.block_hash)
+    )
+    arrived = msgspec.structs.replace(later, end=an_end(later.sent))
+    record = a_record(BRIDGED_TWAP, first, second, transfers=(sent, arrived))
+    assert [one["receivedAmount"] for one in record["transactions"]] == [None, "890"]
+
+
 def test_a_refund() -> None:
-    refund = DeltaRefund(10, b"\7" * 32, bytes(32), USDC, amount32(5), NOW_MS)
-    (shown,) = a_record(SALE, refunds=(refund,))["refunds"]
-    assert shown == {"tx": "0x" + "07" * 32, "chainId": 10, "token": to_checksum(USDC), "amount": "5"}
+    fill, sent = a_slice(1)
+    back = msgspec.structs.replace(
+        sent, end=an_end(sent.sent, is_delivered=False), refund=a_refund_of(sent.sent)
+    )
+    record = a_record(BRIDGED_TWAP, fill, transfers=(back,))
+    assert record["refunds"] == [
+        {"tx": to_hex(hash_of(3_000_001)), "chainId": 1, "token": to_checksum(WETH), "amount": "900"}
+    ]
+    assert record["output"]["executedAmount"] is None
+    assert record["transactions"][0]["destinationTx"] is None
 
 
 # --- Percentages ----------------------------------------------------------------------------------------
