@@ -118,6 +118,8 @@ KEYSTORE_SCRYPT_P_MAX = 16
 # --- Chain -----------------------------------------------------------------------------------------
 RLP_BYTES_MAX = 128 << 10  # of a signed transaction, as nodes take them
 RLP_DEPTH_MAX = 8  # lists inside one another: an access list needs 4
+LOG_DATA_BYTES_MAX = 64 << 10  # of one log of a bridge: a deposit's message or a burn's hook data is in it
+CCTP_BODY_BYTES_MAX = 8_192  # of a message, as CCTP's transmitters take them (maxMessageBodySize)
 REVERT_REASON_CHARS_MAX = 512  # of a contract's words in our errors; the data is kept whole
 EMBEDDED_BLOCK_GAS = 30_000_000  # of one block of the embedded chain, as anvil's
 EMBEDDED_UNDO_BLOCKS = 4_096  # its blocks that can be undone, and whose state can be read

@@ -1,20 +1,25 @@
-"""Solidity ABI encoding and decoding of the few layouts that hot paths write by hand.
+"""Solidity ABI encoding and decoding of the few layouts that hot paths write by hand, and of any flat log.
 
 An argument list is encoded as heads (one word each, or an offset) followed by the tails of its dynamic
 members. `encode` takes static members as bytes of whole words and dynamic ones wrapped in `Dynamic`; the
 functions below make both.
 
-Source: Contract ABI specification of Solidity, "Formal Specification of the Encoding".
+Source: Contract ABI specification of Solidity, "Formal Specification of the Encoding" and "Events".
 """
 
+import re
 from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import msgspec
 
 from ...config.errors import InvalidInput
+from ...config.limits import LOG_DATA_BYTES_MAX
 from ...crypto.keccak import keccak256
 
 WORD_BYTES, SELECTOR_BYTES = 32, 4
+_WORD_BITS = {"bytes32": 256, "address": 160, "bool": 1}
+_LOG_MEMBER = re.compile(r"([a-z0-9]+(?:\[\])?)( indexed)?")
 
 
 class Dynamic(msgspec.Struct, frozen=True):
@@ -123,6 +128,95 @@ def decode_bytes(returned: bytes, at_word: int = 0) -> bytes:
     if first + length > len(returned):
         raise InvalidInput(field="return data", expected="a length within the data", got=length)
     return returned[first : first + length]
+
+
+class LogLayout:
+    """Layout of an event's logs: topics, and data in the compiler's encoding without gaps.
+
+    Attributes:
+        name: name of the event.
+        topic: first topic of its logs, 32 bytes.
+    """
+
+    def __init__(self, declaration: str) -> None:
+        """Read the layout from the event's signature.
+
+        Args:
+            declaration: e.g. `Transfer(address indexed,address indexed,uint256)`. The types are `address`,
+                `bool`, `bytes`, `bytes32`, `uint<bits>`, arrays of those that fill a word, and tuples of
+                them.
+        """
+        self.name, _, members = declaration.partition("(")
+        self.topic = keccak256(declaration.replace(" indexed", "").encode())
+        self._members = [(kind, bool(indexed)) for kind, indexed in _LOG_MEMBER.findall(members)]
+        self._topic_count = 1 + sum(indexed for _, indexed in self._members)
+        self._head_bytes = (len(self._members) + 1 - self._topic_count) * WORD_BYTES
+
+    def decode(self, topics: Sequence[bytes], data: bytes) -> list[Any]:
+        """Decode the members of a log, in the sequence of the declaration.
+
+        Args:
+            topics: all topics of the log, 32 bytes each.
+            data: at most `LOG_DATA_BYTES_MAX` bytes.
+
+        Returns:
+            Integers, bools, bytes (20 for an address, 32 for a `bytes32`), and tuples for arrays.
+
+        Raises:
+            InvalidInput: the log is another event's, too long, or not in the compiler's encoding.
+        """
+        if len(topics) != self._topic_count or topics[0] != self.topic:
+            self._refuse(f"{self._topic_count} topics, {self.topic.hex()} first", f"{len(topics)} topics")
+        if not self._head_bytes <= len(data) <= LOG_DATA_BYTES_MAX or len(data) % WORD_BYTES:
+            self._refuse(f"words of {self._head_bytes} to {LOG_DATA_BYTES_MAX} bytes", len(data))
+        words, at, tail = iter(topics[1:]), 0, self._head_bytes
+        values: list[Any] = []
+        for kind, is_indexed in self._members:
+            if is_indexed:
+                values.append(self._value(kind, next(words)))
+                continue
+            head, at = data[at : at + WORD_BYTES], at + WORD_BYTES
+            if kind != "bytes" and not kind.endswith("[]"):
+                values.append(self._value(kind, head))
+                continue
+            if int.from_bytes(head, "big") != tail:
+                self._refuse(f"{tail} as the offset of its {kind}", head.hex())
+            value, tail = self._tail(kind, data, tail)
+            values.append(value)
+        if tail != len(data):
+            self._refuse(f"{tail} bytes of data", len(data))
+        return values
+
+    def _tail(self, kind: str, data: bytes, start: int) -> tuple[Any, int]:
+        first = start + WORD_BYTES
+        count = int.from_bytes(data[start:first], "big")
+        unit = 1 if kind == "bytes" else WORD_BYTES
+        if first + count * unit > len(data):
+            self._refuse(f"a length of its {kind} within the data", count)
+        end = first + count * unit
+        after = end + -end % WORD_BYTES
+        if any(data[end:after]):
+            self._refuse("zeros after its bytes", data[end:after].hex())
+        if kind == "bytes":
+            return data[first:end], after
+        element = kind.removesuffix("[]")
+        return tuple(
+            self._value(element, data[at : at + WORD_BYTES]) for at in range(first, end, WORD_BYTES)
+        ), after
+
+    def _value(self, kind: str, word: bytes) -> Any:
+        value = int.from_bytes(word, "big")
+        bits = _WORD_BITS.get(kind) or int(kind.removeprefix("uint"))
+        if len(word) != WORD_BYTES or value >> bits:
+            self._refuse(f"a word of type {kind}", word.hex())
+        if kind == "bytes32":
+            return word
+        if kind == "address":
+            return word[12:]
+        return bool(value) if kind == "bool" else value
+
+    def _refuse(self, expected: str, got: object) -> NoReturn:
+        raise InvalidInput(field=f"event {self.name}", expected=expected, got=got)
 
 
 def _word(returned: bytes, at_word: int) -> bytes:
