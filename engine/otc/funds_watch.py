@@ -13,8 +13,8 @@ run some of them and these share the funds too. The account is read again after 
 An order may change and change back before its events arrive, so that `tend` sees no change of its share.
 Before the comparison, the orders in memory are therefore refreshed from the rows that were read.
 
-The account of a new order is read after the indexer's next step: the order may have been checked at a later
-block than the last indexed block.
+The account of a new order is read after the indexer's next step that begins later: the order may have been
+checked at a later block than the last indexed block.
 
 An account that could not be read changes no order: no order is suspended because a node is unavailable. A
 token whose contract returns no numbers counts as a balance and an allowance of 0.

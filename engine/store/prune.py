@@ -1,5 +1,5 @@
-"""The SQL by which retention deletes rows: orders that ended long ago with their dependent rows, and expired
-routes.
+"""The SQL by which retention deletes rows: orders that ended long ago with their dependent rows, expired
+routes, and old deliveries to webhooks in any state.
 
 An order with an unfinished effect is not deleted, even in a final state: a refund may be due.
 

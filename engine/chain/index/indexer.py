@@ -241,6 +241,7 @@ class Indexer:
                 write, the whole step may have been written.
         """
         cursor = await self._cursor()
+        self._watch.begin_step()
         self._head = head = await self._latest()
         if cursor is None:
             return await self._begin(head)

@@ -3,11 +3,13 @@
     follow(token, owner)    counted: two calls need two `unfollow`; for a deposit: (its contract, owner)
     filter()                one filter for any number of owners: all moves of funds of their tokens
     touched(logs)           the followed (token, owner) that logs name
-    fresh()                 pairs to report: touched, or followed since the last report
+    begin_step()            a step begins: it reports what was followed before
+    fresh()                 pairs to report: touched, or followed before the step
 
-Guarantee: a pair is reported once after `follow`, at the end of the step that runs then or of the next one;
-afterwards after every block with a log that names the pair. A caller that follows first, and on each report
-reads the balance at the block read by then or a later one, misses no change, whenever it called `follow`.
+Guarantee: a pair is reported once after `follow`, at the end of the first step that begins later; afterwards
+after every block with a log that names the pair. A caller that follows first, and on each report reads the
+balance at the block read by then or a later one, misses no change, and reads no block that is older than the
+chain's head of the time of `follow`.
 
 These events touch a pair: Transfer from or to the owner, Approval by the owner, the two events by which
 wrapped native tokens come and go without a Transfer, and the two events of native deposits. The balance of a
@@ -48,6 +50,7 @@ class Watch:
         self._pairs: Counter[WatchedAccount] = Counter()
         self._owners: Counter[bytes] = Counter()  # token -> number of its followed owners
         self._fresh: set[WatchedAccount] = set()
+        self._followed: set[WatchedAccount] = set()  # since the present step began
 
     def __len__(self) -> int:
         """Return the number of followed (token, owner) pairs."""
@@ -56,15 +59,15 @@ class Watch:
     def follow(self, token: bytes, owner: bytes) -> bool:
         """Follow an owner's balance and allowances of a token; True if the pair was not followed before.
 
-        Calls are counted: each needs one `unfollow`. A pair that was not followed before is reported by the
-        next `fresh`.
+        Calls are counted: each needs one `unfollow`. A pair that was not followed before is reported by
+        `fresh` after the next `begin_step`.
         """
         pair = (token, owner)
         self._pairs[pair] += 1
         if self._pairs[pair] > 1:
             return False
         self._owners[token] += 1
-        self._fresh.add(pair)
+        self._followed.add(pair)
         return True
 
     def unfollow(self, token: bytes, owner: bytes) -> None:
@@ -77,15 +80,26 @@ class Watch:
             return
         del self._pairs[pair]
         self._fresh.discard(pair)
+        self._followed.discard(pair)
         self._owners[token] -= 1
         if not self._owners[token]:
             del self._owners[token]
 
+    def begin_step(self) -> None:
+        """Let the pairs followed up to now be reported by `fresh`; called before a step reads the head."""
+        self._fresh |= self._followed
+        self._followed.clear()
+
     def fresh(self) -> frozenset[WatchedAccount]:
-        """Remove and return the (token, owner) pairs that were newly followed or marked by `refresh`."""
+        """Remove and return the (token, owner) pairs followed before the step or marked by `refresh`."""
         fresh = frozenset(self._fresh)
         self._fresh.clear()
         return fresh
+
+    @property
+    def is_told(self) -> bool:
+        """Whether no (token, owner) pair waits to be reported."""
+        return not self._fresh and not self._followed
 
     def refresh(self, pairs: AbstractSet[WatchedAccount] | None = None) -> None:
         """Mark followed (token, owner) pairs as changed, for the next `fresh`; None marks all of them."""

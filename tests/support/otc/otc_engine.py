@@ -129,7 +129,7 @@ class OtcVenue:
         def is_so() -> bool:
             top = self.followed.read_to()
             waiting = self.funds.statistics().waiting
-            return top is not None and top.hash == head and not waiting and not self.followed.watch._fresh
+            return top is not None and top.hash == head and not waiting and self.followed.watch.is_told
 
         await until(is_so)
         for _ in range(50):  # what was begun comes to its end

@@ -168,6 +168,7 @@ class Followed:
 
     def tell(self, *more: tuple[bytes, bytes]) -> None:
         """Report changed accounts, as an indexer does after its next block."""
+        self.watch.begin_step()
         self.funds.touched(1, self.watch.fresh() | set(more))
 
     async def is_read(self) -> None:
@@ -352,6 +353,7 @@ async def test_each_deposit_is_of_one_order(tmp_path: Path) -> None:
         for row in rows:
             await one.becomes(row, _S.SUSPENDED)
             assert one.lacks(row) == (MissingFund(Fund.DEPOSIT, ONE, 0),)
+        one.watch.begin_step()
         assert one.watch.fresh() == {(CONTRACT, ALICE)}
         one.chain.deposits[ALICE] = ONE
         one.tell((CONTRACT, ALICE), (CONTRACT, b"\xee" * 20))

@@ -64,6 +64,7 @@ class Kind(AccountsWatch[WatchedAccount, Followed[WatchedAccount]]):
 
 def tell(watch: Watch, *kinds: Kind) -> None:
     """Report changed accounts, as an indexer does after its next block."""
+    watch.begin_step()
     fresh = watch.fresh()
     for kind in kinds:
         kind.touched(1, fresh)
