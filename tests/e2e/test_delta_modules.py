@@ -63,7 +63,8 @@ async def test_delta_takes_settlers_of_its_own_terms_alone(world: World) -> None
     """Delta refuses a settler with another name (other signatures) or another executor (other fills)."""
 
     def places(executor: bytes) -> bytes:
-        return b"".join(map(address_word, (executor, world.at.fee_vault, world.weth, world.permit2)))
+        at = (executor, world.at.fee_vault, world.weth, world.permit2, world.at.bridges)
+        return b"".join(map(address_word, at))
 
     names = bytes_tail(DELTA_NAME.encode()), bytes_tail(DELTA_VERSION.encode())
     good = [address_word(getattr(world.at, name)) for name in SETTLERS]
@@ -85,7 +86,8 @@ async def test_delta_tells_of_its_places(world: World) -> None:
     at = world.at
     places = {
         "executor()": at.executor, "feeVault()": at.fee_vault, "weth()": world.weth,
-        "permit2()": world.permit2, "swapSettler()": at.swap_settler, "twapSettler()": at.twap_settler,
+        "permit2()": world.permit2, "bridges()": at.bridges,
+        "swapSettler()": at.swap_settler, "twapSettler()": at.twap_settler,
         "productiveSettler()": at.productive_settler, "externalSettler()": at.external_settler,
     }  # fmt: skip
     told = {name: await world.ask(at.delta, selector(name)) for name in places}

@@ -99,13 +99,15 @@ async def test_a_token_for_itself(world: World, market: Market) -> None:
     ],
     ids=["selector", "chain", "token", "scaling", "data"],
 )
-async def test_bridges_are_not_enabled(world: World, market: Market, bridge: DeltaBridge) -> None:
+async def test_a_bridge_is_whole_or_none(world: World, market: Market, bridge: DeltaBridge) -> None:
     for order in (
         await world.a_delta_order(bridge=bridge),
         await market.a_twap(bridge=bridge),
         await market.a_twap_purchase(bridge=bridge),
     ):
-        assert await market.refused_settlement(order, *market.agent_steps(FAIR)) == "BridgeNotEnabled()"
+        refused = await market.refused_settlement(order, *market.agent_steps(FAIR))
+        unknown = "UnknownBridge(protocolSelector 0x00000000)"
+        assert refused == (unknown if bridge.destination_chain_id else "InvalidBridge()")
 
 
 async def test_nothing_is_settled_while_it_is_paused(world: World, market: Market) -> None:

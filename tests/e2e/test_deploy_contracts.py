@@ -27,7 +27,7 @@ from support.chain.world import DELTA_NAME, DELTA_VERSION, MOST, NOBODY, ONE, RF
 
 SALT32 = b"\x05" * 32
 FIRST_GAS = 6_000_000  # enough for the first contracts, not for all
-CREATED = ("Rfq", "FeeVault", "RfqExecutor", *SETTLERS, "Delta", "Router")
+CREATED = ("Rfq", "FeeVault", "RfqExecutor", "Bridges", *SETTLERS, "Delta", "Router")
 
 
 def _plan(world: World, **changed: object) -> DeploymentPlan:
@@ -42,6 +42,8 @@ def _plan(world: World, **changed: object) -> DeploymentPlan:
         relayers=(world.relayer.address,),
         caps={world.weth: ONE},
         is_open=True,
+        spoke_pool=world.spoke_pool,
+        token_messenger=world.token_messenger,
         salt32=SALT32,
     )
     return msgspec.structs.replace(plan, **changed)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.30;
 
+import {Bridges} from "./Bridges.sol";
 import {ExternalSettler} from "./ExternalSettler.sol";
 import {FeeVault} from "./FeeVault.sol";
 import {ProductiveSettler} from "./ProductiveSettler.sol";
@@ -66,6 +67,8 @@ contract Delta is DeltaState, Guardrails {
     IWETH public immutable weth;
     /// The Permit2 contract.
     address public immutable permit2;
+    /// The contract that hands to bridges what goes to other chains.
+    Bridges public immutable bridges;
     /// The code that settles swap and limit orders.
     SwapSettler public immutable swapSettler;
     /// The code that settles slices of scheduled orders.
@@ -94,6 +97,7 @@ contract Delta is DeltaState, Guardrails {
         feeVault = places.feeVault;
         weth = places.weth;
         permit2 = places.permit2;
+        bridges = places.bridges;
         bytes32 terms = keccak256(abi.encode(name, version, places));
         check(settlers.swap, terms);
         check(settlers.twap, terms);
@@ -133,8 +137,9 @@ contract Delta is DeltaState, Guardrails {
     /// Settle `amount` of an order: of its source where it sells, of its destination where it buys.
     ///
     /// Every settlement returns `spent` and `received` as OrderSettled tells them, and the gas: an eth_call of the real
-    /// one says what it is worth. It reverts with NotRelayer, Reentered, Paused, CapExceeded, InvalidKind,
-    /// BridgeNotEnabled, InvalidAmount, Overfilled, OrderExpired, InvalidSignature, NonceUsed, SameToken, InvalidFee,
+    /// one says what it is worth. What goes to another chain is received when its bridge has it. It reverts with
+    /// NotRelayer, Reentered, Paused, CapExceeded, InvalidKind, InvalidBridge, UnknownBridge, BridgeNotEnabled,
+    /// BelowBridgeFee, BridgeFailed, InvalidAmount, Overfilled, OrderExpired, InvalidSignature, NonceUsed, SameToken, InvalidFee,
     /// AboveMaximum, BelowMinimum, PromiseBroken, PullFailed, InsufficientDeposit, TransferFailed,
     /// NativeTransferFailed, or an error of a step's.
     /// @param order as its owner signed it.

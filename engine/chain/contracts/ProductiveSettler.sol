@@ -51,32 +51,29 @@ contract ProductiveSettler is Settling {
     }
 
     /// Counts `amount` as settled. The source of a part of shares is known once they are redeemed.
-    function partOf(DeltaOrders.ProductiveOrder calldata order, uint256 amount) private returns (Part memory) {
-        if (!order.bridge.isSameChain()) revert BridgeNotEnabled();
+    function partOf(DeltaOrders.ProductiveOrder calldata order, uint256 amount)
+        private
+        returns (Part memory part)
+    {
         bytes32 orderHash = digestOf(order.structHash());
         uint256 whole = order.useShares ? order.shares : order.srcAmount;
         uint256 filled = count(order.owner, order.nonce, orderHash, amount, whole);
-        return Part({
-            orderHash: orderHash,
-            owner: order.owner,
-            beneficiary: order.beneficiary,
-            srcToken: order.srcToken,
-            destToken: order.destToken,
-            srcAmount: order.useShares ? 0 : amount,
-            destAmount: Math.ceilDiv(order.destAmount * amount, whole),
-            expected: Math.ceilDiv(order.expectedAmount * amount, whole),
-            promised: 0,
-            taken: 0,
-            srcPermitted: order.shares,
-            deadline: order.deadline,
-            nonce: order.nonce,
-            partnerAndFee: order.partnerAndFee,
-            filled: filled,
-            deposited: 0,
-            isPurchase: false,
-            isClosed: filled == whole,
-            isWhole: amount == whole
-        });
+        part.orderHash = orderHash;
+        part.owner = order.owner;
+        part.beneficiary = order.beneficiary;
+        part.srcToken = order.srcToken;
+        part.destToken = order.destToken;
+        part.srcAmount = order.useShares ? 0 : amount;
+        part.destAmount = Math.ceilDiv(order.destAmount * amount, whole);
+        part.expected = Math.ceilDiv(order.expectedAmount * amount, whole);
+        part.srcPermitted = order.shares;
+        part.deadline = order.deadline;
+        part.nonce = order.nonce;
+        part.partnerAndFee = order.partnerAndFee;
+        part.filled = filled;
+        part.isClosed = filled == whole;
+        part.isWhole = amount == whole;
+        if (!order.bridge.isSameChain()) addBridge(part, order.bridge);
     }
 
     /// Takes the owner's shares and has the vault give the source for them. Shares that it did not take go back.

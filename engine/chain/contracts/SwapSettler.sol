@@ -47,7 +47,9 @@ contract SwapSettler is Settling {
         Execution calldata execution
     ) external onlyRelayer nonReentrant returns (uint256 spent, uint256 received, uint256 gasUsed) {
         gasUsed = gasleft();
-        (spent, received) = settlePart(partOf(order, amount), order.permit, signature, execution);
+        Part memory part = partOf(order, digestOf(order.structHash()), amount, order.beneficiary);
+        if (!order.bridge.isSameChain()) addBridge(part, order.bridge);
+        (spent, received) = settlePart(part, order.permit, signature, execution);
         gasUsed -= gasleft();
     }
 
@@ -79,21 +81,19 @@ contract SwapSettler is Settling {
         return address(callerOf(agent));
     }
 
-    /// Counts `amount` of a swap or limit order as settled.
-    function partOf(DeltaOrders.Order calldata order, uint256 amount) private returns (Part memory) {
-        if (!order.bridge.isSameChain()) revert BridgeNotEnabled();
-        return partOf(order, digestOf(order.structHash()), amount, order.beneficiary);
-    }
-
     // --- Orders against each other ---
 
     function beginAll(Crossing[] calldata crossings) private returns (Part[] memory parts) {
         parts = new Part[](crossings.length);
         for (uint256 i = 0; i < parts.length; i++) {
             Crossing calldata crossing = crossings[i];
-            parts[i] = partOf(crossing.order, crossing.amount);
-            begin(parts[i], crossing.signature, crossing.execution);
-            sweep(parts[i], crossing.execution);
+            DeltaOrders.Order calldata order = crossing.order;
+            if (!order.bridge.isSameChain()) revert BridgeNotEnabled();
+            Part memory part =
+                partOf(order, digestOf(order.structHash()), crossing.amount, order.beneficiary);
+            begin(part, crossing.signature, crossing.execution);
+            sweep(part, crossing.execution);
+            parts[i] = part;
         }
     }
 

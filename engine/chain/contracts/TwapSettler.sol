@@ -51,8 +51,7 @@ contract TwapSettler is Settling {
 
     /// Counts the next slice as settled; the last one is the remainder. A purchase, read as a sale, has the two amounts
     /// totalDestAmount and maxSrcAmount, of which each slice may spend its part.
-    function partOf(DeltaOrders.TWAPOrder calldata order, bool isPurchase) private returns (Part memory) {
-        if (!order.bridge.isSameChain()) revert BridgeNotEnabled();
+    function partOf(DeltaOrders.TWAPOrder calldata order, bool isPurchase) private returns (Part memory part) {
         bytes32 orderHash = digestOf(order.structHash(isPurchase));
         uint256 done = nextSlice(order, orderHash);
         bool isLast = done == order.numSlices;
@@ -65,27 +64,22 @@ contract TwapSettler is Settling {
             destAmount =
                 isLast ? Math.ceilDiv(order.destAmountPerSlice * amount, slice) : order.destAmountPerSlice;
         }
-        return Part({
-            orderHash: orderHash,
-            owner: order.owner,
-            beneficiary: order.beneficiary,
-            srcToken: order.srcToken,
-            destToken: order.destToken,
-            srcAmount: isPurchase ? order.totalSrcAmount * amount / whole : amount,
-            destAmount: destAmount,
-            expected: 0,
-            promised: 0,
-            taken: 0,
-            srcPermitted: order.totalSrcAmount,
-            deadline: order.deadline,
-            nonce: order.nonce,
-            partnerAndFee: order.partnerAndFee,
-            filled: done,
-            deposited: 0,
-            isPurchase: isPurchase,
-            isClosed: isLast,
-            isWhole: order.numSlices == 1
-        });
+        part.orderHash = orderHash;
+        part.owner = order.owner;
+        part.beneficiary = order.beneficiary;
+        part.srcToken = order.srcToken;
+        part.destToken = order.destToken;
+        part.srcAmount = isPurchase ? order.totalSrcAmount * amount / whole : amount;
+        part.destAmount = destAmount;
+        part.srcPermitted = order.totalSrcAmount;
+        part.deadline = order.deadline;
+        part.nonce = order.nonce;
+        part.partnerAndFee = order.partnerAndFee;
+        part.filled = done;
+        part.isPurchase = isPurchase;
+        part.isClosed = isLast;
+        part.isWhole = order.numSlices == 1;
+        if (!order.bridge.isSameChain()) addBridge(part, order.bridge);
     }
 
     /// Counts a slice, if it is due. Returns how many are done with it.

@@ -40,6 +40,9 @@ class DeployedChain(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     fee_vault: str | None = msgspec.field(name="feeClaimer")
     wrapped_native: str | None = msgspec.field(name="wrappedNative", default=None)
     permit2: str | None = None
+    bridges: str | None = None
+    spoke_pool: str | None = msgspec.field(name="spokePool", default=None)
+    token_messenger: str | None = msgspec.field(name="tokenMessenger", default=None)
     multicall: str | None = None
     vault: str | None = None
     tokens: dict[str, DeployedToken] = {}
@@ -68,6 +71,7 @@ def chain_entry(name: str, at: DeployedContracts, **more: object) -> DeployedCha
         "augustusRFQ": to_checksum(at.rfq),
         "executor": to_checksum(at.executor),
         "feeClaimer": to_checksum(at.fee_vault),
+        "bridges": to_checksum(at.bridges),
     }
     return msgspec.convert({"name": name, **told, **more}, DeployedChain)
 

@@ -17,7 +17,7 @@ from ....codecs.contracts import owner_calldata as owner
 from ....codecs.contracts.abi import address_word, bytes_tail, decode_uint, encode
 from ....codecs.transactions import contract_address, create2_address
 from ....config.errors import ChainError
-from ....crypto.addresses import to_checksum
+from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.custody.transaction_policy import PolicedRelayKey
 from ....crypto.secp256k1 import SigningKey
 from ..artifacts import artifact
@@ -39,6 +39,8 @@ class DeploymentPlan(Struct, frozen=True, kw_only=True):
         caps: token -> most raw units that users may sell or spend by one call of the Router, or by all
             settlements of Delta in an hour; a token without a cap cannot be sold at all.
         is_open: whether trading is allowed.
+        spoke_pool: Across's contract on the chain; zero where orders do not leave by Across.
+        token_messenger: CCTP's contract on the chain; zero where orders do not leave by CCTP.
         salt32: salt of the CREATE2 addresses; another salt gives other addresses.
     """
 
@@ -53,6 +55,8 @@ class DeploymentPlan(Struct, frozen=True, kw_only=True):
     pauser: bytes = b""
     caps: Mapping[bytes, int] = {}
     is_open: bool = False
+    spoke_pool: bytes = ZERO_ADDRESS
+    token_messenger: bytes = ZERO_ADDRESS
     salt32: bytes = bytes(32)
 
 
@@ -66,6 +70,7 @@ class DeployedContracts(Struct, frozen=True):
     rfq: bytes
     fee_vault: bytes
     executor: bytes
+    bridges: bytes
     swap_settler: bytes
     twap_settler: bytes
     productive_settler: bytes
@@ -122,10 +127,11 @@ def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -
     rfq = create("Rfq", encode(bytes_tail(plan.rfq_name.encode())))
     vault = create("FeeVault", owner_word)
     executor = create("RfqExecutor", rfq + owner_word)
+    bridges = create("Bridges", address_word(plan.spoke_pool) + address_word(plan.token_messenger))
     places = executor + vault + weth + permit2
     names = bytes_tail(plan.delta_name.encode()), bytes_tail(plan.delta_version.encode())
-    settlers = [create(name, encode(*names, places)) for name in SETTLERS]
-    create("Delta", encode(*names, places, protocol, owner_word, *settlers))
+    settlers = [create(name, encode(*names, places + bridges)) for name in SETTLERS]
+    create("Delta", encode(*names, places + bridges, protocol, owner_word, *settlers))
     create("Router", places + protocol + owner_word)
     return made
 

@@ -11,7 +11,7 @@ from ....codecs.contracts.abi import decode_uint
 from ....codecs.transactions import create2_address
 from ....config import limits
 from ....config.errors import ChainError, ConfigError
-from ....crypto.addresses import to_checksum
+from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from ....crypto.secp256k1 import SigningKey
 from ..port import Chain, EthCall
@@ -59,11 +59,19 @@ async def look(chain: Chain, plan: DeploymentPlan) -> Rollout:
     """Compare a chain with a deployment's plan, without changing the chain.
 
     Raises:
-        ConfigError: the chain lacks the CREATE2 factory, WETH or Permit2, on which addresses depend.
+        ConfigError: the chain lacks a contract on which addresses depend: the CREATE2 factory, WETH,
+            Permit2, or a bridge's.
         ChainError: another contract's code is at a planned address.
     """
-    for name, address in (("CREATE2 factory", FACTORY), ("WETH", plan.weth), ("Permit2", plan.permit2)):
-        if not await chain.code(address):
+    needed = {
+        "CREATE2 factory": FACTORY,
+        "WETH": plan.weth,
+        "Permit2": plan.permit2,
+        "spoke pool": plan.spoke_pool,
+        "token messenger": plan.token_messenger,
+    }
+    for name, address in needed.items():
+        if address != ZERO_ADDRESS and not await chain.code(address):
             raise ConfigError(f"chain {chain.chain_id}", f"has no {name} at {to_checksum(address)}")
     made = [(creation, await _is_there(chain, creation)) for creation in predicted(plan)]
     there = {creation.address for creation, is_there in made if is_there}

@@ -13,7 +13,7 @@ from ....config.errors import ChainError, ConfigError
 from ....config.sections.nodes import NodeSettings, revealed
 from ....config.sections.store import REFERENCES
 from ....config.settings import read_settings
-from ....crypto.addresses import checked_address, to_checksum
+from ....crypto.addresses import ZERO_ADDRESS, checked_address, to_checksum
 from ....crypto.secp256k1 import SigningKey
 from ...chain.artifacts import known_errors
 from ...chain.deploy.address_book import chain_entry, write_entries
@@ -32,8 +32,15 @@ from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_k
 PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 """Address of Uniswap's Permit2 contract, the same on all chains that have it."""
 
+_NONE = to_checksum(ZERO_ADDRESS)
 _PERMIT2 = click.option(
     "--permit2", type=ADDRESS, default=PERMIT2, show_default=True, help="The Permit2 of the chain."
+)
+_SPOKE_POOL = click.option(
+    "--spoke-pool", type=ADDRESS, default=_NONE, help="Across's SpokePool of the chain; none if absent."
+)
+_TOKEN_MESSENGER = click.option(
+    "--token-messenger", type=ADDRESS, default=_NONE, help="CCTP's TokenMessengerV2; none if absent."
 )
 _PROTOCOL = click.option(
     "--protocol", type=ADDRESS, help="Receiver of the protocol's share; the owner if absent."
@@ -54,13 +61,15 @@ def contracts() -> None:
 @click.option("--owner", type=ADDRESS, required=True, help="Account that would deploy and own the contracts.")
 @_PROTOCOL
 @_PERMIT2
+@_SPOKE_POOL
+@_TOKEN_MESSENGER
 def addresses_command(
-    path: Path | None, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes
+    path: Path | None, chain_id: int, owner: bytes, protocol: bytes | None, **places: bytes
 ) -> None:
     """Print the addresses of an owner's contracts, deployed or still to be deployed; needs no node."""
     settings = read_settings(path, os.environ, reveal=False)
     chain = chain_settings(settings, chain_id)
-    plan = _plan(chain, chain_id, owner, protocol, permit2)
+    plan = _plan(chain, chain_id, owner, protocol, **places)
     for creation in predicted(plan):
         click.echo(f"{creation.name:<20}{to_checksum(creation.address)}")
 
@@ -98,6 +107,8 @@ def addresses_command(
 )
 @_PROTOCOL
 @_PERMIT2
+@_SPOKE_POOL
+@_TOKEN_MESSENGER
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option(
     "--unaudited-on-a-real-chain", "is_reckless", is_flag=True, help="Required on a chain that is no devnet."
@@ -113,11 +124,11 @@ def deploy_command(
     pauser: bytes | None,
     new_owner: bytes | None,
     protocol: bytes | None,
-    permit2: bytes,
     *,
     is_open: bool,
     yes: bool,
     is_reckless: bool,
+    **places: bytes,
 ) -> None:
     """Deploy the contracts, set them up, check them, and store their addresses.
 
@@ -144,7 +155,7 @@ def deploy_command(
         its = to_checksum(key.address)
         raise click.UsageError(f"{', '.join(own)}: {its} deploys, and keeps no role after --owner accepts")
     chain = chain_settings(settings, chain_id)
-    plan = _plan(chain, chain_id, key.address, protocol, permit2)
+    plan = _plan(chain, chain_id, key.address, protocol, **places)
     plan = replace(plan, relayers=relayers, pauser=pauser or b"", is_open=is_open)
     job = _Job(key, plan, caps_asked(caps, settings, chain_id), new_owner or b"", yes)
     folder = path.parent if path else Path()
@@ -152,6 +163,8 @@ def deploy_command(
     node = revealed(node, f"chains.{chain_id}.node", os.environ, folder)
     at, plan = trio.run(until_interrupted, _deploy, job, chain_id, node)
     told = {"wrappedNative": to_checksum(plan.weth), "permit2": to_checksum(plan.permit2)}
+    bridges = {"spokePool": plan.spoke_pool, "tokenMessenger": plan.token_messenger}
+    told |= {name: to_checksum(address) for name, address in bridges.items() if address != ZERO_ADDRESS}
     entry = chain_entry(chain.name, at, **told)
     file = write_entries(Path(settings.state_dir).expanduser(), {chain_id: entry})
     click.echo(f"the code on the chain is the artifacts'; addresses are in {file}")
@@ -227,6 +240,9 @@ def _show(found: Rollout, plan: DeploymentPlan, chain_id: int) -> None:
     table = Table(f"on chain {chain_id}", "address", "")
     table.add_row("WETH", to_checksum(plan.weth), "is there")
     table.add_row("Permit2", to_checksum(plan.permit2), "is there")
+    for name, address in (("SpokePool", plan.spoke_pool), ("TokenMessenger", plan.token_messenger)):
+        if address != ZERO_ADDRESS:
+            table.add_row(name, to_checksum(address), "is there")
     for creation, is_there in found.made:
         table.add_row(
             creation.name, to_checksum(creation.address), "is there" if is_there else "to be created"
@@ -245,7 +261,14 @@ def _show(found: Rollout, plan: DeploymentPlan, chain_id: int) -> None:
 
 
 def _plan(
-    chain: ChainSettings, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes
+    chain: ChainSettings,
+    chain_id: int,
+    owner: bytes,
+    protocol: bytes | None,
+    *,
+    permit2: bytes,
+    spoke_pool: bytes,
+    token_messenger: bytes,
 ) -> DeploymentPlan:
     """Build the deployment plan from settings and options alone; on a devnet, cambist's own WETH is used if
     the settings name none.
@@ -266,6 +289,8 @@ def _plan(
         rfq_name=chain.rfq_domain_name,
         delta_name=chain.delta_domain_name,
         delta_version=chain.delta_domain_version,
+        spoke_pool=spoke_pool,
+        token_messenger=token_messenger,
     )
 
 

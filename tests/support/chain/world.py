@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from cambist.codecs.contracts import calldata
-from cambist.codecs.contracts.abi import bytes_tail, decode_uint, encode, selector, uint_word
+from cambist.codecs.contracts.abi import address_word, bytes_tail, decode_uint, encode, selector, uint_word
 from cambist.codecs.contracts.calldata import OrderInfo
 from cambist.codecs.contracts.delta_calldata import DELTA, SettlementStep, rfq_step
 from cambist.codecs.eip712_orders.delta import (
@@ -46,6 +46,8 @@ NOBODY = bytes(20)
 MOST = (1 << 256) - 1
 HOUR_S = 3_600
 URGENT_TIP_WEI = 50 * 10**9
+DOMAIN = 0
+"""Of CCTP, of the chain of a world."""
 RFQ_NAME, DELTA_NAME, DELTA_VERSION = "AUGUSTUS RFQ", "Portikus", "2.0.0"
 DELTA_TYPES: dict[type, Any] = {kind.cls: kind for kind in ORDER_TYPES}
 
@@ -56,12 +58,17 @@ def person(number: int) -> SigningKey:
     return SigningKey(bytes.fromhex(secret))
 
 
+ATTESTER = person(90)
+"""Signs the messages of CCTP."""
+
+
 class World(msgspec.Struct):
     """A chain with every contract, and the people who trade there.
 
     Attributes:
         at: the contracts.
         weth, usdc, dai: tokens of 18, 6 and 18 decimals; anyone mints the last two.
+        spoke_pool, token_messenger: of Across and CCTP, by which orders leave the chain.
         owner: of the contracts; relayer: authorised on Delta; protocol: gets the protocol's share.
     """
 
@@ -79,6 +86,8 @@ class World(msgspec.Struct):
     partner: SigningKey
     stranger: SigningKey
     protocol: bytes
+    spoke_pool: bytes
+    token_messenger: bytes
 
     # --- Transactions ---------------------------------------------------------------------------------
 
@@ -286,6 +295,10 @@ async def a_world(chain: DevChain) -> World:
         for name, decimals in ((b"USDC", 6), (b"DAI", 18))
     ]
     protocol = b"\x9b" * 20
+    pool = await create(
+        chain, owner, "DevSpokePool", address_word(weth) + address_word(owner.address), gas=DEV_GAS
+    )
+    messenger = await a_token_messenger(chain, owner, DOMAIN)
     plan = DeploymentPlan(
         owner=owner.address,
         weth=weth,
@@ -297,11 +310,36 @@ async def a_world(chain: DevChain) -> World:
         relayers=(relayer.address,),
         caps=dict.fromkeys((weth, usdc, dai), MOST),
         is_open=True,
+        spoke_pool=pool,
+        token_messenger=messenger,
     )
     at = await deploy(chain, owner, plan, gas=DEV_GAS)
     return World(
-        chain, at, weth, permit2, usdc, dai, owner, relayer, maker, user, taker, partner, stranger, protocol
+        chain,
+        at,
+        weth,
+        permit2,
+        usdc,
+        dai,
+        owner,
+        relayer,
+        maker,
+        user,
+        taker,
+        partner,
+        stranger,
+        protocol,
+        spoke_pool=pool,
+        token_messenger=messenger,
     )
+
+
+async def a_token_messenger(chain: DevChain, owner: SigningKey, domain: int) -> bytes:
+    """Create CCTP's messenger of a domain, whose messages ATTESTER signs and whose fees `owner` gets."""
+    words = uint_word(domain) + address_word(ATTESTER.address)
+    transmitter = await create(chain, owner, "DevMessageTransmitter", words, gas=DEV_GAS)
+    words = address_word(transmitter) + address_word(owner.address) + address_word(owner.address)
+    return await create(chain, owner, "DevTokenMessenger", words, gas=DEV_GAS)
 
 
 def _address(who: SigningKey | bytes) -> bytes:

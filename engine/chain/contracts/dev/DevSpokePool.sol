@@ -175,6 +175,7 @@ contract DevSpokePool is Owned {
             if (exclusiveRelayer == address(0)) revert InvalidExclusiveRelayer();
             if (exclusivityParameter <= MAX_EXCLUSIVITY_PERIOD_SECONDS) exclusivityParameter += uint32(time);
         }
+        uint256 depositId = numberOfDeposits++;
         receiveInput(inputToken, inputAmount);
         emit FundsDeposited(
             toBytes32(inputToken),
@@ -182,7 +183,7 @@ contract DevSpokePool is Owned {
             inputAmount,
             outputAmount,
             destinationChainId,
-            numberOfDeposits++,
+            depositId,
             quoteTimestamp,
             fillDeadline,
             exclusivityParameter,

@@ -48,15 +48,6 @@ contract DevToken {
         emit Transfer(address(0), to, amount);
     }
 
-    /// The caller's own.
-    function burn(uint256 amount) external {
-        uint256 balance = balanceOf[msg.sender];
-        if (balance < amount) revert InsufficientBalance(msg.sender, balance);
-        balanceOf[msg.sender] = balance - amount;
-        totalSupply -= amount;
-        emit Transfer(msg.sender, address(0), amount);
-    }
-
     function setTransferFee(uint256 bps) external {
         transferFeeBps = uint128(bps);
     }

@@ -8,7 +8,8 @@ import {DevToken} from "./DevToken.sol";
 
 /// Burns tokens on one chain and mints them on another as CCTP V2 does, for devnets and tests, never for production: its
 /// calls, events, words of refusal and the bytes of a message's body are the public ones of a TokenMessengerV2, and the
-/// calls of its owner that list tokens those of a TokenMinterV2. It mints what anybody may mint: a DevToken.
+/// calls of its owner that list tokens those of a TokenMinterV2. It mints what anybody may mint: a DevToken. What is burnt
+/// goes to the zero address, and stays in the token's totalSupply.
 ///
 ///     version 4 | burnToken 32 | mintRecipient 32 | amount 32 | messageSender 32 | maxFee 32 | feeExecuted 32
 ///     | expirationBlock 32 | hookData
@@ -131,7 +132,7 @@ contract DevTokenMessenger is Owned, IMessageHandlerV2 {
         require(limit > 0, "Burn token not supported");
         require(amount <= limit, "Burn amount exceeds per tx limit");
         require(Tokens.pull(token, msg.sender, address(this), amount), "Transfer operation failed");
-        DevToken(token).burn(amount);
+        require(Tokens.send(token, address(0), amount), "Burn operation failed");
     }
 
     function mint(uint32 remoteDomain, bytes32 sender, bytes calldata body) private returns (bool) {

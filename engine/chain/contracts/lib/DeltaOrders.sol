@@ -136,9 +136,14 @@ library DeltaOrders {
     );
     bytes32 private constant CANCELLATIONS_TYPE = keccak256("OrderCancellations(string[] orderIds)");
 
-    function isSameChain(Bridge calldata bridge) internal pure returns (bool) {
-        return bridge.protocolSelector == 0 && bridge.destinationChainId == 0 && bridge.outputToken == address(0)
-            && bridge.scalingFactor == 0 && bridge.protocolData.length == 0;
+    /// Whether all members are zero: most orders have no bridge.
+    function isSameChain(Bridge calldata bridge) internal pure returns (bool isEmpty) {
+        bytes calldata data = bridge.protocolData;
+        assembly ("memory-safe") {
+            let first := or(calldataload(bridge), calldataload(add(bridge, 32)))
+            let second := or(calldataload(add(bridge, 64)), calldataload(add(bridge, 96)))
+            isEmpty := iszero(or(or(first, second), data.length))
+        }
     }
 
     function structHash(Order calldata order) internal pure returns (bytes32) {

@@ -2,6 +2,7 @@
 pragma solidity 0.8.30;
 
 import {AgentCaller} from "../AgentCaller.sol";
+import {BridgeErrors} from "./Bridging.sol";
 import {Deposits} from "./Deposits.sol";
 import {Eip712} from "./Eip712.sol";
 import {NonReentrant} from "./NonReentrant.sol";
@@ -11,13 +12,12 @@ import {Rails} from "./Rails.sol";
 
 /// The storage of Delta, for Delta itself and for the settlers whose code it runs as its own. Both have to inherit this
 /// first and settlers may add nothing: the compilation compares the layouts.
-abstract contract DeltaState is Rails, Eip712, NonReentrant, Nonces, Deposits, ProtocolFees {
+abstract contract DeltaState is Rails, Eip712, NonReentrant, Nonces, Deposits, ProtocolFees, BridgeErrors {
     error InvalidSignature();
     error NotRelayer();
     error OrderExpired();
     error InvalidAmount();
     error SameToken();
-    error BridgeNotEnabled();
     error Overfilled(uint256 left);
     error BelowMinimum(uint256 received, uint256 minimum);
     error PromiseBroken(bytes32 orderHash, uint256 amount, uint256 promised);
@@ -42,6 +42,15 @@ abstract contract DeltaState is Rails, Eip712, NonReentrant, Nonces, Deposits, P
         uint256 received,
         uint256 filled,
         bool isClosed
+    );
+    event OrderBridged(
+        bytes32 indexed orderHash,
+        bytes4 protocolSelector,
+        uint256 destinationChainId,
+        address outputToken,
+        uint256 amount,
+        uint256 output,
+        uint256 id
     );
     event FeeAccrued(
         bytes32 indexed orderHash, address indexed receiver, address token, uint256 amount, bool isSurplus

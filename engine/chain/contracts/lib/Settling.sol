@@ -2,6 +2,7 @@
 pragma solidity 0.8.30;
 
 import {AgentCaller} from "../AgentCaller.sol";
+import {Bridges} from "../Bridges.sol";
 import {FeeVault} from "../FeeVault.sol";
 import {RfqExecutor} from "../RfqExecutor.sol";
 import {DeltaOrders} from "./DeltaOrders.sol";
@@ -47,6 +48,7 @@ abstract contract Settling is DeltaState {
         FeeVault feeVault;
         IWETH weth;
         address permit2;
+        Bridges bridges;
     }
 
     /// One settlement of an order.
@@ -57,7 +59,7 @@ abstract contract Settling is DeltaState {
         address srcToken;
         address destToken;
         uint256 srcAmount; // sale: what is given; purchase: the most
-        uint256 destAmount; // sale: the least; purchase: what is wanted
+        uint256 destAmount; // sale: the least; purchase: what is wanted; for a bridge, what has to enter it
         uint256 expected; // of what is not fixed; 0 for none
         uint256 promised; // of what is not fixed
         uint256 taken; // of the source, by now
@@ -70,6 +72,8 @@ abstract contract Settling is DeltaState {
         bool isPurchase;
         bool isClosed;
         bool isWhole; // the order's only part
+        uint256 bridge; // where the order's bridge is in the calldata; 0 for none
+        uint256 leastOutput; // that has to arrive by the bridge
     }
 
     uint8 private constant BUY = 1; // 0 for a sale
@@ -78,6 +82,7 @@ abstract contract Settling is DeltaState {
     FeeVault internal immutable feeVault;
     IWETH internal immutable weth;
     address internal immutable permit2;
+    Bridges private immutable bridges;
     address private immutable rfq;
     /// The digest of the constructor's arguments: Delta takes settlers with its own alone.
     bytes32 public immutable terms;
@@ -87,6 +92,7 @@ abstract contract Settling is DeltaState {
         feeVault = places.feeVault;
         weth = places.weth;
         permit2 = places.permit2;
+        bridges = places.bridges;
         rfq = address(places.executor.rfq());
         terms = keccak256(abi.encode(name, version, places));
     }
@@ -199,6 +205,20 @@ abstract contract Settling is DeltaState {
         }
     }
 
+    /// What is to arrive by `bridge` is from here on what has to enter it. Of a purchase, the source is expected.
+    function addBridge(Part memory part, DeltaOrders.Bridge calldata bridge) internal view {
+        if (part.destToken == Tokens.NATIVE) revert InvalidBridge();
+        uint256 at;
+        assembly ("memory-safe") {
+            at := bridge
+        }
+        part.bridge = at;
+        part.leastOutput = part.destAmount;
+        uint256 expected = part.isPurchase ? 0 : part.expected;
+        (part.destAmount, expected) = bridges.inputsOf(bridge, part.leastOutput, expected);
+        if (!part.isPurchase) part.expected = expected;
+    }
+
     /// Counts `amount` of `whole` as settled. Returns how much is settled then.
     function count(address owner, uint256 nonce, bytes32 orderHash, uint256 amount, uint256 whole)
         internal
@@ -256,7 +276,7 @@ abstract contract Settling is DeltaState {
         }
         spent = Math.lessOrNone(part.taken, unspent);
         giveBack(part, unspent);
-        arrived = pay(part, received);
+        arrived = part.bridge == 0 ? pay(part, received) : handOver(part, received);
         checkPromise(part, spent, arrived);
         emit OrderSettled(
             part.orderHash,
@@ -360,6 +380,31 @@ abstract contract Settling is DeltaState {
         send(part.destToken, to, amount);
         arrived = Tokens.balance(part.destToken, to) - before;
         if (arrived < part.destAmount) revert BelowMinimum(arrived, part.destAmount);
+    }
+
+    /// The bridge promises what arrives, which binds as what is received here does. Returns what it was given.
+    function handOver(Part memory part, uint256 amount) private returns (uint256) {
+        DeltaOrders.Bridge calldata bridge;
+        uint256 at = part.bridge;
+        assembly ("memory-safe") {
+            bridge := at
+        }
+        send(part.destToken, address(bridges), amount);
+        Bridges.Transfer memory transfer =
+            Bridges.Transfer(part.owner, part.beneficiary, part.destToken, amount, bridge);
+        bool isAcross = bridge.protocolSelector == Bridges.across.selector;
+        (uint256 output, uint256 id) = isAcross ? bridges.across(transfer) : bridges.cctp(transfer);
+        if (output < part.leastOutput) revert BelowMinimum(output, part.leastOutput);
+        emit OrderBridged(
+            part.orderHash,
+            bridge.protocolSelector,
+            bridge.destinationChainId,
+            bridge.outputToken,
+            amount,
+            output,
+            id
+        );
+        return amount;
     }
 
     function send(address token, address to, uint256 amount) internal {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.30;
+
+/// What is used of a pool of Across V3 (across-protocol/contracts, contracts/interfaces/V3SpokePoolInterface.sol).
+interface ISpokePool {
+    function numberOfDeposits() external view returns (uint32);
+
+    function depositV3(
+        address depositor,
+        address recipient,
+        address inputToken,
+        address outputToken,
+        uint256 inputAmount,
+        uint256 outputAmount,
+        uint256 destinationChainId,
+        address exclusiveRelayer,
+        uint32 quoteTimestamp,
+        uint32 fillDeadline,
+        uint32 exclusivityParameter,
+        bytes calldata message
+    ) external payable;
+}
+
+/// What is used of a messenger of CCTP V2 (circlefin/evm-cctp-contracts, src/v2/TokenMessengerV2.sol).
+interface ITokenMessenger {
+    function depositForBurn(
+        uint256 amount,
+        uint32 destinationDomain,
+        bytes32 mintRecipient,
+        address burnToken,
+        bytes32 destinationCaller,
+        uint256 maxFee,
+        uint32 minFinalityThreshold
+    ) external;
+}
+
+/// Why an order is not bridged, in the words of Delta, its settlers and Bridges alike.
+abstract contract BridgeErrors {
+    error BridgeNotEnabled();
+    error UnknownBridge(bytes4 protocolSelector);
+    error InvalidBridge();
+    error BelowBridgeFee(uint256 amount);
+    error BridgeFailed(address bridge);
+}
