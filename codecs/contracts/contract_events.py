@@ -75,19 +75,19 @@ class OrderBridged(msgspec.Struct, frozen=True, gc=False):
     """Event of Delta: what a settlement bought was handed to a bridge.
 
     Attributes:
-        selector4: `protocolSelector` of the order's bridge, 4 bytes.
+        protocol_selector: of the order's bridge, 4 bytes.
         amount: raw units of the order's `dest_token` that entered the bridge.
         output: least raw units of `output_token` that the bridge promised to deliver.
-        bridge_id: the bridge's number of the transfer; 0 for a bridge without numbers.
+        id: the bridge's number of the transfer; 0 for a bridge without numbers.
     """
 
     order_hash: bytes
-    selector4: bytes
+    protocol_selector: bytes
     destination_chain_id: int
     output_token: bytes
     amount: int
     output: int
-    bridge_id: int
+    id: int
 
 
 class FeeAccrued(msgspec.Struct, frozen=True, gc=False):

@@ -171,12 +171,12 @@ def _rows_of_log(chain_id: int, event: events.ContractEvent, log: Log, at_ms: in
                 *place,
                 number,
                 event.order_hash,
-                event.selector4,
+                event.protocol_selector,
                 min(event.destination_chain_id, NEVER_S),
                 event.output_token,
                 amount32(event.amount),
                 amount32(event.output),
-                amount32(event.bridge_id),
+                amount32(event.id),
                 at_ms,
             )
             return [(tables.BRIDGE_TRANSFER, bridged)]

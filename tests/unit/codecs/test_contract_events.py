@@ -28,6 +28,7 @@ ERC20: list[dict[str, Any]] = [
 STRATEGIES: dict[str, st.SearchStrategy[Any]] = {
     "address": st.binary(min_size=20, max_size=20),
     "bytes32": st.binary(min_size=32, max_size=32),
+    "bytes4": st.binary(min_size=4, max_size=4),
     "uint256": st.integers(0, 2**256 - 1),
     "uint128": st.integers(0, 2**128 - 1),
     "bool": st.booleans(),
@@ -50,7 +51,7 @@ FOLLOWED = [
 
 
 def test_every_event_that_is_read_is_one_of_a_contract() -> None:
-    assert len(FOLLOWED) == len(DECODERS) == 12
+    assert len(FOLLOWED) == len(DECODERS) == 13
 
 
 def oracle_words(eth_account: Oracle, row: dict[str, Any], values: list[Any]) -> tuple[list[bytes], bytes]:
@@ -167,3 +168,11 @@ def test_a_word_that_is_no_address_is_refused(name: str, position: int, byte: in
 def test_a_word_that_is_no_bool_is_refused(name: str, position: int, number: int) -> None:
     with pytest.raises(InvalidInput, match=f"event {name}: expected a bool"):
         decode_event(*log_with(name, position, lambda _: word(number)))
+
+
+@pytest.mark.parametrize(("name", "position"), members_of("bytes4"))
+@pytest.mark.parametrize("byte", [4, 31])
+def test_a_word_that_is_no_selector_is_refused(name: str, position: int, byte: int) -> None:
+    log = log_with(name, position, lambda zero: zero[:byte] + b"\1" + zero[byte + 1 :])
+    with pytest.raises(InvalidInput, match=f"event {name}: expected 4 bytes"):
+        decode_event(*log)
