@@ -40,7 +40,7 @@ class BridgeKind(StrEnum):
     CCTP = "cctp"
 
 
-SELECTORS = {kind: selector(f"{kind.value}{_TRANSFER}") for kind in BridgeKind}
+SELECTORS = {kind: selector(f"{kind.value}({_TRANSFER})") for kind in BridgeKind}
 """Protocol -> `protocolSelector` of an order's bridge."""
 _KINDS = {selector4: kind for kind, selector4 in SELECTORS.items()}
 

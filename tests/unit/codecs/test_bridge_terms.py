@@ -19,6 +19,7 @@ from cambist.codecs.contracts.bridge_terms import (
 )
 from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.config.errors import InvalidInput
+from cambist.engine.chain.artifacts import artifact
 
 ACROSS = AcrossTerms(BridgeFee(400, 20_000), 7_200, bytes(20), 0)
 CCTP = CctpTerms(BridgeFee(100, 0), 1_000, 6)
@@ -36,6 +37,13 @@ def bridge(terms: BridgeTerms, **changes: object) -> DeltaBridge:
         "protocol_data": pack_terms(terms),
     }
     return DeltaBridge(**(members | changes))  # type: ignore[arg-type]
+
+
+def test_selectors_are_those_of_the_contract() -> None:
+    functions = {
+        signature.partition("(")[0]: four for signature, four in artifact("Bridges").selectors().items()
+    }
+    assert {kind.value: functions[kind.value] for kind in BridgeKind} == SELECTORS
 
 
 @pytest.mark.parametrize("terms", [ACROSS, CCTP])
