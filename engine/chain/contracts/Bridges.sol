@@ -147,7 +147,10 @@ contract Bridges is BridgeErrors {
         if (value > most) revert InvalidBridge();
     }
 
+    /// Of the function that is called.
     function arrivingOf(Transfer calldata transfer) private view returns (uint256 output) {
+        bytes4 selector = transfer.bridge.protocolSelector;
+        if (selector != msg.sig) revert UnknownBridge(selector);
         output = outputOf(transfer.bridge, transfer.amount);
         if (output == 0) revert BelowBridgeFee(transfer.amount);
     }
