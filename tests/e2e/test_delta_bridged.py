@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.contracts.abi import Dynamic, address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
 from cambist.codecs.contracts.across import ExecutedRelayerRefundRoot, decode_across_log, execute_refund_leaf
 from cambist.codecs.contracts.bridge_terms import SELECTORS, BridgeFee, BridgeKind, input_of, output_of
 from cambist.codecs.contracts.cctp import parse_burn
@@ -17,8 +17,10 @@ from cambist.config.errors import Reverted
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.proceeds import of_sale
-from support.chain.world import HOUR_S, MOST, NATIVE, NOBODY, ONE, USDC, World
+from support.chain.evm_programs import deploys
+from support.chain.world import HOUR_S, NATIVE, NOBODY, ONE, USDC, World
 from support.contracts.bridging import FAR, FEE, PAUSE_DEPOSITS, SET_LIMIT, Bridging, a_bridging
+from support.contracts.fuzz_bridges import module_call
 from support.contracts.settling import Market
 
 FAIR = 2_500 * USDC
@@ -433,16 +435,7 @@ async def test_the_signed_bridge_binds(world: World, market: Market, bridging: B
 
 def transfer(world: World, bridge: DeltaBridge, kind: BridgeKind, amount: int) -> bytes:
     """A call of the module by the stranger, to its own benefit."""
-    its = encode(
-        bridge.protocol_selector.ljust(32, b"\0"),
-        uint_word(bridge.destination_chain_id),
-        address_word(bridge.output_token),
-        uint_word(bridge.scaling_factor % (MOST + 1)),
-        bytes_tail(bridge.protocol_data),
-    )
-    own = address_word(world.stranger.address)
-    words = encode(own, own, address_word(world.usdc), uint_word(amount), Dynamic(its))
-    return SELECTORS[kind] + encode(Dynamic(words))
+    return module_call(bridge, kind, world.usdc, amount, world.stranger.address)
 
 
 @pytest.mark.parametrize("kind", BridgeKind)
@@ -484,6 +477,20 @@ async def test_a_chain_without_bridges_refuses(world: World, market: Market, bri
     for kind in BridgeKind:
         call = transfer(world, bridging.by(kind), kind, FAIR)
         assert await world.refused(world.stranger, bare, call) == "BridgeNotEnabled()"
+
+
+async def test_a_bridge_that_takes_nothing_undoes_all(
+    world: World, market: Market, bridging: Bridging
+) -> None:
+    """It answers every call with a zero: tokens that it left would be anybody's."""
+    idle = (await world.send(world.stranger, b"", deploys(bytes.fromhex("60206000f3")))).contract
+    assert idle is not None
+    bridges = await create(world.chain, world.owner, "Bridges", 2 * address_word(idle))
+    await world.mint(world.usdc, bridges, FAIR)
+    for kind in BridgeKind:
+        call = transfer(world, bridging.by(kind), kind, FAIR)
+        refused = await world.refused(world.stranger, bridges, call)
+        assert refused == f"BridgeFailed(bridge 0x{idle.hex()})"
 
 
 async def test_each_function_of_the_module_takes_its_own_terms(

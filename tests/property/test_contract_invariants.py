@@ -60,7 +60,7 @@ async def test_nobody_loses_what_was_not_given() -> None:
         await fuzz.step()
     for done in ("settle done", "cross done", "swap done", "fill done", "turned away", "entered beside"):
         assert fuzz.did[done] > steps // 100, fuzz.did
-    for done in ("vault done", "handle done"):
+    for done in ("vault done", "handle done", "bridged"):
         assert fuzz.did[done] > steps // 200, fuzz.did
     assert len(fuzz.entries) > 50
     if steps >= STEPS:

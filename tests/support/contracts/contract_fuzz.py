@@ -36,6 +36,7 @@ from cambist.codecs.contracts.router_calldata import Hop, RouterSwap, swap_exact
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
+    SAME_CHAIN,
     AnyDeltaOrder,
     ProductiveOrder,
     TwapBuyOrder,
@@ -51,6 +52,7 @@ from cambist.engine.delta.orders.terms import SettledOrder
 from cambist.engine.orders.order_units import order_id
 from support.chain.world import MOST, NATIVE, NOBODY, ONE, World
 from support.contracts.agent_desks import Desk
+from support.contracts.fuzz_bridges import a_bridge, check_bridged, entering
 from support.contracts.fuzz_kinds import by_handler, from_vault, terms_of
 from support.contracts.fuzz_mischief import mischief
 from support.contracts.fuzz_terms import check_terms, shares_given
@@ -133,6 +135,7 @@ class Fuzz:
         self.held = await self._balances()
         self._check(receipt, before, self.held, sender, agent)
         self._check_odd_tokens(receipt, to)
+        check_bridged(self, receipt, before, self.held)
         if self.did.total() % 40 < 2:
             await self._check_allowances()
 
@@ -249,6 +252,7 @@ class Fuzz:
                 "src_token": rng.choice((NATIVE, src)) if src == self.world.weth else src,
                 "dest_token": dest,
                 "interval": 0,
+                "bridge": a_bridge(self),
                 "num_slices": rng.choice((1, 2, 3, 7)),
                 "nonce": self._nonce(),
                 "partner_and_fee": self._terms(),
@@ -351,6 +355,7 @@ class Fuzz:
         self, order: AnyDeltaOrder, agent: str, given: int, wanted: int
     ) -> delta_calldata.Execution:
         """Fair, or short, or with mischief among its steps, or delivered to the wrong place."""
+        wanted = entering(order, wanted)
         rng, at, market = self.rng, self.world.at, self.market
         src, dest = (self.world.weth if one == NATIVE else one for one in (order.src_token, order.dest_token))
         caller = caller_of(at.delta, agent)
@@ -434,6 +439,7 @@ class Fuzz:
             "kind": rng.choice((KIND_SELL, KIND_BUY)),
             "nonce": self._nonce(),
             "partner_and_fee": self._terms(),
+            "bridge": SAME_CHAIN if changed else a_bridge(self),
         }
         order = await self.world.a_delta_order(**terms | changed)
         known = Known(order, key)
@@ -483,8 +489,9 @@ class Fuzz:
 
     def _holders(self) -> Sequence[bytes]:
         at = self.world.at
-        contracts = (at.delta, at.router, at.executor, at.fee_vault, self.desk.address)
-        return (*(key.address for key in (*self.owners, self.world.maker)), *contracts)
+        contracts = (at.delta, at.router, at.executor, at.fee_vault, self.desk.address, at.bridges)
+        people = (key.address for key in (*self.owners, self.world.maker))
+        return (*people, *contracts, self.world.spoke_pool)
 
     def _check(
         self,
@@ -555,10 +562,11 @@ class Fuzz:
         world, at = self.world, self.world.at
         callers = [caller_of(at.delta, agent) for agent in AGENTS]
         spenders = [world.partner.address, self.market.agent, self.many, at.delta, at.router, *callers]
+        spenders += [world.spoke_pool, world.token_messenger]
         calls = [
             EthCall(token, calldata.allowance(holder, spender))
             for token in self.tokens
-            for holder in (at.delta, at.router, at.executor, at.fee_vault, self.desk.address)
+            for holder in (at.delta, at.router, at.executor, at.fee_vault, at.bridges, self.desk.address)
             for spender in spenders
         ]
         answers = await world.chain.call_many(calls)

@@ -7,6 +7,7 @@ from cambist.codecs.contracts.delta_calldata import Execution, agent_id
 from cambist.codecs.eip712_orders.delta import KIND_BUY, KIND_SELL, ExternalOrder, ProductiveOrder
 from cambist.crypto.secp256k1 import SigningKey
 from support.chain.world import MOST, NATIVE, ONE
+from support.contracts.fuzz_bridges import a_bridge
 from support.contracts.fuzz_mischief import mischief
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ async def _a_sale(fuzz: "Fuzz") -> "Known":
         "strategy": rng.choice((vault, vault, vault, vault, fuzz.vaults[0][0], asset)),
         "shares": rng.choice((1, 1_000, ONE, 4 * ONE)),
         "use_shares": rng.random() < 0.5,
+        "bridge": a_bridge(fuzz),
     }
     return fuzz.learn(await fuzz.market.a_productive_order(**terms), key)
 

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 from cambist.codecs.contracts import calldata, delta_calldata
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts.bridge_terms import BridgeKind
 from cambist.engine.delta.bids.agent_caller import caller_of
+from support.contracts.fuzz_bridges import a_bridge, module_call
 from support.contracts.settling import STEP_GAS
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ async def mischief(fuzz: "Fuzz", to: bytes) -> tuple[bytes, bytes]:
             ),
             (at.delta, settle),
             (at.delta, delta_calldata.withdraw_native(1)),
+            (at.bridges, module_call(a_bridge(fuzz), BridgeKind.ACROSS, token, 1, to)),
             (
                 at.delta,
                 delta_calldata.set_pre_signature(fuzz.world.delta_hash(order.order), is_signed=True),

@@ -8,6 +8,7 @@ from cambist.codecs.eip712_orders.delta import (
     TwapBuyOrder,
     TwapOrder,
 )
+from support.contracts.fuzz_bridges import entering
 
 
 def check_terms(order: AnyDeltaOrder, amount: int, event: OrderSettled) -> None:
@@ -17,15 +18,15 @@ def check_terms(order: AnyDeltaOrder, amount: int, event: OrderSettled) -> None:
         _check_slice(order, event)
     elif isinstance(order, ProductiveOrder):
         whole = order.shares if order.use_shares else order.src_amount
-        assert event.received >= -(-order.dest_amount * amount // whole)
+        assert event.received >= entering(order, -(-order.dest_amount * amount // whole))
         assert order.use_shares or event.spent <= amount
         assert event.filled <= whole
     elif order.kind == KIND_BUY:
-        assert event.received >= amount
+        assert event.received >= entering(order, amount)
         assert event.spent <= order.src_amount * amount // order.dest_amount
         assert event.filled <= order.dest_amount
     else:
-        assert event.received >= -(-order.dest_amount * amount // order.src_amount)
+        assert event.received >= entering(order, -(-order.dest_amount * amount // order.src_amount))
         assert event.spent <= amount
         assert event.filled <= order.src_amount
 
@@ -42,9 +43,9 @@ def _check_slice(order: TwapOrder | TwapBuyOrder, event: OrderSettled) -> None:
         least = order.total_src_amount // order.num_slices
         given = order.total_src_amount - least * (order.num_slices - 1) if event.is_closed else least
         assert event.spent <= given
-        assert event.received >= -(-order.dest_amount_per_slice * given // least)
+        assert event.received >= entering(order, -(-order.dest_amount_per_slice * given // least))
     else:
         least = order.total_dest_amount // order.num_slices
         bought = order.total_dest_amount - least * (order.num_slices - 1) if event.is_closed else least
-        assert event.received >= bought
+        assert event.received >= entering(order, bought)
         assert event.spent <= order.max_src_amount * bought // order.total_dest_amount

@@ -94,6 +94,7 @@ def _entries(world: World) -> Iterator[tuple[bytes, bytes]]:
         "Router": at.router,
         "RfqExecutor": at.executor,
         "FeeVault": at.fee_vault,
+        "Bridges": at.bridges,
         "AgentCaller": caller_of(at.delta, "ann"),
     }
     for name, place in places.items():
