@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.engine.chain.deploy.deploy import create
 from support.chain.world import ONE, USDC, World
+from support.contracts.bridging import Bridging, a_bridging
 from support.contracts.settling import Market
 from support.contracts.swapping import a_venue
 
@@ -98,6 +101,13 @@ async def _from_vault(world: World, market: Market) -> int:
     return settled.receipt.gas_used
 
 
+async def _leaves(bridge: Callable[[Bridging], DeltaBridge], world: World, market: Market) -> int:
+    bridging = await a_bridging(market)
+    order = await world.a_delta_order(bridge=bridge(bridging))
+    settled = await market.settle(order, market.from_agent(FAIR), receiver=market.agent)
+    return settled.receipt.gas_used
+
+
 async def _handled(world: World, market: Market) -> int:
     handler = await create(world.chain, world.owner, "DevHandler")
     await world.mint(world.usdc, handler, 2 * FAIR)
@@ -115,6 +125,10 @@ MEASURED: dict[str, Callable[[World, Market], Awaitable[int]]] = {
     "`settle`: an agent's contract, which is the receiver": _contract,
     "`settleCrossed`: each of eight orders": _crossing,
     "`settleProductive`: a sale from a vault to an agent's contract": _from_vault,
+    "`settle`: an agent's contract, and what it brings leaves by Across": partial(
+        _leaves, Bridging.by_across
+    ),
+    "`settle`: an agent's contract, and what it brings leaves by CCTP": partial(_leaves, Bridging.by_cctp),
     "`settleExternal`: a sale by a handler's contract": _handled,
     "`fillOrder`": _fill,
     "`partialFillOrder`: a later part": _part,
