@@ -4,6 +4,8 @@ A chain is served in a role if its settings say so; contract addresses are fille
 (choices.md#chains-and-tokens). Roles: Delta has the quote chains (spec 1.27.11) less 100 and 43114, Market
 those of spec 1.27.12, RFQ those of spec 2.1.18.
 
+Contracts of bridges are the operator's to fill in as well; CCTP's numbers of chains (domains) ship.
+
 The wrapped native tokens are the canonical ones of each chain. `confirmations` is the number of blocks after
 which an order is final, about two minutes of blocks except on chains that finalise at once.
 """
@@ -25,6 +27,9 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         delta, market, rfq: whether Delta orders, Market swaps and OTC orders are served on the chain; `rfq`
             is True by default for a local development chain (devnet).
         router, delta_contract, rfq_contract, executor, fee_vault: contract addresses; empty until deployed.
+        spoke_pool: Across's contract for deposits and fills; empty without Across.
+        token_messenger, message_transmitter: contracts of CCTP (V2) for burns and messages; empty without it.
+        cctp_domain: Circle's number of the chain; None if CCTP does not serve the chain.
         rfq_domain_name: name of the RFQ contract's signing domain (interop.md section 1).
         delta_domain_name, delta_domain_version: name and version of the Delta contract's signing domain
             (interop.md section 2).
@@ -43,6 +48,10 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     rfq_contract: str = ""
     executor: str = ""
     fee_vault: str = ""
+    spoke_pool: str = ""
+    token_messenger: str = ""
+    message_transmitter: str = ""
+    cctp_domain: int | None = None
     rfq_domain_name: str = limits.RFQ_DOMAIN_NAME
     delta_domain_name: str = limits.DELTA_DOMAIN_NAME
     delta_domain_version: str = limits.DELTA_DOMAIN_VERSION
@@ -53,8 +62,13 @@ DEVNET_CHAINS = (31_337, 31_338)
 """Chain ids of development chains (choices.md#chains-and-tokens)."""
 
 CONTRACT_SETTINGS = ("router", "delta_contract", "rfq_contract", "executor", "fee_vault")
-ADDRESS_SETTINGS = ("wrapped_native", *CONTRACT_SETTINGS)
+BRIDGE_CONTRACT_SETTINGS = ("spoke_pool", "token_messenger", "message_transmitter")
+ADDRESS_SETTINGS = ("wrapped_native", *CONTRACT_SETTINGS, *BRIDGE_CONTRACT_SETTINGS)
 """Names of the settings of a chain whose values are addresses."""
+
+
+CCTP_DOMAINS = {1: 0, 10: 2, 130: 10, 137: 7, 8453: 6, 42161: 3, 43114: 1}
+"""Chain id -> Circle's number of the chain; source: developers.circle.com, "CCTP supported blockchains"."""
 
 
 def _chain(chain_id: int, name: str, symbol: str, wrapped_native: str, confirmations: int) -> ChainSettings:
@@ -66,6 +80,7 @@ def _chain(chain_id: int, name: str, symbol: str, wrapped_native: str, confirmat
         delta=chain_id in limits.DELTA_CHAINS,
         market=chain_id in limits.MARKET_CHAINS,
         rfq=chain_id in limits.RFQ_CHAINS,
+        cctp_domain=CCTP_DOMAINS.get(chain_id),
     )
 
 

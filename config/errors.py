@@ -8,6 +8,7 @@
     ├── AuthError             a request is not authenticated: header and reason; never the secret
     ├── MakerError            a remote market maker's fault
     │   └── AnswerOverLimit   its answer is larger than we accept
+    ├── BridgeError           a bridge's API gives no usable answer
     ├── VenueError            a remote venue's fault, or its refusal: status, errorType, details, requestId
     │   └── UnsafeTransaction  a payload to sign differs from the request: the member at fault
     ├── ChainError            a node or a transaction failed
@@ -77,6 +78,10 @@ class MakerError(CambistError):
 
 class AnswerOverLimit(MakerError):
     """The body of a remote server's answer is larger than the client accepts."""
+
+
+class BridgeError(CambistError):
+    """A bridge's API gave no answer, or an answer that cannot be used."""
 
 
 class VenueError(CambistError):

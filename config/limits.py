@@ -208,6 +208,17 @@ MAKER_UNSERVING_S = 60  # rest of a maker that blacklists most of these users
 MAKER_REFUSALS_MAX = 32  # refusals in a row that still lengthen a bound
 MAKER_REASONS_MAX = 8  # makers whose failures one error lists
 
+BRIDGE_ANSWER_BYTES_MAX = 64 << 10  # of a bridge's API; its answers are below 4 KiB
+BRIDGE_CHAINS_MAX = 32  # chains of one token of a bridge: each pair of them is a lane
+BRIDGE_TOKENS_LISTED_MAX = 32  # tokens of one bridge
+BRIDGE_TOKENS_MAX = 10**12  # whole tokens in a setting: a larger amount is a mistake
+BRIDGE_RECOMMENDED_BPS = 10  # loss against the best return that a faster bridge may have to be recommended
+BRIDGE_SCALING_MAX = 30  # difference of decimals of a bridge's two tokens, as the contract takes it
+CCTP_DOMAIN_MAX = 2**32 - 1  # Circle's number of a chain
+BRIDGE_FILL_MIN_S = 60  # from a deposit to its refund: a shorter time misses most fills
+BRIDGE_FILL_MAX_S = 21_600  # Across refuses a deposit with a later fill deadline (`fillDeadlineBuffer`)
+BRIDGE_CONNECTIONS_MAX = 4  # to one bridge's API
+
 # --- Agents ----------------------------------------------------------------------------------------
 AGENT_REQUEST_BYTES_MAX = 4 << 20  # of POST /solve: AGENT_ORDERS_MAX orders, and some room
 AGENT_ANSWER_BYTES_MAX = 4 << 20  # of an answer to it

@@ -31,6 +31,7 @@ from .error_text import shown
 from .errors import ConfigError
 from .secret import Secret, SecretEncoding, is_unicode, read_secret
 from .sections.agent import AgentSettings
+from .sections.bridges import BridgeSettings
 from .sections.maker import MakerSettings
 from .sections.partners import ANON, DEFAULT_TIER, RegisteredPartner, Tier
 from .sections.relayer import RelayerSettings
@@ -107,6 +108,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         state_dir: folder of run-time files (database, devnet's contracts.json).
         chains: chain id -> settings of the chain, the shipped chains included.
         tokens: listed tokens.
+        bridges: bridges of orders across chains, by the name that requests and answers use.
         partners: registered partners by name.
         tiers: limits on the fees of partners, by name.
         strict_partner: whether an order without `partner` is refused (choices.md#fees-and-partners).
@@ -124,6 +126,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     state_dir: str = "~/.local/state/cambist"
     chains: dict[int, ChainSettings] = msgspec.field(default_factory=SHIPPED_CHAINS.copy)
     tokens: tuple[TokenSettings, ...] = ()
+    bridges: dict[str, BridgeSettings] = {}
     partners: dict[str, RegisteredPartner] = {}
     tiers: dict[str, Tier] = {}
     strict_partner: bool = False
@@ -328,8 +331,13 @@ def _check(settings: Settings) -> None:
                 _check_address(f"chains.{chain_id}.{name}", address)
         if chain.confirmations < 1:
             raise ConfigError(f"chains.{chain_id}.confirmations", f"at least 1, got {chain.confirmations}")
+        if chain.cctp_domain is not None and not 0 <= chain.cctp_domain <= limits.CCTP_DOMAIN_MAX:
+            raise ConfigError(
+                f"chains.{chain_id}.cctp_domain", f"0 to {limits.CCTP_DOMAIN_MAX}, got {chain.cctp_domain}"
+            )
     _check_relayers(settings)
     _check_tokens(settings)
+    _check_bridges(settings)
     _check_partners(settings)
     _check_webhooks(settings)
     prefix = settings.auth.strip_prefix
@@ -394,3 +402,31 @@ def _check_tokens(settings: Settings) -> None:
             if (token.chain_id, key) in seen:
                 raise ConfigError(f"tokens[{at}]", f"{key} is already listed on chain {token.chain_id}")
             seen.add((token.chain_id, key))
+
+
+def _check_bridges(settings: Settings) -> None:
+    """Check that bridges carry listed tokens, and that their chains have the settings that they need."""
+    listed = {(token.chain_id, token.address.lower()): token for token in settings.tokens}
+    for name, bridge in settings.bridges.items():
+        if not name or len(name) > limits.NAME_CHARS_MAX or "," in name:
+            raise ConfigError("bridges", "the name of a bridge is 1 to 128 characters without a comma")
+        for at, token in enumerate(bridge.tokens):
+            field = f"bridges.{name}.tokens[{at}].chains"
+            decimals = set()
+            for chain_id, address in token.chains.items():
+                chain = settings.chains.get(chain_id)
+                if chain is None:
+                    raise ConfigError(f"{field}.{chain_id}", "unknown chain")
+                _check_address(f"{field}.{chain_id}", address)
+                known = listed.get((chain_id, address.lower()))
+                if known is None:
+                    raise ConfigError(f"{field}.{chain_id}", f"{address} is not in [[tokens]]")
+                if bridge.kind == "cctp" and chain.cctp_domain is None:
+                    raise ConfigError(
+                        f"chains.{chain_id}.cctp_domain", f"is not set; bridges.{name} needs it"
+                    )
+                decimals.add(known.decimals)
+            if bridge.kind == "cctp" and len(decimals) > 1:
+                raise ConfigError(field, "CCTP carries tokens of the same decimals alone")
+            if max(decimals) - min(decimals) > limits.BRIDGE_SCALING_MAX:
+                raise ConfigError(field, f"decimals differ by at most {limits.BRIDGE_SCALING_MAX}")

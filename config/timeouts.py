@@ -179,6 +179,10 @@ FUNDS_PAUSE_S_MAX = 2.0
 DRAFT_LOOK_S = 1.0  # between two looks at OTC orders whose makers' contracts have not signed yet
 EXPIRY_GRACE_S = 2  # from an order's deadline to its expiry, since blocks arrive late
 
+BRIDGE_FEE_EVERY_S = 15.0  # between two requests for the fee of a bridge's lane
+BRIDGE_FEE_STALE_S = 120.0  # a fee of that age does not count
+BRIDGE_FEE_REQUEST_S = 5.0  # for a bridge's API to answer
+
 # --- Agent -----------------------------------------------------------------------------------------
 AGENT_ROUTE_LEFT_S = 60.0  # a signed route that expires sooner is not bid again
 AGENT_RESERVE_S = 0.1  # from the answer to the close of its round

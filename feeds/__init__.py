@@ -1,6 +1,7 @@
-"""Market makers' price books: the pure book-keeping, and the I/O drivers that keep the books current.
+"""Market makers' price books and bridges' fees: pure book-keeping, and I/O drivers that keep them current.
 
-In: a maker's four HTTP resources and its WebSocket. Out: live books in the pair index, firm quotes, health.
+In: a maker's four HTTP resources and its WebSocket, bridges' fee APIs. Out: live books in the pair index,
+    firm quotes, health, fees of lanes.
 Read: `supervisor`, `poll`, `stream`, `backoff`, `slices`, `remarks`, `maker_cache`, `blacklist`,
-    `standing`, `books/`, `firm/`, `net/`.
+    `standing`, `books/`, `firm/`, `bridges/`, `net/`.
 """

@@ -21,15 +21,16 @@ from typing import NamedTuple
 import msgspec
 
 from ...config.errors import InvalidInput
+from ...config.limits import BRIDGE_SCALING_MAX
 from ..eip712_orders.delta import DeltaBridge
 from ..rounding import div_down, div_up, mul_div_up
 from .abi import WORD_BYTES, address_word, selector, uint_word
 
 PPM_ONE = 1_000_000
-SCALING_MAX = 30
+SCALING_MAX = BRIDGE_SCALING_MAX
 """Largest difference of decimals, in either direction."""
 _UINT32_MAX = 2**32 - 1
-_FEE_FIXED_MAX = 2**128 - 1
+FEE_FIXED_MAX = 2**128 - 1
 _TRANSFER = "(address,address,address,uint256,(bytes4,uint256,address,int8,bytes))"
 
 
@@ -133,7 +134,7 @@ def parse_terms(bridge: DeltaBridge) -> BridgeTerms:
     words = _words(bridge.protocol_data, 4 if kind is BridgeKind.CCTP else 5)
     fee = BridgeFee(
         _bounded(words[0], "fee in parts per million", PPM_ONE - 1),
-        _bounded(words[1], "fixed fee", _FEE_FIXED_MAX),
+        _bounded(words[1], "fixed fee", FEE_FIXED_MAX),
     )
     if kind is BridgeKind.CCTP:
         return CctpTerms(

@@ -148,6 +148,14 @@ class QuoteParameters(Struct, frozen=True, rename="camel", kw_only=True):
     partner_fee_bps: PartnerFeeBps | None = None
     max_impact: Decimal | None = None
     max_usd_impact: Decimal | None = field(name="maxUSDImpact", default=None)
+    include_bridges: tuple[Name, ...] | None = None
+    exclude_bridges: tuple[Name, ...] | None = None
+    allow_bridge_and_swap: bool = True
+
+    @property
+    def is_crosschain(self) -> bool:
+        """Whether the price is for another chain than `chainId`."""
+        return self.dest_chain_id not in (None, self.chain_id)
 
 
 class DeltaPricesQuery(QuoteParameters, frozen=True, rename="camel", kw_only=True):
@@ -155,9 +163,6 @@ class DeltaPricesQuery(QuoteParameters, frozen=True, rename="camel", kw_only=Tru
 
     include_agents: tuple[Name, ...] | None = None
     exclude_agents: tuple[Name, ...] | None = None
-    include_bridges: tuple[Name, ...] | None = None
-    exclude_bridges: tuple[Name, ...] | None = None
-    allow_bridge_and_swap: bool = True
 
 
 # --- Build and submit ---------------------------------------------------------------------------------
@@ -416,7 +421,7 @@ class BridgeRoute(Struct, frozen=True, rename="camel"):
     The answer of bridge-routes lists such pairs in `routes`.
 
     Attributes:
-        tokens: addresses of the tokens on the source chain.
+        tokens: addresses of the tokens on the destination chain.
     """
 
     src_chain_id: ChainId

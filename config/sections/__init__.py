@@ -2,5 +2,5 @@
 
 In: values as TOML gives them. Out: frozen structs that `config/settings.py` joins into one tree.
 Read: `venue`, `partners`, `maker`, `agent`, `relayer`, `nodes`, `endpoint_url`, `server`, `store`,
-    `webhooks`.
+    `webhooks`, `bridges`.
 """

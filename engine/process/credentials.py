@@ -31,6 +31,12 @@ def check_addresses(settings: Settings) -> None:
         for name in ADDRESS_SETTINGS
     ]
     named += [(f"tokens[{at}].address", token.address) for at, token in enumerate(settings.tokens)]
+    named += [
+        (f"bridges.{name}.tokens[{at}].chains.{chain_id}", address)
+        for name, bridge in settings.bridges.items()
+        for at, token in enumerate(bridge.tokens)
+        for chain_id, address in token.chains.items()
+    ]
     named += [(f"partners.{name}.address", partner.address) for name, partner in settings.partners.items()]
     for field, address in named:
         if address:

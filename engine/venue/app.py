@@ -63,6 +63,8 @@ from ..process.clock import WallClock
 from ..process.credentials import check_addresses
 from ..routing.makers import MakersOpening, nodes_of, open_chains, open_makers
 from ..routing.served import ConfiguredChain, served_chains
+from ..served.bridge_lanes import BridgeLanes
+from ..served.bridge_opening import open_bridges
 from ..served.served_chain import ServedChain
 from ..server import AccessLog, Router, Server
 from ..server.routing import HttpCall
@@ -78,6 +80,7 @@ from ..telemetry.metrics import (
     store_families,
 )
 from ..telemetry.order_metrics import delta_families, engine_families, otc_families
+from .bridges import BridgeEndpoints
 from .health import HealthEndpoints, Readiness, health_endpoints
 from .maker_scores import MakerScoreBoard
 from .maker_watch import MakerWatch, rules_file
@@ -105,6 +108,7 @@ class VenueParts(Struct, frozen=True):
         engines: runs the background tasks of `delta` and `otc`.
         webhooks: delivers events of orders to the URLs in the settings.
         maker_rules: path of the operator's file that excludes makers from routing and clears makers' faults.
+        bridges: lanes between the chains, with the feeds of their fees.
     """
 
     venue: VenueSettings
@@ -116,6 +120,7 @@ class VenueParts(Struct, frozen=True):
     engines: OrderEngines
     webhooks: Webhooks
     maker_rules: Path
+    bridges: BridgeLanes
 
 
 class VenueApp:
@@ -129,6 +134,7 @@ class VenueApp:
 
     Attributes:
         places: served chains by chain id.
+        bridges: lanes between the chains.
         issued: digests of the Delta routes that quotes have issued.
         delta: runs the Delta orders.
         otc: runs the OTC orders.
@@ -152,7 +158,7 @@ class VenueApp:
         self.otc = parts.otc
         self._engines = parts.engines
         self._webhooks = parts.webhooks
-        self._store = parts.store
+        self._store, self.bridges = parts.store, parts.bridges
         self._makers = MakerWatch(parts.maker_rules, parts.places, clock.now_ms)
         self._retention = Retention(parts.store, days=settings.store.retention_days, now_ms=clock.now_ms)
         self._clock, self._wall_ms = clock, clock.now_ms
@@ -164,6 +170,7 @@ class VenueApp:
             parts.places,
             settings,
             market,
+            self.bridges,
             self.issued,
             delta_gas=venue.delta_gas,
             random16=lambda: secrets.token_bytes(16),
@@ -227,6 +234,7 @@ class VenueApp:
         return QuoteStreams(
             self.quotes.body,
             {chain_id: StreamedChain(place.index, place.tokens) for chain_id, place in self.places.items()},
+            self.bridges,
             caller=self.admission.caller,
             partner_of=self.admission.partner,
             streams_max=venue.quote_streams_max,
@@ -268,7 +276,7 @@ class VenueApp:
         return (*endpoints.endpoints(), *otc_event_endpoints(self._events))
 
     def _delta_endpoints(self, settings: Settings) -> tuple[Endpoint, ...]:
-        """Return the endpoints that accept Delta orders, and that show orders, their events and auctions.
+        """Return the endpoints that accept Delta orders, and that show orders, events, auctions and bridges.
 
         The endpoint that builds orders for signing is not included.
         """
@@ -283,6 +291,7 @@ class VenueApp:
                 partner_of=self.admission.partner,
                 signatures_of=self.admission.signatures,
             ).endpoints(),
+            *BridgeEndpoints(self.bridges).endpoints(),
             *OrderReads(self.places, store, sees_all=self.admission.sees_orders).endpoints(),
             *order_event_endpoints(self._events),
             *Auctions(self.places, store, delta.orders.get, auctions, delta.resting, delta.lacks).endpoints(),
@@ -309,6 +318,8 @@ class VenueApp:
             for place in self.places.values():
                 nursery.start_soon(place.pulse.run)
                 place.start(nursery)
+            for lane in self.bridges:
+                nursery.start_soon(lane.fees.run)
             nursery.start_soon(self.issued.run)
             nursery.start_soon(self.issued.run_sweeps, self._wall_ms)
             nursery.start_soon(self._streams.run)
@@ -386,6 +397,10 @@ class VenueApp:
                     }
                     for chain_id, place in self.places.items()
                 },
+                "bridges": [
+                    {"bridge": lane.name, "chains": lane.fees.lane.chains, "fee": lane.fees.statistics()}
+                    for lane in self.bridges
+                ],
             }
         )
         return told
@@ -467,6 +482,14 @@ async def opened_venue(
             )
             for chain_id, one in served.items()
         }
+        bridges = await open_bridges(
+            owned,
+            settings.bridges,
+            places,
+            wall_ms=clock.now_ms,
+            random=opening.random,
+            tls=opening.tls,
+        )
         footing = open_footing(settings, store, places, clock.now_ms)
         delta = await open_delta(
             owned, DeltaOpening(settings, venue, footing, opening.random, opening.tls), places
@@ -483,7 +506,7 @@ async def opened_venue(
             random=opening.random,
         )
         rules = rules_file(settings, folder)
-        parts = VenueParts(venue, places, store, seal, delta, otc, engines, webhooks, rules)
+        parts = VenueParts(venue, places, store, seal, delta, otc, engines, webhooks, rules, bridges)
         yield VenueApp(settings, parts, clock=clock, access_log=access_log)
 
 

@@ -2,15 +2,19 @@
 
     query -> chain -> tokens -> fee -> plan over live books --+--> Delta block, digest kept
                                                               +--> Market route, sealed
+    to another chain: lanes, with the fees that their feeds keep current -> a plan for each -> Delta block
 
 Source: spec 1.12, 1.2, 1.22; interop.md 3; choices.md#chains-and-tokens, choices.md#quotes-and-routes.
 Choice: `mode=MARKET` on a chain without Market is `No route`, and so is `mode=DELTA` on one without Delta;
     `mode=ALL` falls back to Market.
 Choice: Without either path the error is Market's, or Delta's on a chain without Market.
 Choice: `maxImpact` and `maxUSDImpact` apply to the Market route; a Delta price has no `maxImpactReached`.
-Choice: GET /v2/delta/prices accepts names of agents and bridges, which do not change a price on one chain.
-Choice: A `destChainId` other than `chainId` is 400 `No route (crosschain)`. bridge-routes, bridge-protocols
-    and strategies check their parameters and answer empty lists, since documented paths are never 404.
+Choice: GET /v2/delta/prices accepts names of agents, which do not change a price; names of bridges, on
+    GET /v2/quote too, choose among the lanes of a quote across chains alone.
+Choice: Market swaps stay on one chain: `mode=MARKET` with another `destChainId` is 400
+    `No route (crosschain)`, and `mode=ALL` does not fall back to Market.
+Choice: A quote across chains without a way across names the reason of each bridge.
+Choice: strategies checks its parameters and answers an empty list, since documented paths are never 404.
 """
 
 from collections import Counter
@@ -19,18 +23,16 @@ from functools import partial
 from uuid import UUID
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
+from ...codecs.amounts import parse_positive_amount
 from ...codecs.messages.delta_messages import (
-    BridgeProtocols,
-    BridgeRoutes,
-    BridgeRoutesQuery,
     DeltaBlock,
     DeltaPricesQuery,
     IsTokenSupported,
     QuoteParameters,
     Strategies,
     TokenSupportQuery,
-    decode_bridge_routes_query,
     decode_delta_prices_query,
     decode_token_support_query,
 )
@@ -42,11 +44,19 @@ from ...codecs.messages.market_messages import (
 )
 from ...codecs.messages.vocabulary import Mode
 from ...codecs.messages.wire import encode
-from ...config.errors import InvalidToken, NoRoute, RequestError, TokenNotSupported
+from ...config.errors import (
+    GasCostExceedsTradeAmount,
+    InvalidToken,
+    NoRoute,
+    PricingError,
+    RequestError,
+    TokenNotSupported,
+)
 from ...config.settings import Settings
 from ...crypto.addresses import parse_address, to_checksum
 from ..api.chain_parameter import chain_in_path
 from ..api.routes import Endpoint
+from ..delta.pricing.crosschain import Passage, amount_to_plan, crosschain_block, current_fee, passage
 from ..delta.pricing.issued import IssuedRoutes, quoted_as
 from ..delta.pricing.price import DeltaAsk, canonical_route, delta_block
 from ..market.market_desk import MarketDesk
@@ -54,6 +64,7 @@ from ..market.no_route import no_route
 from ..market.prices import FeeRules, ask_of_quote, with_partner
 from ..routing.search.gas import swap_gas
 from ..routing.search.plan import PlanTotal
+from ..served.bridge_lanes import BridgeLane, BridgeLanes
 from ..served.served_chain import ServedChain, ServedChains, delta_chain_at, served_chain_at
 from ..server.routing import HttpCall, Reply
 
@@ -65,6 +76,7 @@ class Quotes:
         places: served chains by chain id.
         settings: settings of the partners.
         market: prices Market routes.
+        bridges: lanes between the chains.
         issued: keeps digests of the Delta routes that quotes issue.
         delta_gas: units of gas that a Delta settlement uses besides its fills.
         random16: returns 16 random bytes for the id of a price.
@@ -80,6 +92,7 @@ class Quotes:
         places: ServedChains,
         settings: Settings,
         market: MarketDesk,
+        bridges: BridgeLanes,
         issued: IssuedRoutes,
         *,
         delta_gas: int,
@@ -90,6 +103,7 @@ class Quotes:
         self._places = places
         self._fees = FeeRules(settings.partners, settings.tiers)
         self._market = market
+        self._bridges = bridges
         self._issued = issued
         self._delta_gas = delta_gas
         self._random16 = random16
@@ -125,19 +139,6 @@ class Quotes:
                 answer=IsTokenSupported,
             ),
             row(
-                path="/v2/delta/prices/bridge-routes",
-                plain=_bridge_routes,
-                summary="The lanes between chains that Delta orders can take; none yet",
-                query=BridgeRoutesQuery,
-                answer=BridgeRoutes,
-            ),
-            row(
-                path="/v2/delta/prices/bridge-protocols",
-                plain=_bridge_protocols,
-                summary="The bridges that Delta orders can take; none yet",
-                answer=BridgeProtocols,
-            ),
-            row(
                 path="/v2/delta/prices/strategies/{chainId}",
                 plain=self._strategies,
                 summary="The yield strategies of a chain, by underlying token; none yet",
@@ -168,8 +169,14 @@ class Quotes:
 
     def _response(self, query: QuoteQuery, now_ms: int) -> QuoteResponse:
         place = served_chain_at(self._places, query.chain_id, "chainId")
-        _check_lane(query)
-        mode, has_market = query.mode, place.settings.market
+        mode, has_market = query.mode, place.settings.market and not query.is_crosschain
+        if mode is Mode.MARKET and query.is_crosschain:
+            raise NoRoute(
+                "Market swaps stay on one chain",
+                field="mode",
+                expected="ALL or DELTA",
+                message="No route (crosschain)",
+            )
         if mode is Mode.MARKET:
             if not has_market:
                 raise NoRoute("Market is not served on this chain")
@@ -191,7 +198,6 @@ class Quotes:
         query = decode_delta_prices_query(call.request.query or b"")
         query = with_partner(query, self._partner_of(call))
         place = delta_chain_at(self._places, query.chain_id, "chainId")
-        _check_lane(query)
         return Reply(200, encode(self._delta(place, query, call.now_ms)))
 
     def _is_supported(self, call: HttpCall) -> Reply:
@@ -211,8 +217,19 @@ class Quotes:
         return Reply(200, encode(Strategies()))
 
     def _delta(self, place: ServedChain, query: QuoteParameters, now_ms: int) -> DeltaBlock:
-        if place.no_delta:
+        block_id = str(UUID(bytes=self._random16(), version=4))
+        if query.is_crosschain:
+            block = self._crosschain(place, query, now_ms, block_id)
+        elif place.no_delta:
             raise NoRoute(place.no_delta)
+        else:
+            block = delta_block(*self._swap(place, query, now_ms), place.usd, block_id)
+        for route in (block.route, *block.alternatives):
+            self._issued.add(quoted_as(block.side, canonical_route(route)), place.chain_id, now_ms)
+        return block
+
+    def _swap(self, place: ServedChain, query: QuoteParameters, now_ms: int) -> tuple[DeltaAsk, PlanTotal]:
+        """Plan the swap of a query on one chain; raise NoRoute if the books give none."""
         ask = ask_of_quote(place, query, self._fees, now_ms)
         plan = place.pathfinder.total(ask.among)
         if plan is None:
@@ -227,30 +244,38 @@ class Quotes:
             ask.fee,
             self._spenders[place.chain_id],
         )
-        block = delta_block(delta, plan, place.usd, str(UUID(bytes=self._random16(), version=4)))
-        self._issued.add(quoted_as(block.side, canonical_route(block.route)), place.chain_id, now_ms)
-        return block
+        return delta, plan
+
+    def _crosschain(
+        self, place: ServedChain, query: QuoteParameters, now_ms: int, block_id: str
+    ) -> DeltaBlock:
+        """Price a query for another chain over each lane; raise NoRoute with all reasons without a price."""
+        amount = parse_positive_amount(query.amount)
+        found: list[Passage] = []
+        refused: list[str] = []
+        lanes = self._bridges.wanted(query)
+        for lane in lanes:
+            try:
+                found.append(self._passage(place, query, lane, amount, now_ms))
+            except (NoRoute, PricingError, GasCostExceedsTradeAmount) as error:
+                refused.append(f"{lane.name}: {error.detail.removeprefix('No route: ')}")
+        if not found:
+            raise NoRoute("; ".join(refused), message="No route (crosschain)")
+        there = self._places[lanes[0].destination_chain]
+        return crosschain_block(found, place.usd, there.usd, block_id)
+
+    def _passage(
+        self, place: ServedChain, query: QuoteParameters, lane: BridgeLane, amount: int, now_ms: int
+    ) -> Passage:
+        fee = current_fee(lane, now_ms)
+        on_origin = replace(
+            query,
+            dest_token=lane.origin.text,
+            dest_decimals=lane.origin.decimals,
+            amount=str(amount_to_plan(lane, fee, query.side, amount)),
+        )
+        return passage(*self._swap(place, on_origin, now_ms), lane, fee, place.usd, amount)
 
     def _gas(self, plan: PlanTotal) -> int:
         """Estimate the gas units of a Delta settlement: the route's fills and hops, plus `delta_gas`."""
         return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
-
-
-def _bridge_routes(call: HttpCall) -> Reply:
-    decode_bridge_routes_query(call.request.query or b"")
-    return Reply(200, encode(BridgeRoutes(())))
-
-
-def _bridge_protocols(_: HttpCall) -> Reply:
-    return Reply(200, encode(BridgeProtocols(())))
-
-
-def _check_lane(query: QuoteParameters) -> None:
-    """Raise NoRoute if `destChainId` names another chain than `chainId` (choices.md#quotes-and-routes)."""
-    if query.dest_chain_id not in (None, query.chain_id):
-        raise NoRoute(
-            field="destChainId",
-            expected=str(query.chain_id),
-            got=query.dest_chain_id,
-            message="No route (crosschain)",
-        )

@@ -10,7 +10,7 @@ piece. Each sent quote is thus the newest, and no queue builds up for a slow cli
 a time, and other tasks run in between: many streams slow down only each other.
 
 A changed book matters to a quote stream if its pair can lie on a path of at most 4 tokens between both ends.
-A quote stream has one chain: `destChainId`, if given, equals `chainId`.
+A quote across chains follows the books of its origin: a changed fee of a bridge comes with the next beat.
 
 Source: ARCHITECTURE.md, "Push"; WHATWG HTML, "Server-sent events".
 Choice: A wrong parameter of a quote stream is answered as by GET /v2/quote; a missing route is an event, not
@@ -34,6 +34,7 @@ from ..admission.open_streams import OpenStreams
 from ..api.event_streams import CONTENT_TYPE, HEADERS
 from ..api.routes import Endpoint, encode_trading_error
 from ..routing.tokens import TokenTable
+from ..served.bridge_lanes import BridgeLanes
 from ..server.routing import HttpCall, StreamReply
 
 # `Quotes.body`: raw query, now_ms, default partner -> the body of GET /v2/quote; raises its errors
@@ -135,7 +136,9 @@ class _Changes:
             partners[base].add(quote)
             partners[quote].add(base)
         for number, stream in enumerate(tuple(self.streams), 1):
-            if not stream.is_marked and self._concerns(stream.src, stream.dest, partners):
+            if not stream.is_marked and any(
+                self._concerns(stream.src, dest, partners) for dest in stream.dests
+            ):
                 stream.mark()
             if not number % _MARKED_AT_ONCE:
                 await trio.lowlevel.checkpoint()
@@ -164,6 +167,7 @@ class QuoteStreams:
     Args:
         quote: returns the response body of GET /v2/quote.
         chains: streamed chains by chain id.
+        bridges: lanes between the chains.
         caller: returns the API key or address whose limits a request counts towards.
         partner_of: returns the partner of a request's API key, used if the query names none; empty for none.
         streams_max: greatest number of open streams.
@@ -174,6 +178,7 @@ class QuoteStreams:
         self,
         quote: Quote,
         chains: Mapping[int, StreamedChain],
+        bridges: BridgeLanes,
         *,
         caller: Callable[[HttpCall], str],
         partner_of: Callable[[HttpCall], str],
@@ -182,6 +187,7 @@ class QuoteStreams:
     ) -> None:
         self._quote = quote
         self._chains = chains
+        self._bridges = bridges
         self._caller = caller
         self._partner_of = partner_of
         self._wall_ms = wall_ms
@@ -208,10 +214,12 @@ class QuoteStreams:
             RequestError: a parameter is wrong.
         """
         query = decode_quote_query(call.request.query or b"")
-        src, dest = self._ends(query)
+        src, dests = self._ends(query)
         caller = self._caller(call)
         self._open.check(caller)
-        stream = _Stream(self, self._changes[query.chain_id], call, src, dest, caller, self._partner_of(call))
+        stream = _Stream(
+            self, self._changes[query.chain_id], call, src, dests, caller, self._partner_of(call)
+        )
         try:
             await stream.begin()
         except BaseException:
@@ -260,27 +268,23 @@ class QuoteStreams:
     def _wake(self) -> None:
         self._changed.set()
 
-    def _ends(self, query: QuoteQuery) -> tuple[bytes, bytes]:
-        """Return the addresses of a query's source and destination token, 20 bytes each.
+    def _ends(self, query: QuoteQuery) -> tuple[bytes, frozenset[bytes]]:
+        """Return the addresses of a query's source token, and of the tokens that it becomes on its chain.
 
-        A native token is replaced by its wrapped token, since makers' books name only wrapped tokens.
+        The latter are the destination token, or the tokens that bridges take of a quote across chains. A
+        native token is replaced by its wrapped token, since makers' books name only wrapped tokens.
 
         Raises:
-            UnsupportedChain, NoRoute: the chain is not streamed, or the query names a second chain.
+            UnsupportedChain, NoRoute: the chain is not streamed, or no lane leads to the second chain.
         """
         chain = self._chains.get(query.chain_id)
         if chain is None:
             raise UnsupportedChain(field="chainId", expected="a chain of GET /chains", got=query.chain_id)
-        if query.dest_chain_id not in (None, query.chain_id):
-            raise NoRoute(
-                field="destChainId",
-                expected=str(query.chain_id),
-                got=query.dest_chain_id,
-                message="No route (crosschain)",
-            )
         src = chain.tokens.find(query.src_token, "srcToken", query.src_decimals)
+        if query.is_crosschain:
+            return src.routed, frozenset(lane.origin.routed for lane in self._bridges.wanted(query))
         dest = chain.tokens.find(query.dest_token, "destToken", query.dest_decimals)
-        return src.routed, dest.routed
+        return src.routed, frozenset({dest.routed})
 
 
 class _Stream:
@@ -291,7 +295,8 @@ class _Stream:
     Attributes:
         raw_query: the parameters of GET /v2/quote.
         partner: default partner of the request's API key, used if the parameters name no partner.
-        src, dest: addresses of the two tokens; the wrapped token in place of a native token.
+        src: address of the source token; the wrapped token in place of the native one.
+        dests: addresses of the tokens that the source is swapped to on its chain, written in the same way.
         is_marked: whether the books may have changed the stream's quote since the last pricing.
     """
 
@@ -301,13 +306,13 @@ class _Stream:
         changes: _Changes,
         call: HttpCall,
         src: bytes,
-        dest: bytes,
+        dests: frozenset[bytes],
         caller: str,
         partner: str,
     ) -> None:
         self.raw_query = call.request.query or b""
         self.partner = partner
-        self.src, self.dest = src, dest
+        self.src, self.dests = src, dests
         self.is_marked = False
         self._streams = streams
         self._changes = changes

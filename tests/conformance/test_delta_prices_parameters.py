@@ -83,7 +83,7 @@ async def test_the_native_token_has_one_spelling(venue: QuietVenue, name: str, n
     assert told["details"].startswith(f"Invalid {name}: ")
 
 
-async def test_a_lane_that_is_not_there_yet(venue: QuietVenue) -> None:
+async def test_a_lane_that_is_not_there(venue: QuietVenue) -> None:
     """choices.md#quotes-and-routes."""
     status, told = await venue.answer(PRICES, **A_SALE, destChainId=10)
     assert (status, told["errorType"]) == (400, "NoRoute")

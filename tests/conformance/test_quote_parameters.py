@@ -108,7 +108,7 @@ async def test_side_in_any_case(venue: QuietVenue, side: str | None) -> None:
 
 
 @pytest.mark.parametrize("mode", ["ALL", "DELTA", "MARKET"])
-async def test_dest_chain_id_of_another_chain_has_no_lane_yet(venue: QuietVenue, mode: str) -> None:
+async def test_dest_chain_id_of_another_chain_without_a_lane(venue: QuietVenue, mode: str) -> None:
     """choices.md#quotes-and-routes."""
     status, told = await venue.answer(QUOTE, **A_SALE, mode=mode, destChainId=1)
     assert (status, told["errorType"]) == (400, "NoRoute")

@@ -3,7 +3,8 @@
     sale       output of the books - gas, in the destination token;  less the fee
     purchase   cost of the books + gas, in the source token;         plus the fee
 
-A route on one chain has the whole swap as its origin and as its destination.
+A route on one chain has the whole swap as its origin and as its destination. `crosschain` makes the routes
+between chains.
 
 Source: ARCHITECTURE.md, "Delta price"; spec 1.6; interop.md 3 (`GasCostExceedsTradeAmount`);
     choices.md#fees-and-partners.
@@ -60,6 +61,25 @@ class DeltaAsk(Struct, frozen=True):
     fee: ResolvedFee
     spender: str
 
+    @property
+    def paying(self) -> ListedToken:
+        """Token that pays for gas and fee: the destination's of a sale, the source's of a purchase."""
+        return self.dest if self.side is Side.SELL else self.src
+
+
+class NetAmounts(Struct, frozen=True):
+    """Amounts of a Delta price after gas and fee, and the gas, raw units.
+
+    Attributes:
+        src: raw units that the user gives.
+        dest: raw units of the destination token that the settlement pays out.
+        gas: cost of gas, in the token that pays for it.
+    """
+
+    src: int
+    dest: int
+    gas: int
+
 
 def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -> DeltaBlock:
     """Make the `delta` object of a quote: amounts after gas and fee, route, partner and spender.
@@ -73,22 +93,20 @@ def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -
         PricingError: the token that pays for gas, or the native token, has no price.
         GasCostExceedsTradeAmount: gas and fee leave nothing of the trade.
     """
-    src, dest = ask.src, ask.dest
-    paying = dest if ask.side is Side.SELL else src
-    gas = gas_in_token(paying, ask.gas_wei, ask.native, usd)
-    src_amount, dest_amount = priced(ask.side, plan, gas, ask.fee.fee_bps)
+    src, dest, paying = ask.src, ask.dest, ask.paying
+    net = net_of(ask, plan, usd)
     src_reference, dest_reference = (
         TokenReference(ask.chain_id, src.text),
         TokenReference(ask.chain_id, dest.text),
     )
     leg = Leg(
-        AmountEntry(src_reference, str(src_amount), format_usd(usd.value(src.routed, src_amount))),
-        AmountEntry(dest_reference, str(dest_amount), format_usd(usd.value(dest.routed, dest_amount))),
+        AmountEntry(src_reference, str(net.src), format_usd(usd.value(src.routed, net.src))),
+        AmountEntry(dest_reference, str(net.dest), format_usd(usd.value(dest.routed, net.dest))),
     )
     gas_entry = AmountEntry(
         dest_reference if paying is dest else src_reference,
-        str(gas),
-        format_usd(usd.value(paying.routed, gas)),
+        str(net.gas),
+        format_usd(usd.value(paying.routed, net.gas)),
     )
     return DeltaBlock(
         block_id,
@@ -99,6 +117,19 @@ def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -
         Partner(ask.fee.partner, Decimal(ask.fee.fee_bps) / _PERCENT),
         ask.spender,
     )
+
+
+def net_of(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices) -> NetAmounts:
+    """Compute the amounts of a Delta price after gas and fee.
+
+    Args:
+        plan: source and destination amounts by live books, before gas and fee.
+
+    Raises:
+        PricingError, GasCostExceedsTradeAmount: as `delta_block`.
+    """
+    gas = gas_in_token(ask.paying, ask.gas_wei, ask.native, usd)
+    return NetAmounts(*priced(ask.side, plan, gas, ask.fee.fee_bps), gas)
 
 
 def priced(side: Side, plan: PlanTotal, gas: int, fee_bps: int) -> tuple[int, int]:

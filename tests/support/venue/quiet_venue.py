@@ -249,6 +249,8 @@ async def a_quiet_venue(
             for place in app.places.values():
                 nursery.start_soon(place.gas.run)
                 nursery.start_soon(place.pulse.run)
+            for lane in app.bridges:
+                nursery.start_soon(lane.fees.run)
             places = app.places.values()
             await until(lambda: all(place.gas.is_fresh and not place.pulse.fault for place in places))
             yield venue

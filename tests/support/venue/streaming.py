@@ -16,6 +16,7 @@ from cambist.config.tokens import TokenSettings
 from cambist.engine.admission.admission import Admission
 from cambist.engine.api.routes import encode_trading_error
 from cambist.engine.routing.tokens import TokenTable
+from cambist.engine.served.bridge_lanes import BridgeLanes
 from cambist.engine.server import RouteGroup, Router
 from cambist.engine.venue.streams import QuoteStreams, StreamedChain
 from cambist.feeds.books.book import build_book
@@ -60,6 +61,7 @@ class StreamingVenue:
         self.streams = QuoteStreams(
             self._quote,
             {CHAIN_ID: StreamedChain(self.index, tokens)},
+            BridgeLanes({}),
             caller=admission.caller,
             partner_of=admission.partner,
             streams_max=streams_max,

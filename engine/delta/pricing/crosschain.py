@@ -1,0 +1,189 @@
+"""The price of a Delta order across chains: a swap on the origin, and the best bridges for its output. Pure.
+
+    sale       books' output - gas - partner's fee = what enters the bridge;  - bridge's fee = what arrives
+    purchase   what arrives + bridge's fee = what enters the bridge;  the books' cost + gas + partner's fee
+
+    origin        input: the user's token      output: the bridge's token that enters
+    destination   input and output: the token that arrives
+
+The recommended route is `route`. The others are `alternatives`: by return, then by time, then by name.
+
+Source: spec 1.6.9, 1.7; interop.md 3; choices.md#quotes-and-routes.
+Choice: `best-return` is the most that arrives of a sale or the least that a purchase costs, `fastest` the
+    least expected time, `recommended` the fastest of the routes within 10 basis points of the best return.
+Choice: `fees.bridge` is in the bridge's token on the origin, from which the bridge takes it.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from msgspec import Struct
+
+from ....codecs.amounts import format_usd
+from ....codecs.contracts.bridge_terms import fee_of, input_of, output_of
+from ....codecs.messages.delta_messages import (
+    AmountEntry,
+    Bridge,
+    DeltaBlock,
+    Fees,
+    Leg,
+    Partner,
+    Route,
+    TokenReference,
+)
+from ....codecs.messages.vocabulary import Side
+from ....config import limits
+from ....config.errors import NoRoute
+from ....feeds.books.usd_prices import UsdPrices
+from ....feeds.bridges.fee_answers import LaneFee
+from ...routing.search.plan import PlanTotal
+from ...served.bridge_lanes import BridgeLane
+from .price import DeltaAsk, net_of
+
+_PERCENT = Decimal(100)  # basis points of one percent
+
+
+class Passage(Struct, frozen=True):
+    """A priced way across: a swap on the origin, and a lane of a bridge for its output.
+
+    Attributes:
+        ask: the swap on the origin, from the user's token to the lane's.
+        src: raw units that the user gives.
+        gas: cost of gas, in the token that pays for it.
+        entering: raw units of the lane's token that enter the bridge.
+        arriving: raw units that arrive on the destination chain.
+    """
+
+    ask: DeltaAsk
+    lane: BridgeLane
+    fee: LaneFee
+    src: int
+    gas: int
+    entering: int
+    arriving: int
+
+    @property
+    def by_return(self) -> tuple[int, int, str]:
+        """Sort key: the better return first, then the shorter time, then the name of the bridge."""
+        worth = -self.arriving if self.ask.side is Side.SELL else self.src
+        return worth, self.fee.estimated_ms, self.lane.name
+
+    def is_near(self, best: "Passage") -> bool:
+        """Whether the return is within BRIDGE_RECOMMENDED_BPS of the best return."""
+        whole, near = limits.BPS_ONE, limits.BRIDGE_RECOMMENDED_BPS
+        if self.ask.side is Side.SELL:
+            return self.arriving * whole >= best.arriving * (whole - near)
+        return self.src * whole <= best.src * (whole + near)
+
+
+def current_fee(lane: BridgeLane, now_ms: int) -> LaneFee:
+    """Return the present fee of a lane.
+
+    Raises:
+        NoRoute: the bridge's API has given no fee of late.
+    """
+    fee = lane.fees.at(now_ms)
+    if fee is None:
+        raise NoRoute(f"its fee is not known{f' ({lane.fees.fault})' if lane.fees.fault else ''}")
+    return fee
+
+
+def amount_to_plan(lane: BridgeLane, fee: LaneFee, side: Side, amount: int) -> int:
+    """Compute the amount of the swap on the origin: of its source (SELL) or of the lane's token (BUY).
+
+    Args:
+        amount: raw units of the source token (SELL), or of the token that arrives (BUY).
+
+    Raises:
+        NoRoute: a purchase is below or above the lane's limits.
+    """
+    if side is Side.SELL:
+        return amount
+    entering = input_of(fee.fee, lane.scaling_factor, amount)
+    _check_limits(fee, entering)
+    return entering
+
+
+def passage(
+    ask: DeltaAsk, plan: PlanTotal, lane: BridgeLane, fee: LaneFee, usd: UsdPrices, amount: int
+) -> Passage:
+    """Price a way across.
+
+    Args:
+        plan: amounts of the swap on the origin by live books, before gas and fee.
+        usd: prices of the origin's tokens in US dollars.
+        amount: raw units of the request, as `amount_to_plan` takes them.
+
+    Raises:
+        NoRoute: the output of a sale is below or above the lane's limits, or the bridge's fee takes it all.
+        PricingError, GasCostExceedsTradeAmount: as `delta_block`.
+    """
+    net = net_of(ask, plan, usd)
+    if ask.side is Side.BUY:
+        return Passage(ask, lane, fee, net.src, net.gas, plan.dest_amount, amount)
+    _check_limits(fee, net.dest)
+    arriving = output_of(fee.fee, lane.scaling_factor, net.dest)
+    if not arriving:
+        raise NoRoute(f"the bridge's fee takes all of {net.dest}")
+    return Passage(ask, lane, fee, net.src, net.gas, net.dest, arriving)
+
+
+def crosschain_block(
+    found: Sequence[Passage], usd: UsdPrices, usd_there: UsdPrices, block_id: str
+) -> DeltaBlock:
+    """Make the `delta` object of a quote across chains.
+
+    Args:
+        found: ways across, one at least.
+        usd, usd_there: prices of tokens in US dollars on the origin and on the destination chain.
+        block_id: unique id of the object.
+    """
+    ranked = sorted(found, key=lambda one: one.by_return)
+    best, fastest = ranked[0], min(ranked, key=lambda one: one.fee.estimated_ms)
+    recommended = min((one for one in ranked if one.is_near(best)), key=lambda one: one.fee.estimated_ms)
+    tagged = {"recommended": recommended, "fastest": fastest, "best-return": best}
+    routes = [
+        _route(one, tuple(tag for tag, of in tagged.items() if of is one), usd, usd_there)
+        for one in (recommended, *(one for one in ranked if one is not recommended))
+    ]
+    ask = best.ask
+    return DeltaBlock(
+        block_id,
+        ask.side,
+        routes[0].origin.input.token,
+        routes[0].destination.output.token,
+        routes[0],
+        Partner(ask.fee.partner, Decimal(ask.fee.fee_bps) / _PERCENT),
+        ask.spender,
+        tuple(routes[1:]),
+    )
+
+
+def _check_limits(fee: LaneFee, entering: int) -> None:
+    if entering < fee.least:
+        raise NoRoute(f"the amount is too little: {entering} would enter, at least {fee.least} may")
+    most = min(fee.most, limits.UINT256_MAX)
+    if entering > most:
+        raise NoRoute(f"the amount is too much: {entering} would enter, at most {most} may")
+
+
+def _route(one: Passage, tags: tuple[str, ...], usd: UsdPrices, usd_there: UsdPrices) -> Route:
+    ask, lane = one.ask, one.lane
+    src, middle = TokenReference(ask.chain_id, ask.src.text), TokenReference(ask.chain_id, lane.origin.text)
+    dest = TokenReference(lane.destination_chain, lane.destination.text)
+
+    def of_middle(amount: int) -> AmountEntry:
+        return AmountEntry(middle, str(amount), format_usd(usd.value(lane.origin.routed, amount)))
+
+    arrives = AmountEntry(
+        dest, str(one.arriving), format_usd(usd_there.value(lane.destination.routed, one.arriving))
+    )
+    gas = AmountEntry(
+        middle if ask.paying is lane.origin else src,
+        str(one.gas),
+        format_usd(usd.value(ask.paying.routed, one.gas)),
+    )
+    given = AmountEntry(src, str(one.src), format_usd(usd.value(ask.src.routed, one.src)))
+    bridge = Bridge(lane.name, one.fee.estimated_ms, tags, lane.params(one.fee.fee))
+    fees = Fees(gas, (of_middle(fee_of(one.fee.fee, one.entering)),))
+    return Route(Leg(given, of_middle(one.entering)), Leg(arrives, arrives), bridge, fees)
