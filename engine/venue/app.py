@@ -285,6 +285,7 @@ class VenueApp:
         return (
             *OrderSubmission(
                 self.places,
+                self.bridges,
                 settings,
                 delta.orders,
                 store,

@@ -74,14 +74,14 @@ FAULTS = (
     Fault("the chain", changes("body", chainId=100), (422, "UnsupportedChain", "Unsupported chain: chainId")),
     Fault("a struct's member", changes("wire", note="mine"), (*INVALID, "Invalid input: order: expected")),
     Fault(
-        "a bridge",
-        changes("wire", bridge={"destinationChainId": 10}),
-        (*INVALID, "Invalid input: order.bridge: settlement across chains"),
-    ),
-    Fault(
         "a token",
         changes("order", dest_token=b"\x55" * 20),
         (400, "TokenNotSupported", "Token not supported: order.destToken"),
+    ),
+    Fault(
+        "a bridge",
+        changes("wire", bridge={"destinationChainId": 10}),
+        (*INVALID, "Invalid input: order: bridge.protocolSelector: expected"),
     ),
     Fault("an amount", changes("order", src_amount=0), (*INVALID, "Invalid input: order.srcAmount")),
     Fault("the fee", changes("order", partner_and_fee=201), (*INVALID, "Invalid input: order.partnerAndFee")),

@@ -79,7 +79,7 @@ class DeltaOrders:
             StoreUnavailable: whether the route was issued is unknown, since the store does not answer.
         """
         route, side = await self._issued_route(body, now_ms)
-        src, dest = route.origin.input.token, route.destination.output.token
+        src, dest = route.origin.input.token, route.origin.output.token
         place = delta_chain_at(self._places, src.chain_id, "route.origin.input.token.chainId")
         terms = BuildTerms(
             domain=self._domains[place.chain_id],

@@ -22,6 +22,7 @@ from ....codecs.messages.wire import encode
 from ....config.settings import Settings
 from ...admission.signatures import SignatureBudget
 from ...api.routes import Endpoint
+from ...served.bridge_lanes import BridgeLanes
 from ...served.served_chain import ServedChains
 from ...server.routing import HttpCall, Reply
 from ...store.store import Store
@@ -37,6 +38,7 @@ class OrderSubmission:
 
     Args:
         places: served chains by chain id.
+        bridges: lanes between the chains.
         settings: settings of the partners.
         orders: Delta orders in memory, to which submitted orders are added.
         partner_of: returns the default partner of a request's API key; empty if the key has none.
@@ -47,6 +49,7 @@ class OrderSubmission:
     def __init__(
         self,
         places: ServedChains,
+        bridges: BridgeLanes,
         settings: Settings,
         orders: LiveOrders,
         store: Store,
@@ -56,6 +59,7 @@ class OrderSubmission:
     ) -> None:
         self._desk = OrderDesk(
             places,
+            bridges,
             orders,
             StoredOrders(store),
             settings.partners,

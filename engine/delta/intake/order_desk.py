@@ -36,6 +36,7 @@ from ....crypto.eip712 import signing_digest
 from ...admission.signatures import SignatureBudget
 from ...orders.order_units import order_id
 from ...served.asking import Permit2s, in_time, latest_block, signer_has_code
+from ...served.bridge_lanes import BridgeLanes
 from ...served.permit_proof import needs_permit2
 from ...served.served_chain import ServedChain, ServedChains, delta_chain_at
 from ...served.signed_by import (
@@ -66,6 +67,7 @@ class OrderDesk:
 
     Args:
         places: served chains by chain id.
+        bridges: lanes between the chains.
         orders: the live orders in memory.
         stored: reader of the orders in the store.
         partners: registered partners.
@@ -75,6 +77,7 @@ class OrderDesk:
     def __init__(
         self,
         places: ServedChains,
+        bridges: BridgeLanes,
         orders: LiveOrders,
         stored: StoredOrders,
         partners: Mapping[str, RegisteredPartner],
@@ -82,6 +85,7 @@ class OrderDesk:
         strict_partner: bool,
     ) -> None:
         self._places = places
+        self._bridges = bridges
         self._orders = orders
         self._stored = stored
         self._partners = partners
@@ -166,6 +170,7 @@ class OrderDesk:
             chain_id=place.chain_id,
             domain=domain,
             tokens=place.tokens,
+            bridges=self._bridges,
             partners=self._partners,
             strict_partner=self._strict_partner,
             default_partner=default_partner,

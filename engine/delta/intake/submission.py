@@ -8,9 +8,9 @@
 The error names the first fault in this order:
 
      1  members and their types; the chain, and whether Delta is served on it; members of the struct
-     2  a kind of order that the venue settles, on a single chain
+     2  a kind of order that the venue settles
      3  a stored order is answered with its record, whatever other faults it has (by the caller)
-     4  tokens: listed, two different ones
+     4  tokens: listed, two different ones; a bridge that the venue serves
      5  amounts, fee, metadata; a TWAP's sizes; agents, referrer, contradictions
      6  permit: allowed or required, and the parties that it names
      7  partner: a name that the signed fee does not contradict
@@ -28,6 +28,8 @@ Source: spec 1.17, 1.25; choices.md#fees-and-partners, choices.md#delta-orders,
 Choice: Any correctly signed order of the venue's contract is accepted, built here or not; a partner's tier
     bounds builds alone, and signed fees reach 200 bps.
 Choice: Tokens inside the signed struct are addresses in any case, the native placeholder included.
+Choice: An order across chains is accepted if a served lane has its tokens, destination, protocol, scaling and
+    terms: the settings' time to fill at least, no exclusive relayer's time, CCTP's finality and domain.
 Choice: A sale may have a minimum of 0; every other amount is above 0. Amounts whose products exceed the
     contract's words are refused.
 Choice: A deadline lies after now and before the year 10000. Zero and the native placeholder own no order.
@@ -50,6 +52,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ....codecs.contracts.abi import WORD_BYTES
+from ....codecs.contracts.bridge_terms import PPM_ONE
 from ....codecs.contracts.calldata import balance_of
 from ....codecs.contracts.delta_calldata import deposits, order_state
 from ....codecs.contracts.delta_results import decode_order_state
@@ -92,6 +95,7 @@ from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import EthCall, Header
 from ...routing.tokens import ListedToken, TokenTable
+from ...served.bridge_lanes import BridgeLanes
 from ...served.permit_proof import Taking, check_taking, check_words, taking_calls
 from ...served.signed_by import (
     OwnerSignature,
@@ -103,8 +107,9 @@ from ...served.signed_by import (
 from ...served.token_permits import Answers
 from ...store.rows import DeltaOrderRow, amount32
 from ..orders.document import DeltaDocument, order_json
+from ..orders.entering import entering
 from ..orders.funds import source_of
-from ..orders.terms import DeltaPart, OrderTerms, SettledOrder, next_part, terms_of
+from ..orders.terms import DeltaPart, OrderTerms, SettledOrder, next_part, output_total, terms_of
 from ..pricing.build import DeltaDomain, check_metadata, check_purchase_slices
 
 _decode_object = decoder(dict[str, Any], bytes_max=limits.JSON_BYTES_MAX)
@@ -139,6 +144,7 @@ class Rules(Struct, frozen=True):
     chain_id: int
     domain: DeltaDomain
     tokens: TokenTable
+    bridges: BridgeLanes
     partners: Mapping[str, RegisteredPartner]
     strict_partner: bool
     default_partner: str
@@ -211,8 +217,6 @@ def identify(body: SubmitBody, domain: DeltaDomain) -> IdentifiedDelta:
     order: AnyDeltaOrder = order_type.from_wire(wire)
     if not isinstance(order, SettledOrder):
         raise InvalidInput(f"settlement of {order_type.name} is not enabled", field="order")
-    if order.bridge != SAME_CHAIN:
-        raise InvalidInput("settlement across chains is not enabled", field="order.bridge")
     signing = domain.signing(order_type.compiled.hash_struct(order))
     order_hash = signing_digest(domain.separator, signing.struct_hash32)
     return IdentifiedDelta(order_type, order, order_hash, signing)
@@ -226,6 +230,7 @@ def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submissio
     """
     order = found.order
     src = _check_tokens(order, rules.tokens)
+    _check_bridge(body, order, rules)
     check_account(order.owner, "order.owner")
     first = _check_amounts(order)
     terms = _terms(order)
@@ -264,6 +269,26 @@ def _check_tokens(order: SettledOrder, tokens: TokenTable) -> ListedToken:
     if src.routed == dest.routed:
         raise InvalidInput(field="order.destToken", expected="another token than srcToken", got=dest.text)
     return src
+
+
+def _check_bridge(body: SubmitBody, order: SettledOrder, rules: Rules) -> None:
+    """Check that the bridge of an order across chains is served, and that its amounts fit the contract."""
+    if order.bridge == SAME_CHAIN:
+        return
+    try:
+        rules.bridges.check(order.bridge, rules.chain_id, order.dest_token)
+    except InvalidInput as error:
+        raise InvalidInput(error.detail.removeprefix(f"{error.message}: "), field="order") from None
+    if body.partially_fillable:
+        raise InvalidInput(field="partiallyFillable", expected="false across chains", got=True)
+    amounts = {"destAmount": output_total(order)}
+    if isinstance(order, DeltaOrder) and order.kind == KIND_SELL:
+        amounts["expectedAmount"] = order.expected_amount
+    for name, amount in amounts.items():
+        if entering(order, amount) * PPM_ONE > limits.UINT256_MAX:
+            raise InvalidInput(
+                field=f"order.{name}", expected="an amount that the bridge's terms carry", got=amount
+            )
 
 
 def _check_amounts(order: SettledOrder) -> DeltaPart:

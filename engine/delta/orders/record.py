@@ -31,7 +31,7 @@ from ....crypto.hexadecimal import to_hex
 from ...orders.order_units import order_id
 from ...store.rows import DeltaFill, DeltaOrderRow, DeltaRefund, amount_of
 from .document import DeltaDocument, order_of, shown_order
-from .terms import OrderTerms, SettledOrder, terms_of
+from .terms import OrderTerms, SettledOrder, output_total, terms_of
 from .transfers import OrderTransfer, bridge_of, delivered, transfers_of_fills
 
 _token_text = lru_cache(maxsize=1_024)(to_checksum)  # many orders, few tokens
@@ -124,7 +124,7 @@ def _ends(
                 token=dest,
                 expected_amount=expected,
                 executed_amount=received,
-                min_amount=str(terms.dest_total),
+                min_amount=str(output_total(order)),
             ),
         )
     spent = str(sum(amount_of(fill.spent) for fill in fills)) if fills else None
@@ -136,7 +136,7 @@ def _ends(
             executed_amount=spent,
             max_amount=str(terms.src_total),
         ),
-        OrderOutput(chain_id=dest_chain, token=dest, amount=str(terms.dest_total)),
+        OrderOutput(chain_id=dest_chain, token=dest, amount=str(output_total(order))),
     )
 
 

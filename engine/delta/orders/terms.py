@@ -4,6 +4,9 @@
                                -> a smaller DeltaPart of a swap or limit order, pro rata
                                -> fits_until: latest time of the next part that leaves time for all later ones
 
+Destination amounts of an order across chains are what has to enter its bridge (`entering`), but for `amount`
+of a purchase, which is in units of the token that arrives.
+
 The arithmetic is the contract's, unit for unit: a part of a sale rounds its minimum up, a part of a purchase
 its maximum down; the last slice of a TWAP takes the remainder.
 
@@ -21,6 +24,9 @@ Choice: A slice of a purchase spends at most `floor(maxSrcAmount * slice / total
     `orderType` fixes the side: another `side` is refused, and so is `limitAmount` of a TWAPBuyOrder.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 from msgspec import Struct
 
 from ....codecs.eip712_orders.delta import KIND_BUY, DeltaOrder, TwapBuyOrder, TwapOrder
@@ -28,6 +34,7 @@ from ....codecs.eip712_orders.partner_and_fee import PartnerAndFee, unpack_partn
 from ....codecs.messages.vocabulary import Side
 from ....codecs.rounding import div_up, mul_div_down, mul_div_up
 from ....crypto.addresses import ZERO_ADDRESS
+from .entering import entering
 
 SettledOrder = DeltaOrder | TwapOrder | TwapBuyOrder
 """Struct types of orders that the Delta contract settles (choices.md#quotes-and-routes)."""
@@ -87,7 +94,7 @@ def terms_of(order: SettledOrder) -> OrderTerms:
         InvalidInput: `partnerAndFee` has an undefined bit or too high a fee.
     """
     side = side_of(order)
-    src_total, dest_total = _totals(order)
+    src_total, dest_total = _totals(order, partial(entering, order))
     return OrderTerms(
         order.owner,
         order.owner if order.beneficiary == ZERO_ADDRESS else order.beneficiary,
@@ -140,9 +147,11 @@ def part_of(order: DeltaOrder, left: int, amount: int) -> DeltaPart:
     whole, is_last = _whole(order), amount == left
     if order.kind == KIND_BUY:
         most = mul_div_down(order.src_amount, amount, whole)
-        return DeltaPart(amount, most, amount, mul_div_down(order.expected_amount, amount, whole), is_last)
-    least = mul_div_up(order.dest_amount, amount, whole)
-    return DeltaPart(amount, amount, least, mul_div_up(order.expected_amount, amount, whole), is_last)
+        cost = mul_div_down(order.expected_amount, amount, whole)
+        return DeltaPart(amount, most, entering(order, amount), cost, is_last)
+    least = entering(order, mul_div_up(order.dest_amount, amount, whole))
+    expected = entering(order, mul_div_up(order.expected_amount, amount, whole))
+    return DeltaPart(amount, amount, least, expected, is_last)
 
 
 def part_min(left: int) -> int:
@@ -206,18 +215,34 @@ def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
     return 0 if is_due_too_late else until_s
 
 
-def _totals(order: SettledOrder) -> tuple[int, int]:
+def output_total(order: SettledOrder) -> int:
+    """Return the raw units that an order's beneficiary gets in all: the least (SELL), or the wanted (BUY).
+
+    For an order across chains, the amount is in units of the token that arrives there.
+    """
+    return _totals(order, int)[1]
+
+
+def _totals(order: SettledOrder, paid_for: Callable[[int], int]) -> tuple[int, int]:
+    """Return the source and destination raw units of all settlements together.
+
+    Args:
+        paid_for: amount that a settlement pays out for an amount that its beneficiary gets.
+    """
     match order:
         case DeltaOrder():
-            return order.src_amount, order.dest_amount
+            return order.src_amount, paid_for(order.dest_amount)
         case TwapOrder():
             slice_amount = order.total_src_amount // order.num_slices if order.num_slices else 0
             last = order.total_src_amount - slice_amount * (order.num_slices - 1)
-            least = order.dest_amount_per_slice * (order.num_slices - 1)
-            least += mul_div_up(order.dest_amount_per_slice, last, slice_amount) if slice_amount else 0
+            least = paid_for(order.dest_amount_per_slice) * (order.num_slices - 1)
+            if slice_amount:
+                least += paid_for(mul_div_up(order.dest_amount_per_slice, last, slice_amount))
             return order.total_src_amount, least
         case TwapBuyOrder():
-            return order.max_src_amount, order.total_dest_amount
+            slice_amount = order.total_dest_amount // order.num_slices if order.num_slices else 0
+            last = order.total_dest_amount - slice_amount * (order.num_slices - 1)
+            return order.max_src_amount, paid_for(slice_amount) * (order.num_slices - 1) + paid_for(last)
 
 
 def _rest(order: DeltaOrder, filled: int) -> DeltaPart | None:
@@ -243,7 +268,7 @@ def _sale_slice(order: TwapOrder, done: int) -> DeltaPart | None:
     least = order.dest_amount_per_slice
     if is_last:
         least = mul_div_up(order.dest_amount_per_slice, amount, slice_amount)
-    return DeltaPart(amount, amount, least, 0, is_last)
+    return DeltaPart(amount, amount, entering(order, least), 0, is_last)
 
 
 def _purchase_slice(order: TwapBuyOrder, done: int) -> DeltaPart | None:
@@ -253,4 +278,4 @@ def _purchase_slice(order: TwapBuyOrder, done: int) -> DeltaPart | None:
     is_last = done + 1 == order.num_slices
     amount = order.total_dest_amount - slice_amount * done if is_last else slice_amount
     most = mul_div_down(order.max_src_amount, amount, order.total_dest_amount)
-    return DeltaPart(amount, most, amount, 0, is_last)
+    return DeltaPart(amount, most, entering(order, amount), 0, is_last)

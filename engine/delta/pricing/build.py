@@ -11,6 +11,9 @@
 slice: the order's fixed side is the total in the body, its limit `destAmountPerSlice` (sale) or
 `maxSrcAmount` (purchase).
 
+An order across chains has the bridge of its route. Its destination amounts are those of the token that
+arrives, less slippage or by `limitAmount`; a TWAP's are those of its slices.
+
 A build checks the order type's parameters first, then amounts, permit, partner and deadline. A build without
 `nonce` gets 256 random bits: nonces are unordered.
 
@@ -18,6 +21,8 @@ Source: spec 1.16; interop.md 2; choices.md#fees-and-partners, choices.md#signat
     choices.md#delta-orders, choices.md#quotes-and-routes.
 Choice: A passed `deadline` is `Order expired` at the build already.
 Choice: Parameters of another kind than `orderType` are ignored as unknown ones are.
+Choice: An order across chains fills whole, or slice by slice: `partiallyFillable` is refused, since each part
+    would pay the bridge's fixed fee.
 Choice: `metadata` is at most 4 KiB: it goes into the calldata of every settlement.
 Choice: A permit is refused for the native token, which is deposited, and where its spender is not the Delta
     contract. A `permit_only` token needs one (`Permit / Permit2 required`) and has no limit orders or TWAPs,
@@ -39,6 +44,7 @@ from ....codecs.eip712_orders.delta import (
     TWAP_BUY_ORDER,
     TWAP_ORDER,
     AnyDeltaOrder,
+    DeltaBridge,
     DeltaOrder,
     TwapBuyOrder,
     TwapOrder,
@@ -123,7 +129,7 @@ class BuildTerms(Struct, frozen=True):
     """Inputs from which a Delta order is built, besides the request's body and the route.
 
     Attributes:
-        src, dest: tokens of the route.
+        src, dest: tokens of the route on its origin; `dest` is the bridge's token of a route across chains.
         quoted: side for which the route was quoted.
         fees: partners and fee tiers, which decide the partner's fee.
         now_s: time of the request, Unix seconds.
@@ -219,7 +225,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
     check_account(owner, "owner")
     beneficiary = owner if body.beneficiary is None else parse_address(body.beneficiary, "beneficiary")
     _check_side(body)
-    _check_kind(body, route)
+    _check_kind(body)
     side = _quoted_side(body, terms.quoted)
     amounts = _amounts(body, route, side)
     permit = _permit(body, terms)
@@ -229,6 +235,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
     check_metadata(metadata, "metadata")
     _check_deadline(body, body.deadline, terms.now_s)
     ends = (owner, beneficiary, terms.src.address, terms.dest.address)
+    bridge = _bridge(body, route)
     if body.order_type is BuildOrderType.ORDER:
         sells = side is Side.SELL
         return ORDER, DeltaOrder(
@@ -242,7 +249,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
             partner_and_fee=partner_and_fee,
             permit=permit,
             metadata=metadata,
-            bridge=SAME_CHAIN,
+            bridge=bridge,
         )
     slices = body.interval or 0, body.num_slices or 0
     if body.order_type is BuildOrderType.TWAP_ORDER:
@@ -261,16 +268,18 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
             total,
             permit,
             metadata,
-            SAME_CHAIN,
+            bridge,
         )
     total = _total(body.total_dest_amount, "totalDestAmount", slices[1])
     spent_max = _total(body.max_src_amount, "maxSrcAmount", slices[1])
     if amounts.dest != total // slices[1]:
         raise InvalidTWAPBuyDestAmount(
-            field="route.origin.output.amount", expected=str(total // slices[1]), got=amounts.dest
+            field=f"route.{'destination' if route.bridge else 'origin'}.output.amount",
+            expected=str(total // slices[1]),
+            got=amounts.dest,
         )
     purchase = TwapBuyOrder(
-        *ends, nonce, partner_and_fee, body.deadline, *slices, total, spent_max, permit, metadata, SAME_CHAIN
+        *ends, nonce, partner_and_fee, body.deadline, *slices, total, spent_max, permit, metadata, bridge
     )
     check_purchase_slices(purchase, "maxSrcAmount")
     return TWAP_BUY_ORDER, purchase
@@ -301,10 +310,10 @@ def _quoted_side(body: BuildBody, quoted: Side) -> Side:
     return quoted
 
 
-def _check_kind(body: BuildBody, route: Route) -> None:
+def _check_kind(body: BuildBody) -> None:
     """Raise an error if the body of a request lacks a parameter of its order type, or has an invalid one.
 
-    An order type that the venue does not settle, or a route between two chains, is an error too.
+    An order type that the venue does not settle is an error too.
     """
     kind = body.order_type
     if kind is BuildOrderType.TWAP_ORDER:
@@ -330,8 +339,26 @@ def _check_kind(body: BuildBody, route: Route) -> None:
             raise InvalidProductiveOrderParams(field="strategy")
         parse_address(body.strategy, "strategy")
         raise InvalidInput("settlement of ProductiveOrder is not enabled", field="orderType")
-    if route.origin.input.token.chain_id != route.destination.output.token.chain_id:
-        raise InvalidInput("settlement across chains is not enabled", field="route")
+
+
+def _bridge(body: BuildBody, route: Route) -> DeltaBridge:
+    """Return the bridge that an order on a route signs; SAME_CHAIN for a route on one chain.
+
+    Raises:
+        InvalidInput: the order is to be filled in parts, each of which would pay the bridge's fixed fee.
+    """
+    if route.bridge is None:
+        return SAME_CHAIN
+    if body.partially_fillable:
+        raise InvalidInput(field="partiallyFillable", expected="false across chains", got=True)
+    params, there = route.bridge.contract_params, route.destination.output.token
+    return DeltaBridge(
+        parse_hex(params.protocol_selector, "route.bridge.contractParams.protocolSelector"),
+        there.chain_id,
+        parse_address(params.output_token, "route.bridge.contractParams.outputToken"),
+        params.scaling_factor,
+        parse_hex(params.protocol_data, "route.bridge.contractParams.protocolData"),
+    )
 
 
 def _twap_fault(body: BuildBody, *totals: str) -> str:

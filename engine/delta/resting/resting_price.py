@@ -28,7 +28,7 @@ from ...routing.search.ladders import LadderRate
 from ...routing.search.pathfinder import Pathfinder
 from ...routing.search.plan import PlanTotal, SwapRequest
 from ...routing.tokens import TokenTable
-from ..orders.terms import next_part, part_min
+from ..orders.terms import DeltaPart, next_part, part_min
 from ..pricing.price import gas_in_token
 
 if TYPE_CHECKING:
@@ -120,13 +120,14 @@ class RestingPrices:
         part = next_part(live.order, live.filled)
         if part is None:
             return None
-        other = self._other(live, part.amount, gas_price_wei)
+        amount = _traded(live, part)
+        other = self._other(live, amount, gas_price_wei)
         fee_bps = live.terms.fee.fee_bps
         if live.terms.side is Side.SELL:
             given = None if other is None else max(other - other * fee_bps // BPS, 0)
-            return RestingFacts(Side.SELL, part.amount, part.dest_amount, given)
+            return RestingFacts(Side.SELL, amount, part.dest_amount, given)
         given = None if other is None else other + other * fee_bps // BPS
-        return RestingFacts(Side.BUY, part.amount, part.src_amount, given)
+        return RestingFacts(Side.BUY, amount, part.src_amount, given)
 
     def _other(self, live: "LiveOrder", amount: int, gas_price_wei: int) -> int | None:
         """Compute from the books an amount's output less gas (SELL) or cost plus gas (BUY), raw units.
@@ -174,16 +175,22 @@ def _amounts(live: "LiveOrder") -> Iterator[int]:
     part = next_part(live.order, live.filled)
     if part is None:
         return
-    yield part.amount
+    whole = _traded(live, part)
+    yield whole
     if not live.document.partially_fillable:
         return
-    least = part_min(part.amount)
-    amount = part.amount // 2
+    least = part_min(whole)
+    amount = whole // 2
     while amount > least:
         yield amount
         amount //= 2
-    if least < part.amount:
+    if least < whole:
         yield least
+
+
+def _traded(live: "LiveOrder", part: DeltaPart) -> int:
+    """Return the amount of a part that the books fill exactly: raw units to sell (SELL) or to buy (BUY)."""
+    return part.src_amount if live.terms.side is Side.SELL else part.dest_amount
 
 
 def _limit(live: "LiveOrder", amount: int) -> int:

@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 from urllib.parse import urlencode
 
@@ -30,6 +31,7 @@ from cambist.codecs.eip712_orders.delta import (
 from cambist.codecs.http1 import Http1Limits
 from cambist.config.chains import ChainSettings
 from cambist.config.secret import Secret
+from cambist.config.sections.bridges import BridgedToken, BridgeSettings
 from cambist.config.sections.partners import RegisteredPartner
 from cambist.config.sections.server import ServerSettings
 from cambist.config.sections.venue import ApiKey, RateTier, VenueSettings
@@ -50,10 +52,14 @@ from cambist.engine.delta.orders.terms import SettledOrder
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.process.clock import WallClock
 from cambist.engine.routing.tokens import TokenTable
+from cambist.engine.served.bridge_lanes import BridgeLane, BridgeLanes
+from cambist.engine.served.served_chain import ServedChain
 from cambist.engine.server import Router, Server
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.store import Store
+from cambist.feeds.bridges.fee_answers import FeeLane
+from cambist.feeds.bridges.lane_fees import LaneFees
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.chain.world import DELTA_NAME, DELTA_VERSION, ONE, USDC, World, a_world
@@ -61,6 +67,8 @@ from support.server.asked_front import AskedFront
 from support.venue.market_place import a_shop
 
 CHAIN_ID, MARKET_ONLY = 31_337, 100
+DOMAIN = 42
+"""Of CCTP, of the chain MARKET_ONLY, to which lanes of USDC lead."""
 ORDERS = "/v2/delta/orders"
 CANCEL = "/v2/delta/orders/cancel"
 BUILD_CANCEL = "/v2/delta/orders/build/cancellation"
@@ -310,10 +318,11 @@ def _endpoints(
         trusted_proxies=("127.0.0.1",),
     )
     admission = Admission(venue, bytes(32))
-    places = {CHAIN_ID: place, MARKET_ONLY: market_only}
+    places: dict[int, ServedChain] = {CHAIN_ID: place, MARKET_ONLY: market_only}
     endpoints = (
         *OrderSubmission(
             places,
+            BridgeLanes(places, lanes_of(place, market_only, world.usdc)),
             settings,
             live,
             store,
@@ -323,3 +332,23 @@ def _endpoints(
         *OrderReads(places, store, sees_all=admission.sees_orders).endpoints(),
     )
     return endpoints, admission
+
+
+def lanes_of(origin: ServedChain, destination: ServedChain, token: bytes) -> list[BridgeLane]:
+    """Lanes of a token by Across and by the fast tier of CCTP, whose fees nobody asks for."""
+    text = to_checksum(token)
+    carried = (BridgedToken(chains={origin.chain_id: text, destination.chain_id: text}),)
+    lanes = []
+    for settings in (
+        BridgeSettings(kind="across", url="http://127.0.0.1:9", tokens=carried),
+        BridgeSettings(kind="cctp", tier="fast", url="http://127.0.0.1:9", tokens=carried),
+    ):
+        chains = origin.chain_id, destination.chain_id
+        lane = FeeLane(
+            settings.kind, settings, chains, (token, token), (1, 2), b"", (40, DOMAIN), is_scaled=False
+        )
+        http: Any = None
+        fees = LaneFees(lane, http=http, wall_ms=lambda: 0, random=Random(1))
+        ends = origin.tokens.by_address[token], destination.tokens.by_address[token]
+        lanes.append(BridgeLane(settings.kind, settings, *chains, *ends, fees))
+    return lanes

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.contracts.bridge_terms import SELECTORS, BridgeKind
+from cambist.codecs.contracts.bridge_terms import (
+    SELECTORS,
+    AcrossTerms,
+    BridgeFee,
+    BridgeKind,
+    pack_terms,
+)
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     SAME_CHAIN,
@@ -137,7 +143,13 @@ def test_what_all_have() -> None:
 # --- Across chains --------------------------------------------------------------------------------------
 
 OUTPUT = b"\x0d" * 20
-BRIDGE = DeltaBridge(SELECTORS[BridgeKind.ACROSS], 10, OUTPUT, 0, b"")
+BRIDGE = DeltaBridge(
+    SELECTORS[BridgeKind.ACROSS],
+    10,
+    OUTPUT,
+    0,
+    pack_terms(AcrossTerms(BridgeFee(400, 3), 7_200, bytes(20), 0)),
+)
 BRIDGED_TWAP = msgspec.structs.replace(TWAP, bridge=BRIDGE)
 
 
