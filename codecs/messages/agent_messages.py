@@ -65,6 +65,8 @@ class AuctionOrder(Struct, frozen=True, rename="camel", omit_defaults=True):
             (BUY); a bid must also leave at least this amount open, or nothing. Empty for an order that is
             settled whole.
         whole: signed amounts of an order that may be filled in parts.
+        destination_chain_id: chain to which a bridge carries what the order buys; absent for the same chain.
+            The amounts are those before the bridge, in units of `dest_token`.
     """
 
     order_hash: str
@@ -80,6 +82,7 @@ class AuctionOrder(Struct, frozen=True, rename="camel", omit_defaults=True):
     deadline: UnixSeconds
     part_min: str = ""
     whole: WholeOrder | None = None
+    destination_chain_id: Count = 0
 
 
 class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):

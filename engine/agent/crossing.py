@@ -13,7 +13,7 @@ Guarantees: each order is in one crossing at most; the sequence of the orders do
 Not guaranteed: the largest possible number of crossings.
 
 The module chooses crossings by their remainder as a part of the long sale, smallest first; a whole-for-whole
-crossing has no remainder. Purchases and slices of TWAPs are not crossed.
+crossing has no remainder. Purchases, slices of TWAPs and orders across chains are not crossed.
 
 Source: contracts/Delta.sol, `settleCrossed`.
 Choice: Crossed orders never get less than the makers' books give each order alone.
@@ -84,7 +84,8 @@ def _opposites(orders: Iterable[OpenOrder]) -> Iterable[tuple[OpenOrder, OpenOrd
     """Yield each pair of sales in which each sells the token that the other buys, once per pair."""
     sales: dict[tuple[bytes, bytes], dict[str, OpenOrder]] = {}
     for order in orders:
-        if order.side is Side.SELL and order.order_type in CROSSABLE and order.src_amount:
+        is_crossable = order.order_type in CROSSABLE and not order.is_crosschain
+        if order.side is Side.SELL and is_crossable and order.src_amount:
             sales.setdefault((order.src_token, order.dest_token), {})[order.order_hash] = order
     for (src, dest), ours in sales.items():
         if src < dest:

@@ -41,6 +41,7 @@ class OpenOrder(Struct, frozen=True):
             must also leave at least this amount unfilled. 0 if only the whole order may be filled.
         whole: (source amount, destination amount, expected amount) that the owner signed, raw units; zeros
             unless the order may be filled in parts.
+        is_crosschain: whether a bridge carries what the order buys to another chain.
     """
 
     order_hash: str
@@ -56,6 +57,7 @@ class OpenOrder(Struct, frozen=True):
     deadline: int
     part_min: int = 0
     whole: tuple[int, int, int] = (0, 0, 0)
+    is_crosschain: bool = False
 
     @property
     def fixed_amount(self) -> int:
@@ -162,6 +164,7 @@ def _open_order(order: AuctionOrder, field: str, wrapped_native: bytes) -> OpenO
         unpack_partner_and_fee(packed, f"{field}.partnerAndFee"),
         order.deadline,
         *_parts(order, field),
+        is_crosschain=order.destination_chain_id != 0,
     )
 
 

@@ -53,7 +53,9 @@ from ....config.errors import InvalidInput
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ..orders.document import DeltaDocument
+from ..orders.entering import is_crosschain
 from ..orders.terms import DeltaPart, OrderTerms, SettledOrder, is_part, next_part, part_min, part_of
+from ..orders.transfers import bridge_of
 
 if TYPE_CHECKING:
     from ..orders.live_orders import LiveOrder
@@ -261,6 +263,7 @@ def shown(asked: RoundOrder) -> AuctionOrder:
         deadline=terms.deadline,
         part_min=str(asked.part_min) if asked.part_min else "",
         whole=_whole(asked.order) if asked.part_min else None,
+        destination_chain_id=bridge_of(asked.order).destination_chain_id,
     )
 
 
@@ -341,6 +344,10 @@ def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes
                 field=f"parts[{at}].orderHash",
                 expected="an order of type Order: no other type can be crossed",
                 got=one.document.order_type,
+            )
+        if is_crossing and is_crosschain(one.order):
+            raise InvalidInput(
+                field=f"parts[{at}].orderHash", expected="an order on one chain: no other can be crossed"
             )
     parts = tuple(
         [

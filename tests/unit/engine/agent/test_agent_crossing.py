@@ -94,6 +94,7 @@ def test_nobody_is_crossed_for_less_than_the_books_give() -> None:
         {"order_type": OnChainOrderType.TWAP_ORDER},
         {"dest_token": Z},
         {"src_amount": 0},
+        {"is_crosschain": True},
     ],
 )
 def test_other_orders_are_not_crossed(changed: dict[str, object]) -> None:

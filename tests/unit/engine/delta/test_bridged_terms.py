@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -24,8 +25,10 @@ from cambist.codecs.eip712_orders.delta import (
     TwapBuyOrder,
     TwapOrder,
 )
+from cambist.engine.delta.bids.bids import Candidate, Rejection, answer_of, read_answer, shown
 from cambist.engine.delta.orders.entering import entering, is_crosschain
 from cambist.engine.delta.orders.terms import SettledOrder, next_part, output_total, part_of, terms_of
+from support.delta.bidding import ONE, USDC_ONE, a_delta_order, a_round_order, hash_of
 
 FEES = st.builds(BridgeFee, st.integers(0, 999_999), st.integers(0, 10**15))
 SCALES = st.integers(-12, 12)
@@ -143,3 +146,40 @@ def test_terms_of_an_order_across_chains() -> None:
     part = next_part(order, 0)
     assert part is not None
     assert part.expected == 0
+
+
+# --- In an auction --------------------------------------------------------------------------------------
+
+CROSSING = a_bridge(BridgeFee(1_000, 5), 0)
+
+
+def test_agents_are_shown_what_has_to_enter_the_bridge() -> None:
+    told = shown(a_round_order(1, a_delta_order(bridge=CROSSING)))
+    fee = BridgeFee(1_000, 5)
+    assert told.dest_amount == str(input_of(fee, 0, 2_400 * USDC_ONE))
+    assert told.expected_amount == str(input_of(fee, 0, 2_500 * USDC_ONE))
+    assert told.destination_chain_id == 10
+    bought = shown(a_round_order(2, a_delta_order(buys=True, bridge=CROSSING)))
+    assert bought.dest_amount == str(input_of(fee, 0, 2_500 * USDC_ONE))
+    assert (bought.src_amount, bought.part_min) == (str(11 * ONE // 10), "")
+    plain = shown(a_round_order(3))
+    assert plain.destination_chain_id == 0
+    assert b"destinationChainId" not in msgspec.json.encode(plain)
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_an_order_across_chains_is_settled_alone(at: int) -> None:
+    asked = [a_round_order(1), a_round_order(2)]
+    asked[at] = a_round_order(at + 1, a_delta_order(bridge=CROSSING))
+    parts = [{"orderHash": f"0x{hash_of(one).hex()}", "promisedAmount": str(10**12)} for one in (1, 2)]
+    of_round = {one.order_hash: one for one in asked}
+
+    def read(*found: dict[str, str]) -> Candidate | Rejection:
+        raw = msgspec.json.encode({"bids": [{"parts": [part | {"steps": []} for part in found]}]})
+        (told,) = read_answer(answer_of("alpha", 0, 0, raw), of_round)
+        return told
+
+    assert isinstance(read(parts[at]), Candidate)
+    crossed = read(*parts)
+    assert isinstance(crossed, Rejection)
+    assert f"parts[{at}].orderHash: expected an order on one chain" in crossed.detail
