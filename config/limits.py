@@ -218,6 +218,15 @@ CCTP_DOMAIN_MAX = 2**32 - 1  # Circle's number of a chain
 BRIDGE_FILL_MIN_S = 60  # from a deposit to its refund: a shorter time misses most fills
 BRIDGE_FILL_MAX_S = 21_600  # Across refuses a deposit with a later fill deadline (`fillDeadlineBuffer`)
 BRIDGE_CONNECTIONS_MAX = 4  # to one bridge's API
+BRIDGE_ORDERS_READ = 64  # orders with transfers that one read of the store takes
+BRIDGE_IDS_PER_FILTER = 64  # deposits or nonces that one request for logs names
+BRIDGE_RANGE_BLOCKS_MAX = 2_000  # heights of one request for a bridge's logs
+BRIDGE_RANGES_PER_ROUND = 32  # such requests before the other transfers have their turn
+BRIDGE_CLOCK_SLACK_S = 3_600  # by which a destination's clock may be behind the origin's
+BRIDGE_MESSAGES_MAX = 256  # messages of one transaction that the attestation service may answer
+BRIDGE_MESSAGES_BYTES_MAX = 1 << 20  # of such an answer
+BRIDGE_RECEIVE_GAS = 500_000  # of a call that hands in an attested message: measured below 200,000
+BRIDGE_RECEIVES_MAX = 5  # tries to hand in one attested message, each after the last has failed
 
 # --- Agents ----------------------------------------------------------------------------------------
 AGENT_REQUEST_BYTES_MAX = 4 << 20  # of POST /solve: AGENT_ORDERS_MAX orders, and some room

@@ -182,6 +182,15 @@ EXPIRY_GRACE_S = 2  # from an order's deadline to its expiry, since blocks arriv
 BRIDGE_FEE_EVERY_S = 15.0  # between two requests for the fee of a bridge's lane
 BRIDGE_FEE_STALE_S = 120.0  # a fee of that age does not count
 BRIDGE_FEE_REQUEST_S = 5.0  # for a bridge's API to answer
+BRIDGE_LOOK_S = 2.0  # at most between two looks at the transfers to or from a chain
+BRIDGE_ROUND_S = 30.0  # for a look, before it is given up and begun anew
+BRIDGE_PAUSE_S = 0.5  # before the next look when the chain or the store is away; doubles
+BRIDGE_PAUSE_S_MAX = 10.0
+BRIDGE_ATTEST_S = 2.0  # between two requests for the attestation of a burn; grows with the burn's age
+BRIDGE_ATTEST_S_MAX = 30.0
+BRIDGE_RECEIVE_LOOK_S = 5.0  # between two looks whether an attested message was handed in
+BRIDGE_LATE_S_MIN = 300.0  # least age at which a transfer under way is alarmed, unless the settings say so
+BRIDGE_REFUND_LATE_S = 14_400.0  # from a transfer's failure until a missing refund is alarmed
 
 # --- Agent -----------------------------------------------------------------------------------------
 AGENT_ROUTE_LEFT_S = 60.0  # a signed route that expires sooner is not bid again

@@ -63,6 +63,9 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         fill_within_s: of Across alone: seconds from the settlement until an unfilled deposit is refunded.
         estimated_s: expected time of a transfer; None for the usual time of the protocol. The bridge's own
             estimate, if its API has one, takes precedence.
+        late_s: age at which a transfer under way is alarmed; None for three times the usual time of the
+            protocol, at least five minutes.
+        refund_late_s: of Across alone: time from a transfer's failure at which a missing refund is alarmed.
         every_s: seconds between two requests for the fee of a lane.
         stale_s: age at which a fee no longer counts.
         request_s: time-out of a request.
@@ -76,6 +79,8 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     margin_bps: int = 1_000
     fill_within_s: int = 7_200
     estimated_s: Seconds | None = None
+    late_s: Seconds | None = None
+    refund_late_s: Seconds = timeouts.BRIDGE_REFUND_LATE_S
     every_s: Seconds = timeouts.BRIDGE_FEE_EVERY_S
     stale_s: Seconds = timeouts.BRIDGE_FEE_STALE_S
     request_s: Seconds = timeouts.BRIDGE_FEE_REQUEST_S
@@ -106,3 +111,9 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         """Expected time of a transfer, milliseconds."""
         usual_s = _ESTIMATED_S["across" if self.kind == "across" else self.tier or "standard"]
         return round((self.estimated_s or usual_s) * 1_000)
+
+    @property
+    def late_ms(self) -> int:
+        """Age at which a transfer under way is alarmed, milliseconds."""
+        usual_ms = max(3 * self.estimated_ms, round(timeouts.BRIDGE_LATE_S_MIN * 1_000))
+        return usual_ms if self.late_s is None else round(self.late_s * 1_000)

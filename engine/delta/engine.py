@@ -6,6 +6,7 @@
         CANCELLING                   a step to CANCELLED, once no settlement is under way
         PENDING, ACTIVE              the auctioneer of its chain; for a limit order PriceWatch first
         SUSPENDED                    FundsWatch, until the owner's funds are back
+        settled across chains        BridgeDesk, until its transfers are delivered or refunded
         any that can be cancelled    a timer, which makes it EXPIRED
 
 An order that waits is a row and perhaps a timer; only a round or a settlement under way has a task.
@@ -42,6 +43,7 @@ from ..store.store import Store
 from ..store.tables import EFFECT
 from ..store.units import row_of
 from .auction.auctioneer import Auctioneer, AuctioneerStatistics
+from .bridging.bridge_desk import BridgeChainStatistics, BridgeDesk
 from .orders.funds import MissingFund
 from .orders.life import CANCEL, CANCELLABLE, ENDED, DeltaStep, cancel_done, expired, rested
 from .orders.live_orders import LiveOrder, LiveOrders
@@ -81,10 +83,12 @@ class DeltaStatistics(Struct, frozen=True):
     Attributes:
         orders: numbers of orders in memory, of life cycle steps written, and of conflicting writes.
         chains: counters of each chain, by chain id.
+        bridges: counters of each chain with bridges, by chain id.
     """
 
     orders: LiveRowsStatistics
     chains: Mapping[str, DeltaChainStatistics]
+    bridges: Mapping[str, BridgeChainStatistics]
 
 
 class DeltaEngine:
@@ -94,6 +98,7 @@ class DeltaEngine:
         scheduler: the venue's scheduler of timers.
         orders: live orders, whose changes the engine watches.
         chains: components by chain id.
+        bridges: follows the transfers of orders across chains.
         wall_ms: returns the time, Unix milliseconds.
     """
 
@@ -106,6 +111,7 @@ class DeltaEngine:
         *,
         orders: LiveOrders,
         chains: Mapping[int, DeltaChain],
+        bridges: BridgeDesk,
         wall_ms: Callable[[], int],
     ) -> None:
         self.store = store
@@ -115,6 +121,7 @@ class DeltaEngine:
         self._acts = OrderActs(self._tend_again)
         self.orders = orders
         self.chains = chains
+        self.bridges = bridges
         orders.watch(self.tend)
 
     def statistics(self) -> DeltaStatistics:
@@ -131,10 +138,11 @@ class DeltaEngine:
                 )
                 for chain_id, chain in self.chains.items()
             },
+            {str(chain_id): chain for chain_id, chain in self.bridges.statistics().items()},
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run relayer, auctions, settlements, price watch and funds watch of each chain, until cancelled."""
+        """Run relayer, auctions, settlements, watches of prices and funds of each chain, and the bridges."""
         async with trio.open_nursery() as nursery:
             self._acts.open(nursery)
             for chain in self.chains.values():
@@ -143,6 +151,7 @@ class DeltaEngine:
                 await nursery.start(chain.auctioneer.run)
                 await nursery.start(chain.prices.run)
                 await nursery.start(chain.funds.run)
+            await nursery.start(self.bridges.run)
             task_status.started()
 
     async def load(self, taken_up: TakenUp) -> None:
@@ -161,6 +170,7 @@ class DeltaEngine:
             held: shards that the process holds.
         """
         self.orders.leave(held)
+        self.bridges.leave(held)
         for chain in self.chains.values():
             await chain.prices.leave(held)
             chain.auctioneer.leave(held)
@@ -185,6 +195,7 @@ class DeltaEngine:
     def tend(self, live: LiveOrder) -> None:
         """Assign an order to the components that its state needs, and withdraw it from the others."""
         row = live.row
+        self.bridges.tend(live)
         chain = self.chains.get(row.chain_id)
         if chain is None:
             return

@@ -3,7 +3,8 @@
     ended                    the state is the reason
     waits for its owner      awaitingSignature, suspended, cancelling
                              balanceLacks, allowanceLacks, depositLacks
-    under way                settling, bridging
+    under way                settling, bridging, refunding
+    with a bridge            transferUnderWay, transferLate, refundDue, refundLate
     open                     resting, sliceNotDue, noAgents, agentsRest, agentsLate, settlementsFailed,
                              notAuctioned
     in its last round        noBids, belowLimit, reverted, simulationMismatch, malformed, late
@@ -32,8 +33,10 @@ from ...codecs.messages.auction_messages import (
 from ...codecs.messages.vocabulary import OrderStatus, Side
 from ...crypto.hexadecimal import to_hex
 from ..orders.order_units import order_id
-from ..store.rows import DeltaOrderRow
+from ..store.rows import DeltaOrderRow, amount_of
 from .bids.agent_rest import AgentReport
+from .bridging.bridge_desk import TransferWait
+from .bridging.origins import kind_of_transfer
 from .orders.funds import MissingFund, told_of
 from .orders.life import OPEN
 from .orders.terms import slice_due
@@ -75,6 +78,7 @@ class OrderFacts(Struct, frozen=True):
         resting: present price and limit of a limit order that waits for its price; None for other orders.
         chain_s: chain time against which the due times of TWAP slices are compared, Unix seconds.
         lacks: the owner's funds that were missing at the last read.
+        waits: bridge transfers of the order that are neither delivered nor refunded.
     """
 
     row: DeltaOrderRow
@@ -86,6 +90,7 @@ class OrderFacts(Struct, frozen=True):
     resting: RestingFacts | None = None
     chain_s: int = 0
     lacks: Sequence[MissingFund] = ()
+    waits: Sequence[TransferWait] = ()
 
 
 def explained(facts: OrderFacts) -> Explanation:
@@ -103,7 +108,7 @@ def explained(facts: OrderFacts) -> Explanation:
 def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
     status = facts.row.status
     if status not in OPEN:
-        return [*([_STATES[status]] if status in _STATES else []), *_funds(facts)]
+        return [*([_STATES[status]] if status in _STATES else []), *_funds(facts), *_transfers(facts)]
     if facts.live is not None and facts.live.settling is not None:
         return [("settling", "a bid has won, and its settlement is under way")]
     reasons = [*_resting(facts), *_schedule(facts), *_agents(facts)]
@@ -117,6 +122,25 @@ def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
         reasons.append(_nobody_bid(closed_at))
     elif not reasons:
         reasons.append(("notAuctioned", "no round with the order is closed yet"))
+    return [*reasons, *_transfers(facts)]
+
+
+def _transfers(facts: OrderFacts) -> list[tuple[str, str]]:
+    """Return a (code, text) reason for each bridge transfer that waits for its delivery or refund."""
+    reasons = []
+    for wait in facts.waits:
+        sent, end = wait.transfer.sent, wait.transfer.end
+        kind = kind_of_transfer(sent)
+        name = "a bridge" if kind is None else kind.value
+        hint = f"; {wait.hint}" if wait.hint else ""
+        if end is None:
+            way = f"chain {sent.destination_chain_id} by {name}, handed over at {iso_ms(sent.at_ms)}"
+            code = "transferLate" if wait.is_late else "transferUnderWay"
+            reasons.append((code, f"{amount_of(sent.output)} are on the way to {way}{hint}"))
+        else:
+            code = "refundLate" if wait.is_late else "refundDue"
+            way = f"{name}, which did not deliver by {iso_ms(end.at_ms)}"
+            reasons.append((code, f"a refund of {wait.transfer.owed} is due from {way}{hint}"))
     return reasons
 
 

@@ -35,6 +35,7 @@ from .auction.auction_queue import AuctionQueue
 from .auction.auctioneer import Auctioneer, AuctionIds
 from .auction.simulating import AuctionAt
 from .bids.agent_client import AgentClient
+from .bridging.bridge_opening import open_desk
 from .engine import DeltaChain, DeltaEngine
 from .orders.live_orders import LiveOrder, LiveOrders
 from .resting.price_watch import PriceWatch
@@ -47,8 +48,8 @@ from .settlement.settling import Settling
 def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
     """Load the key of the account (relayer) that sends a chain's settlements.
 
-    The key signs only calls of the Delta contract, and calls from the account to itself, which use up a
-    nonce.
+    The key signs only calls of the Delta contract and of CCTP's MessageTransmitter, and calls from the
+    account to itself, which use up a nonce.
 
     Raises:
         ConfigError: the chain has no relayer, the key cannot be read, or the chain has no Delta contract; the
@@ -62,13 +63,15 @@ def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
         key = signing_key(named.source, named.password)
     except ConfigError as error:
         raise ConfigError(f"keys.{relayer.key}", f"{error.key} {error.detail}") from None
-    contract = settings.chains[chain_id].delta_contract
+    chain = settings.chains[chain_id]
+    contract = chain.delta_contract
     if not contract:
         raise ConfigError(f"chains.{chain_id}.delta_contract", "is not set: Delta needs its contract")
-    targets = frozenset(
-        (chain_id, target)
-        for target in (key.address, parse_address(contract, f"chains.{chain_id}.delta_contract"))
-    )
+    named_contracts = {"delta_contract": contract, "message_transmitter": chain.message_transmitter}
+    allowed = [
+        parse_address(text, f"chains.{chain_id}.{name}") for name, text in named_contracts.items() if text
+    ]
+    targets = frozenset((chain_id, target) for target in (key.address, *allowed))
     return PolicedRelayKey(key, TransactionPolicy(targets, relayer.fee_cap_wei, relayer.gas_max))
 
 
@@ -109,7 +112,7 @@ async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: Serve
     """Create the engine of Delta orders, for the chains that have a Delta contract and a relayer.
 
     Args:
-        owned: exit stack that closes the connections to the agents.
+        owned: exit stack that closes the connections to the agents and to the attestation service.
 
     Raises:
         ConfigError: a setting is wrong; the error names it.
@@ -122,8 +125,23 @@ async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: Serve
         for chain_id, place in places.items()
         if not place.no_delta
     }
+    bridges = await open_desk(
+        owned,
+        opening.settings.bridges,
+        places,
+        {chain_id: chain.relayer for chain_id, chain in chains.items()},
+        store=footing.store,
+        orders=orders,
+        tls=opening.tls,
+        wall_ms=footing.wall_ms,
+    )
     return DeltaEngine(
-        footing.store, footing.scheduler, orders=orders, chains=chains, wall_ms=footing.wall_ms
+        footing.store,
+        footing.scheduler,
+        orders=orders,
+        chains=chains,
+        bridges=bridges,
+        wall_ms=footing.wall_ms,
     )
 
 

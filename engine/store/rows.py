@@ -213,13 +213,13 @@ class BridgeEnd(Row, frozen=True, array_like=True, gc=False):
 
 
 class DeltaRefund(Row, frozen=True, array_like=True, gc=False):
-    """A verified refund of a failed bridge transfer on the origin chain (spec 1.10.25 to 1.10.27).
+    """A verified refund, or part of one, of a failed bridge transfer on the origin chain.
 
-    A bridge may pay the refunds of several transfers by a single entry of a log.
+    A bridge may pay the refunds of several transfers by a single entry of a log (spec 1.10.25 to 1.10.27).
 
     Attributes:
         tx_hash, log_index, entry: the refund's log, and the entry of the log that paid the owner.
-        taken: raw units of the entry that pay for other transfers, before this transfer's units; 32 bytes.
+        taken: raw units of the entry that count for other refunds, before this refund's units; 32 bytes.
         transfer_block, transfer_tx, transfer_log: block, transaction and log index of the transfer.
         is_final: whether no re-organisation of the origin can undo the refund.
     """

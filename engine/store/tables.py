@@ -99,10 +99,7 @@ BRIDGE_END = Table(
 DELTA_REFUND = Table(
     "delta_refund",
     DeltaRefund,
-    (
-        Unique(("chain_id", "block_hash", "tx_hash", "log_index", "entry", "taken")),
-        Unique(("chain_id", "transfer_block", "transfer_tx", "transfer_log")),
-    ),
+    (Unique(("chain_id", "block_hash", "tx_hash", "log_index", "entry", "taken")),),
     ("is_final",),
 )
 AUCTION_ROUND = Table("auction_round", AuctionRound, (Unique(("auction_id", "order_hash")),))

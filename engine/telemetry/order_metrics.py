@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from prometheus_client.core import Metric
 
 from ...codecs.messages.vocabulary import OrderStatus, OtcState
+from ..delta.bridging.bridge_desk import BridgeChainStatistics
 from ..delta.engine import DeltaChainStatistics, DeltaStatistics
 from ..orders.accounts_watch import FundsStatistics
 from ..orders.order_engines import OrderEnginesStatistics
@@ -25,6 +26,7 @@ def delta_families(statistics: DeltaStatistics) -> Iterator[Metric]:
     yield from _auctions(chains)
     yield from _funds(DELTA.name, [(at, chain.funds) for at, chain in chains])
     yield from _relayers(chains)
+    yield from _bridges(statistics.bridges)
 
 
 def otc_families(statistics: OtcStatistics) -> Iterator[Metric]:
@@ -179,6 +181,59 @@ def _relayers(chains: _Of) -> Iterator[Metric]:
             f"relayer_{name}", help_text,
             ((at, float(getattr(chain.relayer, name))) for at, chain in chains), "chain",
         )  # fmt: skip
+
+
+def _bridges(chains: Mapping[str, BridgeChainStatistics]) -> Iterator[Metric]:
+    to = [(chain_id, chain.deliveries) for chain_id, chain in chains.items()]
+    back = [(chain_id, chain.refunds) for chain_id, chain in chains.items()]
+    under_way = [((at, name), count) for at, one in to for name, count in one.under_way.items()]
+    yield _gauge(
+        "bridge_transfers", "Bridge transfers under way to the chain",
+        ((at, count) for at, (count, _) in under_way), "chain", "protocol",
+    )  # fmt: skip
+    yield _gauge(
+        "bridge_oldest_seconds", "Age of the oldest bridge transfer under way to the chain",
+        ((at, oldest_ms / 1_000) for at, (_, oldest_ms) in under_way), "chain", "protocol",
+    )  # fmt: skip
+    yield _gauge(
+        "bridge_refunds_due", "Failed bridge transfers from the chain that are not refunded",
+        (((at,), one.owed) for at, one in back), "chain",
+    )  # fmt: skip
+    yield _gauge(
+        "bridge_refunds_oldest_seconds", "Age of the oldest failure without a refund",
+        (((at,), one.oldest_ms / 1_000) for at, one in back), "chain",
+    )  # fmt: skip
+    late = [((at, "delivery"), one.late) for at, one in to] + [((at, "refund"), one.late) for at, one in back]
+    yield _gauge(
+        "bridge_late", "Deliveries to and refunds on the chain that are later than their bound",
+        late, "chain", "what",
+    )  # fmt: skip
+    held_up = [((at, "delivery"), one.fault) for at, one in to] + [
+        ((at, "refund"), one.fault) for at, one in back
+    ]
+    yield _gauge(
+        "bridge_held_up", "1 while the chain or the store cannot be asked about bridge transfers",
+        ((at, float(bool(fault))) for at, fault in held_up), "chain", "what",
+    )  # fmt: skip
+    yield _counter(
+        "bridge_ends", "Bridge transfers by what became of them",
+        [
+            *(((at, what), getattr(one, what)) for at, one in to for what in ("delivered", "failed", "odd")),
+            *(((at, "refunded"), one.refunded) for at, one in back),
+            *(((at, "undone"), one.gone) for at, one in to),
+        ],
+        "chain", "what",
+    )  # fmt: skip
+    yield _counter(
+        "bridge_messages", "CCTP messages attested and handed in, and failed requests for attestations",
+        (
+            ((chain_id, what), getattr(chain.courier, what))
+            for chain_id, chain in chains.items()
+            for what in ("attested", "handed_in", "failed")
+            if chain.courier is not None
+        ),
+        "chain", "what",
+    )  # fmt: skip
 
 
 def _gauge(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:

@@ -295,7 +295,15 @@ class VenueApp:
             *BridgeEndpoints(self.bridges).endpoints(),
             *OrderReads(self.places, store, sees_all=self.admission.sees_orders).endpoints(),
             *order_event_endpoints(self._events),
-            *Auctions(self.places, store, delta.orders.get, auctions, delta.resting, delta.lacks).endpoints(),
+            *Auctions(
+                self.places,
+                store,
+                delta.orders.get,
+                auctions,
+                delta.resting,
+                delta.lacks,
+                delta.bridges.waits,
+            ).endpoints(),
         )
 
     async def run(

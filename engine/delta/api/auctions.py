@@ -7,7 +7,7 @@ cool-down of any of them is for lateness).
 Source: ARCHITECTURE.md, "Auction"; interop.md 3, GET /v2/delta/agents/list/{chainId}.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -31,6 +31,7 @@ from ...store.units import row_of
 from ..auction.auction_record import round_of
 from ..bids.agent_caller import caller_of
 from ..bids.agent_rest import AgentReport
+from ..bridging.bridge_desk import TransferWait
 from ..explain import OrderFacts, explained
 from ..intake.stored_orders import StoredOrders
 from ..orders.funds import MissingFund
@@ -66,6 +67,7 @@ class Auctions:
             that waits for its price; None for any other order.
         lacks: returns, for a chain id and an order hash, the owner's funds that were missing at the last
             read.
+        waits: reads the bridge transfers of an order that are neither delivered nor refunded.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Auctions:
         auctions: Mapping[int, ChainAuctions],
         resting: Callable[[int, bytes], RestingFacts | None] = lambda *_: None,
         lacks: Callable[[int, bytes], Sequence[MissingFund]] = lambda *_: (),
+        waits: Callable[[bytes], Awaitable[Sequence[TransferWait]]] | None = None,
     ) -> None:
         self._places = places
         self._store = store
@@ -83,6 +86,7 @@ class Auctions:
         self._auctions = auctions
         self._resting = resting
         self._lacks = lacks
+        self._waits = waits
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return the HTTP endpoints for closed rounds, reasons why an order is not filled, and agents."""
@@ -173,6 +177,7 @@ class Auctions:
                 self._resting(row.chain_id, row.order_hash),
                 0 if of_chain is None else of_chain.chain_s,
                 self._lacks(row.chain_id, row.order_hash),
+                () if self._waits is None else await self._waits(row.order_hash),
             )
         )
 

@@ -180,7 +180,7 @@ def _percent(filled: int, whole: int) -> Decimal:
 
 
 def _refunds(transfers: Sequence[OrderTransfer]) -> tuple[RefundEntry, ...]:
-    refunds = [one.refund for one in transfers if one.refund is not None]
+    refunds = [refund for one in transfers for refund in one.refunds]
     return tuple(map(_refund, sorted(refunds, key=lambda refund: refund.at_ms)))
 
 

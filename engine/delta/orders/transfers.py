@@ -49,11 +49,16 @@ class TransferState(StrEnum):
 
 
 class OrderTransfer(Struct, frozen=True):
-    """A bridge transfer of an order with its end at the destination and its refund, each None before."""
+    """A bridge transfer of an order, with its end at the destination and its refunds on the origin.
+
+    Attributes:
+        end: None while the destination shows none.
+        refunds: oldest first; several if several entries of the bridge's logs pay a failed transfer.
+    """
 
     sent: BridgeTransfer
     end: BridgeEnd | None = None
-    refund: DeltaRefund | None = None
+    refunds: tuple[DeltaRefund, ...] = ()
 
     @property
     def state(self) -> TransferState:
@@ -62,7 +67,13 @@ class OrderTransfer(Struct, frozen=True):
             return TransferState.UNDER_WAY
         if self.delivery is not None:
             return TransferState.DELIVERED
-        return TransferState.FAILED if self.refund is None else TransferState.REFUNDED
+        return TransferState.FAILED if self.owed else TransferState.REFUNDED
+
+    @property
+    def owed(self) -> int:
+        """Raw units of the origin's token that no verified refund has paid back."""
+        paid = sum(amount_of(refund.amount) for refund in self.refunds)
+        return max(0, amount_of(self.sent.amount) - paid)
 
     @property
     def delivery(self) -> BridgeEnd | None:
@@ -77,7 +88,7 @@ class OrderTransfer(Struct, frozen=True):
             case TransferState.DELIVERED:
                 return self.end is not None and self.end.is_final
             case TransferState.REFUNDED:
-                return self.refund is not None and self.refund.is_final
+                return all(refund.is_final for refund in self.refunds)
             case _:
                 return False
 
@@ -106,9 +117,14 @@ def followed(
     Ends and refunds of transfers that a re-organisation of the origin undid are left out.
     """
     end_of = {key_of(end): end for end in ends}
-    refund_of = {refunded_key(refund): refund for refund in refunds}
+    refunds_of: dict[TransferKey, list[DeltaRefund]] = {}
+    for refund in sorted(refunds, key=lambda row: (row.block_number, row.log_index, row.entry)):
+        refunds_of.setdefault(refunded_key(refund), []).append(refund)
     in_order = sorted(sent, key=lambda row: (row.block_number, row.log_index))
-    return tuple(OrderTransfer(row, end_of.get(key_of(row)), refund_of.get(key_of(row))) for row in in_order)
+    return tuple(
+        OrderTransfer(row, end_of.get(key_of(row)), tuple(refunds_of.get(key_of(row), ())))
+        for row in in_order
+    )
 
 
 def settled_reason(status: OrderStatus, fill_count: int, transfers: Sequence[OrderTransfer]) -> DeltaReason:

@@ -61,5 +61,5 @@ CREATE TABLE delta_refund (
     is_final       boolean NOT NULL,
     PRIMARY KEY (chain_id, block_hash, tx_hash, log_index, entry, taken)
 );
-CREATE UNIQUE INDEX delta_refund_transfer ON delta_refund (chain_id, transfer_block, transfer_tx, transfer_log);
+CREATE INDEX delta_refund_log ON delta_refund (tx_hash);
 CREATE INDEX delta_refund_order ON delta_refund (order_hash);

@@ -32,7 +32,7 @@ def in_state(sent: BridgeTransfer, state: TransferState, *, is_final: bool = Fal
         return OrderTransfer(sent, an_end(sent, is_final=is_final))
     lost = an_end(sent, is_delivered=False)
     back = a_refund_of(sent, tx=sent.block_number, is_final=is_final)
-    return OrderTransfer(sent, lost, back if state is TransferState.REFUNDED else None)
+    return OrderTransfer(sent, lost, (back,) if state is TransferState.REFUNDED else ())
 
 
 def told(

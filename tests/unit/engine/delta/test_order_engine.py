@@ -10,6 +10,8 @@ import trio
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import StoreUnavailable, TransitionError
 from cambist.config.settings import parse_settings
+from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
+from cambist.engine.delta.bridging.bridge_opening import bounds_of
 from cambist.engine.delta.engine import DeltaChain, DeltaEngine
 from cambist.engine.delta.orders.live_orders import LiveOrders
 from cambist.engine.orders.followed_chain import FollowedChains
@@ -56,7 +58,8 @@ async def test_what_goes_wrong_with_one_order_is_not_the_end_of_the_others(
         parts["prices"] = IdlePrices()
         chains = {1: DeltaChain(**parts)}
         scheduler = Scheduler(now_ms)
-        engine = DeltaEngine(store, scheduler, orders=orders, chains=chains, wall_ms=now_ms)
+        bridges = BridgeDesk(store, orders, {}, attester=None, bounds=bounds_of({}), wall_ms=now_ms)
+        engine = DeltaEngine(store, scheduler, orders=orders, chains=chains, bridges=bridges, wall_ms=now_ms)
         footing = Footing(store, leases, scheduler, FollowedChains({}, store, now_ms), now_ms)
         engines = OrderEngines(footing, [engine])
         taken = orders.step

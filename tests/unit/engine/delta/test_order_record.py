@@ -207,7 +207,7 @@ def test_two_settlements_of_one_transaction_have_the_transfers_before_them() -> 
 def test_a_refund() -> None:
     fill, sent = a_slice(1)
     back = msgspec.structs.replace(
-        sent, end=an_end(sent.sent, is_delivered=False), refund=a_refund_of(sent.sent)
+        sent, end=an_end(sent.sent, is_delivered=False), refunds=(a_refund_of(sent.sent),)
     )
     record = a_record(BRIDGED_TWAP, fill, transfers=(back,))
     assert record["refunds"] == [

@@ -27,7 +27,7 @@ from cambist.engine.store.tables import (
     DELTA_ORDER,
     DELTA_REFUND,
 )
-from cambist.engine.store.units import Done, Unit, drop, new, put
+from cambist.engine.store.units import Change, Done, Unit, drop, new, put
 from support.delta.bidding import a_round_order
 from support.store.store_work import now_ms
 from support.store.stores import (
@@ -161,7 +161,8 @@ async def test_a_settlement_that_moves_to_another_block_is_followed_anew(tmp_pat
         )
         step = replace(a_step(TOP + 1), undone=logs, rows=moved_logs)
         changes = await projection.changes(step)
-        own = [*(drop(table, log) for table, log in logs), *(put(table, log) for table, log in moved_logs)]
+        own: list[Change] = [drop(table, log) for table, log in logs]
+        own += [put(table, log) for table, log in moved_logs]
         assert await store.write(Unit((*own, *changes))) == Done()
         after = await found(store, done)
         assert after is not None

@@ -1,0 +1,155 @@
+"""The bridges of a venue: the watches and couriers of all chains, run together.
+
+    an order is loaded, or has changed -> tend: its destination and its origin look at it
+
+Source: ARCHITECTURE.md, "Orders".
+"""
+
+from collections.abc import Callable, Container, Mapping
+
+import structlog
+import trio
+from msgspec import Struct
+
+from ....crypto.hexadecimal import to_hex
+from ...store.store import Store
+from ..orders.live_orders import LiveOrder, LiveOrders
+from ..orders.transfers import OrderTransfer, TransferState, bridge_of, key_of
+from .attester_client import AttesterClient
+from .bridge_places import BridgeBounds, BridgePlace
+from .bridged_orders import BridgedOrders
+from .courier import Courier, CourierStatistics
+from .delivery_watch import DeliveryStatistics, DeliveryWatch
+from .refund_watch import RefundStatistics, RefundWatch
+
+_log = structlog.get_logger("cambist.venue")
+
+
+class BridgeChainStatistics(Struct, frozen=True):
+    """Counters of one chain as destination and as origin; `courier` is None without CCTP."""
+
+    deliveries: DeliveryStatistics
+    refunds: RefundStatistics
+    courier: CourierStatistics | None
+
+
+class TransferWait(Struct, frozen=True):
+    """Why a transfer of an order waits, for people.
+
+    Attributes:
+        hint: cause beside the bridge itself; empty without one.
+    """
+
+    transfer: OrderTransfer
+    is_late: bool
+    hint: str
+
+
+class BridgeDesk:
+    """Follows the bridge transfers of all orders of this process; `run` is its task.
+
+    Args:
+        places: ends of bridges by chain id.
+        attester: client of the attestation service; None without CCTP.
+        bounds: ages at which waiting transfers are alarmed.
+        wall_ms: returns the time, Unix milliseconds.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        orders: LiveOrders,
+        places: Mapping[int, BridgePlace],
+        *,
+        attester: AttesterClient | None,
+        bounds: BridgeBounds,
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self._orders = BridgedOrders(store, orders, wall_ms)
+        self._couriers = {
+            chain_id: Courier(place, attester)
+            for chain_id, place in places.items()
+            if attester is not None and place.transmitter is not None
+        }
+        self._deliveries = {
+            chain_id: DeliveryWatch(
+                place,
+                self._orders,
+                wall_ms,
+                places=places,
+                courier=self._couriers.get(chain_id),
+                bounds=bounds,
+            )
+            for chain_id, place in places.items()
+        }
+        self._refunds = {
+            chain_id: RefundWatch(place, self._orders, wall_ms, store=store, late_ms=bounds.refund_ms)
+            for chain_id, place in places.items()
+        }
+        self._unserved: set[int] = set()
+
+    def statistics(self) -> Mapping[int, BridgeChainStatistics]:
+        """Return the counters of each chain with bridges, by chain id."""
+        return {
+            chain_id: BridgeChainStatistics(
+                watch.statistics(),
+                self._refunds[chain_id].statistics(),
+                courier.statistics() if (courier := self._couriers.get(chain_id)) else None,
+            )
+            for chain_id, watch in self._deliveries.items()
+        }
+
+    def tend(self, live: LiveOrder) -> None:
+        """Have a changed order's transfers looked at, on both chains."""
+        if not self._orders.tend(live):
+            return
+        destination, origin = bridge_of(live.order).destination_chain_id, live.row.chain_id
+        for chain_id, watches in ((destination, self._deliveries), (origin, self._refunds)):
+            watch = watches.get(chain_id)
+            if watch is not None:
+                watch.wake()
+            elif chain_id not in self._unserved:
+                self._unserved.add(chain_id)
+                order = to_hex(live.order_hash)
+                _log.error(
+                    "bridge transfers are not followed: no bridge is set", chain_id=chain_id, order=order
+                )
+
+    def leave(self, held: Container[int]) -> None:
+        """Forget the orders of shards that this process does not hold any more.
+
+        Args:
+            held: numbers of the shards that the process holds.
+        """
+        self._orders.leave(held)
+
+    async def waits(self, order_hash: bytes) -> tuple[TransferWait, ...]:
+        """Read the transfers of an order that wait for a delivery or refund; none for an order not held here.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        return tuple(
+            self._wait(transfer)
+            for order in await self._orders.read([order_hash])
+            for transfer in order.transfers
+            if transfer.state in (TransferState.UNDER_WAY, TransferState.FAILED)
+        )
+
+    def _wait(self, transfer: OrderTransfer) -> TransferWait:
+        key, sent = key_of(transfer.sent), transfer.sent
+        delivery, refund = self._deliveries.get(sent.destination_chain_id), self._refunds.get(sent.chain_id)
+        if transfer.state is TransferState.FAILED:
+            is_late = refund is not None and refund.is_late(key)
+            return TransferWait(transfer, is_late, "" if refund is None else refund.fault)
+        is_late = delivery is not None and delivery.is_late(key)
+        return TransferWait(transfer, is_late, "" if delivery is None else delivery.hint(key))
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run the watches and couriers of all chains until cancelled."""
+        async with trio.open_nursery() as nursery:
+            for courier in self._couriers.values():
+                await nursery.start(courier.run)
+            for watch in (*self._deliveries.values(), *self._refunds.values()):
+                await nursery.start(watch.run)
+            task_status.started()

@@ -1,0 +1,433 @@
+"""Looks on one destination for the deliveries of transfers under way, and follows them until they are final.
+
+    under way -> deposit or burned message from the origin's receipt, once
+              -> logs by exact topics, in bounded ranges of blocks, up to the latest block
+                    fits           DELIVERED, with the amount that came
+                    Across: none, and a confirmed block is past the fill deadline: FAILED
+    DELIVERED -> its block left the chain: under way again
+              -> its block is confirmed: final
+
+An origin whose node is away holds up its own transfers alone, and only before their deposits are known.
+
+Choice: A transfer counts as failed only once confirmed blocks of the destination are past its fill deadline
+    and were read without a fill: the contract takes no later fill.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ....codecs.contracts.abi import uint_word
+from ....codecs.contracts.across import FILLED_RELAY, RelayData
+from ....codecs.contracts.bridge_terms import BridgeKind
+from ....codecs.contracts.cctp import MESSAGE_RECEIVED
+from ....config.errors import ChainError
+from ....config.limits import BRIDGE_CLOCK_SLACK_S, BRIDGE_IDS_PER_FILTER, BRIDGE_RANGES_PER_ROUND
+from ....crypto.hexadecimal import to_hex
+from ...chain.port import Header, Log, LogFilter
+from ...store.rows import BridgeEnd, BridgeEndState, amount32
+from ...store.tables import BRIDGE_END
+from ...store.units import Change, cas, drop, new
+from ..orders.transfers import OrderTransfer, TransferKey, TransferState, key_of
+from .arrivals import Arrival, fill_of, mint_of
+from .attestations import AttestedMessage
+from .bridge_places import BridgeBounds, BridgePlace
+from .bridge_rounds import BridgeRounds
+from .bridged_orders import BridgedOrder, BridgedOrders
+from .courier import Courier, WantedAttestation
+from .log_windows import first_block, window
+from .origins import BurnedMessage, burn_in, deposit_in, kind_of_transfer
+
+_log = structlog.get_logger("cambist.venue")
+
+Sent = RelayData | BurnedMessage
+"""Deposit or burned message of the origin, which the destination's logs have to show."""
+_EndChanges = list[tuple[OrderTransfer, Change]]
+
+
+class WaitingTransfer(Struct, frozen=True):
+    """A transfer under way to the watch's chain.
+
+    Attributes:
+        kind: its protocol; None for an unknown one, whose delivery nobody can verify.
+    """
+
+    order: BridgedOrder
+    transfer: OrderTransfer
+    kind: BridgeKind | None
+
+    @property
+    def key(self) -> TransferKey:
+        """Key of the transfer."""
+        return key_of(self.transfer.sent)
+
+
+class DeliveryStatistics(Struct, frozen=True):
+    """State and counters of the watch of one destination.
+
+    Attributes:
+        under_way: protocol -> (number of transfers under way, age of the oldest in milliseconds).
+        late: number of transfers under way that wait longer than their bridge's bound.
+        delivered, failed, gone, odd: numbers of deliveries; of transfers that can arrive no more; of
+            deliveries that a re-organisation undid; of deliveries that differ from their deposit.
+        fault: reason why the last look failed; empty after a whole one.
+    """
+
+    under_way: Mapping[str, tuple[int, int]]
+    late: int
+    delivered: int
+    failed: int
+    gone: int
+    odd: int
+    fault: str
+
+
+class DeliveryWatch(BridgeRounds):
+    """Watch of the deliveries on one destination; `run` is its task.
+
+    Args:
+        place: the destination.
+        places: all ends of bridges by chain id, the origins among them.
+        courier: brings attested messages of CCTP; None without CCTP.
+        bounds: ages at which transfers are late.
+    """
+
+    def __init__(
+        self,
+        place: BridgePlace,
+        orders: BridgedOrders,
+        wall_ms: Callable[[], int],
+        *,
+        places: Mapping[int, BridgePlace],
+        courier: Courier | None,
+        bounds: BridgeBounds,
+    ) -> None:
+        super().__init__(place, orders, wall_ms)
+        self._places = places
+        self._courier = courier
+        self._bounds = bounds
+        self._sent: dict[TransferKey, Sent] = {}
+        self._hints: dict[TransferKey, str] = {}
+        self._late: set[TransferKey] = set()
+        self._under_way: dict[str, tuple[int, int]] = {}
+        self._delivered = self._failed = self._gone = self._odd = 0
+
+    def statistics(self) -> DeliveryStatistics:
+        """Return the transfers under way as of the last look, and the counters since the start."""
+        return DeliveryStatistics(
+            dict(self._under_way),
+            len(self._late),
+            self._delivered,
+            self._failed,
+            self._gone,
+            self._odd,
+            self.fault,
+        )
+
+    def hint(self, key: TransferKey) -> str:
+        """Explain to people for what a transfer under way waits; empty if it waits for its bridge alone."""
+        courier = "" if self._courier is None else self._courier.hint(key)
+        return self._hints.get(key) or courier or self.fault
+
+    def is_late(self, key: TransferKey) -> bool:
+        """Whether a transfer under way waits longer than its bridge's bound."""
+        return key in self._late
+
+    # --- One round --------------------------------------------------------------------------------------
+
+    def _followed(self) -> list[bytes]:
+        return self._orders.to(self._chain.chain_id)
+
+    async def _round(self, hashes: Sequence[bytes]) -> None:
+        orders = await self._orders.read(hashes)
+        waiting = [
+            WaitingTransfer(order, one, kind_of_transfer(one.sent))
+            for order in orders
+            for one in order.transfers
+            if one.state is TransferState.UNDER_WAY
+        ]
+        self._note(waiting)
+        head = await self._begin()
+        changes: dict[bytes, _EndChanges] = {one.row.order_hash: [] for one in orders}
+        for order in orders:
+            changes[order.row.order_hash] += await self._checked_ends(order, head)
+        await self._learn(waiting)
+        reached: dict[TransferKey, int] = {}
+        for kind, wanted in self._searchable(waiting).items():
+            for at in range(0, len(wanted), BRIDGE_IDS_PER_FILTER):
+                found = await self._search(kind, wanted[at : at + BRIDGE_IDS_PER_FILTER], head, reached)
+                for one, end in found:
+                    change = replace(one.transfer, end=end), new(BRIDGE_END, end)
+                    changes[one.order.row.order_hash].append(change)
+        await self._store(orders, changes, reached)
+        self._rest_of(orders, lambda one: all(_is_quiet(transfer) for transfer in one.transfers))
+
+    def _note(self, waiting: Sequence[WaitingTransfer]) -> None:
+        """Count transfers under way, alarm late ones, and forget all that is not under way any more."""
+        now_ms = self._wall_ms()
+        keys = {one.key for one in waiting}
+        for memory in (self._sent, self._hints, self._after):
+            for key in [key for key in memory if key not in keys]:
+                del memory[key]
+        self._late &= keys
+        counted: dict[str, tuple[int, int]] = {}
+        for one in waiting:
+            age_ms = max(0, now_ms - one.transfer.sent.at_ms)
+            name = "unknown" if one.kind is None else one.kind.value
+            count, oldest_ms = counted.get(name, (0, 0))
+            counted[name] = count + 1, max(oldest_ms, age_ms)
+            bound_ms = 0 if one.kind is None else self._bounds.delivery_ms[one.kind]
+            if age_ms > bound_ms and one.key not in self._late:
+                self._late.add(one.key)
+                self._alarm("a bridge transfer is late", one, age_s=age_ms // 1_000, waits=self.hint(one.key))
+        self._under_way = counted
+
+    async def _checked_ends(self, order: BridgedOrder, head: Header) -> _EndChanges:
+        """Return the changes of deliveries that are not final: undone, or final now."""
+        changes: _EndChanges = []
+        for one in order.transfers:
+            end = one.delivery
+            if end is None or end.is_final:
+                continue
+            is_there = await self._still_there(end.end_number, end.end_block, head)
+            if is_there is False:
+                self._gone += 1
+                changes.append((replace(one, end=None), drop(BRIDGE_END, end)))
+            elif is_there and end.end_number <= self._place.settled_below(head.number):
+                final = replace(end, is_final=True)
+                changes.append(
+                    (replace(one, end=replace(final, version=end.version + 1)), cas(BRIDGE_END, final))
+                )
+        return changes
+
+    async def _store(
+        self,
+        orders: Sequence[BridgedOrder],
+        changes: Mapping[bytes, _EndChanges],
+        reached: Mapping[TransferKey, int],
+    ) -> None:
+        """Write the changes of each order; an order that has moved on is looked at again at once."""
+        for order in orders:
+            mine = changes[order.row.order_hash]
+            transfers = [one for one, _ in mine]
+            is_written = not mine or await self._orders.write(
+                order, transfers, [change for _, change in mine]
+            )
+            if mine or not is_written:
+                self._is_again = True
+            if is_written:
+                keys = [key_of(one.sent) for one in order.transfers]
+                self._after |= {key: reached[key] for key in keys if key in reached}
+                self._count(transfers)
+
+    def _count(self, transfers: Iterable[OrderTransfer]) -> None:
+        for one in transfers:
+            if one.end is not None and one.end.version == 1:
+                self._delivered += one.state is TransferState.DELIVERED
+                self._failed += one.state is TransferState.FAILED
+
+    # --- What was sent ----------------------------------------------------------------------------------
+
+    async def _learn(self, waiting: Sequence[WaitingTransfer]) -> None:
+        """Find deposits and burned messages in the origins' receipts, and have burned messages attested."""
+        away: set[int] = set()
+        for one in waiting:
+            origin_id = one.transfer.sent.chain_id
+            if one.key in self._sent or origin_id in away:
+                continue
+            try:
+                self._hints[one.key] = await self._look_up(one)
+            except ChainError as error:
+                away.add(origin_id)
+                self._hints[one.key] = f"the origin's node is away: {error.detail}"
+        if self._courier is not None:
+            self._courier.want(
+                {
+                    one.key: WantedAttestation(one.transfer.sent, burned)
+                    for one in waiting
+                    if isinstance(burned := self._sent.get(one.key), BurnedMessage)
+                }
+            )
+
+    async def _look_up(self, one: WaitingTransfer) -> str:
+        """Find a transfer's deposit or burned message; return why it was not found, or an empty text."""
+        sent, parties = one.transfer.sent, one.order.parties
+        origin = self._places.get(sent.chain_id)
+        if origin is None or one.kind is None:
+            return "the bridge is not served any more"
+        receipt = await origin.chain.receipt(sent.tx_hash)
+        if receipt is None or receipt.block_hash != sent.block_hash:
+            return "the origin's node does not show the settlement"
+        found: Sent | None = None
+        if one.kind is BridgeKind.ACROSS and origin.spoke_pool is not None:
+            found = deposit_in(receipt.logs, sent, parties, origin.spoke_pool)
+        elif one.kind is BridgeKind.CCTP and origin.transmitter is not None:
+            domains = (-1 if origin.domain is None else origin.domain), self._place.domain or 0
+            found = burn_in(receipt.logs, sent, parties, origin.transmitter, domains)
+        if found is None:
+            return "the configured contracts of the bridge show no such transfer on the origin"
+        self._sent[one.key] = found
+        return ""
+
+    # --- Searching --------------------------------------------------------------------------------------
+
+    def _searchable(self, waiting: Sequence[WaitingTransfer]) -> dict[BridgeKind, list[WaitingTransfer]]:
+        """Group the transfers whose logs can be asked for by protocol, the least searched first."""
+        found: dict[BridgeKind, list[WaitingTransfer]] = {}
+        for one in waiting:
+            is_ready = isinstance(self._sent.get(one.key), RelayData) or self._attested(one) is not None
+            if one.kind is not None and is_ready:
+                found.setdefault(one.kind, []).append(one)
+        for wanted in found.values():
+            wanted.sort(key=lambda one: self._after.get(one.key, -1))
+        return found
+
+    def _attested(self, one: WaitingTransfer) -> AttestedMessage | None:
+        return None if self._courier is None else self._courier.attested(one.key)
+
+    async def _search(
+        self,
+        kind: BridgeKind,
+        wanted: Sequence[WaitingTransfer],
+        head: Header,
+        reached: dict[TransferKey, int],
+    ) -> list[tuple[WaitingTransfer, BridgeEnd]]:
+        """Search the ends of transfers of one protocol, as far as one round goes.
+
+        Args:
+            reached: key -> height up to which the transfer's logs are read for good; entries are added.
+        """
+        final = self._place.settled_below(head.number)
+        after = min([await self._start(one, head) for one in wanted])
+        ends: dict[TransferKey, tuple[WaitingTransfer, BridgeEnd]] = {}
+        asked = self._filter(kind, wanted)
+        for _ in range(BRIDGE_RANGES_PER_ROUND):
+            blocks = window(after, head.number, self._span)
+            if asked is None or blocks is None:
+                break
+            for log in await self._logs(asked, *blocks):
+                for one in wanted:
+                    if one.key not in ends and (end := await self._end_by(one, log)) is not None:
+                        ends[one.key] = one, end
+            after = blocks[1]
+        self._is_again |= after < head.number
+        read_to = min(after, final)
+        reached |= {one.key: max(read_to, self._after.get(one.key, -1)) for one in wanted}
+        if read_to == final >= 0:
+            confirmed = await self._at(final)
+            for one in wanted:
+                if one.key not in ends and confirmed is not None and self._is_over(one, confirmed):
+                    ends[one.key] = one, _failure(one.transfer, confirmed)
+        return list(ends.values())
+
+    async def _start(self, one: WaitingTransfer, head: Header) -> int:
+        """Return the height up to which no log of a transfer can be: read before, or older than it."""
+        if one.key not in self._after:
+            search = first_block(head.number, one.transfer.sent.at_ms // 1_000 - BRIDGE_CLOCK_SLACK_S)
+            try:
+                height = next(search)
+                while True:
+                    header = await self._at(height)
+                    if header is None:
+                        raise ChainError(f"the node shows no block {height}")
+                    height = search.send(header.time_s)
+            except StopIteration as found:
+                self._after[one.key] = found.value - 1
+        return self._after[one.key]
+
+    def _filter(self, kind: BridgeKind, wanted: Sequence[WaitingTransfer]) -> LogFilter | None:
+        if kind is BridgeKind.ACROSS:
+            if self._place.spoke_pool is None:
+                return None
+            deposits = [
+                one for one in map(self._sent.get, (w.key for w in wanted)) if isinstance(one, RelayData)
+            ]
+            chains = {uint_word(one.origin_chain_id): None for one in deposits}
+            ids = {uint_word(one.deposit_id): None for one in deposits}
+            return LogFilter((self._place.spoke_pool,), ((FILLED_RELAY.topic,), tuple(chains), tuple(ids)))
+        if self._place.transmitter is None:
+            return None
+        nonces = {found.nonce: None for one in wanted if (found := self._attested(one)) is not None}
+        return LogFilter((self._place.transmitter,), ((MESSAGE_RECEIVED.topic,), (), tuple(nonces)))
+
+    async def _end_by(self, one: WaitingTransfer, log: Log) -> BridgeEnd | None:
+        """Read a log as the delivery of a transfer; None if it is not that, or its receipt contradicts it."""
+        sent = self._sent[one.key]
+        arrival: Arrival | None = None
+        if isinstance(sent, RelayData):
+            arrival = fill_of(log, sent, self._place.spoke_pool or b"")
+            if arrival is None or await self._receipt_of(log) is None:
+                return None
+        elif (attested := self._attested(one)) is not None and attested.nonce in log.topics:
+            receipt = await self._receipt_of(log)
+            if receipt is None:
+                return None
+            token = one.transfer.sent.output_token
+            transmitter = self._place.transmitter or b""
+            arrival = mint_of(log, receipt.logs, sent, attested.nonce, transmitter, token)
+        header = await self._at(log.block_number)
+        if arrival is None or header is None:
+            return None
+        if arrival.oddity:
+            self._odd += 1
+            self._alarm("a bridge delivered otherwise than promised", one, detail=arrival.oddity)
+        return _delivery(one.transfer, arrival, header)
+
+    def _is_over(self, one: WaitingTransfer, confirmed: Header) -> bool:
+        sent = self._sent.get(one.key)
+        return isinstance(sent, RelayData) and confirmed.time_s > sent.fill_deadline
+
+    def _alarm(self, what: str, one: WaitingTransfer, **told: object) -> None:
+        sent = one.transfer.sent
+        _log.warning(
+            what,
+            order=to_hex(sent.order_hash),
+            origin=sent.chain_id,
+            destination=sent.destination_chain_id,
+            transaction=to_hex(sent.tx_hash),
+            protocol=None if one.kind is None else one.kind.value,
+            **told,
+        )
+
+
+def _is_quiet(transfer: OrderTransfer) -> bool:
+    """Whether the destination has nothing more to say about a transfer."""
+    return transfer.end is not None and transfer.end.is_final
+
+
+def _delivery(transfer: OrderTransfer, arrival: Arrival, header: Header) -> BridgeEnd:
+    sent, log = transfer.sent, arrival.log
+    return BridgeEnd(
+        *key_of(sent),
+        sent.order_hash,
+        sent.destination_chain_id,
+        1,
+        BridgeEndState.DELIVERED,
+        log.block_hash,
+        log.block_number,
+        log.tx_hash,
+        log.log_index,
+        amount32(arrival.amount),
+        header.time_s * 1_000,
+        is_final=False,
+    )
+
+
+def _failure(transfer: OrderTransfer, confirmed: Header) -> BridgeEnd:
+    sent = transfer.sent
+    return BridgeEnd(
+        *key_of(sent),
+        sent.order_hash,
+        sent.destination_chain_id,
+        1,
+        BridgeEndState.FAILED,
+        confirmed.hash,
+        confirmed.number,
+        None,
+        None,
+        amount32(0),
+        confirmed.time_s * 1_000,
+        is_final=True,
+    )
