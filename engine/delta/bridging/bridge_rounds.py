@@ -69,6 +69,18 @@ class BridgeRounds(ABC):
             ChainError, StoreUnavailable: the chain or the store is away; the rest is looked at later.
         """
 
+    async def look(self) -> bool:
+        """Look at the followed orders once; True if the next look may have work now, without a new head.
+
+        Raises:
+            ChainError, StoreUnavailable: the chain or the store is away; look again later.
+        """
+        self._is_again = False
+        hashes = self._restless()
+        if hashes:
+            await self._round(hashes)
+        return self._is_again
+
     def wake(self) -> None:
         """Begin the next round now."""
         self._wake.set()
@@ -79,14 +91,12 @@ class BridgeRounds(ABC):
         pause_s = BRIDGE_PAUSE_S
         while True:
             self._wake = trio.Event()
-            hashes = self._restless()
-            if not hashes:
+            if not self._restless():
                 await self._wake.wait()
                 continue
-            self._is_again = False
             try:
                 with trio.fail_after(BRIDGE_ROUND_S):
-                    await self._round(hashes)
+                    is_again = await self.look()
             except (ChainError, StoreUnavailable, trio.TooSlowError) as error:
                 self._held_up(str(error) or "a round took too long")
             except Exception as error:  # noqa: BLE001  one order's bug is not the others' end
@@ -94,7 +104,7 @@ class BridgeRounds(ABC):
                 self._held_up(repr(error))
             else:
                 self.fault, pause_s = "", BRIDGE_PAUSE_S
-                if not self._is_again:
+                if not is_again:
                     await self._rest()
                 continue
             await trio.sleep(pause_s)

@@ -1,0 +1,242 @@
+"""Orders across two chains, from the origin's settlement to delivery or refund, on every store."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from cambist.codecs.messages.vocabulary import OrderStatus
+from cambist.engine.delta.orders.transfers import TransferState
+from cambist.engine.store.rows import amount_of
+from support.delta.bridged_world import (
+    ARRIVES,
+    CONFIRMATIONS,
+    PART,
+    BridgedWorld,
+    a_bridged_world,
+)
+from support.store.stores import BOB, ENGINES, engine_for
+
+_S = OrderStatus
+DEADLINE_BLOCKS = 11
+"""Blocks after a settlement until a block is past the fill deadline."""
+
+
+@pytest.fixture(params=ENGINES)
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BridgedWorld]:
+    async with a_bridged_world(engine_for(request.param, request, tmp_path)) as world:
+        yield world
+
+
+async def status(world: BridgedWorld, order: bytes) -> OrderStatus:
+    return (await world.row(order)).status
+
+
+async def test_an_order_is_bridging_until_its_delivery_is_verified_and_final_after_both_chains(
+    world: BridgedWorld,
+) -> None:
+    order = await world.placed()
+    sent = world.settles(order)
+    await world.looks()
+    before = await world.row(order)
+    assert (before.status, amount_of(before.received)) == (_S.BRIDGING, 0)
+    record = await world.record(order)
+    assert (record.input.chain_id, record.output.chain_id) == (world.origin.chain_id, 10)
+    assert record.transactions[0].destination_tx is None
+    world.fills(sent)
+    await world.looks()
+    after = await world.row(order)
+    assert (after.status, amount_of(after.received), after.is_final) == (_S.COMPLETED, ARRIVES, False)
+    assert (await world.record(order)).output.executed_amount == str(ARRIVES)
+    world.passes(world.destination, CONFIRMATIONS)
+    await world.looks()
+    assert not (await world.row(order)).is_final
+    world.passes(world.origin, CONFIRMATIONS)
+    await world.looks()
+    world.passes(world.origin, CONFIRMATIONS)
+    await world.looks()
+    assert (await world.row(order)).is_final
+    assert len(world.orders) == 0
+
+
+async def test_a_relayer_that_never_fills_leads_to_a_refund(world: BridgedWorld) -> None:
+    order = await world.placed()
+    world.settles(order)
+    world.passes(world.destination, DEADLINE_BLOCKS + CONFIRMATIONS - 1)
+    await world.looks()
+    assert await status(world, order) is _S.BRIDGING
+    world.passes(world.destination, 1)
+    await world.looks()
+    assert await status(world, order) is _S.REFUNDING
+    assert (await world.record(order)).refunds == ()
+    world.refunds(PART)
+    await world.looks()
+    row = await world.row(order)
+    assert (row.status, row.is_final) == (_S.REFUNDED, False)
+    (refund,) = (await world.record(order)).refunds
+    assert (refund.chain_id, refund.amount) == (world.origin.chain_id, str(PART))
+    world.passes(world.origin, CONFIRMATIONS)
+    await world.looks()
+    world.passes(world.origin, CONFIRMATIONS)
+    await world.looks()
+    assert (await world.row(order)).is_final
+
+
+async def test_a_fill_in_the_last_second_counts(world: BridgedWorld) -> None:
+    order = await world.placed()
+    sent = world.settles(order)
+    world.passes(world.destination, DEADLINE_BLOCKS - 1)
+    world.fills(sent)
+    world.passes(world.destination, 40)
+    await world.looks()
+    assert await status(world, order) is _S.COMPLETED
+
+
+async def test_reorganisations_of_each_chain_are_followed(world: BridgedWorld) -> None:
+    order = await world.placed()
+    sent = world.settles(order)
+    world.fills(sent)
+    await world.looks()
+    assert await status(world, order) is _S.COMPLETED
+    world.destination.cut(0)
+    world.passes(world.destination, 2)
+    await world.looks()
+    row = await world.row(order)
+    assert (row.status, amount_of(row.received)) == (_S.BRIDGING, 0)
+    world.fills(sent)
+    await world.looks()
+    assert await status(world, order) is _S.COMPLETED
+    world.origin.cut(0)
+    world.passes(world.origin, 2)
+    await world.looks()
+    row = await world.row(order)
+    assert (row.status, amount_of(row.spent), amount_of(row.received)) == (_S.ACTIVE, 0, 0)
+    assert await world.transfers(order) == ()
+
+
+async def test_a_refund_that_leaves_the_chain_is_owed_again(world: BridgedWorld) -> None:
+    order = await world.placed()
+    world.settles(order)
+    world.passes(world.destination, 40)
+    await world.looks()
+    world.passes(world.origin, 1)
+    height = world.origin.head.number
+    world.refunds(PART)
+    await world.looks()
+    assert await status(world, order) is _S.REFUNDED
+    world.origin.cut(height)
+    world.passes(world.origin, 1)
+    await world.looks()
+    assert await status(world, order) is _S.REFUNDING
+    world.refunds(PART // 2)
+    await world.looks()
+    assert await status(world, order) is _S.REFUNDING
+    world.refunds(PART - PART // 2)
+    await world.looks()
+    assert await status(world, order) is _S.REFUNDED
+    assert [int(one.amount) for one in (await world.record(order)).refunds] == [PART // 2, PART - PART // 2]
+
+
+async def test_slices_are_delivered_and_refunded_each_for_itself(world: BridgedWorld) -> None:
+    order = await world.placed(slices=3)
+    first = world.settles(order, is_last=False)
+    await world.looks()
+    world.fills(first)
+    await world.looks()
+    row = await world.row(order)
+    assert (row.status, amount_of(row.received)) == (_S.ACTIVE, ARRIVES)
+    world.settles(order, is_last=False)
+    third = world.settles(order)
+    world.fills(third)
+    await world.looks()
+    assert await status(world, order) is _S.BRIDGING
+    world.passes(world.destination, 40)
+    await world.looks()
+    assert await status(world, order) is _S.REFUNDING
+    world.refunds(PART)
+    await world.looks()
+    row = await world.row(order)
+    assert (row.status, amount_of(row.received)) == (_S.REFUNDED, 2 * ARRIVES)
+    record = await world.record(order)
+    assert [one.received_amount for one in record.transactions] == [str(ARRIVES), None, str(ARRIVES)]
+
+
+async def test_one_entry_refunds_several_deposits_and_no_unit_counts_twice(world: BridgedWorld) -> None:
+    orders = [await world.placed() for _ in range(3)]
+    for order in orders:
+        world.settles(order)
+    world.passes(world.destination, 60)
+    await world.looks()
+    world.refunds(2 * PART)
+    await world.looks()
+    assert [await status(world, order) for order in orders] == [_S.REFUNDED, _S.REFUNDED, _S.REFUNDING]
+    world.refunds(PART, is_paid=False)
+    world.refunds(PART, to=BOB)
+    await world.looks()
+    assert await status(world, orders[2]) is _S.REFUNDING
+    world.refunds(PART)
+    await world.looks()
+    assert await status(world, orders[2]) is _S.REFUNDED
+
+
+async def test_a_forged_fill_delivers_nothing_and_a_fill_of_less_counts_with_what_came(
+    world: BridgedWorld,
+) -> None:
+    order, other = await world.placed(), await world.placed()
+    sent, cheap = world.settles(order), world.settles(other)
+    world.fills(sent, pool=b"\x77" * 20)
+    foreign = world.settles(order, in_block=False)
+    forged = replace(sent.relay, output_amount=1)
+    world.fills(replace(foreign, name=b"forged", relay=forged))
+    world.fills(cheap, output=ARRIVES - 5)
+    await world.looks()
+    assert await status(world, order) is _S.BRIDGING
+    row = await world.row(other)
+    assert (row.status, amount_of(row.received)) == (_S.COMPLETED, ARRIVES - 5)
+    assert world.desk.statistics()[10].deliveries.odd == 1
+
+
+async def test_a_crash_at_any_point_loses_nothing(world: BridgedWorld) -> None:
+    order = await world.placed(slices=2)
+    first = world.settles(order, is_last=False)
+    await world.starts()
+    await world.looks()
+    world.fills(first)
+    second = world.settles(order)
+    await world.starts()
+    await world.indexes()
+    await world.starts()
+    await world.looks()
+    assert await status(world, order) is _S.BRIDGING
+    world.fills(second)
+    world.passes(world.destination, CONFIRMATIONS)
+    await world.starts()
+    await world.looks()
+    world.passes(world.origin, CONFIRMATIONS)
+    await world.starts()
+    await world.looks()
+    world.passes(world.origin, CONFIRMATIONS)
+    await world.looks()
+    row = await world.row(order)
+    assert (row.status, row.is_final, amount_of(row.received)) == (_S.COMPLETED, True, 2 * ARRIVES)
+
+
+async def test_a_transfer_that_waits_too_long_is_late_and_says_so(world: BridgedWorld) -> None:
+    order = await world.placed()
+    sent = world.settles(order)
+    await world.looks()
+    (wait,) = await world.desk.waits(order)
+    assert (wait.transfer.state, wait.is_late) == (TransferState.UNDER_WAY, False)
+    world.now_ms += 120_000
+    await world.looks()
+    (wait,) = await world.desk.waits(order)
+    assert wait.is_late
+    told = world.desk.statistics()[10].deliveries
+    assert (told.late, told.under_way) == (1, {"across": (1, 108_000)})
+    world.fills(sent)
+    await world.looks()
+    await world.looks()
+    told = world.desk.statistics()[10].deliveries
+    assert await world.desk.waits(order) == ()
+    assert (told.delivered, told.under_way) == (1, {})

@@ -1,0 +1,244 @@
+"""Random lives of orders across two chains: status and amounts always follow from the chains as they are now.
+
+Settlements, fills, refunds, time, re-organisations of either chain up to its confirmations, crashes and
+outages come in any sequence; the real indexer, projection, watches and store follow. A second look at the
+chains, without any memory, says what has to be the case.
+"""
+
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cambist.codecs.contracts.across import FILLED_RELAY
+from cambist.codecs.contracts.contract_events import TRANSFER
+from cambist.codecs.messages.vocabulary import OrderStatus
+from cambist.engine.chain.port import Log
+from cambist.engine.delta.orders.transfers import OrderTransfer, TransferState
+from cambist.engine.store.rows import amount_of
+from support.chain.indexing import sqlite_engine
+from support.chain.scripted_chain import ScriptedChain, tx
+from support.delta.bridged_world import (
+    ARRIVES,
+    BLOCK_S,
+    CONFIRMATIONS,
+    PART,
+    SPENT,
+    BridgedWorld,
+    SentDeposit,
+    a_bridged_world,
+)
+from support.examples import examples
+
+SLICES, ORDERS = 2, 2
+_S, _T = OrderStatus, TransferState
+_ACTS = st.one_of(
+    st.tuples(st.just("settle"), st.integers(0, ORDERS - 1)),
+    st.tuples(st.just("settle"), st.integers(0, ORDERS - 1)),
+    st.tuples(st.just("fill"), st.integers(0, 5)),
+    st.tuples(st.just("refund"), st.sampled_from((PART, PART // 2, 2 * PART, PART + 1))),
+    st.tuples(st.just("origin passes"), st.integers(1, 4)),
+    st.tuples(st.just("destination passes"), st.integers(1, 14)),
+    st.tuples(st.just("origin forks"), st.integers(1, CONFIRMATIONS - 1)),
+    st.tuples(st.just("destination forks"), st.integers(1, CONFIRMATIONS - 1)),
+    st.tuples(st.just("crash"), st.just(0)),
+    st.tuples(st.just("away"), st.integers(0, 1)),
+    st.tuples(st.just("index"), st.just(0)),
+    st.tuples(st.just("glance"), st.just(0)),
+    st.tuples(st.just("look"), st.just(0)),
+)
+
+
+@given(acts=st.lists(_ACTS, max_size=30), kept=st.randoms(use_true_random=False))
+@settings(max_examples=examples(60), deadline=None)
+def test_an_order_is_where_its_chains_say(acts: list[tuple[str, int]], kept: object) -> None:
+    trio.run(partial(_live, acts, kept))
+
+
+async def _live(acts: list[tuple[str, int]], kept: object) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        async with a_bridged_world(sqlite_engine(Path(folder))) as world:
+            life = Life(world, kept)
+            life.orders = [await world.placed(slices=SLICES) for _ in range(ORDERS)]
+            for name, number in acts:
+                await life.act(name, number)
+            world.destination.is_away = False
+            await world.looks()
+            await life.check()
+
+
+class Life:
+    """A world with all that has happened in it.
+
+    Attributes:
+        sent: settlements ever made.
+    """
+
+    def __init__(self, world: BridgedWorld, kept: object) -> None:
+        self.world = world
+        self.kept = kept
+        self.orders: list[bytes] = []
+        self.sent: list[SentDeposit] = []
+
+    async def act(self, name: str, number: int) -> None:
+        """Have something happen, if it can."""
+        world = self.world
+        match name:
+            case "crash":
+                await world.starts()
+            case "index":
+                await world.indexes()
+            case "glance":
+                await world.glances()
+            case "look" if not world.destination.is_away:
+                await world.looks()
+                await self.check()
+            case _:
+                self.happens(name, number)
+
+    def happens(self, name: str, number: int) -> None:
+        """Have something happen on a chain, if it can."""
+        world = self.world
+        match name:
+            case "settle":
+                order = self.orders[number]
+                done = world.settled(order)
+                if done < SLICES:
+                    self.sent.append(world.settles(order, is_last=done + 1 == SLICES))
+            case "fill" if number < len(self.sent):
+                sent = self.sent[number]
+                if not self._fills(sent) and self._next_s() <= sent.relay.fill_deadline:
+                    world.fills(sent)
+            case "refund":
+                world.refunds(number)
+            case "origin passes":
+                world.passes(world.origin, number)
+            case "destination passes":
+                world.passes(world.destination, number)
+            case "origin forks":
+                self._fork(world.origin, number)
+            case "destination forks":
+                self._fork(world.destination, number)
+            case "away":
+                world.destination.is_away = bool(number)
+
+    def _next_s(self) -> int:
+        return self.world.destination.head.time_s + BLOCK_S
+
+    def _fork(self, chain: ScriptedChain, depth: int) -> None:
+        """Replace the last blocks by others: some first part of their transactions is mined again."""
+        depth = min(depth, chain.head.number)
+        if not depth:
+            return
+        gone = chain.line[-depth:]
+        chain.cut(chain.head.number - depth)
+        names = {sent.name: sent for sent in self.sent}
+        again = [(name, logs) for block in gone for name, logs in self._transactions(block.logs, names)]
+        again = again[: self.kept.randint(0, len(again))]  # type: ignore[attr-defined]
+        for name, logs in again:
+            if chain is self.world.destination and not self._is_in_time(name):
+                continue
+            chain.grow([tx(name, *logs)])
+        self.world.passes(chain, depth + 1)
+
+    def _transactions(
+        self, logs: tuple[Log, ...], names: dict[bytes, SentDeposit]
+    ) -> list[tuple[bytes, list[tuple[bytes, tuple[tuple[bytes, ...], bytes]]]]]:
+        """Transactions of a block of settlements and fills: name and logs; refunds are not mined again."""
+        by_hash = {tx_hash_of(prefix + name): prefix + name for name in names for prefix in (b"", b"fill ")}
+        found: dict[bytes, list[tuple[bytes, tuple[tuple[bytes, ...], bytes]]]] = {}
+        for log in logs:
+            if log.tx_hash in by_hash:
+                found.setdefault(by_hash[log.tx_hash], []).append((log.address, (log.topics, log.data)))
+        return list(found.items())
+
+    def _is_in_time(self, name: bytes) -> bool:
+        of = {b"fill " + sent.name: sent for sent in self.sent}
+        return self._next_s() <= of[name].relay.fill_deadline
+
+    # --- What has to be the case ------------------------------------------------------------------------
+
+    def _logs(self, chain: ScriptedChain) -> list[Log]:
+        return [log for block in chain.line for log in block.logs]
+
+    def _fills(self, sent: SentDeposit) -> int:
+        number = sent.relay.deposit_id.to_bytes(32, "big")
+        logs = self._logs(self.world.destination)
+        return sum(log.topics[0] == FILLED_RELAY.topic and log.topics[2] == number for log in logs)
+
+    def _state(self, transfer: OrderTransfer) -> TransferState:
+        """State of a transfer by its destination; FAILED stands for REFUNDED too."""
+        sent = next(one for one in self.sent if one.relay.deposit_id == amount_of(transfer.sent.bridge_id))
+        if self._fills(sent):
+            return _T.DELIVERED
+        final = self.world.destination.head.number - CONFIRMATIONS + 1
+        is_over = final >= 0 and self.world.destination.line[final].header.time_s > sent.relay.fill_deadline
+        return _T.FAILED if is_over else _T.UNDER_WAY
+
+    async def check(self) -> None:
+        """Compare the stored orders with the chains."""
+        owed, back = 0, 0
+        for order in self.orders:
+            row, transfers = await self.world.row(order), await self.world.transfers(order)
+            settled = self.world.settled(order)
+            assert len(transfers) == settled
+            assert amount_of(row.spent) == settled * SPENT
+            for one in transfers:
+                state = _T.FAILED if one.state is _T.REFUNDED else one.state
+                assert state is self._state(one)
+                if state is _T.FAILED:
+                    owed += PART
+                    back += PART - one.owed
+                assert state is _T.FAILED or not one.refunds
+            states = {one.state for one in transfers}
+            assert amount_of(row.received) == ARRIVES * sum(one.state is _T.DELIVERED for one in transfers)
+            assert row.status is _status(settled, states)
+        await self._check_refunds(owed, back)
+
+    async def _check_refunds(self, owed: int, back: int) -> None:
+        """Whatever is paid counts once; and all of it, as far as it is owed, unless it came too early."""
+        transfers = [one for order in self.orders for one in await self.world.transfers(order)]
+        refunds = [refund for one in transfers for refund in one.refunds]
+        paid: dict[tuple[bytes, int], int] = {}
+        for block in self.world.origin.line:
+            of_transaction: dict[bytes, int] = {}
+            for log in block.logs:
+                if log.topics[0] == TRANSFER:
+                    entry = of_transaction.get(log.tx_hash, 0)
+                    of_transaction[log.tx_hash] = entry + 1
+                    paid[log.block_hash + log.tx_hash, entry] = int.from_bytes(log.data, "big")
+        used: dict[tuple[bytes, int], int] = {}
+        for refund in refunds:
+            key = refund.block_hash + refund.tx_hash, refund.entry
+            used[key] = used.get(key, 0) + amount_of(refund.amount)
+        for key, amount in used.items():
+            assert amount <= paid[key]
+        last = max((one.sent.block_number for one in transfers if one.state is _T.FAILED), default=0)
+        late = sum(
+            int.from_bytes(log.data, "big")
+            for block in self.world.origin.line[last:]
+            for log in block.logs
+            if log.topics[0] == TRANSFER
+        )
+        assert back <= owed
+        assert back >= min(owed, late)
+
+
+def _status(settled: int, states: set[TransferState]) -> OrderStatus:
+    if settled < SLICES:
+        return _S.ACTIVE
+    if _T.UNDER_WAY in states:
+        return _S.BRIDGING
+    if _T.FAILED in states:
+        return _S.REFUNDING
+    return _S.REFUNDED if _T.REFUNDED in states else _S.COMPLETED
+
+
+def tx_hash_of(name: bytes) -> bytes:
+    """Hash of a transaction of a chain made by hand."""
+    chain = ScriptedChain()
+    chain.grow([tx(name)])
+    return chain.line[-1].tx_hashes[0]

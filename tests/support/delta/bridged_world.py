@@ -1,0 +1,299 @@
+"""Orders across two chains made by hand, with the real indexer, projection, watches and store between them.
+
+async with a_bridged_world(engine) as world:
+    order = await world.placed(slices=2)
+    sent = world.settles(order)              a slice is settled and deposited at the bridge
+    world.fills(sent)                        a relayer pays on the destination
+    await world.looks()                      everything that follows is followed
+    assert (await world.row(order)).status is OrderStatus.ACTIVE
+
+Blocks are 12 seconds apart on both chains, so that heights are times.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import trio
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cambist.codecs.contracts import contract_events as events
+from cambist.codecs.contracts.abi import address_word
+from cambist.codecs.contracts.across import RelayData
+from cambist.codecs.contracts.bridge_terms import (
+    SELECTORS,
+    AcrossTerms,
+    BridgeFee,
+    BridgeKind,
+    pack_terms,
+)
+from cambist.codecs.eip712_orders.delta import DeltaBridge, TwapOrder
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus
+from cambist.config.errors import NodeUnavailable
+from cambist.engine.chain.index.indexer import Indexer
+from cambist.engine.chain.port import At, Header
+from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
+from cambist.engine.delta.bridging.bridge_places import BridgeBounds, BridgePlace
+from cambist.engine.delta.orders.document import DeltaDocument, order_json
+from cambist.engine.delta.orders.life import rested
+from cambist.engine.delta.orders.live_orders import LiveOrders
+from cambist.engine.delta.orders.record import order_record
+from cambist.engine.delta.orders.terms import terms_of
+from cambist.engine.delta.orders.transfers import OrderTransfer, followed
+from cambist.engine.delta.settlement.projection import DeltaProjection
+from cambist.engine.orders.order_units import DELTA as DELTA_KIND
+from cambist.engine.store.leases import Leases
+from cambist.engine.store.queries import among, by
+from cambist.engine.store.rows import DeltaFill, DeltaOrderRow
+from cambist.engine.store.store import Store
+from cambist.engine.store.tables import (
+    BRIDGE_END,
+    BRIDGE_TRANSFER,
+    DELTA_FILL,
+    DELTA_ORDER,
+    DELTA_REFUND,
+)
+from cambist.engine.store.units import row_of
+from support.chain.bridge_logs import deposited, filled, refunded
+from support.chain.indexing import DELTA, an_indexer, run_dry
+from support.chain.log_emitter import Record, record
+from support.chain.scripted_chain import ScriptedChain, tx
+from support.store.stores import ALICE, BOB, ONE, USDC, WETH, Engine, a_delta_order
+
+ORIGIN_POOL, DESTINATION_POOL = b"\x0a" * 20, b"\x1a" * 20
+OUTPUT = b"\x0d" * 20
+"""Token that arrives."""
+PART, ARRIVES, SPENT = 1_000 * 10**6, 990 * 10**6, ONE // 2
+"""Of each settlement: raw units that enter the bridge, that are promised, that are spent."""
+FILL_WITHIN_S, BLOCK_S = 120, 12
+CONFIRMATIONS = 3
+START_S = 1_700_000_000
+BRIDGE = DeltaBridge(
+    SELECTORS[BridgeKind.ACROSS],
+    10,
+    OUTPUT,
+    0,
+    pack_terms(AcrossTerms(BridgeFee(10_000, 0), FILL_WITHIN_S, bytes(20), 0)),
+)
+BOUNDS = BridgeBounds(dict.fromkeys(BridgeKind, 60_000), 120_000)
+
+
+class Destination(ScriptedChain):
+    """The chain on which transfers arrive.
+
+    Attributes:
+        is_away: the node does not answer.
+    """
+
+    chain_id = 10
+    is_away = False
+
+    async def block(self, at: At = None) -> Header | None:
+        if self.is_away:
+            raise NodeUnavailable("away")
+        return await super().block(at)
+
+
+class SentDeposit(Struct, frozen=True):
+    """A settlement with its deposit, as logs that can be mined (again)."""
+
+    name: bytes
+    order_hash: bytes
+    relay: RelayData
+    logs: tuple[tuple[bytes, Record], ...]
+
+
+class BridgedWorld:
+    """See the module.
+
+    Attributes:
+        now_ms: the wall clock.
+    """
+
+    def __init__(self, store: Store, leases: Leases) -> None:
+        self.origin, self.destination = ScriptedChain(), Destination()
+        self.store = store
+        self._leases = leases
+        self.now_ms = START_S * 1_000
+        self._deposits = self._made = 0
+        self._nonces: dict[bytes, int] = {}
+        self.orders: LiveOrders
+        self.desk: BridgeDesk
+        self._indexer: Indexer
+
+    async def starts(self) -> None:
+        """Make the engine's parts anew, with orders from the store, as after a crash."""
+        self.orders = LiveOrders(self.store, self._leases)
+        places = {
+            self.origin.chain_id: BridgePlace(self.origin, CONFIRMATIONS, ORIGIN_POOL),
+            self.destination.chain_id: BridgePlace(self.destination, CONFIRMATIONS, DESTINATION_POOL),
+        }
+        self.desk = BridgeDesk(
+            self.store, self.orders, places, attester=None, bounds=BOUNDS, wall_ms=lambda: self.now_ms
+        )
+        self.orders.watch(self.desk.tend)
+        projection = DeltaProjection(
+            self.store,
+            self.orders,
+            confirmations=CONFIRMATIONS,
+            failures_max=3,
+            now_ms=lambda: self.now_ms,
+        )
+        self._indexer = an_indexer(self.origin, self.store, projection=projection)
+        (rows,) = await self.store.read(among(DELTA_ORDER, "chain_id", [self.origin.chain_id]))
+        await self.orders.load([row for row in map(DELTA_KIND.found, rows) if not row.is_final], ())
+
+    # --- Acts -------------------------------------------------------------------------------------------
+
+    async def placed(self, *, slices: int = 1) -> bytes:
+        """Place a TWAP across the chains; its hash."""
+        self._made += 1
+        row = a_delta_order(
+            self._made,
+            chain_id=self.origin.chain_id,
+            status=OrderStatus.PENDING,
+            kind=OnChainOrderType.TWAP_ORDER,
+            owner=ALICE,
+        )
+        order = TwapOrder(
+            ALICE,
+            BOB,
+            WETH,
+            USDC,
+            self._made,
+            0,
+            2**40,
+            60,
+            slices,
+            ARRIVES,
+            SPENT * slices,
+            b"",
+            b"",
+            BRIDGE,
+        )
+        document = DeltaDocument("TWAPOrder", order_json("TWAPOrder", order), b"")
+        await self.orders.submit(row, document, order, terms_of(order))
+        await self.orders.step(row.order_hash, lambda row: rested(row, self.now_ms))
+        self._nonces[row.order_hash] = self._made
+        return row.order_hash
+
+    def settles(self, order_hash: bytes, *, is_last: bool = True, in_block: bool = True) -> SentDeposit:
+        """Settle a slice of an order on the origin, in a block of its own."""
+        number = self._deposits
+        self._deposits += 1
+        done = self.settled(order_hash) + 1
+        time_s = self.origin.head.time_s + BLOCK_S
+        relay = RelayData(
+            address_word(ALICE), address_word(BOB), bytes(32), address_word(USDC), address_word(OUTPUT),
+            PART, ARRIVES, self.origin.chain_id, number, time_s + FILL_WITHIN_S, 0,
+        )  # fmt: skip
+        bridged = events.OrderBridged(order_hash, BRIDGE.protocol_selector, 10, OUTPUT, PART, ARRIVES, number)
+        settled = events.OrderSettled(
+            order_hash, ALICE, self._nonces[order_hash], WETH, USDC, SPENT, PART, done, is_last
+        )
+        logs = (
+            (ORIGIN_POOL, deposited(relay, 10)),
+            (DELTA, record(bridged)),
+            (DELTA, record(settled)),
+        )
+        sent = SentDeposit(b"settle %d" % number, order_hash, relay, logs)
+        if in_block:
+            self.mines(sent)
+        return sent
+
+    def mines(self, sent: SentDeposit) -> None:
+        """Mine a settlement in the origin's next block, maybe again."""
+        self.origin.grow([tx(sent.name, *sent.logs)])
+
+    def fills(self, sent: SentDeposit, *, pool: bytes = DESTINATION_POOL, **paid: Any) -> None:
+        """Pay a deposit on the destination."""
+        self.destination.grow([tx(b"fill " + sent.name, (pool, filled(sent.relay, **paid)))])
+
+    def refunds(self, *amounts: int, is_paid: bool = True, to: bytes = ALICE) -> None:
+        """Pay amounts to an account on the origin, each by an entry of one leaf."""
+        self._deposits += 1
+        leaf = refunded(USDC, [(to, amount) for amount in amounts], bundle=self._deposits)
+        payments = [(USDC, record(events.Transfer(ORIGIN_POOL, to, amount))) for amount in amounts]
+        logs = [*(payments if is_paid else []), (ORIGIN_POOL, leaf)]
+        self.origin.grow([tx(b"refund %d" % self._deposits, *logs)])
+
+    def passes(self, chain: ScriptedChain, blocks: int) -> None:
+        """Let time pass on a chain."""
+        chain.grow(*[[] for _ in range(blocks)])
+
+    def settled(self, order_hash: bytes) -> int:
+        """Number of an order's settlements in the origin as it is now."""
+        logs = [log for block in self.origin.line for log in block.logs]
+        return sum(log.topics[:2] == (events.ORDER_SETTLED, order_hash) for log in logs)
+
+    # --- What follows -----------------------------------------------------------------------------------
+
+    async def indexes(self) -> None:
+        """Have the origin indexed up to its head, and the orders in memory take the changes in."""
+        await run_dry(self._indexer)
+        (rows,) = await self.store.read(among(DELTA_ORDER, "chain_id", [self.origin.chain_id]))
+        await self.orders.notice(list(map(DELTA_KIND.found, rows)))
+
+    async def glances(self) -> None:
+        """Look at deliveries and refunds once; a chain that is away is looked at another time."""
+        for watch in self.watches():
+            with suppress(NodeUnavailable):
+                await watch.look()
+
+    async def looks(self, rounds: int = 60) -> None:
+        """Index the origin, and look at deliveries and refunds, until nothing more changes."""
+        for _ in range(rounds):
+            await self.indexes()
+            is_again = [await watch.look() for watch in self.watches()]
+            if not any(is_again):
+                await self.indexes()
+                return
+        raise AssertionError("the watches never come to an end")
+
+    def watches(self) -> tuple[Any, ...]:
+        """The watches of both chains."""
+        return (*self.desk._deliveries.values(), *self.desk._refunds.values())
+
+    # --- What there is ----------------------------------------------------------------------------------
+
+    async def row(self, order_hash: bytes) -> DeltaOrderRow:
+        """The order as it is stored."""
+        (rows,) = await self.store.read(by(DELTA_ORDER, order_hash))
+        return DELTA_KIND.found(rows[0])
+
+    async def fills_of(self, order_hash: bytes) -> list[DeltaFill]:
+        """The stored settlements of an order, oldest first."""
+        (rows,) = await self.store.read(among(DELTA_FILL, "order_hash", [order_hash]))
+        found: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in rows]
+        return sorted(found, key=lambda fill: fill.block_number)
+
+    async def transfers(self, order_hash: bytes) -> tuple[OrderTransfer, ...]:
+        """The stored transfers of an order, with ends and refunds."""
+        tables = BRIDGE_TRANSFER, BRIDGE_END, DELTA_REFUND
+        read = await self.store.read(*(among(table, "order_hash", [order_hash]) for table in tables))
+        sent, ends, refunds = (
+            [row_of(table, values) for values in rows] for table, rows in zip(tables, read, strict=True)
+        )
+        return followed(sent, ends, refunds)
+
+    async def record(self, order_hash: bytes) -> Any:
+        """The public record of an order."""
+        live = self.orders.get(order_hash)
+        assert live is not None
+        name = "TWAPOrder"
+        document = replace(live.document, order=order_json(name, live.order))
+        fills, transfers = await self.fills_of(order_hash), await self.transfers(order_hash)
+        return order_record(await self.row(order_hash), document, fills, transfers)
+
+
+@asynccontextmanager
+async def a_bridged_world(engine: Engine) -> AsyncIterator[BridgedWorld]:
+    """Two chains and a venue's parts between them, on a store."""
+    async with engine.open() as store, trio.open_nursery() as nursery:
+        leases = Leases(store, "one", life_s=60, now_ms=lambda: START_S * 1_000)
+        await nursery.start(leases.run)
+        world = BridgedWorld(store, leases)
+        await world.starts()
+        yield world
+        nursery.cancel_scope.cancel()
