@@ -162,6 +162,8 @@ DEVNET_MOVES_MAX = 8_192  # added and removed blocks that are kept for filters a
 DEVNET_FEE_BLOCKS_MAX = 1_024  # of one fee history
 DEVNET_PERCENTILES_MAX = 100  # of it
 DEVNET_ACCOUNTS = 10  # that have funds from the start
+DEV_BRIDGE_DEPOSITS_MAX = 1_024  # deposits that a dev relayer watches; the oldest is dropped first
+DEV_BRIDGE_MESSAGES_MAX = 4_096  # transactions whose messages a dev attester keeps; the oldest goes first
 
 # --- Venue -----------------------------------------------------------------------------------------
 VENUE_ISSUED_MAX = 1_000_000  # digests of Delta routes in memory, about 150 bytes each

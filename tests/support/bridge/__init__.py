@@ -1,0 +1,1 @@
+"""Two chains with bridges between them, for tests."""
