@@ -16,8 +16,8 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.keccak import keccak256
 from cambist.crypto.signatures import signer
 from cambist.engine.chain.port import Receipt
-from support.bridge.two_chains import ATTESTER, OWNER, RECIPIENT, STOCK, STRANGER, USER, TwoChains, two_chains
-from support.chain.world import USDC
+from support.bridge.two_chains import RECIPIENT, STOCK, TwoChains, two_chains
+from support.chain.world import ATTESTER, USDC
 from support.patience import until_told
 
 FAST = cctp.FINALITY_CONFIRMED
@@ -41,7 +41,7 @@ def events(receipt: Receipt) -> list[Any]:
 async def test_a_standard_burn_is_minted_whole_once(autojump_clock: MockClock) -> None:
     async with two_chains() as two:
         tx_hash, began_s = await two.burn(two.first, 1_000 * USDC), trio.current_time()
-        assert await two.balance(two.first, "USDC", USER) == (STOCK - 1_000) * USDC
+        assert await two.balance(two.first, "USDC", two.user) == (STOCK - 1_000) * USDC
         message, attestation = await two.attested(two.first, tx_hash)
         assert trio.current_time() - began_s >= two.attester.orders.final_after_s
         assert signer(keccak256(message), attestation) == ATTESTER.address
@@ -51,7 +51,7 @@ async def test_a_standard_burn_is_minted_whole_once(autojump_clock: MockClock) -
         )
         parsed = cctp.parse_message(message)
         assert received == cctp.MessageReceived(
-            STRANGER.address,
+            two.stranger.address,
             7,
             parsed.nonce,
             address_word(two.places[two.first].messenger),
@@ -78,7 +78,7 @@ async def test_a_fast_burn_costs_a_fee_and_expires(autojump_clock: MockClock) ->
         snapshot = await two.chains[two.second].snapshot()
         await two.receive(two.second, message, attestation)
         assert await two.balance(two.second, "USDC", RECIPIENT) == 999_899_999
-        assert await two.balance(two.second, "USDC", OWNER) == 100_000
+        assert await two.balance(two.second, "USDC", two.worlds[two.second].owner) == 100_000
         await two.chains[two.second].restore(snapshot)
         await two.chains[two.second].mine(3)
         with pytest.raises(Reverted, match="Message expired"):
@@ -205,7 +205,7 @@ async def test_the_answers_of_the_service(autojump_clock: MockClock) -> None:
                 "burnToken": "0x" + two.tokens["USDC"][two.first].hex(),
                 "mintRecipient": "0x" + RECIPIENT.address.hex(),
                 "amount": str(1_000 * USDC),
-                "messageSender": "0x" + USER.address.hex(),
+                "messageSender": "0x" + two.user.address.hex(),
                 "maxFee": "100000",
                 "feeExecuted": "100000",
                 "expirationBlock": found["decodedMessage"]["decodedMessageBody"]["expirationBlock"],

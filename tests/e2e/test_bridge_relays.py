@@ -8,15 +8,14 @@ import trio
 from trio.testing import MockClock
 
 from cambist.codecs.contracts import across, calldata
-from cambist.codecs.contracts.abi import address_word, selector
+from cambist.codecs.contracts.abi import address_word
 from cambist.config.errors import NodeUnavailable
 from cambist.engine.dev.bridge.relayer import RelayEnd
-from support.bridge.two_chains import RECIPIENT, RELAYER, STOCK, STRANGER, USER, TwoChains, two_chains
+from support.bridge.two_chains import RECIPIENT, RELAYER, STOCK, TwoChains, two_chains
 from support.chain.world import MOST, ONE, USDC
 from support.patience import until_told
 
 HOUR_S = 3_600
-MINT = selector("mint(address,uint256)")
 
 
 async def refunded(two: TwoChains, deposit: across.FundsDeposited) -> None:
@@ -79,7 +78,7 @@ async def test_a_silent_relayer_leads_to_a_refund(autojump_clock: MockClock) -> 
         began_s = trio.current_time()
         await refunded(two, await two.deposit(two.first, 1_000 * USDC))
         assert HOUR_S <= trio.current_time() - began_s <= HOUR_S + 5
-        assert await two.balance(two.first, "USDC", USER) == STOCK * USDC
+        assert await two.balance(two.first, "USDC", two.user) == STOCK * USDC
 
 
 async def test_an_insolvent_relayer_leads_to_a_refund(autojump_clock: MockClock) -> None:
@@ -91,12 +90,12 @@ async def test_an_insolvent_relayer_leads_to_a_refund(autojump_clock: MockClock)
 async def test_a_relayer_fills_once_it_has_the_funds(autojump_clock: MockClock) -> None:
     async with two_chains() as two:
         token = two.tokens["USDC"][two.second]
-        away = calldata.transfer(STRANGER.address, (STOCK - 999) * USDC)
+        away = calldata.transfer(two.stranger.address, (STOCK - 999) * USDC)
         await two.send(two.second, RELAYER, token, away)
         deposit = await two.deposit(two.first, 1_000 * USDC)
         await trio.sleep(60)
         assert await two.fills(deposit) == []
-        await two.send(two.second, STRANGER, token, calldata.transfer(RELAYER.address, 580_000))
+        await two.send(two.second, two.stranger, token, calldata.transfer(RELAYER.address, 580_000))
         await until_told(lambda: two.fills(deposit))
         assert await two.balance(two.second, "USDC", RELAYER) == 0
 
@@ -124,7 +123,7 @@ async def test_a_relayer_waits_as_ordered(autojump_clock: MockClock) -> None:
 
 async def test_another_relayers_right_comes_first(autojump_clock: MockClock) -> None:
     async with two_chains() as two:
-        rights: dict[str, Any] = {"exclusive_relayer": STRANGER.address, "exclusivity": 120}
+        rights: dict[str, Any] = {"exclusive_relayer": two.stranger.address, "exclusivity": 120}
         deposit = await two.deposit(two.first, 1_000 * USDC, **rights)
         await trio.sleep(119)
         assert await two.fills(deposit) == []
@@ -138,15 +137,18 @@ async def test_who_else_fills_is_repaid(autojump_clock: MockClock) -> None:
         deposit = await two.deposit(two.first, 1_000 * USDC)
         pool, token = two.places[two.second].spoke_pool, two.tokens["USDC"][two.second]
         await two.send(
-            two.second, STRANGER, token, MINT + address_word(STRANGER.address) + b"\0" * 24 + b"\x7f" * 8
+            two.second,
+            two.stranger,
+            token,
+            MINT + address_word(two.stranger.address) + b"\0" * 24 + b"\x7f" * 8,
         )
-        await two.send(two.second, STRANGER, token, calldata.approve(pool, MOST))
-        fill = across.fill_relay(deposit.relay(two.first), two.first, address_word(STRANGER.address))
-        await two.send(two.second, STRANGER, pool, fill)
+        await two.send(two.second, two.stranger, token, calldata.approve(pool, MOST))
+        fill = across.fill_relay(deposit.relay(two.first), two.first, address_word(two.stranger.address))
+        await two.send(two.second, two.stranger, pool, fill)
         two.relayer.order(is_silent=False)
         await two.paid_out(two.first)
         assert len(await two.fills(deposit)) == 1
-        assert await two.balance(two.first, "USDC", STRANGER) == 1_000 * USDC
+        assert await two.balance(two.first, "USDC", two.stranger) == 1_000 * USDC
 
 
 async def test_payouts_can_be_held_back(autojump_clock: MockClock) -> None:
@@ -179,7 +181,7 @@ async def test_a_relayer_goes_on_after_a_stop(autojump_clock: MockClock) -> None
         assert [len(await two.fills(one)) for one in (filled, missed, late)] == [1, 1, 0]
         paid = {one.root_bundle_id: one.refund_addresses for one in await two.payouts(two.first)}
         assert len(await two.payouts(two.first)) == 3
-        assert paid == {0: (RELAYER.address,), 1: (RELAYER.address,), 2: (USER.address,)}
+        assert paid == {0: (RELAYER.address,), 1: (RELAYER.address,), 2: (two.user.address,)}
         outputs = filled.output_amount + missed.output_amount
         assert await two.balance(two.second, "USDC", RECIPIENT) == outputs
         assert await two.balance(two.second, "USDC", RELAYER) == STOCK * USDC - outputs

@@ -7,8 +7,9 @@
 A nonce follows from the transaction and the message's place among the messages of the transaction: neither a
 restart of the attester nor a re-organisation gives a message a second nonce.
 
+Finality on a development chain is an age in seconds, since its blocks come on demand.
+
 Source: https://developers.circle.com/cctp/technical-guide.
-Choice: Finality on a development chain is an age in seconds, since its blocks come on demand.
 """
 
 from math import inf

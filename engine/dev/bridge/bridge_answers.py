@@ -20,7 +20,7 @@ from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import to_hex
 from .attest_plan import AttesterOrders
 from .attester import SentMessage
-from .lanes import Lane, RelayerTerms, RelayFee
+from .lanes import RelayerTerms, RelayFee, RelayLane
 
 _PCT_ONE = 10**18
 _LEAST_GAS_FEES = 2
@@ -30,7 +30,7 @@ FILL_DEADLINE_S = 4 * 3_600
 
 
 def suggested_fees(
-    lane: Lane,
+    lane: RelayLane,
     amount: int,
     terms: RelayerTerms,
     *,
@@ -101,7 +101,7 @@ def _share(fee: int, amount: int) -> dict[str, str]:
     return {"pct": str(mul_div_up(fee, _PCT_ONE, amount)), "total": str(fee)}
 
 
-def _output(lane: Lane, amount: int, fee: RelayFee) -> int:
+def _output(lane: RelayLane, amount: int, fee: RelayFee) -> int:
     return lane.arriving(max(0, amount - fee.total))
 
 

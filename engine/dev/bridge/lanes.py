@@ -59,7 +59,7 @@ class RelayFee(Struct, frozen=True):
         return self.capital + self.gas + self.lp
 
 
-class Lane(Struct, frozen=True):
+class RelayLane(Struct, frozen=True):
     """Way of a token from an origin chain to a destination chain."""
 
     origin: LaneEnd
@@ -89,7 +89,7 @@ class Lane(Struct, frozen=True):
 
 def lane_of(
     tokens: tuple[BridgedToken, ...], origin: tuple[int, bytes], destination: tuple[int, bytes]
-) -> Lane | None:
+) -> RelayLane | None:
     """Find the lane between two tokens; None if the relayer has none.
 
     Args:
@@ -98,7 +98,7 @@ def lane_of(
     for bridged in tokens:
         first, last = bridged.ends.get(origin[0]), bridged.ends.get(destination[0])
         if first and last and (first.token, last.token) == (origin[1], destination[1]):
-            return None if origin[0] == destination[0] else Lane(first, last, bridged.gas_micro)
+            return None if origin[0] == destination[0] else RelayLane(first, last, bridged.gas_micro)
     return None
 
 

@@ -7,8 +7,7 @@
 The real bridge pays out by bundles of leaves that a dataworker proposes and others may dispute. The dev
 pool's owner pays each deposit by a bundle with the deposit's id: the pool refuses a second payment.
 
-Choice: A dev relayer fills any deposit that does not lose money; its own fees only enter the fees that it
-    suggests.
+A dev relayer fills any deposit that does not lose money; its own fees only enter the fees that it suggests.
 """
 
 from enum import Enum, auto
@@ -56,7 +55,7 @@ class RelayStep(NamedTuple):
 
 
 class DepositSight(Struct, frozen=True):
-    """What a relayer knows of a deposit.
+    """State of a deposit, as a relayer sees it.
 
     Attributes:
         is_filled: whether the destination's pool has a fill of the deposit.

@@ -25,7 +25,7 @@ from ....crypto.secp256k1 import SigningKey
 from ...chain.port import Chain, EthCall, LogFilter
 from ...chain.transact import DEV_GAS, transact
 from .followed_logs import FollowedLogs, another_head
-from .lanes import BridgedToken, Lane, RelayerTerms, lane_of
+from .lanes import BridgedToken, RelayerTerms, RelayLane, lane_of
 from .relay_plan import DepositSight, RelayAct, RelayerOrders, next_step
 
 _log = structlog.get_logger("cambist.devnet")
@@ -127,7 +127,7 @@ class DevRelayer:
         call = EthCall(token, balance_of(self._key.address))
         return decode_uint(await self.ends[chain_id].chain.call(call))
 
-    def lane(self, origin: tuple[int, bytes], destination: tuple[int, bytes]) -> Lane | None:
+    def lane(self, origin: tuple[int, bytes], destination: tuple[int, bytes]) -> RelayLane | None:
         """Find the lane between two tokens, each (chain id, address of 20 bytes); None if none."""
         return lane_of(self.tokens, origin, destination)
 

@@ -1,4 +1,4 @@
-"""Two development chains with tokens, the bridges' dev contracts, a relayer and an attester between them.
+"""Two worlds on two chains, and the dev bridges between them: relayer, attester and their service.
 
 async def test_something(autojump_clock: MockClock) -> None:
     async with two_chains() as two:
@@ -17,23 +17,23 @@ import msgspec
 import trio
 
 from cambist.codecs.contracts import across, calldata, cctp
-from cambist.codecs.contracts.abi import address_word, bytes_tail, decode_uint, encode, selector, uint_word
+from cambist.codecs.contracts.abi import address_word, decode_address, selector
+from cambist.codecs.contracts.owner_calldata import ACCEPT_OWNER, propose_owner
 from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.transactions import SignedTransaction
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import DevChain, EthCall, LogFilter, Receipt
 from cambist.engine.chain.transact import DEV_GAS, signed, transact
 from cambist.engine.dev.bridge.attester import AttestEnd, DevAttester
-from cambist.engine.dev.bridge.bridge_contracts import BridgePlaces, fund_relayer, link_bridge, place_bridge
 from cambist.engine.dev.bridge.bridge_service import BridgeService
 from cambist.engine.dev.bridge.lanes import BridgedToken, LaneEnd
 from cambist.engine.dev.bridge.relayer import DevRelayer, RelayEnd
+from cambist.engine.dev.devnet.bridge_places import BridgePlaces, fund_relayer, link_bridge
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.feeds.net.http_client import HttpClient
 from support.chain.anvil import CHAIN_ID, OTHER_CHAIN_ID
-from support.chain.world import ONE, person
+from support.chain.world import ATTESTER, NATIVE, ONE, World, a_world, person
 from support.delta.waiting_venue import SimulatedClock
 from support.patience import PATIENCE_S
 from support.server.server_harness import MemoryListener
@@ -41,15 +41,14 @@ from support.server.server_harness import MemoryListener
 START_S = 1_800_000_000
 DOMAINS = {CHAIN_ID: 7, OTHER_CHAIN_ID: 9}
 """Chain id -> domain of CCTP."""
-OWNER, RELAYER, ATTESTER, DEPLOYER = (person(number) for number in (80, 81, 90, 83))
-"""OWNER has the pools and messengers, and the fees of CCTP; DEPLOYER the tokens."""
-USER, RECIPIENT, STRANGER = (person(number) for number in (84, 85, 86))
+OWNER, RELAYER, RECIPIENT = (person(number) for number in (80, 81, 82))
+"""OWNER has the pools; the worlds' owner has everything else, and gets the fees of CCTP."""
 STOCK = 100_000
 """Whole tokens of each kind that the relayer and the user have on each chain."""
-DECIMALS = {"USDC": (6, 6), "USDT": (6, 18), "WETH": (18, 18)}
+DECIMALS = {"USDC": (6, 6), "DAI": (18, 18), "WETH": (18, 18), "USDT": (6, 18)}
 """Token -> decimals on the first chain and on the second."""
-_GAS_MICRO = {"USDC": 20_000, "USDT": 20_000, "WETH": 10}
-_MINT, _DEPOSIT = selector("mint(address,uint256)"), selector("deposit()")
+_GAS_MICRO = {"USDC": 20_000, "DAI": 20_000, "WETH": 10, "USDT": 20_000}
+_TRANSMITTER = selector("localMessageTransmitter()")
 
 
 class TwoChains:
@@ -57,43 +56,50 @@ class TwoChains:
 
     Attributes:
         first, second: ids of the chains.
-        chains, places: chain id -> the chain, and its bridge contracts.
+        worlds, chains, places: chain id -> what is there.
         tokens: symbol -> chain id -> address.
         client: reaches the service of relayer and attester.
     """
 
     def __init__(
-        self,
-        chains: Mapping[int, DevChain],
-        places: Mapping[int, BridgePlaces],
-        tokens: Mapping[str, Mapping[int, bytes]],
+        self, worlds: Mapping[int, World], usdt: Mapping[int, bytes], transmitters: Mapping[int, bytes]
     ) -> None:
-        self.first, self.second = chains
-        self.chains = chains
-        self.places = places
-        self.tokens = tokens
+        self.first, self.second = worlds
+        self.worlds = worlds
+        self.chains: dict[int, DevChain] = {one: world.chain for one, world in worlds.items()}
+        self.places = {
+            one: BridgePlaces(DOMAINS[one], world.spoke_pool, transmitters[one], world.token_messenger)
+            for one, world in worlds.items()
+        }
+        self.tokens = {
+            "USDC": {one: world.usdc for one, world in worlds.items()},
+            "DAI": {one: world.dai for one, world in worlds.items()},
+            "WETH": {one: world.weth for one, world in worlds.items()},
+            "USDT": usdt,
+        }
         bridged = tuple(
             BridgedToken(
                 symbol,
-                {chain_id: LaneEnd(at[chain_id], self.decimals(symbol, chain_id)) for chain_id in chains},
+                {one: LaneEnd(at[one], self.decimals(symbol, one)) for one in worlds},
                 _GAS_MICRO[symbol],
             )
-            for symbol, at in tokens.items()
+            for symbol, at in self.tokens.items()
         )
-        relay_ends = {one: RelayEnd(chain, places[one].spoke_pool) for one, chain in chains.items()}
+        relay_ends = {one: RelayEnd(world.chain, world.spoke_pool) for one, world in worlds.items()}
         attest_ends = {
-            places[one].domain: AttestEnd(chain, places[one].transmitter) for one, chain in chains.items()
+            place.domain: AttestEnd(self.chains[one], place.transmitter) for one, place in self.places.items()
         }
         self.relayer = DevRelayer(relay_ends, bridged, RELAYER, OWNER)
         self.attester = DevAttester(attest_ends, ATTESTER)
         self.service = BridgeService(self.relayer, self.attester)
+        self.user, self.stranger = worlds[self.first].user, worlds[self.first].stranger
         self._life = trio.CancelScope()
         self._nursery: trio.Nursery
         self.client: HttpClient
 
     def decimals(self, symbol: str, chain_id: int) -> int:
         """Decimals of a token on a chain."""
-        return DECIMALS[symbol][list(self.chains).index(chain_id)]
+        return DECIMALS[symbol][list(self.worlds).index(chain_id)]
 
     # --- Chains -----------------------------------------------------------------------------------------
 
@@ -104,10 +110,8 @@ class TwoChains:
     async def balance(self, chain_id: int, symbol: str, who: SigningKey | bytes) -> int:
         """Raw units; ETH for native tokens."""
         address = who.address if isinstance(who, SigningKey) else who
-        if symbol == "ETH":
-            return await self.chains[chain_id].balance(address)
-        call = EthCall(self.tokens[symbol][chain_id], calldata.balance_of(address))
-        return decode_uint(await self.chains[chain_id].call(call))
+        token = NATIVE if symbol == "ETH" else self.tokens[symbol][chain_id]
+        return await self.worlds[chain_id].balance(token, address)
 
     async def now_s(self, chain_id: int) -> int:
         """The time of the next block."""
@@ -129,9 +133,9 @@ class TwoChains:
         assert lane is not None
         pool = self.places[origin].spoke_pool
         now_s = await self.now_s(origin)
-        await self.send(origin, USER, tokens[origin], calldata.approve(pool, amount))
+        await self.send(origin, self.user, tokens[origin], calldata.approve(pool, amount))
         members: dict[str, Any] = {
-            "depositor": USER.address,
+            "depositor": self.user.address,
             "recipient": RECIPIENT.address,
             "input_token": tokens[origin],
             "output_token": tokens[destination],
@@ -143,7 +147,7 @@ class TwoChains:
             "quote_timestamp": now_s,
             "fill_deadline": now_s + 3_600,
         }
-        receipt = await self.send(origin, USER, pool, across.deposit_v3(**(members | changes)))
+        receipt = await self.send(origin, self.user, pool, across.deposit_v3(**(members | changes)))
         event = across.decode_across_log(receipt.logs[-1].topics, receipt.logs[-1].data)
         assert isinstance(event, across.FundsDeposited)
         return event
@@ -159,7 +163,7 @@ class TwoChains:
         return [fill for fill in fills if isinstance(fill, across.FilledRelay) and fill.is_of(relay)]
 
     async def payouts(self, origin: int) -> list[across.ExecutedRelayerRefundRoot]:
-        """What an origin's pool has paid out."""
+        """Payouts of an origin's pool."""
         pool = self.places[origin].spoke_pool
         found = await self._events(origin, pool, across.EXECUTED_REFUND_ROOT.topic)
         payouts = [across.decode_across_log(topics, data) for topics, data in found]
@@ -181,11 +185,11 @@ class TwoChains:
     ) -> SignedTransaction:
         """The burn before it is sent."""
         place, token = self.places[origin], self.tokens["USDC"][origin]
-        await self.send(origin, USER, token, calldata.approve(place.messenger, amount))
+        await self.send(origin, self.user, token, calldata.approve(place.messenger, amount))
         domain = self.places[self.other(origin)].domain
         recipient = address_word(RECIPIENT.address)
         data = cctp.deposit_for_burn(amount, domain, recipient, token, max_fee, min_finality)
-        return await signed(self.chains[origin], USER, EthCall(place.messenger, data), DEV_GAS)
+        return await signed(self.chains[origin], self.user, EthCall(place.messenger, data), DEV_GAS)
 
     async def attested(self, origin: int, tx_hash: bytes) -> tuple[bytes, bytes]:
         """Message and attestation of a burn, as the service gives them once they are complete."""
@@ -200,7 +204,9 @@ class TwoChains:
     async def receive(self, destination: int, message: bytes, attestation: bytes) -> Receipt:
         """Deliver a message, as anybody may."""
         transmitter = self.places[destination].transmitter
-        return await self.send(destination, STRANGER, transmitter, cctp.receive_message(message, attestation))
+        return await self.send(
+            destination, self.stranger, transmitter, cctp.receive_message(message, attestation)
+        )
 
     # --- Service ----------------------------------------------------------------------------------------
 
@@ -281,42 +287,30 @@ async def two_chains() -> AsyncGenerator[TwoChains]:
 
 
 async def bridged(chains: Mapping[int, DevChain]) -> TwoChains:
-    """Deploy, link and fund the bridge's contracts on two chains without any contracts."""
-    tokens: dict[str, dict[int, bytes]] = {symbol: {} for symbol in DECIMALS}
-    places: dict[int, BridgePlaces] = {}
+    """Make a world on each of two empty chains; link and fund the bridges between them."""
+    worlds: dict[int, World] = {}
+    usdt: dict[int, bytes] = {}
+    transmitters: dict[int, bytes] = {}
     for number, (chain_id, chain) in enumerate(chains.items()):
-        for key in (OWNER, RELAYER, DEPLOYER, USER, STRANGER):
+        world = worlds[chain_id] = await a_world(chain, DOMAINS[chain_id])
+        usdt[chain_id] = await world.new_token(symbol="USDT", decimals=DECIMALS["USDT"][number])
+        for key in (OWNER, RELAYER, world.user, world.stranger):
             await chain.set_balance(key.address, 10 * STOCK * ONE)
-        for symbol, decimals in DECIMALS.items():
-            tokens[symbol][chain_id] = await _token(chain, symbol, decimals[number])
-        places[chain_id] = await place_bridge(
-            chain,
-            OWNER,
-            weth=tokens["WETH"][chain_id],
-            attester=ATTESTER.address,
-            domain=DOMAINS[chain_id],
-        )
-    for chain_id, chain in chains.items():
-        (other,) = (one for one in chains if one != chain_id)
-        usdc = (tokens["USDC"][chain_id], tokens["USDC"][other])
-        await link_bridge(chain, OWNER, places[chain_id].messenger, places[other], [usdc])
-    two = TwoChains(chains, places, tokens)
-    for chain_id, chain in chains.items():
-        stock = [
-            (tokens[symbol][chain_id], STOCK * 10 ** two.decimals(symbol, chain_id))
-            for symbol in ("USDC", "USDT")
-        ]
-        weth = tokens["WETH"][chain_id], STOCK * ONE
-        await fund_relayer(chain, RELAYER, places[chain_id].spoke_pool, stock, weth=weth)
-        for token, amount in stock:
-            words = address_word(USER.address) + uint_word(amount)
-            await transact(chain, DEPLOYER, token, _MINT + words, gas=DEV_GAS)
-        await transact(chain, USER, weth[0], _DEPOSIT, value_wei=STOCK * ONE, gas=DEV_GAS)
+        await world.send(world.owner, world.spoke_pool, propose_owner(OWNER.address))
+        await world.send(OWNER, world.spoke_pool, ACCEPT_OWNER)
+        transmitter = await chain.call(EthCall(world.token_messenger, _TRANSMITTER))
+        transmitters[chain_id] = decode_address(transmitter)
+    two = TwoChains(worlds, usdt, transmitters)
+    for chain_id, world in worlds.items():
+        other = two.other(chain_id)
+        usdc = two.tokens["USDC"][chain_id], two.tokens["USDC"][other]
+        await link_bridge(world.chain, world.owner, world.token_messenger, two.places[other], [usdc])
+        stock = {
+            symbol: (at[chain_id], STOCK * 10 ** two.decimals(symbol, chain_id))
+            for symbol, at in two.tokens.items()
+        }
+        minted = [held for symbol, held in stock.items() if symbol != "WETH"]
+        await fund_relayer(world.chain, RELAYER, world.spoke_pool, minted, weth=stock["WETH"])
+        for token, amount in stock.values():
+            await world.mint(token, world.user, amount)
     return two
-
-
-async def _token(chain: DevChain, symbol: str, decimals: int) -> bytes:
-    if symbol == "WETH":
-        return await create(chain, DEPLOYER, "DevWeth", gas=DEV_GAS)
-    words = encode(bytes_tail(symbol.encode()), bytes_tail(symbol.encode()), uint_word(decimals))
-    return await create(chain, DEPLOYER, "DevToken", words, gas=DEV_GAS)

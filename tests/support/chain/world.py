@@ -278,8 +278,12 @@ class World(msgspec.Struct):
         return to_compact64(*(key or self.user).sign(self.delta_hash(order)))
 
 
-async def a_world(chain: DevChain) -> World:
-    """Deploy every contract on a chain, and mint no token."""
+async def a_world(chain: DevChain, domain: int = DOMAIN) -> World:
+    """Deploy every contract on a chain, and mint no token.
+
+    Args:
+        domain: of the chain, in CCTP.
+    """
     owner, relayer, maker, user, taker, partner, stranger = map(person, range(7))
     for key in (owner, relayer, maker, user, taker, partner, stranger):
         await chain.set_balance(key.address, 1_000 * ONE)
@@ -298,7 +302,7 @@ async def a_world(chain: DevChain) -> World:
     pool = await create(
         chain, owner, "DevSpokePool", address_word(weth) + address_word(owner.address), gas=DEV_GAS
     )
-    messenger = await a_token_messenger(chain, owner, DOMAIN)
+    messenger = await a_token_messenger(chain, owner, domain)
     plan = DeploymentPlan(
         owner=owner.address,
         weth=weth,
