@@ -41,7 +41,7 @@ from cambist.engine.delta.orders.document import (
     without_struct,
 )
 from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
-from cambist.engine.delta.orders.terms import SettledOrder, terms_of
+from cambist.engine.delta.orders.terms import terms_of
 from cambist.engine.delta.settlement.funds_watch import FundsWatch
 from cambist.engine.orders.scheduler import Scheduler
 from cambist.engine.store.rows import DeltaOrderRow, amount32
@@ -100,7 +100,14 @@ class Engine:
         self.prices = Market([]).watch
         auctions = cast("Any", _Auctions())
         self.funds = FundsWatch(
-            nobody, self.orders, Watch(), delta=bytes(20), read_to=lambda: None, wall_ms=lambda: NOW_MS
+            nobody,
+            self.orders,
+            Watch(),
+            delta=bytes(20),
+            vaults=nobody,
+            revalued=self.prices.revalued,
+            read_to=lambda: None,
+            wall_ms=lambda: NOW_MS,
         )
         settling = cast("Any", _Settlements())
         self.delta = DeltaEngine(
@@ -133,7 +140,7 @@ def an_order(number: int) -> LiveOrder:
         KIND_SELL, number, 0, b"", b"", SAME_CHAIN,
     )  # fmt: skip
     document = decode_document(encode_document(DeltaDocument("Order", order_json("Order", made), bytes(64))))
-    order = cast("SettledOrder", order_of(document))
+    order = order_of(document)
     row = DeltaOrderRow(
         order_hash, order_hash[0], 1, _owner(number), amount32(number), OnChainOrderType.ORDER,
         OrderType.LIMIT, Side.SELL, "anon", NOW_MS + number, DEADLINE_S, 2, OrderStatus.ACTIVE, NOW_MS,

@@ -16,6 +16,20 @@ from . import limits
 from .sections.nodes import NodeSettings
 
 
+class StrategySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Settings of a yield strategy: a vault (ERC-4626) from whose shares orders may sell.
+
+    Attributes:
+        vault: address of the vault, whose asset is read from the chain.
+        name: the strategy's name for people.
+        fee_bps: share of the yield that the vault keeps, basis points; the gross APR is computed from it.
+    """
+
+    vault: str
+    name: str
+    fee_bps: int = 0
+
+
 class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Settings of one chain: native token, served roles, contract addresses and nodes.
 
@@ -33,6 +47,7 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         rfq_domain_name: name of the RFQ contract's signing domain (interop.md section 1).
         delta_domain_name, delta_domain_version: name and version of the Delta contract's signing domain
             (interop.md section 2).
+        strategies: yield strategies from which orders may sell (ProductiveOrder).
         node: settings of the chain's nodes.
     """
 
@@ -55,6 +70,7 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     rfq_domain_name: str = limits.RFQ_DOMAIN_NAME
     delta_domain_name: str = limits.DELTA_DOMAIN_NAME
     delta_domain_version: str = limits.DELTA_DOMAIN_VERSION
+    strategies: tuple[StrategySettings, ...] = ()
     node: NodeSettings = NodeSettings()
 
 

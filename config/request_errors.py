@@ -152,8 +152,8 @@ class InvalidExternalOrderParams(RequestError):
     """An order settled by a handler contract lacks `handler` or `data` (spec 1.25.24 and 1.25.25)."""
 
     messages = ("InvalidExternalOrderParams",)
-    endpoint = "POST /v2/delta/orders/build"
-    cause = "ExternalOrder without `handler` and `data`"
+    endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
+    cause = "ExternalOrder without `handler` and `data`, or with a `beneficiary`, which it has not"
     fix = "supply both"
 
 
@@ -161,9 +161,9 @@ class InvalidProductiveOrderParams(RequestError):
     """An order whose tokens come from a yield strategy lacks `strategy` (spec 1.25.26 and 1.25.27)."""
 
     messages = ("InvalidProductiveOrderParams",)
-    endpoint = "POST /v2/delta/orders/build"
-    cause = "ProductiveOrder without `strategy`"
-    fix = "supply it"
+    endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
+    cause = "ProductiveOrder without `strategy`, or with one that is not listed, or holds another token"
+    fix = "supply it, as GET /v2/delta/prices/strategies/{chainId} lists it for `srcToken`"
 
 
 class PermitRequired(RequestError):

@@ -335,6 +335,7 @@ def _check(settings: Settings) -> None:
             raise ConfigError(
                 f"chains.{chain_id}.cctp_domain", f"0 to {limits.CCTP_DOMAIN_MAX}, got {chain.cctp_domain}"
             )
+        _check_strategies(f"chains.{chain_id}.strategies", chain)
     _check_relayers(settings)
     _check_tokens(settings)
     _check_bridges(settings)
@@ -350,6 +351,19 @@ def _check(settings: Settings) -> None:
             raise ConfigError(
                 f"auth.domains.{name}.keys", f"1 to {limits.AUTH_KEYS_PER_DOMAIN_MAX}, got {len(domain.keys)}"
             )
+
+
+def _check_strategies(field: str, chain: ChainSettings) -> None:
+    if len(chain.strategies) > limits.STRATEGIES_MAX:
+        raise ConfigError(field, f"at most {limits.STRATEGIES_MAX}, got {len(chain.strategies)}")
+    seen: set[str] = set()
+    for at, strategy in enumerate(chain.strategies):
+        _check_address(f"{field}[{at}].vault", strategy.vault)
+        if strategy.vault.lower() in seen:
+            raise ConfigError(f"{field}[{at}].vault", "is already listed")
+        seen.add(strategy.vault.lower())
+        if not 0 <= strategy.fee_bps < limits.BPS_ONE:
+            raise ConfigError(f"{field}[{at}].fee_bps", f"0 to {limits.BPS_ONE - 1}, got {strategy.fee_bps}")
 
 
 def _check_partners(settings: Settings) -> None:

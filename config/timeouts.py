@@ -173,6 +173,7 @@ SETTLING_PAUSE_S_MAX = 2.0
 SETTLING_STUCK_S = 10.0  # before a settlement that failed by a bug is tried again
 AGENT_NOTIFY_S = 5.0  # for an agent to take a notice
 FUNDS_RECHECK_S = 60.0  # for the funds of all live orders to be read again, with or without logs of changes
+VAULT_LOOK_S = 1.0  # between two looks at the vaults from which orders sell, if the chain has a new block
 FUNDS_SLICE_S = 1.0  # between two parts of that check
 FUNDS_PAUSE_S = 0.5  # before funds are read again when the chain or the store is away; doubles
 FUNDS_STEP_REST_S = 0.01  # rest of an account for each of its orders, after many changed at once

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ...codecs.contracts.calldata import OrderInfo
 from ...codecs.contracts.delta_calldata import DELTA, rfq_step
 from ...codecs.messages.agent_messages import BidPart, BidStep, SolverBid
-from ...codecs.messages.vocabulary import Side
+from ...codecs.messages.vocabulary import OnChainOrderType, Side
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 from ..routing.firm.firm_route import FilledHop, FirmRoute
@@ -44,7 +44,7 @@ def bid_of_route(order: OpenOrder, route: FirmRoute, at: Filling, margin_bps: in
     part = BidPart(
         order.order_hash,
         str(promised),
-        tuple([_step(order, hop, at) for hop in route.hops]),
+        tuple([_step(order, hop, at, _rest(order, route, hop)) for hop in route.hops]),
         given=str(route.src_amount) if order.side is Side.BUY else "0",
         leftovers=_texts((order.src_token, *_between(order, route))),
         amount=str(order.fixed_amount) if order.part_min else "",
@@ -99,6 +99,19 @@ def _step(order: OpenOrder, hop: FilledHop, at: Filling, all_there_is: int = 0) 
     receiver = DELTA if hop.dest_token == order.dest_token else at.executor
     step = rfq_step(at.rfq, infos, taker_amount, hop.maker_amount, receiver)
     return BidStep(to_hex(step.target), to_hex(step.data), step.gas)
+
+
+def _rest(order: OpenOrder, route: FirmRoute, hop: FilledHop) -> int:
+    """Return the source raw units that a hop without a fixed amount sells; 0 for all that the executor has.
+
+    A vault may give more than it was asked for, and the makers' quotes take no more: the executor's whole
+    balance would make the hop fail, and as a leftover the rest goes to the owner.
+    """
+    is_of_vault = order.order_type is OnChainOrderType.PRODUCTIVE_ORDER
+    if not is_of_vault or hop.src_token != order.src_token:
+        return 0
+    fixed = sum(other.taker_amount for other in route.hops if other.src_token == order.src_token)
+    return route.src_amount - fixed
 
 
 def _between(order: OpenOrder, route: FirmRoute) -> tuple[bytes, ...]:

@@ -21,7 +21,11 @@ from ..chain.proceeds import least_before_fee, most_before_fee, of_purchase, of_
 
 CROSSABLE = frozenset({OnChainOrderType.ORDER, OnChainOrderType.FILLABLE_ORDER})
 """Order types that the Delta contract's `settleCrossed` accepts."""
-SOLVABLE = CROSSABLE | {OnChainOrderType.TWAP_ORDER, OnChainOrderType.TWAP_BUY_ORDER}
+SOLVABLE = CROSSABLE | {
+    OnChainOrderType.TWAP_ORDER,
+    OnChainOrderType.TWAP_BUY_ORDER,
+    OnChainOrderType.PRODUCTIVE_ORDER,
+}
 """Order types that the Delta contract settles by steps of an executor."""
 
 

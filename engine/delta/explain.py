@@ -2,7 +2,7 @@
 
     ended                    the state is the reason
     waits for its owner      awaitingSignature, suspended, cancelling
-                             balanceLacks, allowanceLacks, depositLacks
+                             balanceLacks, allowanceLacks, depositLacks, vaultLacks, boundLacks
     under way                settling, bridging, refunding
     with a bridge            transferUnderWay, transferLate, refundDue, refundLate
     open                     resting, sliceNotDue, noAgents, agentsRest, agentsLate, settlementsFailed,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _S = OrderStatus
 _STATES = {
     _S.AWAITING_SIGNATURE: ("awaitingSignature", "the owner, a contract, has yet to sign the order on chain"),
-    _S.SUSPENDED: ("suspended", "the owner's balance or allowance is below what the next settlement takes"),
+    _S.SUSPENDED: ("suspended", "the owner's funds are below what the next settlement takes"),
     _S.CANCELLING: ("cancelling", "the owner cancelled the order; a settlement under way may still win"),
     _S.BRIDGING: ("bridging", "the origin is settled, the destination not yet"),
     _S.REFUNDING: ("refunding", "the destination failed, and the order is being refunded"),
@@ -111,7 +111,7 @@ def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
         return [*([_STATES[status]] if status in _STATES else []), *_funds(facts), *_transfers(facts)]
     if facts.live is not None and facts.live.settling is not None:
         return [("settling", "a bid has won, and its settlement is under way")]
-    reasons = [*_resting(facts), *_schedule(facts), *_agents(facts)]
+    reasons = [*_resting(facts), *_schedule(facts), *([] if _is_handled(facts) else _agents(facts))]
     if facts.row.failures:
         times = "1 settlement" if facts.row.failures == 1 else f"{facts.row.failures} settlements"
         reasons.append(("settlementsFailed", f"{times} of the order failed; the venue auctions it again"))
@@ -148,7 +148,7 @@ def _funds(facts: OrderFacts) -> list[tuple[str, str]]:
     live = facts.live
     if live is None or live.row.status not in (_S.SUSPENDED, _S.AWAITING_SIGNATURE):
         return []
-    return told_of(facts.lacks, live.terms.src_token)
+    return told_of(facts.lacks, live.terms.held_token)
 
 
 def _resting(facts: OrderFacts) -> list[tuple[str, str]]:
@@ -172,6 +172,11 @@ def _schedule(facts: OrderFacts) -> list[tuple[str, str]]:
         return []
     done = f"{live.filled} of {live.order.num_slices} slices are settled"
     return [("sliceNotDue", f"{done}, the next slice is due at {iso_ms(due_s * 1_000)}")]
+
+
+def _is_handled(facts: OrderFacts) -> bool:
+    """Whether a handler trades the order, so that no agent is asked."""
+    return facts.row.kind is facts.row.kind.EXTERNAL_ORDER
 
 
 def _agents(facts: OrderFacts) -> list[tuple[str, str]]:

@@ -15,6 +15,8 @@ from ssl import SSLContext
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ...codecs.eip712_orders.delta import ProductiveOrder
+from ...codecs.messages.agent_messages import NoticeEntry
 from ...codecs.trading_token import NATIVE_TOKEN
 from ...config.errors import ChainError, ConfigError
 from ...config.sections.venue import VenueSettings
@@ -33,8 +35,10 @@ from ..store.store import Store
 from .auction.agents import Agents, AuctioneerWakeup
 from .auction.auction_queue import AuctionQueue
 from .auction.auctioneer import Auctioneer, AuctionIds
+from .auction.handlers import Handlers
 from .auction.simulating import AuctionAt
 from .bids.agent_client import AgentClient
+from .bids.agent_rest import AgentFault
 from .bridging.bridge_opening import open_desk
 from .engine import DeltaChain, DeltaEngine
 from .orders.live_orders import LiveOrder, LiveOrders
@@ -43,6 +47,7 @@ from .resting.resting_price import RestingPrices
 from .settlement.funds_watch import FundsWatch
 from .settlement.projection import DeltaProjection
 from .settlement.settling import Settling
+from .settlement.vault_reads import VaultReads
 
 
 def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
@@ -156,26 +161,11 @@ async def _chain(
     wakeup = AuctioneerWakeup()
     clients = await _agents(owned, opening, place)
     agents = Agents(clients, chain_id=place.chain_id, settings=delta, wakeup=wakeup, wall_ms=wall_ms)
-    funds = FundsWatch(
-        place.chain, orders, followed.watch, delta=place.delta, read_to=followed.read_to, wall_ms=wall_ms
-    )
-    settling = Settling(
-        relayer,
-        place.chain,
-        store,
-        orders,
-        delta=place.delta,
-        gas_max=gas_max,
-        failures_max=delta.failures_max,
-        tell=agents.tell,
-        are_lacking=funds.are_lacking,
-        calls_contract=partial(_calls_contract, place.chain),
-        read_to=lambda: followed.indexer.statistics().block_number,
-        wall_ms=wall_ms,
-    )
+    handlers = Handlers(round(delta.rest_s * 1_000), round(delta.rest_s_max * 1_000))
     queue = AuctionQueue(
         place.chain,
         agents,
+        handlers,
         wakeup,
         orders,
         scheduler,
@@ -190,9 +180,39 @@ async def _chain(
         gas_price_wei=lambda: place.gas.gas_price_wei,
         wall_ms=wall_ms,
     )
+    funds = FundsWatch(
+        place.chain,
+        orders,
+        followed.watch,
+        delta=place.delta,
+        vaults=VaultReads(place.chain, delta=place.delta, relayer=relayer.address, gas_max=gas_max),
+        revalued=prices.revalued,
+        read_to=followed.read_to,
+        wall_ms=wall_ms,
+    )
+
+    def tell(name: str, auction_id: int, entry: NoticeEntry, fault: AgentFault | None) -> None:
+        if not handlers.tell(name, entry, fault, wall_ms()):
+            agents.tell(name, auction_id, entry, fault)
+
+    settling = Settling(
+        relayer,
+        place.chain,
+        store,
+        orders,
+        delta=place.delta,
+        gas_max=gas_max,
+        failures_max=delta.failures_max,
+        tell=tell,
+        are_lacking=funds.are_lacking,
+        calls_contract=partial(_calls_contract, place.chain),
+        read_to=lambda: followed.indexer.statistics().block_number,
+        wall_ms=wall_ms,
+    )
     auctioneer = Auctioneer(
         AuctionAt(place, relayer.address, gas_max),
         agents,
+        handlers,
         wakeup,
         queue,
         orders,
@@ -216,11 +236,14 @@ async def _chain(
 
 
 async def _calls_contract(chain: Chain, live: LiveOrder) -> bool:
-    """Whether an order's owner, or the receiver of native tokens, is a contract that a settlement calls.
+    """Whether a settlement calls a contract that the order's owner chose or is.
 
-    False if the chain does not answer.
+    Such contracts are the owner itself, the receiver of native tokens, and the vault from which the order
+    sells. The result is False if the chain does not answer.
     """
     terms = live.terms
+    if isinstance(live.order, ProductiveOrder):
+        return True
     called = [terms.owner, terms.beneficiary] if terms.dest_token == NATIVE_TOKEN else [terms.owner]
     try:
         return any([await chain.code(account) for account in called])

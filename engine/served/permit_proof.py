@@ -51,6 +51,7 @@ class Taking(Struct, frozen=True):
         whole: raw units that all settlements of the order or swap transfer together.
         part: raw units that the first settlement transfers.
         deadline: deadline in a signed Permit2 transfer, Unix seconds.
+        held_name: description of the token in error messages.
         role: description of the spender in error messages, such as "the Delta contract".
         owner_field, permit_field: members of the request that errors about owner and permit name.
     """
@@ -63,6 +64,7 @@ class Taking(Struct, frozen=True):
     whole: int
     part: int
     deadline: int
+    held_name: str = "srcToken"
     role: str = "the Delta contract"
     owner_field: str = "order.owner"
     permit_field: str = "order.permit"
@@ -153,7 +155,7 @@ def check_taking(taking: Taking, answers: Answers, *, now_s: int, has_part: bool
 
 def _check_at_least(amount: int, taking: Taking, whom: str, reason: str = "") -> None:
     if amount < taking.whole:
-        expected = f"at least {taking.whole} of srcToken {whom}"
+        expected = f"at least {taking.whole} of {taking.held_name} {whom}"
         raise InsufficientAllowance(reason, field=taking.owner_field, expected=expected, got=amount)
 
 

@@ -18,6 +18,7 @@ from support.venue.quiet_venue import (
     NATIVE,
     ONE,
     PARTNER,
+    USER,
     WETH,
     QuietVenue,
     a_quiet_venue,
@@ -392,7 +393,7 @@ async def test_a_buy_twap_has_no_limit_but_its_maximum(venue: QuietVenue) -> Non
     assert "limitAmount" in told[2]
 
 
-# --- What is not settled yet --------------------------------------------------------------------------------
+# --- Kinds with a further contract --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -402,7 +403,7 @@ async def test_a_buy_twap_has_no_limit_but_its_maximum(venue: QuietVenue) -> Non
         ("ProductiveOrder", {"strategy": OTHER}, "InvalidProductiveOrderParams"),
     ],
 )
-async def test_kinds_that_are_not_settled_yet_say_so(
+async def test_kinds_with_a_further_contract_need_its_address(
     venue: QuietVenue, kind: str, needs: dict[str, Any], error_type: str
 ) -> None:
     route = await routed(venue)
@@ -411,6 +412,42 @@ async def test_kinds_that_are_not_settled_yet_say_so(
         assert told[:2] == (400, error_type)
         assert name in told[2]
         assert (await fault(venue, route=route, orderType=kind, **needs | {name: "x"}))[1] == "InvalidInput"
-    status, _, details = await fault(venue, route=route, orderType=kind, **needs)
-    assert status == 400
-    assert f"settlement of {kind} is not enabled" in details
+
+
+async def test_a_strategy_that_the_venue_does_not_serve(venue: QuietVenue) -> None:
+    route = await routed(venue)
+    told = await fault(venue, route=route, orderType="ProductiveOrder", strategy=OTHER)
+    assert told[:2] == (400, "InvalidProductiveOrderParams")
+    assert "a vault of GET /v2/delta/prices/strategies/{chainId}" in told[2]
+
+
+@pytest.mark.parametrize("asked", [A_SALE, A_PURCHASE], ids=["SELL", "BUY"])
+async def test_an_order_of_a_handler_is_an_order_for_its_owner(
+    venue: QuietVenue, asked: dict[str, Any]
+) -> None:
+    route = await routed(venue, **asked)
+    plain = await order(venue, route=route, nonce="7")
+    kind = {"orderType": "ExternalOrder", "handler": OTHER, "data": "0x1234"}
+    value = await order(venue, route=route, nonce="7", **kind)
+    assert (value.pop("handler"), value.pop("data")) == (OTHER, "0x1234")
+    assert {name: plain[name] for name in value} == value
+    assert plain.keys() - value.keys() == {"beneficiary", "bridge"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "error_type", "field"),
+    [
+        ({"beneficiary": OTHER}, "InvalidExternalOrderParams", "beneficiary"),
+        ({"handler": ZERO}, "InvalidExternalOrderParams", "handler"),
+        ({"data": "0x" + "00" * 16_385}, "InvalidInput", "data"),
+    ],
+)
+async def test_parameters_that_no_order_of_a_handler_has(
+    venue: QuietVenue, changed: dict[str, Any], error_type: str, field: str
+) -> None:
+    kind = {"orderType": "ExternalOrder", "handler": OTHER, "data": "0x"} | changed
+    told = await fault(venue, route=await routed(venue), **kind)
+    assert told[:2] == (400, error_type)
+    assert f"{field}: expected" in told[2]
+    good = {"beneficiary": USER, "handler": OTHER, "data": "0x"}
+    await order(venue, route=await routed(venue), **kind | good)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.eip712_orders.delta import EXTERNAL_ORDER, PRODUCTIVE_ORDER, SAME_CHAIN
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config import limits
@@ -60,25 +59,39 @@ async def test_twap_orders(front: OrderFront, kind: str) -> None:
     assert record["side"] == ("SELL" if kind == "TWAPOrder" else "BUY")
 
 
-@pytest.mark.parametrize("order_type", [EXTERNAL_ORDER, PRODUCTIVE_ORDER], ids=lambda kind: kind.name)
-async def test_kinds_that_are_not_settled_yet(front: OrderFront, order_type: Any) -> None:
-    ours = await front.a_sale()
-    values = {name: getattr(ours, name, 0) for name in order_type.cls.__struct_fields__}
-    values |= {
-        name: value
-        for name, value in {
-            "handler": ours.owner,
-            "strategy": ours.owner,
-            "use_shares": True,
-            "data": b"",
-            "bridge": SAME_CHAIN,
-        }.items()
-        if name in values
-    }
-    wire = order_type.to_wire(order_type.cls(**values))
-    refusal = told(await front.post(ORDERS, front.body(ours) | {"order": wire}))
-    expected = f"Invalid input: order: settlement of {order_type.name} is not enabled"
-    assert refusal == (*INVALID, expected)
+HANDLER = b"\x77" * 20
+
+
+async def test_an_order_of_a_handler_is_taken_as_one_of_its_owner(front: OrderFront) -> None:
+    order = await market_of(front).an_external_order(handler=HANDLER)
+    record = await front.submitted(order, onChainOrderType="ExternalOrder")
+    assert (record["onChainOrderType"], record["side"]) == ("ExternalOrder", "SELL")
+    assert record["beneficiary"] == record["owner"]
+    assert record["order"]["handler"] == to_checksum(order.handler)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error_type", "field"),
+    [
+        ({"handler": bytes(20)}, "InvalidExternalOrderParams", "order.handler"),
+        ({"data": bytes(16_385)}, "InvalidInput", "order.data"),
+        ({"kind": 2}, "InvalidInput", "order.kind"),
+        ({"src_amount": 0}, "InvalidInput", "order.srcAmount"),
+    ],
+)
+async def test_what_no_order_of_a_handler_has(
+    front: OrderFront, changed: dict[str, Any], error_type: str, field: str
+) -> None:
+    changed = {"handler": HANDLER} | changed
+    refusal = await front.fault(await market_of(front).an_external_order(**changed))
+    assert refusal[:2] == (400, error_type)
+    assert f"{field}: " in refusal[2]
+
+
+async def test_a_vault_that_is_no_strategy_of_the_venue(front: OrderFront) -> None:
+    refusal = await front.fault(await market_of(front).a_productive_order())
+    assert refusal[:2] == (400, "InvalidProductiveOrderParams")
+    assert "order.strategy: expected a vault of GET /v2/delta/prices/strategies/{chainId}" in refusal[2]
 
 
 @pytest.mark.parametrize(

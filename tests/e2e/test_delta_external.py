@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
-from cambist.codecs.contracts.calldata import approve, order_infos_tail
+from cambist.codecs.contracts.calldata import approve
 from cambist.codecs.contracts.delta_calldata import (
     agent_caller,
     deposit_native_and_pre_sign,
@@ -15,29 +15,28 @@ from cambist.codecs.contracts.delta_calldata import (
 from cambist.codecs.eip712_orders.delta import KIND_BUY, ExternalOrder
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.config.errors import Reverted
-from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall
 from support.chain.world import NATIVE, ONE, USDC, World
+from support.contracts.handlers import (
+    BOMB,
+    CALL,
+    DELIVER,
+    REFUSE,
+    WASTE,
+    Deposits,
+    a_handler,
+    a_vault_handler,
+    acts,
+)
 from support.contracts.settling import Market
 
 FAIR = 2_500 * USDC
-DELIVER, REFUSE, WASTE, BOMB, CALL = range(5)
-"""Modes of contracts/dev/DevHandler.sol, in its sequence."""
 HANDLE = selector("handle((bytes32,address,address,uint256,address,uint256,address),bytes)")
-
-
-def acts(mode: int, delivered: int = 0, back: int = 0, target: bytes = bytes(20), data: bytes = b"") -> bytes:
-    """Member `data` of an order, as DevHandler reads it."""
-    words = (uint_word(mode), uint_word(delivered), uint_word(back), address_word(target))
-    return uint_word(32) + encode(*words, bytes_tail(data))
 
 
 @pytest.fixture
 async def handler(world: World, market: Market) -> bytes:
-    """A DevHandler with a stock of USDC."""
-    address = await create(world.chain, world.owner, "DevHandler")
-    await world.mint(world.usdc, address, 10 * FAIR)
-    return address
+    return await a_handler(world, 10 * FAIR)
 
 
 async def test_the_handler_gets_the_source_and_what_it_delivers_is_paid(
@@ -177,26 +176,9 @@ async def test_native_tokens_come_from_the_deposit_and_wrapped(
 # --- The example ------------------------------------------------------------------------------------------
 
 
-class Deposits:
-    """A vault of USDC and the handler that deposits into it."""
-
-    def __init__(self, world: World, vault: bytes, handler: bytes) -> None:
-        self.world = world
-        self.vault = vault
-        self.handler = handler
-
-    def fills(self, *quotes: Any) -> bytes:
-        """Member `data` that sells the source to these makers: IRfq.OrderInfo[]."""
-        return encode(order_infos_tail([self.world.info(quote) for quote in quotes]))
-
-
 @pytest.fixture
 async def deposits(world: World, market: Market) -> Deposits:
-    names = bytes_tail(b"USDC vault"), bytes_tail(b"yvUSDC")
-    vault = await create(world.chain, world.owner, "DevVault", encode(address_word(world.usdc), *names))
-    caller = uint_word(await world.ask(world.at.delta, agent_caller(bytes(32))))
-    handler = await create(world.chain, world.owner, "VaultHandler", caller + address_word(world.at.rfq))
-    return Deposits(world, vault, handler)
+    return await a_vault_handler(world)
 
 
 async def an_order(market: Market, deposits: Deposits, data: bytes, **changed: Any) -> ExternalOrder:

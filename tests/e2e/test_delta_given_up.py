@@ -7,8 +7,14 @@ import msgspec
 from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.contracts.contract_events import NATIVE_WITHDRAWN, NonceInvalidated
 from cambist.codecs.contracts.delta_calldata import cancel_and_withdraw, show_cancellation
-from cambist.codecs.eip712_orders.delta import AnyDeltaOrder, DeltaBridge, ExternalOrder
-from cambist.engine.delta.orders.terms import SettledOrder
+from cambist.codecs.eip712_orders.delta import (
+    AnyDeltaOrder,
+    DeltaBridge,
+    DeltaOrder,
+    ExternalOrder,
+    TwapBuyOrder,
+    TwapOrder,
+)
 from cambist.engine.orders.order_units import order_id
 from support.chain.world import NATIVE, ONE, USDC, World
 from support.contracts.settling import Market, events
@@ -177,7 +183,7 @@ async def test_no_more_comes_back_than_is_there(world: World, market: Market) ->
 
 async def test_an_order_of_nothing_is_given_up_and_takes_nothing_back(world: World, market: Market) -> None:
     native = {"src_token": NATIVE}
-    orders: list[SettledOrder] = [
+    orders: list[DeltaOrder | TwapOrder | TwapBuyOrder] = [
         await world.a_delta_order(**native, src_amount=0),
         await market.a_purchase(**native, dest_amount=0),
         await market.a_twap(**native, num_slices=0),
@@ -191,7 +197,7 @@ async def test_an_order_of_nothing_is_given_up_and_takes_nothing_back(world: Wor
 
 
 async def test_nobody_gives_up_anothers_order(world: World, market: Market) -> None:
-    orders: list[SettledOrder] = [
+    orders: list[DeltaOrder | TwapOrder | TwapBuyOrder] = [
         await world.a_delta_order(),
         await market.a_twap(),
         await market.a_twap_purchase(),

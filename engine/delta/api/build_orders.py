@@ -9,6 +9,7 @@ Choice: The side of a build is its quote's. A route quoted for both sides with e
 
 from collections.abc import Callable
 
+from ....codecs.amounts import parse_positive_amount
 from ....codecs.canonical_json import canonical
 from ....codecs.messages.delta_messages import (
     BuildBody,
@@ -17,16 +18,20 @@ from ....codecs.messages.delta_messages import (
     decode_build_body,
     decode_route,
 )
-from ....codecs.messages.vocabulary import Side
+from ....codecs.messages.vocabulary import BuildOrderType, Side
 from ....codecs.messages.wire import encode
 from ....config.errors import InvalidInput, RouteValidationFailed
 from ....config.settings import Settings
+from ....crypto.addresses import parse_address
 from ...api.routes import Endpoint
 from ...market.prices import FeeRules, with_partner
-from ...served.served_chain import ServedChains, delta_chain_at
+from ...served.asking import in_time, latest_block
+from ...served.served_chain import ServedChain, ServedChains, delta_chain_at
 from ...server.routing import HttpCall, Reply
-from ..pricing.build import BuildTerms, built, delta_domains, wanted_side
+from ..orders.vault_checks import asset_call, check_asset, check_strategy, vaults_of
+from ..pricing.build import BuildTerms, built, check_side, delta_domains, wanted_side
 from ..pricing.issued import IssuedRoutes, quoted_as
+from ..pricing.order_kinds import shares_call, shares_to_sign, strategy_in
 
 
 class DeltaOrders:
@@ -76,11 +81,15 @@ class DeltaOrders:
 
         Raises:
             RequestError: the request is refused; see spec 1.25.
+            ServiceUnavailable: the vault of a ProductiveOrder cannot be read.
             StoreUnavailable: whether the route was issued is unknown, since the store does not answer.
         """
         route, side = await self._issued_route(body, now_ms)
         src, dest = route.origin.input.token, route.origin.output.token
         place = delta_chain_at(self._places, src.chain_id, "route.origin.input.token.chainId")
+        shares = 0
+        if body.order_type is BuildOrderType.PRODUCTIVE_ORDER:
+            shares = await in_time(_shares(place, body, route))
         terms = BuildTerms(
             domain=self._domains[place.chain_id],
             src=place.tokens.find(src.address, "srcToken", None),
@@ -89,6 +98,7 @@ class DeltaOrders:
             fees=self._fees,
             now_s=now_ms // 1_000,
             nonce=int.from_bytes(self._random32(), "big"),
+            shares=shares,
         )
         return built(body, route, terms)
 
@@ -111,3 +121,23 @@ class DeltaOrders:
             if await self._issued.is_issued(quoted_as(side, given), now_ms):
                 return decode_route(bytes(body.route)), side
         raise RouteValidationFailed(field="route", expected="an unchanged route of GET /v2/quote")
+
+
+async def _shares(place: ServedChain, body: BuildBody, route: Route) -> int:
+    """Read from the vault that a build names the shares that its order signs, at the latest block.
+
+    Raises:
+        InvalidInput: the body asks for a purchase.
+        InvalidProductiveOrderParams: the body names no vault, or one that the venue does not serve for the
+            route's source token.
+        ServiceUnavailable: the vault does not answer.
+        ChainError: no node answers.
+    """
+    check_side(body)
+    vault, source = strategy_in(body), route.origin.input
+    check_strategy(vault, vaults_of(place.settings.strategies), "strategy")
+    amount = parse_positive_amount(source.amount, "route.origin.input.amount")
+    header = await latest_block(place.chain)
+    asset, shares = await place.chain.call_many([asset_call(vault), shares_call(vault, amount)], header.hash)
+    check_asset(asset, vault, parse_address(source.token.address, "route.origin.input.token"), "strategy")
+    return shares_to_sign(body, shares)

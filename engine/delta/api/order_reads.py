@@ -36,6 +36,7 @@ from ...store.store import Store
 from ..intake.stored_orders import Page, StoredOrders
 from ..orders.fillable import MAY_BE_SETTLED, fillable, promised
 from ..orders.life import OPEN
+from ..orders.vault_checks import vaults_of
 
 
 async def usable_of(place: ServedChain, user: bytes, tokens: Sequence[bytes]) -> dict[bytes, int]:
@@ -187,7 +188,8 @@ class OrderReads:
 
     async def _available(self, call: HttpCall) -> Reply:
         place, user, tokens = self._account(call)
-        listed = [token for token in tokens if token in place.tokens.by_address]
+        held = {*place.tokens.by_address, *vaults_of(place.settings.strategies)}
+        listed = [token for token in tokens if token in held]
         taken = promised(await self._stored.settled_of(user, place.chain_id, MAY_BE_SETTLED))
         usable = await in_time(usable_of(place, user, listed))  # last: a fill in between counts twice
         answer: FillableBalance = {
@@ -200,12 +202,13 @@ class OrderReads:
 
         Returns:
             (chain, account, tokens); the tokens are the path's token, or without a token in the path all
-            listed tokens.
+            listed tokens and the shares of the chain's strategies.
         """
         chain_text, user_text, *tokens = call.parameters
         place = delta_chain_at(self._places, chain_in_path(chain_text), "chainId")
         user = parse_address(user_text, "user")
-        return place, user, [parse_address(text, "token") for text in tokens] or [*place.tokens.by_address]
+        held = (*place.tokens.by_address, *vaults_of(place.settings.strategies))
+        return place, user, [parse_address(text, "token") for text in tokens] or list(dict.fromkeys(held))
 
 
 def _filter(query: OrdersQuery) -> DeltaFilter:

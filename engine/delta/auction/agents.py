@@ -215,7 +215,7 @@ class Agents:
         self._rests[agent].answered()
 
     def simulated(self, agent: str, auction_id: int, owner: bytes, *, is_good: bool) -> None:
-        """Record whether an agent's bid on an order passed its simulation.
+        """Record whether an agent's bid on an order passed its simulation; no effect for a handler's name.
 
         Too many failures on orders of several owners are the fault WASTE. The caller records a failure only
         if another agent's bid on the order passed (`bid_merit.judged`), since a failure counts against the
@@ -225,7 +225,8 @@ class Agents:
             owner: owner of the order, 20 bytes.
             is_good: whether the bid passed its simulation.
         """
-        if self._rests[agent].simulated(owner, is_good=is_good):
+        rest = self._rests.get(agent)
+        if rest is not None and rest.simulated(owner, is_good=is_good):
             self.failed(agent, auction_id, AgentFault.WASTE)
 
     def failed(self, agent: str, auction_id: int, fault: AgentFault, order_hash: str = "") -> None:

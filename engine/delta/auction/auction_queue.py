@@ -3,6 +3,7 @@
     an order is offered -> due at once, or after a pause that doubles with each round without a winner
     a slice of a TWAP   -> first waits until it is due by its chain's clock (`slice_watch`), then as any order
     a due order         -> enters a round once its agents have capacity (`due_orders`) -> leaves the round
+    an order of a handler -> enters a round at once, since no agent is asked
 
 An order waits here or is in one round, never both. The price watch and the Delta engine offer and withdraw
 orders; the auctioneer takes due orders for its rounds. The lengths of pauses vary with the order hash, so
@@ -17,7 +18,8 @@ from math import inf
 import trio
 from msgspec import Struct
 
-from ....config.limits import AGENT_ORDERS_MAX
+from ....codecs.eip712_orders.delta import ExternalOrder
+from ....config.limits import AGENT_ORDERS_MAX, HANDLED_ORDERS_MAX
 from ....config.sections.venue import DeltaSettings
 from ...chain.port import Chain
 from ...orders.scheduler import Scheduler
@@ -26,6 +28,7 @@ from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import slice_due
 from .agents import Agents, AuctioneerWakeup
 from .due_orders import AgentRoom, Assignment, DueOrders
+from .handlers import Handlers
 from .slice_watch import SliceWatch
 
 
@@ -47,6 +50,7 @@ class AuctionQueue:
 
     Args:
         agents: agents of the chain, which decide how many orders share a round.
+        handlers: rests of handlers, whose orders wait as long.
         wakeup: event that the queue sets when an order is due.
         scheduler: the engine's scheduler of timers.
         head_time_s: returns the time of the latest block that this process has seen, Unix seconds.
@@ -61,6 +65,7 @@ class AuctionQueue:
         self,
         chain: Chain,
         agents: Agents,
+        handlers: Handlers,
         wakeup: AuctioneerWakeup,
         orders: LiveOrders,
         scheduler: Scheduler,
@@ -70,6 +75,7 @@ class AuctionQueue:
         wall_ms: Callable[[], int],
     ) -> None:
         self._agents = agents
+        self._handlers = handlers
         self._wakeup = wakeup
         self._orders = orders
         self._scheduler = scheduler
@@ -78,12 +84,13 @@ class AuctionQueue:
         self._tries: dict[bytes, int] = {}  # order hash -> rounds without a settlement
         self._waiting: dict[bytes, int] = {}  # order hash -> time of its last fill, Unix seconds
         self._ready = DueOrders(settings.round_s)
+        self._handled: dict[bytes, None] = {}  # due orders of handlers, in the order of their coming
         self._in_round: set[bytes] = set()
         self.slices = SliceWatch(chain, head_time_s, self._slice_due)
 
     def __iter__(self) -> Iterator[bytes]:
         """Iterate over the hashes of orders that wait, are due, or had a round without a settlement."""
-        return iter({*self._tries, *self._waiting, *self.slices, *self._ready})
+        return iter({*self._tries, *self._waiting, *self.slices, *self._ready, *self._handled})
 
     @property
     def waiting(self) -> int:
@@ -93,7 +100,7 @@ class AuctionQueue:
     @property
     def due(self) -> int:
         """Number of orders that are due for an auction round but are not in a round yet."""
-        return len(self._ready)
+        return len(self._ready) + len(self._handled)
 
     # --- Offers -----------------------------------------------------------------------------------------
 
@@ -106,7 +113,7 @@ class AuctionQueue:
             is_due: whether to skip the order's pause; a TWAP slice still waits for its time on chain.
         """
         order_hash = live.order_hash
-        if order_hash in self._ready or order_hash in self._in_round:
+        if order_hash in self._ready or order_hash in self._handled or order_hash in self._in_round:
             return
         if order_hash in self._waiting:
             if not is_due and self._waiting[order_hash] == live.last_fill_s:
@@ -129,12 +136,17 @@ class AuctionQueue:
         """Return the earliest time at which an order's next round may open, Unix milliseconds.
 
         The time is now for an order without an unsuccessful round or settlement; else the end of a pause,
-        which doubles with each unsuccessful round or settlement, up to a maximum.
+        which doubles with each unsuccessful round or settlement, up to a maximum. An order of a handler
+        waits for the end of the handler's rest, too.
         """
         tries = self._tries.get(live.order_hash, 0) + live.in_vain
         again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
         spread = 1 - live.order_hash[tries % len(live.order_hash)] / 1_024  # three quarters at least
-        return self._wall_ms() + (round(again_s * spread * 1_000) if tries else 0)
+        now_ms = self._wall_ms()
+        due_ms = now_ms + (round(again_s * spread * 1_000) if tries else 0)
+        if isinstance(live.order, ExternalOrder):
+            return max(due_ms, self._handlers.rests_until_ms(live.order, now_ms))
+        return due_ms
 
     def is_joinable(self, order_hash: bytes) -> bool:
         """Whether another order that becomes due now can still enter the same auction round as this order.
@@ -155,6 +167,7 @@ class AuctionQueue:
         """Remove an order from the queue; an auction round in progress with the order goes on."""
         self._tries.pop(order_hash, None)
         self._ready.remove(order_hash)
+        self._handled.pop(order_hash, None)
         self.slices.forget(order_hash)
         if self._waiting.pop(order_hash, None) is not None:
             self._scheduler.cancel(_timer(order_hash))
@@ -174,7 +187,8 @@ class AuctionQueue:
     def take(self, standing: dict[str, AgentRoom], now: float) -> list[DueRound]:
         """Remove the due orders for which agents have capacity, and group them into new auction rounds.
 
-        Orders that are no longer open, or have a settlement under way, get no round.
+        Due orders of handlers form a round of their own, without agents. Orders that are no longer open, or
+        have a settlement under way, get no round.
 
         Args:
             standing: capacities of the agents that may be asked, by name; changed in place.
@@ -183,11 +197,19 @@ class AuctionQueue:
         room = AGENT_ORDERS_MAX - len(self._in_round)
         rounds = [
             DueRound(self._still_open(assignment), assignment)
-            for assignment in self._ready.rounds(standing, now, room)
+            for assignment in (*self._ready.rounds(standing, now, room), self._take_handled())
         ]
         for one in rounds:
             self._in_round |= one.orders.keys()
         return [one for one in rounds if one.orders]
+
+    def _take_handled(self) -> Assignment:
+        taken: Assignment = {}
+        while self._handled and len(taken) < HANDLED_ORDERS_MAX:
+            order_hash = next(iter(self._handled))
+            del self._handled[order_hash]
+            taken[order_hash] = ()
+        return taken
 
     def next_at(self, standing: dict[str, AgentRoom], now: float) -> float:
         """Return when `take` may next find orders if nothing else happens, seconds of trio's clock.
@@ -198,6 +220,8 @@ class AuctionQueue:
             standing: capacities of the agents that may be asked, by name.
             now: time on trio's clock, seconds.
         """
+        if self._handled:
+            return now
         if not len(self._ready):
             return inf
         return min(self._ready.next_at(standing, now), self._agents.wakes_at(now))
@@ -252,6 +276,10 @@ class AuctionQueue:
         self._waiting.pop(order_hash, None)
         live = self._orders.get(order_hash)
         if live is None:
+            return
+        if isinstance(live.order, ExternalOrder):
+            self._handled[order_hash] = None
+            self._wakeup.wake()
             return
         is_new = order_hash not in self._tries if is_new is None else is_new
         agents = self._agents.admitted(live.document)

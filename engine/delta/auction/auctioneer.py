@@ -1,6 +1,7 @@
 """Auctions of one chain's Delta orders: rounds of due orders, and the settlements of winning bids.
 
     due orders (`auction_queue`), after gather_s -> a round: all agents asked at once -> closed
+    due orders of handlers                       -> a round without agents, closed at once
         -> bids simulated at one block -> winners decided
         -> one unit an order: the record, and for a winner the effect `settle` (ACTIVE)
         -> only then: agents are notified, orders without a winner wait for another round
@@ -32,7 +33,6 @@ import structlog
 import trio
 from msgspec import Struct
 
-from ....codecs.eip712_orders.delta import DeltaOrder
 from ....codecs.messages.agent_messages import Notice, NoticeEntry
 from ....config.errors import ChainError, OrderNotFound, RequestError, StoreError
 from ....config.limits import VENUE_ROUNDS_OPEN_MAX
@@ -53,6 +53,7 @@ from ..bids.bids import Answer, Candidate, Rejection, read_answer, sorted_out
 from ..bids.simulation import Proven
 from ..orders.life import OPEN, SETTLE, DeltaStep, won
 from ..orders.live_orders import LiveOrder, LiveOrders
+from ..orders.terms import is_scheduled
 from ..settlement.claims import Claims
 from ..settlement.settling import (
     Settlement,
@@ -64,6 +65,7 @@ from .agents import Agents, AuctioneerWakeup
 from .auction import AuctionVerdict, Decision, deciding, left_out, let_go, notices
 from .auction_queue import AuctionQueue, DueRound
 from .auction_record import Rejections, RoundTimes, round_rows
+from .handlers import Handlers
 from .round_asking import Round, RoundAsking
 from .simulating import AuctionAt, gas_cost, simulated
 
@@ -146,6 +148,7 @@ class Auctioneer:
         at: chain, sending account and gas limit of settlements.
         agents: agents of the chain.
         wakeup: event that wakes `run`; the agents and the queue set it too.
+        handlers: makes the venue's own bids on orders of handlers.
         queue: orders that wait for a round.
         settling: receives the next best bids of each won order, for the case that its settlement fails.
         claims: reservations of order owners' funds for settlements under way.
@@ -160,6 +163,7 @@ class Auctioneer:
         self,
         at: AuctionAt,
         agents: Agents,
+        handlers: Handlers,
         wakeup: AuctioneerWakeup,
         queue: AuctionQueue,
         orders: LiveOrders,
@@ -191,6 +195,7 @@ class Auctioneer:
         self._opens_at = -math.inf  # earliest time of the next round, in trio's time
         self._slices = Slices()
         self._agents = agents
+        self._handlers = handlers
         self._asking = RoundAsking(
             agents, at.place, round_s=settings.round_s, slices=self._slices, wall_ms=wall_ms
         )
@@ -347,7 +352,7 @@ class Auctioneer:
     ) -> list[Candidate]:
         """Decode the bids in the agents' answers and select the bids to simulate, each agent's best first.
 
-        The other bids are appended to `rejections`.
+        The other bids are appended to `rejections`. Orders of handlers have the venue's own bids.
         """
         candidates: list[Candidate] = []
         for answer in answers:
@@ -355,6 +360,11 @@ class Auctioneer:
             best, surplus = await self._slices.work(sorted_out(best_of(bids)))
             candidates += best
             rejections += [*unread, *surplus]
+        for key, asked in this.orders.items():
+            own = [*self._handlers.bids(asked)]
+            candidates += own
+            if own:
+                this.considered.add(key)
         return candidates
 
     async def _decision(self, this: Round, bids: Sequence[Proven]) -> Decision:
@@ -369,7 +379,7 @@ class Auctioneer:
         If the round has TWAP slices, the result also has the next block's time, from which the simulation
         learns whether the slices are due.
         """
-        if all(isinstance(one.order, DeltaOrder) for one in this.orders.values()):
+        if not any(is_scheduled(one.order) for one in this.orders.values()):
             head = await self._place.chain.block()
             if head is None:
                 raise ChainError("the chain has no latest block")

@@ -3,15 +3,18 @@
     LiveOrder -> RoundOrder: the signed order, and its next part -> AuctionOrder: the order as agents see it
     bytes of an answer -> its bids -> each by itself: a Candidate with calldata, or a Rejection with a reason
 
-A bid on one order is settled by `settle`, `settleTwap` or `settleTwapBuy`, depending on the order's signed
-type; a bid on several orders by `settleCrossed`. This module makes the checks that need no chain: the bid is
-for orders of the round that the agent may bid for, keeps the signed limits, and fits into a transaction. The
-simulation measures the bid's worth.
+A bid on one order is settled by `settle`, `settleTwap`, `settleTwapBuy` or `settleProductive`, depending on
+the order's signed type; a bid on several orders by `settleCrossed`. This module makes the checks that need
+no chain: the bid is for orders of the round that the agent may bid for, keeps the signed limits, and fits
+into a transaction. The simulation measures the bid's worth.
 
 The limit of a bid for a part of an order is pro rata, computed to the unit as the contract does.
 
 In a bid, `given` of a sale, and `paid` and `traded` of a single order, have no effect: the contract does not
 use them.
+
+An order from a vault is asked for in source tokens. If it sells shares, its settlement redeems as much as the
+agents were asked to sell, or fails; what the vault gives beyond that and no step spends returns to the owner.
 
 Source: codecs/messages/agent_messages.py; ARCHITECTURE.md, "Auction"; contracts/Delta.sol.
 Choice: A refused bid costs an agent that bid alone; an unreadable answer costs all of its bids.
@@ -27,16 +30,25 @@ from msgspec.structs import force_setattr, replace
 from ....codecs.amounts import parse_amount
 from ....codecs.contracts.delta_calldata import (
     EXECUTOR,
+    NO_AGENT,
     CrossedOrder,
     Execution,
     SettlementStep,
     agent_id,
     settle,
     settle_crossed,
+    settle_external,
+    settle_productive,
     settle_twap,
     settle_twap_buy,
 )
-from ....codecs.eip712_orders.delta import DeltaOrder, TwapBuyOrder, TwapOrder
+from ....codecs.eip712_orders.delta import (
+    DeltaOrder,
+    ExternalOrder,
+    ProductiveOrder,
+    TwapBuyOrder,
+    TwapOrder,
+)
 from ....codecs.messages.agent_messages import (
     AuctionOrder,
     BidPart,
@@ -54,7 +66,7 @@ from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ..orders.document import DeltaDocument
 from ..orders.entering import is_crosschain
-from ..orders.terms import DeltaPart, OrderTerms, SettledOrder, is_part, next_part, part_min, part_of
+from ..orders.terms import DeltaPart, OrderTerms, SettledOrder, is_part, part_min, part_of, sells_shares
 from ..orders.transfers import bridge_of
 
 if TYPE_CHECKING:
@@ -141,7 +153,8 @@ class CandidatePart(Struct, frozen=True):
         promised: raw units: least that the user receives (SELL) or most that the user spends (BUY); otherwise
             the settlement reverts.
         given: for a purchase, raw units of the source token that `receiver` gets, or in a crossing, that the
-            order adds to the pooled source tokens; 0 for a sale, which gives its whole source amount.
+            order adds to the pooled source tokens; for a sale of a vault's shares, the least that these have
+            to give; 0 for any other sale, which gives its whole source amount.
         paid: for a crossed order, raw units of its destination token that the order receives, before its fee.
         receiver: address that gets the source tokens, 20 bytes; EXECUTOR for the executor contract.
         traded: for a crossed order, raw units of its source token that `receiver` gets from the pooled source
@@ -240,7 +253,7 @@ class _BidRefused(Exception):
 
 def asked_of(live: "LiveOrder") -> RoundOrder | None:
     """Make the entry of an order for a new auction round; None if nothing is left to settle."""
-    part = next_part(live.order, live.filled)
+    part = live.part()
     if part is None:
         return None
     return RoundOrder(live.order_hash, live.order, live.document, live.terms, part)
@@ -365,6 +378,16 @@ def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes
     return Candidate(answer.agent, answer.arrival, answer.arrived_ms, place, parts, calldata)
 
 
+def candidate_of(name: str, place: int, part: CandidatePart) -> Candidate:
+    """Make a bid of the venue's own on one order, as if it were the first answer of its round.
+
+    Args:
+        name: name of the bidder in records.
+        place: number of the bid among the venue's bids on the order.
+    """
+    return Candidate(name, 0, 0, place, (part,), _calldata((part,), NO_AGENT))
+
+
 def _asked(agent: str, at: int, part: BidPart, orders: Mapping[bytes, RoundOrder]) -> RoundOrder:
     """Look up the order of the auction round that a part of a bid names.
 
@@ -402,7 +425,7 @@ def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> Ca
         )
     given = parse_amount(part.given, f"{field}.given")
     if asked.terms.side is Side.SELL:
-        given = 0
+        given = settled.src_amount if sells_shares(asked.order) else 0
     elif given > settled.src_amount:
         raise InvalidInput(field=f"{field}.given", expected=f"at most {settled.src_amount}", got=part.given)
     return CandidatePart(
@@ -412,15 +435,19 @@ def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> Ca
         given,
         parse_amount(part.paid, f"{field}.paid"),
         tuple([_step(f"{field}.steps[{number}]", step) for number, step in enumerate(part.steps)]),
-        tuple(
-            [
-                parse_address(token, f"{field}.leftovers[{number}]")
-                for number, token in enumerate(part.leftovers)
-            ]
-        ),
+        _leftovers(field, part, asked),
         parse_address(part.receiver, f"{field}.receiver") if part.receiver else EXECUTOR,
         parse_amount(part.traded, f"{field}.traded"),
     )
+
+
+def _leftovers(field: str, part: BidPart, asked: RoundOrder) -> tuple[bytes, ...]:
+    """Parse the leftover tokens of a bid; the source token is one of them if the order sells shares."""
+    tokens = [
+        parse_address(token, f"{field}.leftovers[{number}]") for number, token in enumerate(part.leftovers)
+    ]
+    src = asked.terms.src_token
+    return (*tokens, src) if sells_shares(asked.order) and src not in tokens else tuple(tokens)
 
 
 def _amount(part: BidPart, field: str, asked: RoundOrder, *, is_crossing: bool) -> int:
@@ -472,6 +499,10 @@ def _calldata(parts: Sequence[CandidatePart], agent: bytes) -> bytes:
             return settle_twap(order, signature, execution)
         case TwapBuyOrder() as order:
             return settle_twap_buy(order, signature, execution)
+        case ProductiveOrder() as order:
+            return settle_productive(order, signature, part.part.amount, execution)
+        case ExternalOrder() as order:
+            return settle_external(order, signature, part.part.amount, execution)
 
 
 def _crossing(part: CandidatePart, agent: bytes) -> CrossedOrder:

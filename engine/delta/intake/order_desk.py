@@ -49,6 +49,7 @@ from ...served.signed_by import (
 from ...store.rows import DeltaOrderRow
 from ..orders.live_orders import LiveOrders
 from ..orders.record import new_record
+from ..orders.vault_checks import vaults_of
 from ..pricing.build import DeltaDomain, delta_domains
 from .cancellation import (
     cancellation_hash,
@@ -91,6 +92,9 @@ class OrderDesk:
         self._partners = partners
         self._strict_partner = strict_partner
         self._domains = delta_domains(places)
+        self._vaults = {
+            chain_id: frozenset(vaults_of(place.settings.strategies)) for chain_id, place in places.items()
+        }
         self._permit2 = Permit2s()
 
     async def submit(
@@ -171,6 +175,7 @@ class OrderDesk:
             domain=domain,
             tokens=place.tokens,
             bridges=self._bridges,
+            vaults=self._vaults[place.chain_id],
             partners=self._partners,
             strict_partner=self._strict_partner,
             default_partner=default_partner,

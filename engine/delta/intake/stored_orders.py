@@ -164,10 +164,9 @@ class StoredOrders:
         live: list[tuple[SettledOrder, int]] = []
         for values in documents:
             document: OrderDocument = row_of(DELTA_DOCUMENT, values)
-            order = order_of(decode_document(document.body))
-            if isinstance(order, SettledOrder):
-                last = settled.get(document.order_hash, [])[-1:]
-                live.append((order, amount_of(last[0].filled) if last else 0))
+            last = settled.get(document.order_hash, [])[-1:]
+            filled = amount_of(last[0].filled) if last else 0
+            live.append((order_of(decode_document(document.body)), filled))
         return live
 
 

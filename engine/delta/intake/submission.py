@@ -18,7 +18,7 @@ The error names the first fault in this order:
      9  signature: its format, the owner's key; else, on chain, the owner's contract or pre-signature
     10  nonce and fills on chain
     11  allowance on chain, or the permit's grant
-    12  balance on chain, or the deposit of native tokens
+    12  balance on chain, or the deposit of native tokens; of an order from a vault, shares (`vault_checks`)
     13  nonce among the stored orders
 
 A body with `type` LIMIT changes only the record of a TWAP, not the checks or the settlement.
@@ -45,7 +45,7 @@ Choice: Nonces are unique among an owner's live and filled orders: a used one is
     cancelled or expired order may be signed again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -61,8 +61,9 @@ from ....codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
     SAME_CHAIN,
-    AnyDeltaOrder,
     DeltaOrder,
+    ExternalOrder,
+    ProductiveOrder,
     TwapBuyOrder,
     TwapOrder,
     order_type_of,
@@ -71,7 +72,7 @@ from ....codecs.eip712_orders.signing_names import OrderDigests
 from ....codecs.eip712_orders.typed_struct import TypedStruct
 from ....codecs.iso_time import check_unix_seconds
 from ....codecs.messages.delta_messages import SubmitBody
-from ....codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType
+from ....codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from ....codecs.messages.wire import decoder
 from ....codecs.trading_token import NATIVE_TOKEN, check_account
 from ....config import limits
@@ -109,8 +110,22 @@ from ...store.rows import DeltaOrderRow, amount32
 from ..orders.document import DeltaDocument, order_json
 from ..orders.entering import entering
 from ..orders.funds import source_of
-from ..orders.terms import DeltaPart, OrderTerms, SettledOrder, next_part, output_total, terms_of
+from ..orders.terms import (
+    DeltaPart,
+    OrderTerms,
+    SettledOrder,
+    WholeOrder,
+    is_scheduled,
+    next_part,
+    output_total,
+    side_of,
+    terms_of,
+    whole_of,
+)
+from ..orders.transfers import bridge_of
+from ..orders.vault_checks import check_shares, check_strategy, shares_needed, vault_calls
 from ..pricing.build import DeltaDomain, check_metadata, check_purchase_slices
+from ..pricing.order_kinds import check_handler
 
 _decode_object = decoder(dict[str, Any], bytes_max=limits.JSON_BYTES_MAX)
 _TWAPS = (TwapOrder, TwapBuyOrder)
@@ -136,6 +151,7 @@ class Rules(Struct, frozen=True):
     """Settings and time for the checks of a submitted order that need no call to a chain.
 
     Attributes:
+        vaults: addresses of the chain's yield strategies, 20 bytes each.
         strict_partner: whether `partner` is required.
         default_partner: default partner of the API key; empty if the key has none.
         now_ms: time of the submission, Unix milliseconds.
@@ -145,6 +161,7 @@ class Rules(Struct, frozen=True):
     domain: DeltaDomain
     tokens: TokenTable
     bridges: BridgeLanes
+    vaults: Collection[bytes]
     partners: Mapping[str, RegisteredPartner]
     strict_partner: bool
     default_partner: str
@@ -207,16 +224,16 @@ def identify(body: SubmitBody, domain: DeltaDomain) -> IdentifiedDelta:
     """Parse the body of a submission into the signed order struct and its hash.
 
     Raises:
-        InvalidInput: the struct is invalid, or of a kind that the venue does not settle.
+        InvalidInput: the struct is invalid, or asks for a settlement across chains.
     """
     try:
         wire = _decode_object(bytes(body.order))
     except InvalidInput as error:
         raise InvalidInput(error.detail.removeprefix(f"{error.message}: "), field="order") from None
     order_type = order_type_of(wire)
-    order: AnyDeltaOrder = order_type.from_wire(wire)
-    if not isinstance(order, SettledOrder):
-        raise InvalidInput(f"settlement of {order_type.name} is not enabled", field="order")
+    order: SettledOrder = order_type.from_wire(wire)
+    if isinstance(order, ProductiveOrder) and order.bridge != SAME_CHAIN:
+        raise InvalidInput("a ProductiveOrder has no bridge", field="order.bridge")
     signing = domain.signing(order_type.compiled.hash_struct(order))
     order_hash = signing_digest(domain.separator, signing.struct_hash32)
     return IdentifiedDelta(order_type, order, order_hash, signing)
@@ -233,6 +250,7 @@ def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submissio
     _check_bridge(body, order, rules)
     check_account(order.owner, "order.owner")
     first = _check_amounts(order)
+    _check_contracts(order, rules.vaults)
     terms = _terms(order)
     check_metadata(order.metadata, "order.metadata")
     kind = _kind(body, found)
@@ -273,10 +291,11 @@ def _check_tokens(order: SettledOrder, tokens: TokenTable) -> ListedToken:
 
 def _check_bridge(body: SubmitBody, order: SettledOrder, rules: Rules) -> None:
     """Check that the bridge of an order across chains is served, and that its amounts fit the contract."""
-    if order.bridge == SAME_CHAIN:
+    bridge = bridge_of(order)
+    if bridge == SAME_CHAIN:
         return
     try:
-        rules.bridges.check(order.bridge, rules.chain_id, order.dest_token)
+        rules.bridges.check(bridge, rules.chain_id, order.dest_token)
     except InvalidInput as error:
         raise InvalidInput(error.detail.removeprefix(f"{error.message}: "), field="order") from None
     if body.partially_fillable:
@@ -293,17 +312,19 @@ def _check_bridge(body: SubmitBody, order: SettledOrder, rules: Rules) -> None:
 
 def _check_amounts(order: SettledOrder) -> DeltaPart:
     """Check that an order's amounts can be settled, part by part; return the first settlement's amounts."""
-    if isinstance(order, DeltaOrder):
-        if order.kind not in (KIND_SELL, KIND_BUY):
+    if isinstance(order, WholeOrder):
+        if isinstance(order, DeltaOrder | ExternalOrder) and order.kind not in (KIND_SELL, KIND_BUY):
             raise InvalidInput(field="order.kind", expected="0 (SELL) or 1 (BUY)", got=order.kind)
         _check_positive("order.srcAmount", order.src_amount)
-        if order.kind == KIND_BUY:
+        buys = side_of(order) is Side.BUY
+        if buys:
             _check_positive("order.destAmount", order.dest_amount)
-        whole = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+        if isinstance(order, ProductiveOrder):
+            check_shares(order.shares, "order.shares")
+            _check_product("order.shares", order.shares, order.src_amount)
+        whole = whole_of(order)
         bound, name = (
-            (order.src_amount, "order.srcAmount")
-            if order.kind == KIND_BUY
-            else (order.dest_amount, "order.destAmount")
+            (order.src_amount, "order.srcAmount") if buys else (order.dest_amount, "order.destAmount")
         )
         _check_product(name, bound, whole)
         _check_product("order.expectedAmount", order.expected_amount, whole)
@@ -313,6 +334,14 @@ def _check_amounts(order: SettledOrder) -> DeltaPart:
     if first is None:
         raise InvalidInput(field="order", expected="something to settle")
     return first
+
+
+def _check_contracts(order: SettledOrder, vaults: Collection[bytes]) -> None:
+    """Check the contract that an order names beside its tokens: a configured vault, or a handler."""
+    if isinstance(order, ProductiveOrder):
+        check_strategy(order.strategy, vaults, "order.strategy")
+    if isinstance(order, ExternalOrder):
+        check_handler(order.handler, order.data, "order.")
 
 
 def _check_slices(order: TwapOrder | TwapBuyOrder) -> None:
@@ -398,7 +427,10 @@ def _check_permit(body: SubmitBody, order: SettledOrder, src: ListedToken, delta
     """Refuse a submitted order that lacks a required permit, or has a permit that its kind does not allow."""
     form = permit_form(order.permit, "order.permit")
     needs_approval = body.type is OrderType.LIMIT or isinstance(order, _TWAPS)
-    if src.listed is not None and src.listed.permit_only and (needs_approval or form is PermitForm.NONE):
+    is_permit_only = src.listed is not None and src.listed.permit_only
+    if isinstance(order, ProductiveOrder):
+        is_permit_only = False  # the vault's shares are taken
+    if is_permit_only and (needs_approval or form is PermitForm.NONE):
         only = "; its limit orders and TWAP are not served" if needs_approval else ""
         raise PermitRequired(f"{src.symbol} takes permits only{only}", field="order.permit")
     if form is PermitForm.NONE:
@@ -449,10 +481,12 @@ def submission_calls(found: Submission, delta: bytes, permit2: bytes) -> dict[st
     signing = signature_call(found.signature, delta)
     if signing is not None:
         calls["signature"] = signing
+    if isinstance(found.order, ProductiveOrder):
+        calls |= vault_calls(found.order)
     if found.is_native:
         calls["balance"] = EthCall(delta, deposits(terms.owner))
     else:
-        calls["balance"] = EthCall(terms.src_token, balance_of(terms.owner))
+        calls["balance"] = EthCall(terms.held_token, balance_of(terms.owner))
         calls |= taking_calls(_taking(found, delta, permit2))
     return calls
 
@@ -476,26 +510,29 @@ def accepted(
     """
     state = signature_state(found.signature, answers.get("signature"), has_code=has_code)
     _check_nonce(found, answers)
-    part = source_of(found.order, found.first)
-    has = _number(answers, "balance", "Delta contract" if found.is_native else "source token")
+    part, taking = source_of(found.order, found.first), _taking(found, delta, permit2)
+    if isinstance(found.order, ProductiveOrder):
+        part = shares_needed(found.order, answers)
+        taking = replace(taking, whole=part)
+    teller = "vault" if isinstance(found.order, ProductiveOrder) else "source token"
+    has = _number(answers, "balance", "Delta contract" if found.is_native else teller)
     if not found.is_native:
-        taking = _taking(found, delta, permit2)
-        check_taking(taking, answers, now_s=header.time_s, has_part=has >= found.first.src_amount)
+        check_taking(taking, answers, now_s=header.time_s, has_part=has >= taking.part)
     if has < part:
         if found.is_native:
             call = f"depositNativeAndPreSign({to_hex(found.order_hash)})"
             how = f"{call} of {to_checksum(delta)} with {part - has} wei more"
             expected = f"at least {part} wei deposited by the owner: {how}"
             raise InsufficientBalance(field="deposit", expected=expected, got=has)
-        raise InsufficientBalance(field="order.owner", expected=f"at least {part} of srcToken", got=has)
+        expected = f"at least {part} of {taking.held_name}"
+        raise InsufficientBalance(field="order.owner", expected=expected, got=has)
     return OrderStatus.PENDING if state is SignatureState.SIGNED else OrderStatus.AWAITING_SIGNATURE
 
 
 def _check_nonce(found: Submission, answers: Answers) -> None:
-    is_scheduled = not isinstance(found.order, DeltaOrder)
     try:
         answer = _answer(answers, "state", "Delta contract")
-        state = decode_order_state(answer, found.order_hash, is_scheduled=is_scheduled)
+        state = decode_order_state(answer, found.order_hash, is_scheduled=is_scheduled(found.order))
     except InvalidInput:
         raise _mute("Delta contract") from None
     if state.is_closed or state.done:
@@ -505,16 +542,18 @@ def _check_nonce(found: Submission, answers: Answers) -> None:
 
 
 def _taking(found: Submission, delta: bytes, permit2: bytes) -> Taking:
-    terms = found.terms
+    """Describe the transfer of what the contract takes; of a vault's shares, all that the order signs."""
+    terms, is_of_vault = found.terms, isinstance(found.order, ProductiveOrder)
     return Taking(
         permit=terms.permit,
-        token=terms.src_token,
+        token=terms.held_token,
         owner=terms.owner,
         spender=delta,
         permit2=permit2,
-        whole=terms.src_total,
-        part=found.first.src_amount,
+        whole=terms.held_total,
+        part=terms.held_total if is_of_vault else found.first.src_amount,
         deadline=terms.deadline,
+        held_name="the vault's shares" if is_of_vault else "srcToken",
     )
 
 

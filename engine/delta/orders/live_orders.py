@@ -10,9 +10,9 @@ Source: ARCHITECTURE.md, "Orders", "Transitions".
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ....config.errors import NonceUsed, StoreError
 from ...orders.live_rows import Effects, LiveRows
@@ -26,7 +26,8 @@ from ...store.tables import DELTA_DOCUMENT, DELTA_FILL, EFFECT
 from ...store.units import Change, Done, Duplicate, row_of
 from .document import DeltaDocument, decode_document, encode_document, order_of, without_struct
 from .life import OPEN, SETTLE
-from .terms import OrderTerms, SettledOrder, terms_of
+from .terms import DeltaPart, OrderTerms, SettledOrder, next_part, sells_shares, terms_of
+from .vault import VaultWorth
 
 
 class LiveOrder(Struct, eq=False, gc=False):
@@ -44,6 +45,8 @@ class LiveOrder(Struct, eq=False, gc=False):
             which the chain was indexed when the end was first seen; None for an open order.
         in_vain: number of failed settlements since the last fill, whatever the reason of a failure; each
             lengthens the pause before the next auction round.
+        worth: last statement of the vault from which the order sells; None before the first, and for an order
+            without a vault.
     """
 
     row: DeltaOrderRow
@@ -55,6 +58,7 @@ class LiveOrder(Struct, eq=False, gc=False):
     settling: str | None = None
     ended_at: int | None = None
     in_vain: int = 0
+    worth: VaultWorth | None = None
 
     @property
     def order_hash(self) -> bytes:
@@ -65,6 +69,17 @@ class LiveOrder(Struct, eq=False, gc=False):
     def awaits_bids(self) -> bool:
         """Whether the order can be auctioned: it is open, and no settlement of it is under way."""
         return self.settling is None and self.row.status in OPEN
+
+    def part(self) -> DeltaPart | None:
+        """Compute the amounts of the order's next settlement; None if the order is fully settled.
+
+        The part of a sale of shares is worth the source tokens that its vault last stated.
+        """
+        part, worth = next_part(self.order, self.filled), self.worth
+        is_told = worth is not None and worth.is_told and part is not None and worth.amount == part.amount
+        if part is None or worth is None or not is_told or not sells_shares(self.order):
+            return part
+        return replace(part, src_amount=worth.assets)
 
 
 class _DeltaParts(Struct, frozen=True):
@@ -167,7 +182,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
             if parts.document is None:
                 return None
             document = decode_document(parts.document.body)
-            order: Any = order_of(document)
+            order = order_of(document)
             live = LiveOrder(row, order, without_struct(document), terms_of(order), in_vain=row.failures)
         last = parts.last
         live.filled = 0 if last is None else amount_of(last.filled)

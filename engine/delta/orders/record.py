@@ -13,6 +13,8 @@ Choice: `filledPercent` is a transaction's own share with at most 6 decimals; sh
     to exactly 100.
 Choice: Addresses of a record have checksums, in the signed struct too: the native placeholder returns as it
     is accepted.
+Choice: `input.amount` of a sale of a vault's shares is the estimate that its owner signed; `executedAmount`
+    beside it is the amount that the shares gave.
 Choice: On one chain `destinationTx` is `originTx`, and an order has no refunds. Across chains `destinationTx`
     and `receivedAmount` are null, and a sale's `executedAmount` lacks them, until a delivery is verified.
 """
@@ -21,7 +23,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 
-from ....codecs.eip712_orders.delta import KIND_BUY, DeltaOrder
+from msgspec import UNSET
+
 from ....codecs.iso_time import iso_ms
 from ....codecs.messages.delta_messages import OrderInput, OrderOutput, OrderRecord, OrderTransaction
 from ....codecs.messages.delta_messages import Refund as RefundEntry
@@ -31,7 +34,15 @@ from ....crypto.hexadecimal import to_hex
 from ...orders.order_units import order_id
 from ...store.rows import DeltaFill, DeltaOrderRow, DeltaRefund, amount_of
 from .document import DeltaDocument, order_of, shown_order
-from .terms import OrderTerms, SettledOrder, output_total, terms_of
+from .terms import (
+    OrderTerms,
+    SettledOrder,
+    WholeOrder,
+    output_total,
+    sells_shares,
+    terms_of,
+    whole_of,
+)
 from .transfers import OrderTransfer, bridge_of, delivered, transfers_of_fills
 
 _token_text = lru_cache(maxsize=1_024)(to_checksum)  # many orders, few tokens
@@ -52,8 +63,6 @@ def order_record(
         transfers: bridge transfers of the order, oldest first; empty for an order on one chain.
     """
     order = order_of(document)
-    if not isinstance(order, SettledOrder):
-        raise TypeError(f"{document.order_type} is not kept")
     return _record(row, document, order, terms_of(order), fills, transfers)
 
 
@@ -114,11 +123,17 @@ def _ends(
         _token_text(terms.src_token),
         _token_text(bridge.output_token if is_bridged else terms.dest_token),
     )
-    expected = str(order.expected_amount) if isinstance(order, DeltaOrder) else None
+    expected = str(order.expected_amount) if isinstance(order, WholeOrder) else None
+    spent = str(sum(amount_of(fill.spent) for fill in fills)) if fills else None
     if row.side is Side.SELL:
         received = _received(fills, transfers, is_bridged=is_bridged)
         return (
-            OrderInput(chain_id=row.chain_id, token=src, amount=str(terms.src_total)),
+            OrderInput(
+                chain_id=row.chain_id,
+                token=src,
+                amount=str(terms.src_total),
+                executed_amount=spent if sells_shares(order) else UNSET,
+            ),
             OrderOutput(
                 chain_id=dest_chain,
                 token=dest,
@@ -127,7 +142,6 @@ def _ends(
                 min_amount=str(output_total(order)),
             ),
         )
-    spent = str(sum(amount_of(fill.spent) for fill in fills)) if fills else None
     return (
         OrderInput(
             chain_id=row.chain_id,
@@ -151,7 +165,7 @@ def _received(
 def _transactions(
     order: SettledOrder, fills: Sequence[DeltaFill], transfers: Sequence[OrderTransfer]
 ) -> tuple[OrderTransaction, ...]:
-    whole = _whole(order)
+    whole = whole_of(order)
     is_bridged = bridge_of(order).destination_chain_id != 0
     shown, before = [], Decimal(0)
     for fill, transfer in zip(fills, transfers_of_fills(fills, transfers), strict=True):
@@ -164,13 +178,6 @@ def _transactions(
         shown.append(OrderTransaction(tx, arrived, so_far - before, str(amount_of(fill.spent)), received))
         before = so_far
     return tuple(shown)
-
-
-def _whole(order: SettledOrder) -> int:
-    """Return an order's whole size: raw units to sell (SELL) or to buy (BUY); of a TWAP, number of slices."""
-    if isinstance(order, DeltaOrder):
-        return order.dest_amount if order.kind == KIND_BUY else order.src_amount
-    return order.num_slices
 
 
 def _percent(filled: int, whole: int) -> Decimal:

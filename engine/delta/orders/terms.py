@@ -10,7 +10,10 @@ of a purchase, which is in units of the token that arrives.
 The arithmetic is the contract's, unit for unit: a part of a sale rounds its minimum up, a part of a purchase
 its maximum down; the last slice of a TWAP takes the remainder.
 
-Source: contracts/Delta.sol, `settle`, `settleTwap`, `settleTwapBuy`.
+A sale of a vault's shares (a ProductiveOrder with `useShares`) is counted in shares. The shares' worth in
+source tokens moves; here it is the estimate that the owner has signed as `srcAmount`.
+
+Source: contracts/Delta.sol, `settle`, `settleTwap`, `settleTwapBuy`, `settleProductive`, `settleExternal`.
 Choice: A part of a partially fillable order is at least a tenth of the rest, rounded up, and leaves nothing
     or as much.
 Choice: Slices of a TWAP fit while each can settle an interval after the former and the last by the deadline;
@@ -29,15 +32,25 @@ from functools import partial
 
 from msgspec import Struct
 
-from ....codecs.eip712_orders.delta import KIND_BUY, DeltaOrder, TwapBuyOrder, TwapOrder
+from ....codecs.eip712_orders.delta import (
+    KIND_BUY,
+    AnyDeltaOrder,
+    DeltaOrder,
+    ExternalOrder,
+    ProductiveOrder,
+    TwapBuyOrder,
+    TwapOrder,
+)
 from ....codecs.eip712_orders.partner_and_fee import PartnerAndFee, unpack_partner_and_fee
 from ....codecs.messages.vocabulary import Side
 from ....codecs.rounding import div_up, mul_div_down, mul_div_up
 from ....crypto.addresses import ZERO_ADDRESS
 from .entering import entering
 
-SettledOrder = DeltaOrder | TwapOrder | TwapBuyOrder
+SettledOrder = AnyDeltaOrder
 """Struct types of orders that the Delta contract settles (choices.md#quotes-and-routes)."""
+WholeOrder = DeltaOrder | ExternalOrder | ProductiveOrder
+"""Struct types of orders that one settlement can close; the other types settle slice by slice."""
 ORDER_PART_MIN = 10
 """Divisor: a part of a partially fillable order is at least the open amount divided by this number."""
 
@@ -47,8 +60,9 @@ class DeltaPart(Struct, frozen=True):
 
     Attributes:
         amount: raw units of the source token (SELL) or the destination token (BUY), as passed to the
-            contract's `settle`.
-        src_amount: raw units that the user gives (SELL), or the most that the user gives (BUY).
+            contract's `settle`; of a sale of shares, the shares.
+        src_amount: raw units that the user gives (SELL), or the most that the user gives (BUY); of a sale of
+            shares, their worth.
         dest_amount: least raw units that the user receives (SELL), or the wanted raw units (BUY).
         expected: expected output (SELL) or cost (BUY), raw units; 0 if the order names none.
         is_last: whether the part closes the order.
@@ -72,6 +86,9 @@ class OrderTerms(Struct, frozen=True, gc=False):
         dest_total: destination raw units that all settlements give together: the least (SELL), or the wanted
             amount (BUY).
         fee: partner and fee, as the owner has signed them in `partnerAndFee`.
+        held_token: token that the contract takes from the owner: the vault's shares for a ProductiveOrder,
+            `src_token` for every other order.
+        held_total: raw units of `held_token` that all settlements take together, or at most take.
     """
 
     owner: bytes
@@ -85,6 +102,8 @@ class OrderTerms(Struct, frozen=True, gc=False):
     dest_total: int
     fee: PartnerAndFee
     permit: bytes
+    held_token: bytes
+    held_total: int
 
 
 def terms_of(order: SettledOrder) -> OrderTerms:
@@ -97,7 +116,7 @@ def terms_of(order: SettledOrder) -> OrderTerms:
     src_total, dest_total = _totals(order, partial(entering, order))
     return OrderTerms(
         order.owner,
-        order.owner if order.beneficiary == ZERO_ADDRESS else order.beneficiary,
+        _beneficiary(order),
         order.src_token,
         order.dest_token,
         side,
@@ -107,15 +126,33 @@ def terms_of(order: SettledOrder) -> OrderTerms:
         dest_total,
         unpack_partner_and_fee(order.partner_and_fee),
         order.permit,
+        *held_of(order, src_total),
     )
+
+
+def held_of(order: SettledOrder, src_total: int) -> tuple[bytes, int]:
+    """Return the token that the contract takes from an order's owner (20 bytes), and the amount in all.
+
+    Args:
+        src_total: raw units of the source token that all settlements take together.
+    """
+    if isinstance(order, ProductiveOrder):
+        return order.strategy, order.shares
+    return order.src_token, src_total
+
+
+def _beneficiary(order: SettledOrder) -> bytes:
+    if isinstance(order, ExternalOrder) or order.beneficiary == ZERO_ADDRESS:
+        return order.owner
+    return order.beneficiary
 
 
 def side_of(order: SettledOrder) -> Side:
     """Return the side of an order: SELL if it fixes the source amount, BUY if the destination amount."""
     match order:
-        case DeltaOrder(kind=kind):
+        case DeltaOrder(kind=kind) | ExternalOrder(kind=kind):
             return Side.BUY if kind == KIND_BUY else Side.SELL
-        case TwapOrder():
+        case TwapOrder() | ProductiveOrder():
             return Side.SELL
         case TwapBuyOrder():
             return Side.BUY
@@ -126,10 +163,10 @@ def next_part(order: SettledOrder, filled: int) -> DeltaPart | None:
 
     Args:
         filled: settled raw units of the source token (SELL) or the destination token (BUY); of a TWAP, the
-            number of settled slices.
+            number of settled slices; of a sale of shares, the shares.
     """
     match order:
-        case DeltaOrder():
+        case DeltaOrder() | ExternalOrder() | ProductiveOrder():
             return _rest(order, filled)
         case TwapOrder():
             return _sale_slice(order, filled)
@@ -137,21 +174,27 @@ def next_part(order: SettledOrder, filled: int) -> DeltaPart | None:
             return _purchase_slice(order, filled)
 
 
-def part_of(order: DeltaOrder, left: int, amount: int) -> DeltaPart:
+def part_of(order: WholeOrder, left: int, amount: int) -> DeltaPart:
     """Compute the pro rata amounts of a settlement that fills a part of a swap or limit order.
 
     Args:
         left: unfilled raw units of the source token (SELL) or the destination token (BUY).
         amount: raw units of the same token in the part, from 1 to `left`.
     """
-    whole, is_last = _whole(order), amount == left
-    if order.kind == KIND_BUY:
+    whole, is_last = whole_of(order), amount == left
+    if side_of(order) is Side.BUY:
         most = mul_div_down(order.src_amount, amount, whole)
         cost = mul_div_down(order.expected_amount, amount, whole)
         return DeltaPart(amount, most, entering(order, amount), cost, is_last)
+    given = mul_div_down(order.src_amount, amount, whole) if sells_shares(order) else amount
     least = entering(order, mul_div_up(order.dest_amount, amount, whole))
     expected = entering(order, mul_div_up(order.expected_amount, amount, whole))
-    return DeltaPart(amount, amount, least, expected, is_last)
+    return DeltaPart(amount, given, least, expected, is_last)
+
+
+def sells_shares(order: SettledOrder) -> bool:
+    """Whether an order sells a fixed number of a vault's shares, whose worth in source tokens moves."""
+    return isinstance(order, ProductiveOrder) and order.use_shares
 
 
 def part_min(left: int) -> int:
@@ -186,10 +229,10 @@ def slice_due(order: SettledOrder, last_fill_s: int) -> int:
         last_fill_s: time of the last fill, Unix seconds; 0 before the first.
     """
     match order:
-        case DeltaOrder():
-            return 0
         case TwapOrder(interval=interval) | TwapBuyOrder(interval=interval):
             return last_fill_s + interval if last_fill_s else 0
+        case _:
+            return 0
 
 
 def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
@@ -208,7 +251,7 @@ def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
 
     Source: spec 1.16.39 to 1.16.42.
     """
-    if isinstance(order, DeltaOrder):
+    if isinstance(order, WholeOrder):
         return order.deadline
     until_s = order.deadline - order.interval * max(order.num_slices - filled - 1, 0)
     is_due_too_late = last_fill_s > 0 and last_fill_s + order.interval > until_s
@@ -230,7 +273,7 @@ def _totals(order: SettledOrder, paid_for: Callable[[int], int]) -> tuple[int, i
         paid_for: amount that a settlement pays out for an amount that its beneficiary gets.
     """
     match order:
-        case DeltaOrder():
+        case DeltaOrder() | ExternalOrder() | ProductiveOrder():
             return order.src_amount, paid_for(order.dest_amount)
         case TwapOrder():
             slice_amount = order.total_src_amount // order.num_slices if order.num_slices else 0
@@ -245,18 +288,28 @@ def _totals(order: SettledOrder, paid_for: Callable[[int], int]) -> tuple[int, i
             return order.max_src_amount, paid_for(slice_amount) * (order.num_slices - 1) + paid_for(last)
 
 
-def _rest(order: DeltaOrder, filled: int) -> DeltaPart | None:
-    left = _whole(order) - filled
+def _rest(order: WholeOrder, filled: int) -> DeltaPart | None:
+    left = whole_of(order) - filled
     return part_of(order, left, left) if left > 0 else None
 
 
 def whole_of(order: SettledOrder) -> int:
-    """Return an order's whole size: raw units to sell (SELL) or to buy (BUY); of a TWAP, number of slices."""
-    return _whole(order) if isinstance(order, DeltaOrder) else order.num_slices
+    """Return an order's whole size: raw units to sell (SELL) or to buy (BUY).
+
+    The size of a TWAP is its number of slices, the size of a sale of shares is these shares.
+    """
+    match order:
+        case TwapOrder() | TwapBuyOrder():
+            return order.num_slices
+        case ProductiveOrder():
+            return order.shares if order.use_shares else order.src_amount
+        case DeltaOrder() | ExternalOrder():
+            return order.dest_amount if order.kind == KIND_BUY else order.src_amount
 
 
-def _whole(order: DeltaOrder) -> int:
-    return order.dest_amount if order.kind == KIND_BUY else order.src_amount
+def is_scheduled(order: SettledOrder) -> bool:
+    """Whether an order settles slice by slice, i.e. is a TWAP."""
+    return not isinstance(order, WholeOrder)
 
 
 def _sale_slice(order: TwapOrder, done: int) -> DeltaPart | None:

@@ -39,7 +39,6 @@ from ....codecs.contracts.permit import parse_permit, permit_spender
 from ....codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
-    ORDER,
     SAME_CHAIN,
     TWAP_BUY_ORDER,
     TWAP_ORDER,
@@ -67,9 +66,7 @@ from ....codecs.trading_token import check_account
 from ....config import limits
 from ....config.chains import ChainSettings
 from ....config.errors import (
-    InvalidExternalOrderParams,
     InvalidInput,
-    InvalidProductiveOrderParams,
     InvalidTWAPBuyDestAmount,
     InvalidTWAPBuyParams,
     InvalidTWAPParams,
@@ -88,6 +85,7 @@ from ...market.prices import FeeRules
 from ...routing.tokens import ListedToken
 from ...served.served_chain import ServedChains
 from ..orders.terms import next_part
+from .order_kinds import check_kind_of_contract, of_kind
 
 _SLICES_MAX = 2**32 - 1  # a uint32 in the order
 _TWAPS = frozenset({BuildOrderType.TWAP_ORDER, BuildOrderType.TWAP_BUY_ORDER})
@@ -134,6 +132,7 @@ class BuildTerms(Struct, frozen=True):
         fees: partners and fee tiers, which decide the partner's fee.
         now_s: time of the request, Unix seconds.
         nonce: nonce of the order if the body has none.
+        shares: shares of the vault that a ProductiveOrder signs; 0 for every other order type.
     """
 
     domain: DeltaDomain
@@ -143,6 +142,7 @@ class BuildTerms(Struct, frozen=True):
     fees: FeeRules
     now_s: int
     nonce: int
+    shares: int = 0
 
 
 class _BuildAmounts(Struct, frozen=True):
@@ -224,7 +224,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
     owner = parse_address(body.owner, "owner")
     check_account(owner, "owner")
     beneficiary = owner if body.beneficiary is None else parse_address(body.beneficiary, "beneficiary")
-    _check_side(body)
+    check_side(body)
     _check_kind(body)
     side = _quoted_side(body, terms.quoted)
     amounts = _amounts(body, route, side)
@@ -236,9 +236,9 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
     _check_deadline(body, body.deadline, terms.now_s)
     ends = (owner, beneficiary, terms.src.address, terms.dest.address)
     bridge = _bridge(body, route)
-    if body.order_type is BuildOrderType.ORDER:
+    if body.order_type not in _TWAPS:
         sells = side is Side.SELL
-        return ORDER, DeltaOrder(
+        order = DeltaOrder(
             *ends,
             src_amount=amounts.src if sells else amounts.bound,
             dest_amount=amounts.bound if sells else amounts.dest,
@@ -251,6 +251,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
             metadata=metadata,
             bridge=bridge,
         )
+        return of_kind(body, order, terms.shares)
     slices = body.interval or 0, body.num_slices or 0
     if body.order_type is BuildOrderType.TWAP_ORDER:
         total = _total(body.total_src_amount, "totalSrcAmount", slices[1])
@@ -293,7 +294,12 @@ def wanted_side(body: BuildBody) -> Side | None:
     return _SIDES.get(body.order_type) if body.side is UNSET else body.side
 
 
-def _check_side(body: BuildBody) -> None:
+def check_side(body: BuildBody) -> None:
+    """Check that a request's side is not another one than its order type implies.
+
+    Raises:
+        InvalidInput: the order type has only the other side.
+    """
     fixed = _SIDES.get(body.order_type)
     if fixed is not None and body.side not in (UNSET, fixed):
         raise InvalidInput(
@@ -311,10 +317,7 @@ def _quoted_side(body: BuildBody, quoted: Side) -> Side:
 
 
 def _check_kind(body: BuildBody) -> None:
-    """Raise an error if the body of a request lacks a parameter of its order type, or has an invalid one.
-
-    An order type that the venue does not settle is an error too.
-    """
+    """Raise an error if the body of a request lacks a parameter of its order type, or has an invalid one."""
     kind = body.order_type
     if kind is BuildOrderType.TWAP_ORDER:
         fault = _twap_fault(body, "totalSrcAmount")
@@ -328,27 +331,21 @@ def _check_kind(body: BuildBody) -> None:
             raise InvalidInput(
                 field="limitAmount", expected="none: maxSrcAmount is the limit", got=body.limit_amount
             )
-    elif kind is BuildOrderType.EXTERNAL_ORDER:
-        if body.handler is None or body.data is None:
-            raise InvalidExternalOrderParams(field="handler" if body.handler is None else "data")
-        parse_address(body.handler, "handler")
-        parse_hex(body.data, "data")
-        raise InvalidInput("settlement of ExternalOrder is not enabled", field="orderType")
-    elif kind is BuildOrderType.PRODUCTIVE_ORDER:
-        if body.strategy is None:
-            raise InvalidProductiveOrderParams(field="strategy")
-        parse_address(body.strategy, "strategy")
-        raise InvalidInput("settlement of ProductiveOrder is not enabled", field="orderType")
+    else:
+        check_kind_of_contract(body)
 
 
 def _bridge(body: BuildBody, route: Route) -> DeltaBridge:
     """Return the bridge that an order on a route signs; SAME_CHAIN for a route on one chain.
 
     Raises:
-        InvalidInput: the order is to be filled in parts, each of which would pay the bridge's fixed fee.
+        InvalidInput: the order is to be filled in parts, each of which would pay the bridge's fixed fee, or
+            is of a kind that no bridge carries.
     """
     if route.bridge is None:
         return SAME_CHAIN
+    if body.order_type in (BuildOrderType.EXTERNAL_ORDER, BuildOrderType.PRODUCTIVE_ORDER):
+        raise InvalidInput(field="orderType", expected="Order or a TWAP across chains", got=body.order_type)
     if body.partially_fillable:
         raise InvalidInput(field="partiallyFillable", expected="false across chains", got=True)
     params, there = route.bridge.contract_params, route.destination.output.token
@@ -417,6 +414,8 @@ def _amounts(body: BuildBody, route: Route, side: Side) -> _BuildAmounts:
 def _permit(body: BuildBody, terms: BuildTerms) -> bytes:
     permit = parse_permit("0x" if body.permit is None else body.permit)
     is_permit_only = terms.src.listed is not None and terms.src.listed.permit_only
+    if body.order_type is BuildOrderType.PRODUCTIVE_ORDER:
+        is_permit_only = False  # the vault's shares are taken
     needs_approval = body.limit_amount is not None or body.order_type in _TWAPS
     if permit and needs_approval:
         raise InvalidInput(

@@ -36,7 +36,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from ....codecs.eip712_orders.delta import DeltaOrder
+from ....codecs.eip712_orders.delta import DeltaOrder, ProductiveOrder
 from ....config.errors import ServiceUnavailable
 from ....config.limits import VENUE_RESTING_PAIRS_MAX, VENUE_RESTING_PRICED_MAX, VENUE_RESTING_SWEPT_MAX
 from ....config.timeouts import (
@@ -143,7 +143,12 @@ class PriceWatch:
     # --- Coming and going -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOrder) -> None:
-        """Hold an open limit order back until books can fill it; queue any other open order for auction."""
+        """Hold an open limit order back until books can fill it; queue any other open order for auction.
+
+        An order from a vault is passed on once its vault has stated the order's worth (`revalued`).
+        """
+        if isinstance(live.order, ProductiveOrder) and live.worth is None:
+            return  # until its vault is read
         known = self._orders.get(live.order_hash)
         if known is not None and known.live is not live:
             self.forget(live.order_hash)
@@ -160,6 +165,16 @@ class PriceWatch:
             if self._orders.met:
                 self._woken.set()
         self._queue.offer(live)
+
+    def revalued(self, live: LiveOrder) -> None:
+        """Handle a vault's first or changed statement of the worth of an order that sells from it."""
+        known = self._orders.get(live.order_hash)
+        if known is not None:
+            self._orders.revalued(known, rate_of(live))
+            self._dirty[known.ends] = None
+            self._woken.set()
+        elif live.awaits_bids:
+            self.tend(live)
 
     def forget(self, order_hash: bytes) -> None:
         """Stop watching an order that is no longer open."""

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from ....codecs.eip712_orders.delta import DeltaOrder
 from ...routing.search.ladders import LadderRate
 from .resting_price import Ends, left_of
 
@@ -154,7 +155,7 @@ class RestingOrders:
             is_other: whether the order is a market order, which is auctioned and does not rest.
         """
         self._numbers += 1
-        need = (rate[0] << RATE_BITS) // rate[1] if rate[1] else NEVER
+        need = _need(rate)
         state = State.OTHER if is_other else State.WAITING
         pair = self._pairs.get(ends)
         if pair is None:
@@ -230,6 +231,18 @@ class RestingOrders:
             self._resting[ends] -= 1
         order.state = State.GONE
 
+    def revalued(self, order: Resting, rate: LadderRate) -> None:
+        """Change the rate that an order needs, since the worth of its source has moved."""
+        if order.state is State.GONE:
+            return
+        pair = self._pairs[order.ends]
+        is_waiting = order.state is State.WAITING
+        for rows in (pair.facing, pair.waiting) if is_waiting else (pair.facing,):
+            _remove(rows, order.need, order)
+        order.rate, order.need = rate, _need(rate)
+        for rows in (pair.facing, pair.waiting) if is_waiting else (pair.facing,):
+            insort(rows, (order.need, order.number, order))
+
     def tried(self, order: Resting, best: int, until_ms: int) -> None:
         """Pause an order until `until_ms`, or until its token pair's best rate exceeds `best`, if earlier."""
         if order.state is State.GONE:
@@ -291,11 +304,12 @@ class RestingOrders:
     def faced(self, order: Resting) -> Iterator[Resting]:
         """Yield the opposite orders of similar size whose limits let them trade with an order.
 
-        An opposite order has the same two tokens with source and destination swapped. The opposite order that
+        An opposite order has the same two tokens with source and destination swapped; the contract crosses no
+        order from a vault. The opposite order that
         needs the lowest rate comes first.
         """
         opposite = self._pairs.get((order.ends[1], order.ends[0]))
-        if opposite is None or not order.rate[1]:
+        if opposite is None or not order.rate[1] or not isinstance(order.live.order, DeltaOrder):
             return
         gives, _ = left_of(order.live)
         for _, _, other in opposite.facing[:RESTING_FACED_MAX]:
@@ -303,7 +317,7 @@ class RestingOrders:
                 return
             _, takes = left_of(other.live)
             is_of_size = max(gives, takes) <= SIZE_PARTS_MAX * min(gives, takes)
-            if is_of_size and other.state is not State.GONE:
+            if is_of_size and isinstance(other.live.order, DeltaOrder) and other.state is not State.GONE:
                 yield other
 
     def _meet(self, order: Resting) -> None:
@@ -320,6 +334,10 @@ class RestingOrders:
             _remove(pair.by_best, order.best, order)
         if order.state is not State.OTHER:
             order.state = State.AWAY
+
+
+def _need(rate: LadderRate) -> int:
+    return (rate[0] << RATE_BITS) // rate[1] if rate[1] else NEVER
 
 
 def rate_number(rate: LadderRate | None) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ....codecs.eip712_orders.delta import DeltaOrder
+from ....codecs.eip712_orders.delta import DeltaOrder, ProductiveOrder
 from ....codecs.messages.vocabulary import OrderType, Side
 from ....codecs.rounding import mul_div_down, mul_div_up
 from ....config.errors import PricingError
@@ -28,7 +28,7 @@ from ...routing.search.ladders import LadderRate
 from ...routing.search.pathfinder import Pathfinder
 from ...routing.search.plan import PlanTotal, SwapRequest
 from ...routing.tokens import TokenTable
-from ..orders.terms import DeltaPart, next_part, part_min
+from ..orders.terms import DeltaPart, part_min, sells_shares
 from ..pricing.price import gas_in_token
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class RestingFacts(Struct, frozen=True):
 
 
 def rests(live: "LiveOrder") -> bool:
-    """Whether an order waits until books reach its price, i.e. is a limit order and no TWAP."""
-    return live.row.type is OrderType.LIMIT and isinstance(live.order, DeltaOrder)
+    """Whether an order waits until books reach its price: a limit order that agents trade, and no TWAP."""
+    return live.row.type is OrderType.LIMIT and isinstance(live.order, DeltaOrder | ProductiveOrder)
 
 
 def rate_of(live: "LiveOrder") -> LadderRate:
@@ -68,6 +68,9 @@ def rate_of(live: "LiveOrder") -> LadderRate:
     """
     terms, fee_bps = live.terms, live.terms.fee.fee_bps
     unit = 1 if fee_bps else 0
+    if sells_shares(live.order):
+        given, least = left_of(live)
+        return (least - unit) * BPS, given * (BPS - fee_bps)
     if terms.side is Side.SELL:
         return (terms.dest_total - unit) * BPS, terms.src_total * (BPS - fee_bps)
     return terms.dest_total * (BPS + fee_bps), (terms.src_total + unit) * BPS
@@ -75,7 +78,7 @@ def rate_of(live: "LiveOrder") -> LadderRate:
 
 def left_of(live: "LiveOrder") -> tuple[int, int]:
     """Return (source, destination) raw units of an order's unfilled rest at its limit; (0, 0) if filled."""
-    part = next_part(live.order, live.filled)
+    part = live.part()
     return (0, 0) if part is None else (part.src_amount, part.dest_amount)
 
 
@@ -117,7 +120,7 @@ class RestingPrices:
 
     def facts(self, live: "LiveOrder", gas_price_wei: int) -> RestingFacts | None:
         """Return limit and present price of an order's unfilled amount; None if the order is filled."""
-        part = next_part(live.order, live.filled)
+        part = live.part()
         if part is None:
             return None
         amount = _traded(live, part)
@@ -169,10 +172,11 @@ class RestingPrices:
 def _amounts(live: "LiveOrder") -> Iterator[int]:
     """Yield the amounts of an order to price, the largest first: raw units to sell (SELL) or to buy (BUY).
 
-    The first amount is the whole unfilled amount. For a partially fillable order, a half of the first amount,
-    a quarter and so on follow, and at last the smallest part that a settlement may fill.
+    Shares of a vault are priced as the source tokens that they are worth. The first amount is the whole
+    unfilled amount. For a partially fillable order, a half of the first amount, a quarter and so on follow,
+    and at last the smallest part that a settlement may fill.
     """
-    part = next_part(live.order, live.filled)
+    part = live.part()
     if part is None:
         return
     whole = _traded(live, part)
@@ -196,6 +200,8 @@ def _traded(live: "LiveOrder", part: DeltaPart) -> int:
 def _limit(live: "LiveOrder", amount: int) -> int:
     """Compute the limit of a part of an order before fees: raw units of least output or highest cost."""
     order, fee_bps = live.terms, live.terms.fee.fee_bps
+    if sells_shares(live.order):
+        return least_before_fee(left_of(live)[1], fee_bps)
     if order.side is Side.SELL:
         return least_before_fee(mul_div_up(order.dest_total, amount, order.src_total), fee_bps)
     return most_before_fee(mul_div_down(order.src_total, amount, order.dest_total), fee_bps)

@@ -21,7 +21,8 @@ from ..orders.live_orders import LiveOrder
 _TokenOwner = tuple[bytes, bytes]
 """Account of an order's owner as (token, owner), 20 bytes each.
 
-With the native token, the account is the owner's deposit at the Delta contract.
+With the native token, the account is the owner's deposit at the Delta contract; with a vault, the owner's
+shares.
 """
 
 
@@ -91,10 +92,10 @@ class Claims:
 
     def _add(self, live: LiveOrder) -> bool:
         """Reserve funds for the next settlement of an order; return False if some are reserved already."""
-        account = live.terms.src_token, live.terms.owner
+        account = live.terms.held_token, live.terms.owner
         if live.order_hash in self._of_order:
             return False
-        needs = needs_of(live.order, live.filled)
+        needs = needs_of(live.order, live.filled, live.worth)
         allowed = needs.part if needs.allowance else 0
         self._of_order[live.order_hash] = _Claim(account, needs.part, allowed, is_under_way=False)
         self._of_account.setdefault(account, set()).add(live.order_hash)

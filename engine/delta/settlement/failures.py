@@ -20,6 +20,7 @@ from ....codecs.contracts.contract_events import TRANSFER
 from ...chain.port import Log
 from ...store.rows import IntentCause
 from ..bids.agent_rest import AgentFault
+from ..orders.vault import OF_VAULT
 
 
 class SettlementFailure(StrEnum):
@@ -43,8 +44,7 @@ BY_ERROR: Mapping[bytes, SettlementFailure] = {
     selector("TooEarly(uint256)"): _F.TOO_EARLY,
     selector("PullFailed(address)"): _F.FUNDS,
     selector("InsufficientDeposit(uint256)"): _F.FUNDS,
-    selector("RedemptionFailed(address)"): _F.FUNDS,
-    selector("TooManyShares(uint256,uint256)"): _F.FUNDS,
+    **dict.fromkeys(sorted(OF_VAULT), _F.FUNDS),
     selector("InvalidSignature()"): _F.NOT_THE_AGENTS,
     selector("OrderExpired()"): _F.NOT_THE_AGENTS,
     selector("Overfilled(uint256)"): _F.NOT_THE_AGENTS,
@@ -101,6 +101,21 @@ def failure_of(
         found = {BY_ERROR.get(error, _F.DOUBTFUL) for error in owners or ()}
         return next((failure for failure in SettlementFailure if failure in found), _F.DOUBTFUL)
     return _F.AGENTS if cause is None else BY_CAUSE[cause]
+
+
+def of_vault_order(failure: SettlementFailure, error4: bytes | None) -> SettlementFailure:
+    """Correct the kind of a failed settlement of an order that sells from a vault.
+
+    The contract raises a vault's errors before any call of the agent's, so that they are the owner's. A vault
+    runs before the agent's calls, and may have made them fail.
+
+    Args:
+        failure: kind of the failure by `failure_of`.
+        error4: selector of the contract's error; None without one.
+    """
+    if error4 in OF_VAULT:
+        return _F.FUNDS
+    return _F.DOUBTFUL if failure is _F.AGENTS else failure
 
 
 def is_owners_act(log: Log, delta: bytes) -> bool:

@@ -12,6 +12,11 @@ An account that could not be read changes nothing: no order is suspended because
 token whose contract returns no readable number counts as a balance of 0. An order with a settlement under way
 keeps its status, and is checked again when the settlement has ended.
 
+The account of an order from a vault is (vault, owner), and its vault is read with the account, at the same
+block: the vault's statement stays with the order, and a vault that does not give is missing funds. No log
+shows that a vault's shares are worth more or less: such accounts are read again at new blocks, a second
+apart, at most VENUE_VAULTS_LOOKED_MAX of them at a time.
+
 An order that awaits its owner's signature on chain is followed and not suspended. If only a single account
 cannot be read, its orders' settlements are sent nonetheless, and a failed settlement counts as any other.
 
@@ -19,7 +24,7 @@ Source: spec 1.11; ARCHITECTURE.md, "Funds"; choices.md#delta-orders.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 import trio
@@ -28,7 +33,7 @@ from msgspec import Struct
 from ....codecs.contracts.abi import WORD_BYTES
 from ....codecs.contracts.delta_calldata import deposits, order_state
 from ....codecs.contracts.delta_results import decode_order_state
-from ....codecs.eip712_orders.delta import DeltaOrder
+from ....codecs.eip712_orders.delta import ProductiveOrder
 from ....codecs.messages.vocabulary import OrderStatus
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....config.errors import (
@@ -39,7 +44,8 @@ from ....config.errors import (
     OrderNotFound,
     StoreUnavailable,
 )
-from ....config.limits import VENUE_FUNDS_ORDERS_MAX
+from ....config.limits import VENUE_FUNDS_ORDERS_MAX, VENUE_VAULTS_LOOKED_MAX
+from ....config.timeouts import VAULT_LOOK_S
 from ....crypto.hexadecimal import to_hex
 from ...chain.holdings import Holding, HoldingQuestion, holdings
 from ...chain.index.ring import Mark
@@ -50,8 +56,10 @@ from ...store.rows import DeltaOrderRow
 from ..orders.funds import MissingFund, Needs, lacks_of, needs_of
 from ..orders.life import CANCELLABLE, OPEN, DeltaStep, restored, suspended
 from ..orders.live_orders import LiveOrder, LiveOrders
-from ..orders.terms import whole_of
+from ..orders.terms import is_scheduled, whole_of
+from ..orders.vault import VaultWorth
 from .claims import Claims
+from .vault_reads import VaultReads
 
 _MUTE = "the Delta contract does not answer"
 _log = structlog.get_logger("cambist.venue")
@@ -59,7 +67,8 @@ _log = structlog.get_logger("cambist.venue")
 DeltaAccount = tuple[bytes, bytes]
 """Account of an order's owner as (token, owner), 20 bytes each.
 
-With the native token, the account is the owner's deposit at the Delta contract.
+With the native token, the account is the owner's deposit at the Delta contract; with a vault, the owner's
+shares.
 """
 
 AreLacking = Callable[[LiveOrder, int], Awaitable[bool]]
@@ -102,6 +111,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     Args:
         watch: set of accounts whose logs the chain's indexer reports.
         delta: the Delta contract, 20 bytes.
+        vaults: reads the vaults from which orders sell.
+        revalued: called with an order whose vault has stated another worth, or its first.
         read_to: returns the last indexed block; None while the indexer is behind the chain's head.
         wall_ms: returns the time, Unix milliseconds.
 
@@ -116,15 +127,26 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         watch: Watch,
         *,
         delta: bytes,
+        vaults: VaultReads,
+        revalued: Callable[[LiveOrder], None],
         read_to: Callable[[], Mark | None],
         wall_ms: Callable[[], int],
     ) -> None:
         super().__init__(chain, watch, read_to)
         self._orders = orders
         self._delta = delta
+        self._vaults = vaults
+        self._revalued = revalued
         self._wall_ms = wall_ms
+        self._of_vault: dict[DeltaAccount, None] = {}  # accounts of orders from vaults
         self._found: dict[DeltaAccount, Holding | None] = {}  # as read last
         self.claims = Claims(lambda token, owner: self._found.get((token, owner)))
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Read the funds of queued accounts, and of accounts with shares of vaults, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._follow_vaults)
+            await super().run(task_status=task_status)
 
     # --- Followed accounts ------------------------------------------------------------------------------
 
@@ -141,14 +163,16 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         may_change = row.status is not OrderStatus.AWAITING_SIGNATURE and live.settling is None
         known = self._followed.get(row.order_hash)
         if known is None:
-            needs = needs_of(live.order, live.filled)
+            needs = needs_of(live.order, live.filled, live.worth)
             known = _FollowedDelta(_account_of(live), live.filled, needs, may_change)
             self._follow(row.order_hash, known)
+            if isinstance(live.order, ProductiveOrder):
+                self._of_vault[known.account] = None
             if known.account[0] == NATIVE_TOKEN:
                 self._mark(known.account)
             return
         if known.filled != live.filled:
-            known.filled, known.needs = live.filled, needs_of(live.order, live.filled)
+            known.filled, known.needs = live.filled, needs_of(live.order, live.filled, live.worth)
             self._mark(known.account)
         elif may_change and not known.may_change:
             self._mark(known.account)
@@ -172,6 +196,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         super()._forget(order_hash)
         if known is not None and known.account not in self._of_account:
             self._found.pop(known.account, None)
+            self._of_vault.pop(known.account, None)
 
     def _pair(self, account: DeltaAccount) -> WatchedAccount:
         token, owner = account
@@ -180,6 +205,18 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     def _account(self, pair: WatchedAccount) -> DeltaAccount:
         contract, owner = pair
         return (NATIVE_TOKEN if contract == self._delta else contract, owner)
+
+    async def _follow_vaults(self) -> None:
+        """Queue the accounts of orders from vaults for another read after each new block, some at a time."""
+        read_at, left = 0, list[DeltaAccount]()
+        while True:
+            await trio.sleep(VAULT_LOOK_S)
+            top = self._read_to()
+            if not left and self._of_vault and top is not None and top.number > read_at:
+                read_at, left = top.number, list(self._of_vault)
+            for account in left[:VENUE_VAULTS_LOOKED_MAX]:
+                self._mark(account)
+            del left[:VENUE_VAULTS_LOOKED_MAX]
 
     # --- Reading ----------------------------------------------------------------------------------------
 
@@ -190,6 +227,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             top: last indexed block; the funds are read at this block or a later one.
         """
         read = await self._read(accounts, top.number)
+        worths = await self._vaults.worths(self._orders_of(accounts), read.block_hash)
         self._reads += len(accounts)
         doubtful: list[LiveOrder] = []
         compared = 0
@@ -197,6 +235,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             if account in self._of_account:
                 self._found[account] = read.found[account]
             for order_hash in tuple(self._of_account.get(account, ())):
+                self._revalue(order_hash, worths)
                 if self._should_change(order_hash, read):
                     doubtful += filter(None, [self._orders.get(order_hash)])
                 compared += 1
@@ -206,6 +245,20 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             self._changes(account, count)
         for at in range(0, len(doubtful), VENUE_FUNDS_ORDERS_MAX):
             await self._settle_doubts(doubtful[at : at + VENUE_FUNDS_ORDERS_MAX], read)
+
+    def _orders_of(self, accounts: Sequence[DeltaAccount]) -> list[LiveOrder]:
+        found = [self._orders.get(key) for account in accounts for key in self._of_account.get(account, ())]
+        return [live for live in found if live is not None]
+
+    def _revalue(self, order_hash: bytes, worths: Mapping[bytes, VaultWorth]) -> None:
+        """Keep a vault's new statement about an order, and compute the order's needs anew."""
+        live, known = self._orders.get(order_hash), self._followed.get(order_hash)
+        worth = worths.get(order_hash)
+        if live is None or known is None or worth is None or live.worth == worth:
+            return
+        live.worth = worth
+        known.needs = needs_of(live.order, known.filled, worth)
+        self._revalued(live)
 
     def _should_change(self, order_hash: bytes, read: _FundsAtBlock) -> bool:
         """Compare the funds that an order needs with its owner's funds, and record the missing funds.
@@ -236,7 +289,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         problems: list[StoreUnavailable] = []
         async with trio.open_nursery() as nursery:
             for live, settled in zip(doubtful, fills, strict=True):
-                lacks = lacks_of(needs_of(live.order, settled), read.found[_account_of(live)])
+                needs = needs_of(live.order, settled, live.worth)
+                lacks = lacks_of(needs, read.found[_account_of(live)])
                 self._note_lacks(live.order_hash, lacks)
                 if _is_due(live, is_lacking=bool(lacks)):
                     nursery.start_soon(self._step, live, bool(lacks), problems)
@@ -280,12 +334,14 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         account = _account_of(live)
         try:
             read = await self._read([account], height)
+            worths = await self._vaults.worths([live], read.block_hash)
         except OF_ALL:
             raise
         except ChainError:
             return False
         (settled,) = await self._fills([live], read.block_hash)
-        lacks = lacks_of(needs_of(live.order, settled), read.found[account])
+        self._revalue(live.order_hash, worths)
+        lacks = lacks_of(needs_of(live.order, settled, live.worth), read.found[account])
         self._note_lacks(live.order_hash, lacks)
         return bool(lacks)
 
@@ -338,13 +394,12 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
 
 def _account_of(live: LiveOrder) -> DeltaAccount:
     terms = live.terms
-    return terms.src_token, terms.owner
+    return terms.held_token, terms.owner
 
 
 def _filled(live: LiveOrder, answer: bytes) -> int:
-    is_scheduled = not isinstance(live.order, DeltaOrder)
     try:
-        state = decode_order_state(answer, live.order_hash, is_scheduled=is_scheduled)
+        state = decode_order_state(answer, live.order_hash, is_scheduled=is_scheduled(live.order))
     except InvalidInput:
         raise ChainError(_MUTE) from None
     return whole_of(live.order) if state.is_used or state.is_others else state.done

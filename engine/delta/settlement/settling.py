@@ -27,6 +27,7 @@ from msgspec import Struct
 
 from ....codecs.contracts.abi import SELECTOR_BYTES, address_word
 from ....codecs.contracts.contract_events import APPROVAL, TRANSFER
+from ....codecs.eip712_orders.delta import ProductiveOrder
 from ....codecs.messages.agent_messages import Notice, NoticeEntry
 from ....codecs.messages.vocabulary import OrderStatus, Side
 from ....codecs.rounding import mul_div_down
@@ -54,7 +55,15 @@ from ..bids.simulation import Proven
 from ..orders.life import ENDED, OPEN, SETTLE, SETTLED_WHOLE, DeltaStep, failed, part_settled, starved
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import next_part
-from .failures import OF_TIME, UNEXPLAINED, SettlementFailure, failure_of, fault_in, is_owners_act
+from .failures import (
+    OF_TIME,
+    UNEXPLAINED,
+    SettlementFailure,
+    failure_of,
+    fault_in,
+    is_owners_act,
+    of_vault_order,
+)
 from .funds_watch import AreLacking
 
 _log = structlog.get_logger("cambist.venue")
@@ -321,6 +330,8 @@ class Settling:
         height = 0 if outcome.receipt is None else outcome.receipt.block_number
         owners = await self._owners_errors(settlement, outcome)
         failure = failure_of(outcome.cause, outcome.error4, owners)
+        if live is not None and isinstance(live.order, ProductiveOrder):
+            failure = of_vault_order(failure, outcome.error4)
         if failure is SettlementFailure.AGENTS and await self._lacked_gas(order_hash, settlement, outcome):
             failure = SettlementFailure.DOUBTFUL
         if failure is SettlementFailure.ORDER_DONE:
@@ -459,7 +470,7 @@ class Settling:
             return False
         own = outcome.receipt.block_hash
         owners = {live.terms.owner for live in orders}
-        tokens = tuple({live.terms.src_token for live in orders})
+        tokens = tuple({live.terms.held_token for live in orders})
         topics = ((TRANSFER, APPROVAL), tuple(map(address_word, owners)))
         try:
             header = await self._chain.block(own)

@@ -48,7 +48,7 @@ from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.signatures import signer
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.client.safety import contract_events
-from cambist.engine.delta.orders.terms import SettledOrder, next_part, side_of, terms_of
+from cambist.engine.delta.orders.terms import SettledOrder, next_part, side_of, terms_of, whole_of
 from cambist.feeds.net.websocket import WebSocketClosed, serve_websocket
 from support.chain.world import DELTA_NAME, DELTA_VERSION, NATIVE, ONE, USDC, World
 from support.client.scripted_venue import ScriptedVenue, answered, as_it_is, fault, query_of
@@ -90,9 +90,7 @@ class Placed(msgspec.Struct):
     def whole(self) -> int:
         """Value of `filled` at which the order is completed."""
         order = self.order
-        if isinstance(order, DeltaOrder):
-            return order.dest_amount if order.kind == KIND_BUY else order.src_amount
-        return order.num_slices
+        return whole_of(order)
 
 
 class OrderVenue(ScriptedVenue):
@@ -196,7 +194,7 @@ class OrderVenue(ScriptedVenue):
 
     async def settle_on_schedule(self, placed: Placed) -> None:
         """All slices of a TWAP, one after another, each when it is due."""
-        assert not isinstance(placed.order, DeltaOrder)
+        assert isinstance(placed.order, TwapOrder | TwapBuyOrder)
         while placed.status != "COMPLETED":
             if placed.filled:
                 await self.world.pass_time(placed.order.interval)
@@ -384,7 +382,7 @@ class OrderVenue(ScriptedVenue):
             "input": {"chainId": self.chain_id, "token": src} | source,
             "output": {"chainId": self.chain_id, "token": dest} | got,
             "owner": to_checksum(order.owner),
-            "beneficiary": to_checksum(order.beneficiary),
+            "beneficiary": to_checksum(terms.beneficiary),
             "orderHash": self._hash(placed),
             "partner": placed.partner,
             "order": placed.wire,

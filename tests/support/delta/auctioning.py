@@ -33,6 +33,7 @@ from cambist.engine.chain.port import EthCall, Header, Log, LogFilter, Upcoming
 from cambist.engine.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.delta.auction.auction_queue import AuctionQueue
 from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
+from cambist.engine.delta.auction.handlers import Handlers
 from cambist.engine.delta.auction.simulating import AuctionAt
 from cambist.engine.delta.bids.agent_client import AgentClientStatistics
 from cambist.engine.delta.bids.bids import RoundOrder
@@ -242,6 +243,7 @@ def an_auctioneer(
     settings = DeltaSettings(gather_s=0.001, round_s=round_s)
     wakeup = AuctioneerWakeup()
     asked = Agents(cast("Any", agents), chain_id=chain_id, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
+    handlers = Handlers(round(settings.rest_s * 1_000), round(settings.rest_s_max * 1_000))
     idle: Any = SimpleNamespace(line_up=lambda *_: None)
     settling = idle if settles is None else settles(store, orders, asked.tell)
     claims = claims or Claims(lambda *_: Holding(PLENTY, PLENTY))
@@ -249,6 +251,7 @@ def an_auctioneer(
     queue = AuctionQueue(
         chain,
         asked,
+        handlers,
         wakeup,
         orders,
         Scheduler(wall_ms),
@@ -259,6 +262,7 @@ def an_auctioneer(
     auctioneer = Auctioneer(
         AuctionAt(cast("Any", place), b"\x4e" * 20, 5_000_000),
         asked,
+        handlers,
         wakeup,
         queue,
         orders,

@@ -345,13 +345,14 @@ async def a_delta_story(
         delta: TOML of `[venue.delta]`; relayer: of the relayer; more: of the venue.
         market: of an earlier story on the same world.
     """
-    market = market or await _stocked(world)
+    market = market or await stocked(world)
     agents = {name: StoryAgent(name, market) for name in names}
     async with running_delta(market, folder, agents, delta=delta, relayer=relayer, more=more) as story:
         yield story
 
 
-async def _stocked(world: World) -> Market:
+async def stocked(world: World) -> Market:
+    """A market whose agents have WETH, too."""
     market = await a_market(world)
     await world.chain.set_balance(world.owner.address, 1_000 * ONE)
     await world.give(world.owner, world.weth, _STOCK_WETH, world.at.rfq)

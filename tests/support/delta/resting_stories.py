@@ -125,7 +125,13 @@ class RestingStory:
 
 @asynccontextmanager
 async def a_resting_story(
-    world: World, folder: Path, pairs: Pairs, *, market: Market | None = None, again_s: float = 0.1
+    world: World,
+    folder: Path,
+    pairs: Pairs,
+    *,
+    market: Market | None = None,
+    again_s: float = 0.1,
+    more: str = "",
 ) -> AsyncGenerator[RestingStory]:
     """A story whose books are live.
 
@@ -133,8 +139,9 @@ async def a_resting_story(
         folder: for its state; a second story in the same folder is a restart.
         market: of the story before.
         again_s: the auctioneer's pause after a round without a settlement.
+        more: TOML that is added to the venue's settings.
     """
-    market = market or await _stocked(world)
+    market = market or await stocked_with_maker(world)
     home = folder / "filler"
     home.mkdir(exist_ok=True)
     devnet = devnet_of(world, home)
@@ -156,10 +163,10 @@ async def a_resting_story(
         listener = listen("127.0.0.1", 0)
         nursery = await owned.enter_async_context(trio.open_nursery())
         await nursery.start(filler.run, listener)
-        more = _VENUE.format(chain_id=CHAIN_ID, maker=maker_port, filler=listener.getsockname()[1])
+        text = _VENUE.format(chain_id=CHAIN_ID, maker=maker_port, filler=listener.getsockname()[1])
         agents = {"ann": StoryAgent("ann", market)}
         delta = f"round_s = {LATE_ROUND_S}\nagain_s = {again_s}\nagain_s_max = {again_s}"
-        async with running_delta(market, folder, agents, delta=delta, more=more) as story:
+        async with running_delta(market, folder, agents, delta=delta, more=text + more) as story:
             resting = RestingStory(story, folder / f"maker-{_MAKER}")
             for index in (
                 story.web.app.places[CHAIN_ID].index,
@@ -170,7 +177,8 @@ async def a_resting_story(
         nursery.cancel_scope.cancel()
 
 
-async def _stocked(world: World) -> Market:
+async def stocked_with_maker(world: World) -> Market:
+    """A market whose maker has WETH, USDC and DAI."""
     market = await a_market(world)
     key = MAKER_KEYS[_MAKER]
     await world.chain.set_balance(key.address, 2_000 * ONE)

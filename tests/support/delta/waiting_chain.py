@@ -20,11 +20,10 @@ from cambist.config.errors import Reverted
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import EthCall, Log, LogFilter
-from cambist.engine.delta.orders.terms import SettledOrder
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain.world import MOST, ONE, USDC, a_world, person
 from support.contracts.settling import Market, a_market
-from support.delta.waiting_model import Facts, Known, left_of
+from support.delta.waiting_model import Facts, Known, ModelledOrder, left_of
 from support.delta.waiting_venue import CONFIRMATIONS, SimulatedClock
 from support.venue.venue_role import CHAIN_ID
 
@@ -121,7 +120,7 @@ class OnChain:
         if self.has_blocks:
             await self.chain.mine()
 
-    async def deposit(self, key: SigningKey, order_hash: bytes, order: SettledOrder) -> None:
+    async def deposit(self, key: SigningKey, order_hash: bytes, order: ModelledOrder) -> None:
         """Deposit the amount that an order still needs, unless the deposit suffices."""
         (has,) = await self._numbers(delta_calldata.deposits(key.address))
         pieces = left_of(order, await self.market.filled(order))

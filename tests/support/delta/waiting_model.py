@@ -15,8 +15,9 @@ from msgspec import Struct, field
 
 from cambist.codecs.eip712_orders.delta import KIND_BUY, DeltaOrder, TwapBuyOrder, TwapOrder
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.delta.orders.terms import SettledOrder
 from support.chain.world import NATIVE, ONE
+
+ModelledOrder = DeltaOrder | TwapOrder | TwapBuyOrder
 
 INTERVAL_S = 60
 """Seconds between two slices of every TWAP."""
@@ -41,7 +42,7 @@ class Known(Struct):
     """
 
     number: int
-    order: SettledOrder
+    order: ModelledOrder
     order_hash: bytes
     order_id: str
     key: SigningKey
@@ -116,7 +117,7 @@ Pieces = Sequence[tuple[int, int]]
 """(source, destination) of each settlement that is left of an order, the next one first."""
 
 
-def left_of(order: SettledOrder, filled: int) -> Pieces:
+def left_of(order: ModelledOrder, filled: int) -> Pieces:
     """The pieces that are left: one piece, or a piece for each slice."""
     match order:
         case DeltaOrder(kind=kind) if kind == KIND_BUY:

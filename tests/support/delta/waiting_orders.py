@@ -37,7 +37,6 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
-from cambist.engine.delta.orders.terms import SettledOrder
 from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE
 from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, MOST, NATIVE, ONE, USDC
 from support.delta.waiting_chain import OWNERS, STOCK, OnChain, Settlement, a_market_of_owners
@@ -45,6 +44,7 @@ from support.delta.waiting_model import (
     INTERVAL_S,
     Known,
     MarketNow,
+    ModelledOrder,
     is_asked_for,
     is_fillable,
     is_lacking,
@@ -309,7 +309,7 @@ class LifeOfOrders:
         self.done["refused"] += 1
         assert told["errorType"] in ("InsufficientAllowance", "InsufficientBalance", "OrderExpired"), told
 
-    def _order(self, key: SigningKey, kind: str, amount: int, price: int, life_s: int) -> SettledOrder:
+    def _order(self, key: SigningKey, kind: str, amount: int, price: int, life_s: int) -> ModelledOrder:
         """Sells or buys for `amount` WETH at the price, in raw units of USDC."""
         world, owner = self.world, key.address
         src = NATIVE if "native" in kind else world.weth

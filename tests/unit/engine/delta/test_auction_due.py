@@ -11,6 +11,7 @@ from cambist.config.sections.venue import DeltaSettings
 from cambist.engine.chain.port import Header, Upcoming
 from cambist.engine.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.delta.auction.auction_queue import AuctionQueue
+from cambist.engine.delta.auction.handlers import Handlers
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.settlement.settling import Settling
 from cambist.engine.orders.scheduler import Scheduler
@@ -39,6 +40,7 @@ class Clock:
         self.queue = AuctionQueue(
             cast("Any", self),
             Agents({}, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms),
+            Handlers(1, 1),
             wakeup,
             cast("Any", self.lives),
             self.scheduler,

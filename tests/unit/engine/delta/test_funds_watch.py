@@ -34,6 +34,7 @@ from cambist.engine.delta.orders.life import SETTLE, cancel_asked
 from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
 from cambist.engine.delta.orders.terms import SettledOrder, terms_of
 from cambist.engine.delta.settlement.funds_watch import FundsWatch
+from cambist.engine.delta.settlement.vault_reads import VaultReads
 from cambist.engine.orders import accounts_watch, apart
 from cambist.engine.orders.order_units import DELTA, Intent, step
 from cambist.engine.orders.step import OrderStep
@@ -208,8 +209,16 @@ async def opened(store: Store, nursery: trio.Nursery, height: Sequence[int | Non
         return None if height[-1] is None else Mark(height[-1], bytes(32))
 
     await nursery.start(leases.run)
+    reads = VaultReads(cast("Any", chain), delta=CONTRACT, relayer=bytes(20), gas_max=1)
     funds = FundsWatch(
-        cast("Any", chain), orders, watch, delta=CONTRACT, read_to=read_to, wall_ms=lambda: NOW_MS
+        cast("Any", chain),
+        orders,
+        watch,
+        delta=CONTRACT,
+        vaults=reads,
+        revalued=lambda _: None,
+        read_to=read_to,
+        wall_ms=lambda: NOW_MS,
     )
     orders.watch(funds.tend)
     await nursery.start(funds.run)

@@ -13,6 +13,7 @@ from cambist.config.sections.venue import DeltaSettings
 from cambist.engine.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.delta.auction.auction_queue import AuctionQueue
 from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
+from cambist.engine.delta.auction.handlers import Handlers
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.resting.price_watch import PriceWatch
 from cambist.engine.orders.scheduler import Scheduler
@@ -50,14 +51,14 @@ class InVain(Auctioneer):
         wakeup, settings = AuctioneerWakeup(), DeltaSettings()
         agents = Agents(clients, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
         self.queue = AuctionQueue(
-            nothing, agents, wakeup, orders, scheduler,
+            nothing, agents, Handlers(1, 1), wakeup, orders, scheduler,
             head_time_s=lambda: 0, settings=settings, wall_ms=wall_ms,
         )  # fmt: skip
         self.watch = PriceWatch(
             market.index, market.prices, self.queue, gas_price_wei=lambda: 0, wall_ms=wall_ms
         )
         super().__init__(
-            at, agents, wakeup, self.queue, orders, nothing, settling=nothing, claims=nothing,
+            at, agents, Handlers(1, 1), wakeup, self.queue, orders, nothing, settling=nothing, claims=nothing,
             unsettled=self.watch.again, ids=AuctionIds(), settings=settings, wall_ms=wall_ms,
         )  # fmt: skip
         self.seen: list[tuple[float, set[bytes]]] = []

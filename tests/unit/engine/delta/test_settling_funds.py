@@ -338,6 +338,7 @@ def a_live(asked: RoundOrder, *, settling: str | None, status: OrderStatus = _S.
         order=asked.order,
         terms=asked.terms,
         filled=0,
+        worth=None,
         settling=settling,
         row=SimpleNamespace(status=status),
     )
