@@ -136,12 +136,7 @@ async def test_who_else_fills_is_repaid(autojump_clock: MockClock) -> None:
         two.relayer.order(is_silent=True)
         deposit = await two.deposit(two.first, 1_000 * USDC)
         pool, token = two.places[two.second].spoke_pool, two.tokens["USDC"][two.second]
-        await two.send(
-            two.second,
-            two.stranger,
-            token,
-            MINT + address_word(two.stranger.address) + b"\0" * 24 + b"\x7f" * 8,
-        )
+        await two.worlds[two.second].mint(token, two.stranger, 1_000 * USDC)
         await two.send(two.second, two.stranger, token, calldata.approve(pool, MOST))
         fill = across.fill_relay(deposit.relay(two.first), two.first, address_word(two.stranger.address))
         await two.send(two.second, two.stranger, pool, fill)
