@@ -210,11 +210,15 @@ class VenueClient:
         Raises:
             VenueError: the venue has no price, or no price for a Delta order.
         """
-        more = {
+        more: dict[str, object] = {
             "chainId": wish.chain_id,
             "mode": Mode.DELTA.value,
             "beneficiary": _other(wish.beneficiary, wish.owner),
         }
+        if wish.crossing is not None:
+            more["destChainId"] = wish.crossing.chain_id
+            more["includeBridges"] = ",".join(wish.crossing.bridges)
+            more["allowBridgeAndSwap"] = "false"
         given = _price_query(wish, wish.priced_amount, wish.owner, more)
         quoted = await self._get("/v2/quote", given, _delta_quoted)
         if quoted is None:
@@ -485,8 +489,8 @@ def _check_hashes(stored: StoredOrder, where: str = "") -> None:
 
 
 def _check_shown(record: OrderRecord, where: str = "") -> None:
-    """Check that an order's id and its transactions' hashes are printable text, since control characters
-    could overwrite the terminal.
+    """Check that an order's id and its transactions' and refunds' hashes and amounts are printable text,
+    since control characters could overwrite the terminal.
 
     Args:
         where: path to the order in the answer, for errors.
@@ -495,7 +499,13 @@ def _check_shown(record: OrderRecord, where: str = "") -> None:
         InvalidInput: a name is not printable; the error names its member.
     """
     names = [("id", record.id)]
-    names += [(f"transactions[{at}].originTx", each.origin_tx) for at, each in enumerate(record.transactions)]
+    for at, each in enumerate(record.transactions):
+        names.append((f"transactions[{at}].originTx", each.origin_tx))
+        names.append((f"transactions[{at}].destinationTx", each.destination_tx or ""))
+        names.append((f"transactions[{at}].receivedAmount", each.received_amount or ""))
+    for at, refund in enumerate(record.refunds):
+        names.append((f"refunds[{at}].tx", refund.tx))
+        names.append((f"refunds[{at}].amount", refund.amount))
     for field, name in names:
         if not name.isprintable():
             raise InvalidInput(field=f"{where}{field}", expected="printable text", got=name)

@@ -3,6 +3,8 @@
 A symbol relies on the venue's list; an address does not.
 
 Choice: Decimals come from the token's contract, not from the venue, whose mistake would change the amount.
+Choice: Without a node of the destination chain, decimals of the token there are the venue's, and the terms
+    that the trader agrees to say so.
 """
 
 from ...codecs.contracts.abi import decode_bytes, decode_uint
@@ -11,7 +13,7 @@ from ...codecs.messages.resource_messages import TokenList
 from ...codecs.trading_token import NATIVE_TOKEN
 from ...config import limits
 from ...config.errors import ConfigError, InvalidInput
-from ...crypto.addresses import checked_address, to_checksum
+from ...crypto.addresses import checked_address, parse_address, to_checksum
 from ..chain.port import Chain, EthCall
 from .terms import TradedToken
 
@@ -42,6 +44,24 @@ async def find_token(chain: Chain, listed: TokenList, text: str, field: str) -> 
     if number > limits.TOKEN_DECIMALS_MAX:
         raise ConfigError(field, f"the token has {number} decimals")
     return TradedToken(address, symbol or _symbol(told) or to_checksum(address), number)
+
+
+def listed_token(listed: TokenList, text: str, field: str) -> TradedToken:
+    """Find the token that a trader's text names, with the symbol and decimals of the venue's list.
+
+    Raises:
+        ConfigError: the venue lists no such token, or the symbol is ambiguous.
+    """
+    symbol, address = _named(listed, text, field)
+    if address == NATIVE_TOKEN:
+        return TradedToken(NATIVE_TOKEN, symbol or "native", NATIVE_DECIMALS)
+    for entry in listed.tokens:
+        try:
+            if parse_address(entry.address, field) == address:
+                return TradedToken(address, entry.symbol, entry.decimals)
+        except InvalidInput:
+            continue
+    raise ConfigError(field, f"the venue lists no token {text} there: --to-rpc reads its contract")
 
 
 def _named(listed: TokenList, text: str, field: str) -> tuple[str, bytes]:

@@ -1,7 +1,7 @@
 """A Delta order from the price request until the venue has accepted it; `order_following` follows it.
 
     offer     contracts.json -> the Delta contract, its code and its domain -> GET /v2/quote, mode DELTA
-              -> balance and allowance on the chain
+              -> across chains, the token that enters the bridge, and the bridge -> balance and allowance
     (the trader agrees)
     place     approve, or sign a permit -> POST .../build -> checked -> a native source is deposited for the
               order's hash -> signed -> POST /v2/delta/orders
@@ -21,17 +21,28 @@ from functools import partial
 from msgspec import Struct
 
 from ....codecs.contracts.delta_calldata import deposit_native_and_pre_sign, deposits, withdraw_to
-from ....codecs.messages.delta_messages import BuildResponse, OrderRecord, SubmitBody
-from ....config.errors import ChainError, VenueError
+from ....codecs.messages.delta_messages import BuildResponse, OrderRecord, Route, SubmitBody
+from ....codecs.messages.resource_messages import TokenList
+from ....config.errors import ChainError, ConfigError, UnsafeTransaction, VenueError
 from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import to_compact64
 from ...chain.port import EthCall, Receipt
 from ..allowing import Held, MissingAllowance, held
 from ..following import Placed, placed
+from ..tokens import find_token
 from ..trader import Trader, VenueTrader
 from ..trusted_contract import DELTA, SigningContract, signing_contract
+from .bridge_safety import check_bridge, entering_token
 from .order_safety import CheckedOrder, check_build, check_price, check_record
-from .order_terms import OrderWish, QuotedDelta, SignableTerms, SigningInputs, build_body, terms_of
+from .order_terms import (
+    CheckedBridge,
+    OrderWish,
+    QuotedDelta,
+    SignableTerms,
+    SigningInputs,
+    build_body,
+    terms_of,
+)
 
 
 class OrderOffer(Struct, frozen=True, kw_only=True):
@@ -79,7 +90,8 @@ class OrderPlacer(VenueTrader):
         self._tell("asking for a price")
         quoted = await self._venue.delta_quote(wish)
         fee_bps = check_price(quoted.block, wish, contract.address)
-        terms = terms_of(wish, quoted.block, contract.address, fee_bps)
+        bridge = await self._bridge(quoted.block.route, wish)
+        terms = terms_of(wish, quoted.block, contract.address, fee_bps, bridge)
         _check_bounds(terms)
         has = await held(self._chain, wish.src, wish.owner, contract.address)
         has.check_balance(terms.src_amount_max if wish.src.is_native else terms.src_amount_first)
@@ -138,6 +150,22 @@ class OrderPlacer(VenueTrader):
             raise _with_deposit(fault) from None
 
     # --- Parts ------------------------------------------------------------------------------------
+
+    async def _bridge(self, route: Route, wish: OrderWish) -> CheckedBridge | None:
+        """Check the bridge of a price across chains; None for an order on one chain.
+
+        Raises:
+            UnsafeTransaction: the bridge is not as wished, or the token that enters it is none.
+        """
+        crossing = wish.crossing
+        if crossing is None:
+            return None
+        text = entering_token(route, wish, crossing)
+        try:
+            token = await find_token(self._chain, TokenList(()), text, "route.origin.output")
+        except ConfigError as fault:
+            raise UnsafeTransaction("route.origin.output", "a token on the origin chain", text) from fault
+        return check_bridge(route, wish, crossing, token)
 
     async def _signing(self, offer: OrderOffer) -> SigningInputs:
         """Choose the order's nonce, at random, and its deadline, counted from the later of the trader's clock

@@ -3,7 +3,8 @@
 The venue's order is never signed unchecked: it must equal, member by member, the order that the trader's
 terms give. The digest is computed here from the trader's own copy, in the domain that the contract returns.
 
-    price         chain, tokens, side, the fixed amount, spender, fee, one chain
+    price         chains, tokens, side, the fixed amount, spender, fee; no bridge on one chain, else see
+                  `bridge_safety`
     domain        chain, the Delta contract, and a name and version that give the contract's own separator
     order         types, every member, a TWAP's schedule too; of partnerAndFee the fee and the partner's
                   share in surplus
@@ -169,6 +170,7 @@ def check_record(record: OrderRecord, order_hash: bytes, terms: SignableTerms) -
         ("onChainOrderType", wish.kind.value, record.on_chain_order_type.value),
         ("input.chainId", wish.chain_id, record.input.chain_id),
         ("input.token", wish.src.text, token_spelling(record.input.token, "srcToken")),
+        ("output.chainId", wish.dest_chain_id, record.output.chain_id),
         ("output.token", wish.dest.text, token_spelling(record.output.token, "destToken")),
     )
     for member, expected, got in checks:
@@ -186,12 +188,14 @@ def _price_checks(block: DeltaBlock, wish: OrderWish, delta: bytes) -> Iterator[
         ("outputToken", block.output_token, wish.dest, "destToken"),
         ("route.destination.output", route.destination.output.token, wish.dest, "destToken"),
     ):
-        yield f"chainId of {name}", wish.chain_id, entry.chain_id
+        chain_id = wish.chain_id if field == "srcToken" else wish.dest_chain_id
+        yield f"chainId of {name}", chain_id, entry.chain_id
         yield f"address of {name}", token.text, token_spelling(entry.address, field)
     sells = wish.is_sale
     fixed = route.origin.input if sells else route.destination.output
     yield f"route, the {wish.side.value} amount", str(wish.priced_amount), fixed.amount
-    yield "route.bridge", None, route.bridge
+    if wish.crossing is None:
+        yield "route.bridge", None, route.bridge
 
 
 def _check_domain(domain: TypedDomain, contract: SigningContract) -> None:

@@ -4,7 +4,8 @@
 
 The terms and the trader's nonce determine every member of the order except the fee's receiver, so that the
 built order is compared with the expected one member by member. A TWAP is priced for one slice and bounded as
-a whole (see `schedule`).
+a whole (see `schedule`). An order across chains buys its bridge's token on the origin; its destination
+amounts are raw units of the token that arrives on the other chain.
 
 Source: spec 1.1.12 to 1.1.19, 1.16; interop.md 2 (how slippage rounds).
 Choice: An order is signed at the agreed price however old it is: the bound protects the trader, and the venue
@@ -16,6 +17,7 @@ from typing import Any
 
 from msgspec import Raw, Struct, structs
 
+from ....codecs.contracts.bridge_terms import BridgeTerms
 from ....codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
@@ -23,6 +25,7 @@ from ....codecs.eip712_orders.delta import (
     SAME_CHAIN,
     TWAP_BUY_ORDER,
     TWAP_ORDER,
+    DeltaBridge,
     DeltaOrder,
     TwapBuyOrder,
     TwapOrder,
@@ -33,16 +36,35 @@ from ....codecs.messages.vocabulary import BuildOrderType, OnChainOrderType, Ord
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ..schedule import Schedule
-from ..terms import BoundedTrade, TradeWish, slipped
+from ..terms import BoundedTrade, TradedToken, TradeWish, slipped
 
 SignableOrder = DeltaOrder | TwapOrder | TwapBuyOrder
 """A Delta order in one of the three forms that a trader can sign."""
+
+
+class Crossing(Struct, frozen=True, kw_only=True):
+    """A trader's wish that a bridge delivers the bought tokens on another chain.
+
+    Attributes:
+        chain_id: the destination chain.
+        fee_bps_max: highest fee of the bridge, basis points of the amount that enters it.
+        via: the bridge's token on the origin; None accepts the venue's choice.
+        bridges: names of the bridges that the venue may choose among; empty for any.
+        is_read: whether the decimals of the bought token come from its contract, not from the venue.
+    """
+
+    chain_id: int
+    fee_bps_max: int
+    via: TradedToken | None = None
+    bridges: tuple[str, ...] = ()
+    is_read: bool = True
 
 
 class OrderWish(TradeWish, frozen=True, kw_only=True):
     """A trader's wish for a Delta order.
 
     Attributes:
+        dest: the bought token, on the destination chain.
         amount: raw units of `src` for SELL, of `dest` for BUY; for a TWAP the total, at least one unit per
             slice.
         limit_amount: raw units of the other token, for the whole order: the limit of a LIMIT order, or the
@@ -53,6 +75,7 @@ class OrderWish(TradeWish, frozen=True, kw_only=True):
         schedule: division of a TWAP into slices; None for an order without slices.
         is_partial: whether the venue may settle the order in parts; the signature does not cover this flag,
             so the trader trusts the venue to respect it.
+        crossing: the way to another chain; None for an order on one chain.
     """
 
     limit_amount: int | None
@@ -62,6 +85,12 @@ class OrderWish(TradeWish, frozen=True, kw_only=True):
     life_s: int
     schedule: Schedule | None = None
     is_partial: bool = False
+    crossing: Crossing | None = None
+
+    @property
+    def dest_chain_id(self) -> int:
+        """The chain on which the order pays `dest`."""
+        return self.chain_id if self.crossing is None else self.crossing.chain_id
 
     @property
     def priced_amount(self) -> int:
@@ -95,6 +124,25 @@ class QuotedDelta(Struct, frozen=True):
     route: Raw
 
 
+class CheckedBridge(Struct, frozen=True, kw_only=True):
+    """The bridge of a venue's price that passed the trader's checks.
+
+    Attributes:
+        name: the venue's name of the bridge.
+        token: token on the origin that enters the bridge and that a refund pays.
+        signed: member `bridge` of the order; terms: its decoded terms.
+        estimated_ms: time of a transfer by the venue's estimate, milliseconds.
+        fee: raw units of `token` that the bridge keeps of the priced amount.
+    """
+
+    name: str
+    token: TradedToken
+    signed: DeltaBridge
+    terms: BridgeTerms
+    estimated_ms: int
+    fee: int
+
+
 class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
     """Terms within which a trader agrees to sign a Delta order.
 
@@ -103,6 +151,7 @@ class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
         src_quoted, dest_quoted: amounts of the venue's price, raw units; for a TWAP those of one slice.
         fee_bps: the partner's quoted fee, basis points; partner: the name of the partner, who receives it.
         slice_limit: the bound of each slice of a TWAP but the last, raw units; 0 for other orders.
+        bridge: the bridge of an order across chains; None for an order on one chain.
     """
 
     wish: OrderWish
@@ -112,6 +161,7 @@ class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
     fee_bps: int
     partner: str
     slice_limit: int = 0
+    bridge: CheckedBridge | None = None
 
     @property
     def expected(self) -> int:
@@ -143,13 +193,16 @@ class SigningInputs(Struct, frozen=True):
     permit: bytes = b""
 
 
-def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) -> SignableTerms:
+def terms_of(
+    wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int, bridge: CheckedBridge | None = None
+) -> SignableTerms:
     """The terms of a wished order at a venue's price.
 
     Args:
         quoted: the venue's price, which `check_price` accepted.
         delta: the Delta contract, 20 bytes.
         fee_bps: the partner's quoted fee, basis points.
+        bridge: the checked bridge of a price across chains.
     """
     src = int(quoted.route.origin.input.amount)
     dest = int(quoted.route.destination.output.amount)
@@ -163,6 +216,7 @@ def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) ->
         partner=quoted.partner.name,
         limit=limit,
         slice_limit=slice_limit,
+        bridge=bridge,
     )
 
 
@@ -204,19 +258,19 @@ def order_of(terms: SignableTerms, signing: SigningInputs, partner_and_fee: int)
         partner_and_fee: member of the venue's order that packs the partner and the fee; `check_build` checks
             it.
     """
-    wish, schedule = terms.wish, terms.wish.schedule
+    wish, schedule, bridge = terms.wish, terms.wish.schedule, terms.bridge
     sells = wish.is_sale
     shared: dict[str, Any] = {
         "owner": wish.owner,
         "beneficiary": wish.beneficiary,
         "src_token": wish.src.address,
-        "dest_token": wish.dest.address,
+        "dest_token": wish.dest.address if bridge is None else bridge.token.address,
         "nonce": signing.nonce,
         "partner_and_fee": partner_and_fee,
         "deadline": signing.deadline,
         "permit": signing.permit,
         "metadata": b"",
-        "bridge": SAME_CHAIN,
+        "bridge": SAME_CHAIN if bridge is None else bridge.signed,
     }
     if schedule is None:
         return DeltaOrder(

@@ -1,0 +1,125 @@
+"""Checks of the bridge in a venue's price across chains, before the trader signs its terms. Pure.
+
+    origin       the token that enters the bridge: the one that the trader insists on, if any
+    destination  no second swap: the token that arrives is the wished one
+    terms        a known protocol, terms that its contract takes, the output token and the difference of
+                 decimals; CCTP's number of the destination chain, where it is public
+    fee          at most the share of the priced amount that the trader gives
+    output       at most what the terms leave of what enters
+    time         Across: a fill and a refund within its limits, an exclusive relayer's time before that
+
+A bridge that fails pays back the token that entered it: a false token there would cost the trader all that
+is sold. The venue's choice of it is shown; `Crossing.via` binds it.
+
+Source: spec 1.7; codecs.contracts.bridge_terms; Across `fillDeadlineBuffer`; Circle, "CCTP domains".
+Choice: The trader takes no route whose destination has a swap: it would trust the venue's choice of a
+    contract on the other chain.
+Choice: A CCTP domain of a chain without a public number is accepted, and shown before the trader agrees.
+"""
+
+from collections.abc import Iterator
+
+from ....codecs.amounts import parse_amount
+from ....codecs.contracts.bridge_terms import AcrossTerms, CctpTerms, fee_of, output_of, parse_terms
+from ....codecs.eip712_orders.delta import DeltaBridge
+from ....codecs.messages.delta_messages import Route
+from ....config import limits
+from ....config.chains import CCTP_DOMAINS
+from ....config.errors import UnsafeTransaction
+from ....crypto.addresses import parse_address
+from ....crypto.hexadecimal import parse_hex
+from ..safety import ComparedMember, hold, token_spelling, unsafe_if_invalid
+from ..terms import TradedToken
+from .order_terms import CheckedBridge, Crossing, OrderWish
+
+_PARAMS = "route.bridge.contractParams"
+
+
+def entering_token(route: Route, wish: OrderWish, crossing: Crossing) -> str:
+    """Return the address of the token that enters the bridge of a route, after a check that it may.
+
+    Raises:
+        UnsafeTransaction: the token is of another chain, or not the one that the trader insists on.
+    """
+    token = route.origin.output.token
+    hold([("chainId of route.origin.output", wish.chain_id, token.chain_id)])
+    if crossing.via is not None:
+        spelt = token_spelling(token.address, "destToken")
+        hold([("address of route.origin.output", crossing.via.text, spelt)])
+    return token.address
+
+
+def check_bridge(route: Route, wish: OrderWish, crossing: Crossing, token: TradedToken) -> CheckedBridge:
+    """Check the bridge of a venue's route to another chain.
+
+    Args:
+        route: the route, whose ends `order_safety.check_price` accepted.
+        token: the token that enters the bridge, with decimals of its contract.
+
+    Raises:
+        UnsafeTransaction: a member differs from the request or its own terms; the error names it.
+
+    Guarantees: what the terms leave of the priced amount is at least the priced output. Whether a bridge
+    delivers is not guaranteed: it is trusted with what enters it.
+    """
+    bridge = route.bridge
+    if bridge is None:
+        raise UnsafeTransaction("route.bridge", "a bridge to the other chain", None)
+    params = bridge.contract_params
+    with unsafe_if_invalid(_PARAMS):
+        signed = DeltaBridge(
+            parse_hex(params.protocol_selector, f"{_PARAMS}.protocolSelector"),
+            crossing.chain_id,
+            parse_address(params.output_token, f"{_PARAMS}.outputToken"),
+            params.scaling_factor,
+            parse_hex(params.protocol_data, f"{_PARAMS}.protocolData"),
+        )
+        terms = parse_terms(signed)
+        entering = parse_amount(route.origin.output.amount, "route.origin.output.amount")
+        arriving = parse_amount(route.destination.output.amount, "route.destination.output.amount")
+    hold(_ends(route, wish, signed, token))
+    if isinstance(terms, CctpTerms) and crossing.chain_id in CCTP_DOMAINS:
+        hold([(f"{_PARAMS}.protocolData, domain", CCTP_DOMAINS[crossing.chain_id], terms.domain)])
+    if isinstance(terms, AcrossTerms):
+        _check_times(terms)
+    fee = fee_of(terms.fee, entering)
+    if fee * limits.BPS_ONE > entering * crossing.fee_bps_max:
+        allowed = f"at most {crossing.fee_bps_max} basis points of {entering}"
+        raise UnsafeTransaction("the bridge's fee", allowed, fee)
+    most = output_of(terms.fee, signed.scaling_factor, entering)
+    if arriving > most:
+        raise UnsafeTransaction("route.destination.output.amount", f"at most {most}", arriving)
+    return CheckedBridge(
+        name=bridge.protocol,
+        token=token,
+        signed=signed,
+        terms=terms,
+        estimated_ms=bridge.estimated_time_ms,
+        fee=fee,
+    )
+
+
+def _ends(route: Route, wish: OrderWish, signed: DeltaBridge, token: TradedToken) -> Iterator[ComparedMember]:
+    dest, arrives = wish.dest, route.destination.input
+    yield f"{_PARAMS}.outputToken", dest.address.hex(), signed.output_token.hex()
+    yield f"{_PARAMS}.scalingFactor", dest.decimals - token.decimals, signed.scaling_factor
+    yield "chainId of route.destination.input", wish.dest_chain_id, arrives.token.chain_id
+    spelt = token_spelling(arrives.token.address, "destToken")
+    yield "address of route.destination.input", dest.text, spelt
+    yield "route.destination.input.amount", route.destination.output.amount, arrives.amount
+
+
+def _check_times(terms: AcrossTerms) -> None:
+    """Check that an unfilled deposit is refunded in time, and that one relayer alone cannot prevent a
+    fill."""
+    least, most = limits.BRIDGE_FILL_MIN_S, limits.BRIDGE_FILL_MAX_S
+    if not least <= terms.fill_within_s <= most:
+        raise UnsafeTransaction(
+            f"{_PARAMS}.protocolData, seconds to fill", f"{least} to {most}", terms.fill_within_s
+        )
+    if terms.exclusivity_s >= terms.fill_within_s:
+        raise UnsafeTransaction(
+            f"{_PARAMS}.protocolData, seconds of exclusivity",
+            f"below {terms.fill_within_s}",
+            terms.exclusivity_s,
+        )
