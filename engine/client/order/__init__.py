@@ -1,6 +1,6 @@
 """Delta orders of a trader: placed, followed, listed, cancelled.
 
 In: a wish for a swap, limit or TWAP order. Out: a submitted order and its end.
-Read: `order_terms`, `order_safety`, `order_placing`, `order_following`, `order_view`, `order_listing`,
-    `order_cancelling`.
+Read: `order_terms`, `order_safety`, `bridge_safety`, `order_placing`, `order_following`, `transfer_proof`,
+    `order_view`, `order_listing`, `order_cancelling`.
 """

@@ -23,7 +23,7 @@ _PAGE_ORDERS = 50  # a page must fit into JSON_BYTES_MAX
 _TIME_CHARS = 16  # of ISO 8601, up to the minute
 _PERCENT_PLACES = Decimal("0.01")
 _TWAPS = frozenset((OnChainOrderType.TWAP_ORDER, OnChainOrderType.TWAP_BUY_ORDER))
-HEADERS = ("created", "id", "status", "kind", "sells", "for", "filled", "expires")
+HEADERS = ("created", "id", "status", "kind", "chain", "sells", "for", "filled", "expires")
 
 
 class OrdersWanted(Struct, frozen=True, kw_only=True):
@@ -75,6 +75,7 @@ def order_row(record: OrderRecord, token_of: TokenOf) -> tuple[str, ...]:
         record.id,
         record.status.value,
         _kind(record),
+        _chains(record.input.chain_id, record.output.chain_id),
         ("" if sells else "at most ") + _amount(given, src, record.input.token),
         ("at least " if sells else "") + _amount(got, dest, record.output.token),
         f"{filled.quantize(_PERCENT_PLACES).normalize():f} %",
@@ -89,6 +90,10 @@ def _kind(record: OrderRecord) -> str:
         name = "limit" if record.type is OrderType.LIMIT else "swap"
     parts = " in parts" if record.on_chain_order_type is OnChainOrderType.FILLABLE_ORDER else ""
     return f"{name}{parts}"
+
+
+def _chains(origin: int, destination: int) -> str:
+    return f"{origin}" if destination == origin else f"{origin} to {destination}"
 
 
 def _amount(text: str | UnsetType, token: TokenEntry | None, address: str) -> str:

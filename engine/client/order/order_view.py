@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+import msgspec
 
+from ....codecs.contracts.bridge_terms import AcrossTerms, CctpTerms
 from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderStatus, OrderType, Side
 from ....config.error_text import one_line
@@ -17,7 +18,15 @@ from ..limit_price import percent_away
 from ..outcome import OrderOutcome, TradeVerdict, followed_verdict, new_table, order_lines_of
 from ..schedule import duration_text
 from ..terms import TradedToken, amount_text, impact_percent, price_text
-from .order_following import TERMINAL, SettledOnChain, executed_of
+from .order_following import (
+    TERMINAL,
+    OfferTokens,
+    SettledOnChain,
+    deliveries,
+    executed_of,
+    is_crosschain,
+    told_amount,
+)
 from .order_placing import OrderOffer
 from .order_terms import SignableTerms
 
@@ -35,13 +44,6 @@ class DeltaOutcome(OrderOutcome, frozen=True, kw_only=True):
 
     record: OrderRecord | None = None
     settled: SettledOnChain | None = None
-
-
-class OfferTokens(Struct, frozen=True):
-    """Source and destination token of an order, with which texts show its amounts; None if not known."""
-
-    src: TradedToken | None = None
-    dest: TradedToken | None = None
 
 
 def outcome_of(record: OrderRecord, settled: SettledOnChain | None) -> DeltaOutcome:
@@ -68,6 +70,8 @@ def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
     route = offer.quoted.block.route
     impact = impact_percent(route.origin.input.amount_usd, route.destination.output.amount_usd)
     table.add_row("impact", "not known" if impact is None else f"{impact} %")
+    for name, line in _bridge_rows(terms):
+        table.add_row(name, line)
     table.add_row("partner fee", f"{Decimal(terms.fee_bps) / 100} % ({one_line(terms.partner)}), included")
     gas = route.fees.gas
     table.add_row("gas", f"none of yours; {one_line(gas.amount_usd)} USD of the price")
@@ -110,13 +114,33 @@ def _price_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
         )
     now = "" if schedule is None else ", a slice now"
     yield f"sell{now}", f"{amount_text(terms.src_quoted, src)}  {src.text}"
-    yield f"buy{now}", f"{amount_text(terms.dest_quoted, dest)}  {dest.text}"
+    where = "" if wish.crossing is None else f" on chain {wish.crossing.chain_id}"
+    yield f"buy{now}", f"{amount_text(terms.dest_quoted, dest)}  {dest.text}{where}"
     yield "price now", price_text(src, dest, terms.src_quoted, terms.dest_quoted)
     if wish.type is OrderType.LIMIT or schedule is not None:
         ends = terms.src_amount_max, terms.dest_amount_min
         away = percent_away(terms.src_quoted, terms.dest_quoted, *ends)
         name = "limit price" if schedule is None else "worst price"
         yield name, f"{price_text(src, dest, *ends)}  ({away:+} % from now)"
+
+
+def _bridge_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
+    """Yield the rows, as (name, text), about the bridge of an order across chains."""
+    bridge, crossing = terms.bridge, terms.wish.crossing
+    if bridge is None or crossing is None:
+        return
+    usual = duration_text(-(-bridge.estimated_ms // 1_000))
+    domain = f", CCTP domain {bridge.terms.domain}" if isinstance(bridge.terms, CctpTerms) else ""
+    yield "bridge", f"{one_line(bridge.name)} to chain {crossing.chain_id}{domain}, about {usual}"
+    yield "bridge fee", f"{amount_text(bridge.fee, bridge.token)}, included"
+    chosen = "" if crossing.via is not None else "  (the venue's choice: --via binds it)"
+    yield "bridged", f"{bridge.token.symbol}  {bridge.token.text}{chosen}"
+    if isinstance(bridge.terms, AcrossTerms):
+        within = duration_text(bridge.terms.fill_within_s)
+        yield "if it fails", f"you get the bridged {bridge.token.symbol} back: no fill within {within}"
+    if not crossing.is_read:
+        dest = terms.wish.dest
+        yield "unproven", f"that {dest.symbol} has {dest.decimals} decimals: --to-rpc reads its contract"
 
 
 def order_lines(outcome: DeltaOutcome, tokens: OfferTokens) -> Iterator[str]:
@@ -126,15 +150,34 @@ def order_lines(outcome: DeltaOutcome, tokens: OfferTokens) -> Iterator[str]:
     yield from order_lines_of(outcome, known, has_ended=record is not None and record.status in TERMINAL)
     if settled is not None and (settled.spent or settled.received):
         yield f"spent        {_amount(settled.spent, tokens.src)}"
-        yield f"received     {_amount(settled.received, tokens.dest)}"
+        yield from _bridge_lines(settled, tokens)
+        if settled.received or not settled.bridged:
+            yield f"received     {_amount(settled.received, tokens.dest)}"
     elif settled is None and record is not None and (executed := _executed(record)):
         token = tokens.dest if record.side is Side.SELL else tokens.src
         yield f"executed     {_amount(executed, token)}, as the venue says"
     if record is not None:
         for transaction in record.transactions:
             yield f"transaction  {transaction.origin_tx}"
+        if is_crosschain(record):
+            for text, _ in deliveries(record):
+                yield f"delivery     {text} on chain {record.output.chain_id}"
+        for refund in record.refunds:
+            said = "" if settled is not None and settled.refunded else ", as the venue says"
+            returned = told_amount(refund.amount, tokens.bridged)
+            yield f"refund       {refund.tx} on chain {refund.chain_id}: {returned}{said}"
     for remark in settled.remarks if settled is not None else ():
         yield f"note         {remark}"
+
+
+def _bridge_lines(settled: SettledOnChain, tokens: OfferTokens) -> Iterator[str]:
+    """Lines of text about the transfers of an order across chains."""
+    if settled.bridged:
+        yield f"bridged      {_amount(settled.bridged, tokens.bridged)}"
+    if settled.unproven:
+        yield f"arrived      {_amount(settled.unproven, tokens.dest)}, as the venue says: --to-rpc proves it"
+    if settled.refunded:
+        yield f"refunded     {_amount(settled.refunded, tokens.bridged)}"
 
 
 def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[str, Any]:
@@ -147,7 +190,7 @@ def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[s
         "id": record.id if record else None,
         "orderHash": to_hex(outcome.order_hash) if outcome.order_hash else None,
         "executed": None if executed is None else str(executed),
-        "isProven": settled is not None and not settled.fault,
+        "isProven": settled is not None and not settled.fault and not settled.unproven,
         "spent": str(settled.spent) if settled else None,
         "received": str(settled.received) if settled else None,
         "transactions": [each.origin_tx for each in record.transactions] if record else [],
@@ -162,6 +205,7 @@ def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[s
             "side": terms.wish.side.value,
             "type": terms.wish.type.value,
             "srcToken": terms.wish.src.text,
+            "destChainId": terms.wish.dest_chain_id,
             "destToken": terms.wish.dest.text,
             "quotedSrc": str(terms.src_quoted),
             "quotedDest": str(terms.dest_quoted),
@@ -169,6 +213,12 @@ def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[s
             "spender": to_checksum(terms.delta),
             "isPartial": terms.wish.is_partial,
         }
+        if terms.bridge is not None:
+            told |= {
+                "bridge": terms.bridge.name,
+                "bridgeToken": terms.bridge.token.text,
+                "bridgeFee": str(terms.bridge.fee),
+            }
         if terms.wish.schedule is not None:
             told |= {
                 "slices": terms.wish.schedule.slices,
@@ -181,7 +231,15 @@ def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[s
             "side": record.side.value,
             "type": record.type.value,
             "srcToken": record.input.token,
+            "destChainId": record.output.chain_id,
             "destToken": record.output.token,
+        }
+    if record is not None and is_crosschain(record):
+        told |= {
+            "bridged": str(settled.bridged) if settled else None,
+            "refunded": str(settled.refunded) if settled else None,
+            "deliveries": [text for text, _ in deliveries(record)],
+            "refunds": [msgspec.to_builtins(refund) for refund in record.refunds],
         }
     return told
 
