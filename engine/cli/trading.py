@@ -353,6 +353,7 @@ class TradeOptions(SigningOptions, frozen=True, kw_only=True):
     Attributes:
         amount: whole tokens as typed: of the sold token, or with `side` BUY of the bought token.
         receiver: account that gets the bought tokens, 20 bytes; None for the key's account.
+        to_chain: chain on which a bridge delivers the bought tokens; None for the command's chain.
     """
 
     sell: str
@@ -361,6 +362,7 @@ class TradeOptions(SigningOptions, frozen=True, kw_only=True):
     side: Side = Side.SELL
     receiver: bytes | None = None
     partner: str = ""
+    to_chain: int | None = None
 
     async def find_pair(self, session: TradeSession) -> tuple[TokenList, TradedToken, TradedToken]:
         """Fetch the venue's list of tokens, and find the tokens that SELL_TOKEN and BUY_TOKEN name; return
@@ -380,7 +382,7 @@ class TradeOptions(SigningOptions, frozen=True, kw_only=True):
         Raises:
             ConfigError: the tokens are the same, or the text is no amount of the token.
         """
-        if src.address == dest.address:
+        if src.address == dest.address and self.to_chain is None:
             raise ConfigError("BUY_TOKEN", "equals SELL_TOKEN")
         return raw_units(self.amount, src if self.side is Side.SELL else dest, "AMOUNT")
 

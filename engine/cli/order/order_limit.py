@@ -64,4 +64,6 @@ def limit(placing: _LimitOptions) -> None:
     """
     if (placing.price is None) == (placing.limit_text is None):
         raise click.UsageError(f"one of {_PRICE} and {_AMOUNT} is needed")
+    if placing.is_partial and placing.to_chain is not None:
+        raise click.UsageError("--partial: not with --to-chain, where each part would pay the bridge")
     placing.run(place_order, placing)

@@ -13,11 +13,10 @@ from ....config.errors import CambistError, VenueError
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ...chain.port import Chain
 from ...client.client import VenueClient
-from ...client.order.order_following import TERMINAL, Subject, proven
+from ...client.order.order_following import TERMINAL, OfferTokens, Subject, proven
 from ...client.order.order_placing import OrderOffer
 from ...client.order.order_view import (
     DeltaOutcome,
-    OfferTokens,
     order_json,
     order_lines,
     outcome_of,

@@ -6,24 +6,25 @@ Each command has a struct with its own options, whose `wish` is the order that t
 """
 
 import click
+from msgspec.structs import replace
 
 from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderType, Side
 from ....config.errors import ChainError, VenueError
 from ....crypto.hexadecimal import to_hex
+from ...chain.port import Chain
 from ...chain.transact import StepFailedError
-from ...client.order.order_following import OrderFollower, Subject
+from ...client.order.order_following import OfferTokens, OrderFollower, Subject
 from ...client.order.order_placing import OrderOffer, OrderPlacer
 from ...client.order.order_safety import signed_order
 from ...client.order.order_terms import OrderWish
-from ...client.order.order_view import DeltaOutcome, OfferTokens, order_table
+from ...client.order.order_view import DeltaOutcome, order_table
 from ...client.outcome import TradeVerdict
 from ...client.terms import TradedToken
 from ...client.trusted_contract import DELTA
 from ..sources import Decorator
 from ..trading import (
     SLIPPAGE_BPS,
-    TradeOptions,
     TradeSession,
     approve_max_option,
     consent_list,
@@ -33,10 +34,11 @@ from ..trading import (
     signing_list,
     venue_list,
 )
+from .order_crossing import CrossingOptions, crossing_options
 from .order_options import ended, not_known, report, tell_why
 
 
-class PlacingOptions(TradeOptions, frozen=True, kw_only=True):
+class PlacingOptions(CrossingOptions, frozen=True, kw_only=True):
     """Options of all commands that place a Delta order: swap, limit and twap.
 
     Attributes:
@@ -92,6 +94,7 @@ def placing_options(struct: type[PlacingOptions], *own: Decorator) -> Decorator:
             help="Meaning of AMOUNT: the sold or the bought amount.",
         ),
         *receiver_options,
+        *crossing_options,
         approve_max_option,
         *consent_list("Show the price, build and check the order, and stop."),
         *venue_list(follows=True),
@@ -104,19 +107,21 @@ async def place_order(session: TradeSession, placing: PlacingOptions) -> int:
     If `placing.follows` is set, the command follows the order until it has ended. With --dry-run, nothing is
     signed.
     """
-    _, src, dest = await placing.find_pair(session)
-    placer = OrderPlacer(session.trader, session.venue)
-    offer = await placer.offer(placing.wish(session.trader.key.address, src, dest), placing.pinned)
-    session.console.print(order_table(offer, placing.allowing))
-    if placing.is_rehearsal:
-        checked = await placer.rehearse(offer)
-        outcome = DeltaOutcome(verdict=TradeVerdict.REHEARSED, order_hash=checked.order_hash)
-    else:
-        placing.agree("Place it?")
-        outcome = await _placed(session, placing, placer, offer)
-        if placing.follows and outcome.record is not None:
-            outcome = await _followed(session, placing, offer, outcome.record)
-    return report(placing, outcome, OfferTokens(src, dest), offer)
+    async with placing.destination() as there:
+        src, dest, crossing = await placing.find_ends(session, there)
+        placer = OrderPlacer(session.trader, session.venue)
+        wish = replace(placing.wish(session.trader.key.address, src, dest), crossing=crossing)
+        offer = await placer.offer(wish, placing.pinned)
+        session.console.print(order_table(offer, placing.allowing))
+        if placing.is_rehearsal:
+            checked = await placer.rehearse(offer)
+            outcome = DeltaOutcome(verdict=TradeVerdict.REHEARSED, order_hash=checked.order_hash)
+        else:
+            placing.agree("Place it?")
+            outcome = await _placed(session, placing, placer, offer)
+            if placing.follows and outcome.record is not None:
+                outcome = await _followed(session, placing, offer, outcome.record, there)
+    return report(placing, outcome, _tokens(offer), offer)
 
 
 async def _placed(
@@ -148,14 +153,27 @@ async def _placed(
     return DeltaOutcome(verdict=verdict, order_hash=order_hash, record=record, reason=placed.fault)
 
 
+def _tokens(offer: OrderOffer) -> OfferTokens:
+    terms = offer.terms
+    return OfferTokens(terms.wish.src, terms.wish.dest, None if terms.bridge is None else terms.bridge.token)
+
+
 async def _followed(
-    session: TradeSession, placing: PlacingOptions, offer: OrderOffer, record: OrderRecord
+    session: TradeSession,
+    placing: PlacingOptions,
+    offer: OrderOffer,
+    record: OrderRecord,
+    there: Chain | None,
 ) -> DeltaOutcome:
-    """Follow an order that the venue has accepted, verify its end on chain, and return its outcome."""
+    """Follow an order that the venue has accepted, verify its end on chain, and return its outcome.
+
+    Args:
+        there: the destination chain of an order across chains; None without a node of it.
+    """
     venue, tell = session.venue, session.trader.tell
-    follower = OrderFollower(venue, record.id, tell)
+    follower = OrderFollower(venue, record.id, tell, _tokens(offer))
     try:
-        subject = Subject(offer.contract.address, signed_order(record, offer.contract))
+        subject = Subject(offer.contract.address, signed_order(record, offer.contract), there)
         follower.see(record)
         await follower.follow(placing.timeout_s)
         record = follower.record or record

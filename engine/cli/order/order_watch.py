@@ -5,6 +5,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from random import SystemRandom
 from typing import NoReturn
@@ -14,19 +15,28 @@ import click
 from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.event_messages import OpenMessage, OrderEventMessage, OrderStreamMessage
 from ....codecs.messages.wire import encode
-from ....config.errors import ChainError, VenueError
+from ....config.errors import ChainError, ConfigError, VenueError
 from ....config.sections.nodes import NodeSettings
 from ....config.timeouts import TRADER_WATCH_S
+from ....crypto.addresses import to_checksum
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
+from ...chain.port import Chain
 from ...client.client import VenueClient
 from ...client.events import EventSelection, EventsWanted, OrderEvents
 from ...client.listing import event_line
-from ...client.order.order_following import MEANS, OrderFollower, Subject
+from ...client.order.order_following import (
+    MEANS,
+    OfferTokens,
+    OrderFollower,
+    Subject,
+    is_crosschain,
+)
 from ...client.order.order_safety import signed_order
-from ...client.order.order_view import DeltaOutcome, OfferTokens, outcome_of
+from ...client.order.order_view import DeltaOutcome, outcome_of
 from ...client.outcome import TradeVerdict
-from ...client.tokens import find_token
+from ...client.terms import TradedToken
+from ...client.tokens import find_token, listed_token
 from ...client.trusted_contract import DELTA, TradingContract, signing_contract
 from ..parameters import ADDRESS, RPC_HELP, address_text, node_settings, once
 from ..sources import Decorator
@@ -147,21 +157,28 @@ def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> D
         help="Without ID: owner of the orders; all owners if absent, which takes an operator's --api-key.",
     ),
     click.option("--partner", default="", help="Without ID: orders of this partner; takes its --api-key."),
+    click.option(
+        "--to-rpc",
+        callback=node_settings,
+        help=f"With --rpc: proves the delivery of an order across chains. {RPC_HELP}",
+    ),
 )
-def watch(asked: WatchOptions, owner: str, partner: str) -> None:
+def watch(asked: WatchOptions, owner: str, partner: str, to_rpc: NodeSettings | None) -> None:
     """Follow the order ID until it has ended; without ID, print every change of many orders.
 
     ID is the order's id or its hash. The command prints changes as the venue pushes them. With --json, the
     command prints each change of many orders as one line, with a token for --after.
     """
     asked.check("an ID", "--delta", owner=owner, partner=partner)
+    if to_rpc is not None and asked.rpc is None:
+        raise click.UsageError("--to-rpc: only with --rpc")
     if asked.name is None:
         wanted = EventsWanted(owner=owner, chain_ids=asked.chain_ids, partner=partner)
         asked.listen(wanted, partial(event_line, MEANS))
-    run(_watch, asked, order_name(asked.name, "ID"))
+    run(_watch, asked, order_name(asked.name, "ID"), to_rpc)
 
 
-async def _watch(under_way: UnderWay, asked: WatchOptions, name: str) -> int:
+async def _watch(under_way: UnderWay, asked: WatchOptions, name: str, to_rpc: NodeSettings | None) -> int:
     tell = new_tell()
     async with asked.open() as venue:
         follower = OrderFollower(venue, name, tell)
@@ -173,7 +190,7 @@ async def _watch(under_way: UnderWay, asked: WatchOptions, name: str) -> int:
             return report(asked, outcome, OfferTokens())
         await tell_why(venue, record, tell)
         try:
-            outcome, tokens = await _checked_end(record, venue, asked)
+            outcome, tokens = await _checked_end(record, venue, asked, to_rpc)
         except (ChainError, VenueError) as fault:
             outcome, tokens = not_known(record.order_hash, record, fault), OfferTokens()
     return report(asked, outcome, tokens)
@@ -213,23 +230,51 @@ async def _listen(
 
 
 async def _checked_end(
-    record: OrderRecord, venue: VenueClient, asked: WatchOptions
+    record: OrderRecord, venue: VenueClient, asked: WatchOptions, to_rpc: NodeSettings | None
 ) -> tuple[DeltaOutcome, OfferTokens]:
     """Return a Delta order's outcome and its tokens.
 
     With --rpc, the outcome is verified on the chain; without --rpc, the outcome is the venue's and the tokens
     are unknown.
 
+    Args:
+        to_rpc: node of the destination chain of an order across chains; None to take the venue's word about
+            it.
+
     Raises:
         ChainError, VenueError: the outcome cannot be verified: the chain or the venue does not answer.
     """
     if asked.rpc is None:
         return outcome_of(record, None), OfferTokens()
-    chain_id = record.input.chain_id
-    async with RpcChain.open(chain_id, asked.rpc, known_errors()) as chain:
+    chain_id, to_chain = record.input.chain_id, record.output.chain_id
+    opens_there = to_rpc is not None and is_crosschain(record)
+    async with (
+        RpcChain.open(chain_id, asked.rpc, known_errors()) as chain,
+        RpcChain.open(to_chain, to_rpc, known_errors()) if opens_there and to_rpc else nullcontext() as there,
+    ):
         contract = await signing_contract(chain, venue, DELTA, asked.pinned)
-        subject = Subject(contract.address, signed_order(record, contract))
+        subject = Subject(contract.address, signed_order(record, contract), there)
         listed = await venue.tokens(chain_id)
         src = await find_token(chain, listed, record.input.token, "input.token")
-        dest = await find_token(chain, listed, record.output.token, "output.token")
-        return await ended(record, chain, subject), OfferTokens(src, dest)
+        if not subject.is_crosschain:
+            dest = await find_token(chain, listed, record.output.token, "output.token")
+            return await ended(record, chain, subject), OfferTokens(src, dest)
+        entered = to_checksum(subject.signed.order.dest_token)
+        bridged = await find_token(chain, listed, entered, "order.destToken")
+        tokens = OfferTokens(src, await _token_there(record, venue, there), bridged)
+        return await ended(record, chain, subject), tokens
+
+
+async def _token_there(record: OrderRecord, venue: VenueClient, there: Chain | None) -> TradedToken | None:
+    """Return the token that an order across chains pays out; None if it is not known.
+
+    Args:
+        there: the destination chain; None to take the venue's list of tokens.
+    """
+    listed = await venue.tokens(record.output.chain_id)
+    if there is not None:
+        return await find_token(there, listed, record.output.token, "output.token")
+    try:
+        return listed_token(listed, record.output.token, "output.token")
+    except ConfigError:
+        return None

@@ -1,0 +1,147 @@
+"""Options of the commands that place an order across chains: the destination, its node, the bridge.
+
+With --yes nobody looks at the venue's choice of the bridge's token, which is all that a failed bridge pays
+back: --via has to name it.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import NoReturn
+
+import click
+
+from ....config import limits
+from ....config.errors import ConfigError
+from ....config.sections.nodes import NodeSettings
+from ...chain.artifacts import known_errors
+from ...chain.nodes.rpc import RpcChain
+from ...chain.port import Chain
+from ...client.order.order_terms import Crossing
+from ...client.terms import TradedToken
+from ...client.tokens import find_token, listed_token
+from ..parameters import RPC_HELP, node_settings, once
+from ..sources import Decorator
+from ..trading import TradeOptions, TradeSession
+
+_BRIDGE_FEE_BPS = 100
+"""Default of --max-bridge-fee, basis points of what enters the bridge."""
+
+
+class CrossingOptions(TradeOptions, frozen=True, kw_only=True):
+    """Options of a command that may have a bridge deliver BUY_TOKEN on another chain.
+
+    Attributes:
+        to_rpc: node of the destination chain; None to take the venue's word about it.
+        via: token on the origin that must enter the bridge, as typed; None accepts the venue's choice.
+        bridges: names of the bridges that the venue may choose among; empty for any.
+        bridge_fee_bps: highest fee of the bridge, basis points; None for the default.
+    """
+
+    to_rpc: NodeSettings | None = None
+    via: str | None = None
+    bridges: tuple[str, ...] = ()
+    bridge_fee_bps: int | None = None
+
+    def run(self, do: Callable[..., Awaitable[int]], *what: object) -> NoReturn:
+        """Check the options, and run the command's work as `SigningOptions.run` does."""
+        self._check()
+        super().run(do, *what)
+
+    def destination(self) -> AbstractAsyncContextManager[Chain | None]:
+        """Context manager that opens the destination chain; None without a node of it."""
+        if self.to_chain is None or self.to_rpc is None:
+            return nullcontext()
+        return RpcChain.open(self.to_chain, self.to_rpc, known_errors())
+
+    async def find_ends(
+        self, session: TradeSession, there: Chain | None
+    ) -> tuple[TradedToken, TradedToken, Crossing | None]:
+        """Find the tokens that the arguments name, and the wished way to the other chain, None for none.
+
+        Args:
+            there: the destination chain; None if no node of it is named.
+
+        Raises:
+            ConfigError: an argument names no token, or an ambiguous one.
+        """
+        if self.to_chain is None:
+            _, src, dest = await self.find_pair(session)
+            return src, dest, None
+        chain = session.trader.chain
+        session.trader.tell("asking the venue for the tokens of both chains")
+        listed, listed_there = [await session.venue.tokens(each) for each in (chain.chain_id, self.to_chain)]
+        src = await find_token(chain, listed, self.sell, "SELL_TOKEN")
+        via = None if self.via is None else await find_token(chain, listed, self.via, "--via")
+        if there is None:
+            dest = listed_token(listed_there, self.buy, "BUY_TOKEN")
+        else:
+            dest = await find_token(there, listed_there, self.buy, "BUY_TOKEN")
+        if dest.is_native:
+            raise ConfigError("BUY_TOKEN", "a bridge delivers no native tokens: name the wrapped ones")
+        fee_bps_max = _BRIDGE_FEE_BPS if self.bridge_fee_bps is None else self.bridge_fee_bps
+        crossing = Crossing(
+            chain_id=self.to_chain,
+            fee_bps_max=fee_bps_max,
+            via=via,
+            bridges=self.bridges,
+            is_read=there is not None,
+        )
+        return src, dest, crossing
+
+    def _check(self) -> None:
+        """Refuse options that contradict each other.
+
+        Raises:
+            click.UsageError: an option may not be used here; the error names it.
+        """
+        if self.to_chain is None:
+            about_bridge = {
+                "--to-rpc": self.to_rpc,
+                "--via": self.via,
+                "--bridge": self.bridges or None,
+                "--max-bridge-fee": self.bridge_fee_bps,
+            }
+            for option, value in about_bridge.items():
+                if value is not None:
+                    raise click.UsageError(f"{option}: only with --to-chain")
+        elif self.to_chain == self.chain_id:
+            raise click.UsageError("--to-chain: equals --chain")
+        elif self.is_sure and not self.is_rehearsal and self.via is None:
+            raise click.UsageError(
+                "--via: is needed with --yes, or the venue chooses the token that a failed bridge pays back"
+            )
+
+
+crossing_options: list[Decorator] = [
+    click.option(
+        "--to-chain",
+        type=click.IntRange(1),
+        help="Chain on which a bridge delivers BUY_TOKEN; --chain if absent.",
+    ),
+    click.option(
+        "--to-rpc",
+        callback=node_settings,
+        help=f"With --to-chain: proves the delivery there. {RPC_HELP}",
+    ),
+    click.option(
+        "--via",
+        metavar="TOKEN",
+        help="With --to-chain: token that has to enter the bridge; the venue chooses if absent.",
+    ),
+    click.option(
+        "--bridge",
+        "bridges",
+        metavar="NAME",
+        multiple=True,
+        callback=once,
+        help="With --to-chain: a bridge that may be used; repeatable, any if absent.",
+    ),
+    click.option(
+        "--max-bridge-fee",
+        "bridge_fee_bps",
+        metavar="BPS",
+        type=click.IntRange(0, limits.BPS_ONE - 1),
+        help=f"With --to-chain: highest fee of the bridge, in basis points.  [default: {_BRIDGE_FEE_BPS}]",
+    ),
+]
+"""Click options for the members of `CrossingOptions`."""
