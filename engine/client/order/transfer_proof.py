@@ -86,7 +86,7 @@ class TransferProof(Struct, frozen=True):
     def is_signed(self, event: OrderBridged) -> bool:
         """Whether a transfer went where the order's signed bridge says."""
         bridge = self.order.bridge
-        return (event.selector4, event.destination_chain_id, event.output_token) == (
+        return (event.protocol_selector, event.destination_chain_id, event.output_token) == (
             bridge.protocol_selector,
             bridge.destination_chain_id,
             bridge.output_token,
@@ -175,7 +175,7 @@ class TransferProof(Struct, frozen=True):
         for pool, deposit in _events(handed.receipt, decode_across_log, FundsDeposited):
             paid = (deposit.depositor, deposit.recipient, deposit.input_token, deposit.output_token)
             amounts = (deposit.deposit_id, deposit.input_amount, deposit.output_amount)
-            if paid == ends and amounts == (event.bridge_id, event.amount, event.output):
+            if paid == ends and amounts == (event.id, event.amount, event.output):
                 return pool, deposit
         return None
 
@@ -193,7 +193,7 @@ class TransferProof(Struct, frozen=True):
 
     def _delivered(self, handed: HandedTransfer, receipt: Receipt) -> int:
         """Raw units that a transaction on the destination delivered of a transfer."""
-        if handed.event.selector4 == SELECTORS[BridgeKind.CCTP]:
+        if handed.event.protocol_selector == SELECTORS[BridgeKind.CCTP]:
             return self._minted(handed, receipt)
         found = self._deposit(handed)
         if found is None:
