@@ -1,8 +1,8 @@
 """The bridges' dev contracts speak as the deployed ones: calls, events, bytes of messages, and refusals.
 
-Sources: across-protocol/contracts, contracts/interfaces/V3SpokePoolInterface.sol, SpokePoolInterface.sol and
-SpokePool.sol; circlefin/evm-cctp-contracts, src/v2/TokenMessengerV2.sol, MessageTransmitterV2.sol,
-TokenMinterV2.sol, src/messages/v2. The hashes are those of logs and calls of the deployed contracts.
+The hashes are those of logs and calls of the deployed contracts. Source: across-protocol/contracts,
+V3SpokePoolInterface, SpokePoolInterface and SpokePool; circlefin/evm-cctp-contracts, TokenMessengerV2,
+MessageTransmitterV2, TokenMinterV2, MessageV2 and BurnMessageV2.
 """
 
 from typing import Any

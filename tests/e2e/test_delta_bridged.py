@@ -382,7 +382,7 @@ async def test_a_token_that_returns_nothing_leaves(world: World, market: Market,
 
 
 async def test_a_bridge_that_refuses_undoes_all(world: World, market: Market, bridging: Bridging) -> None:
-    """Nothing has left the owner, and the order is open still."""
+    """Tokens stay with the owner, and the order stays open."""
     pool, messenger = world.spoke_pool, world.token_messenger
     order = await world.a_delta_order(bridge=bridging.by_across())
     await world.send(world.owner, pool, PAUSE_DEPOSITS + uint_word(1))
@@ -482,7 +482,7 @@ async def test_a_chain_without_bridges_refuses(world: World, market: Market, bri
 async def test_a_bridge_that_takes_nothing_undoes_all(
     world: World, market: Market, bridging: Bridging
 ) -> None:
-    """It answers every call with a zero: tokens that it left would be anybody's."""
+    """The bridge answers every call with a zero; tokens that it left would be anybody's."""
     idle = (await world.send(world.stranger, b"", deploys(bytes.fromhex("60206000f3")))).contract
     assert idle is not None
     bridges = await create(world.chain, world.owner, "Bridges", 2 * address_word(idle))

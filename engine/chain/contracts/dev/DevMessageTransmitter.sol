@@ -26,7 +26,7 @@ interface IMessageHandlerV2 {
 ///     version 4 | sourceDomain 4 | destinationDomain 4 | nonce 32 | sender 32 | recipient 32 | destinationCaller 32
 ///     | minFinalityThreshold 4 | finalityThresholdExecuted 4 | messageBody
 ///
-/// Source: circlefin/evm-cctp-contracts, src/v2/MessageTransmitterV2.sol and src/messages/v2/MessageV2.sol.
+/// Source: circlefin/evm-cctp-contracts, MessageTransmitterV2 and MessageV2.
 contract DevMessageTransmitter {
     event MessageSent(bytes message);
     event MessageReceived(

@@ -14,7 +14,7 @@ interface IAcrossMessageHandler {
 /// The real pool repays relayers and refunds unfilled deposits by leaves of bundles that others may dispute; here the
 /// owner pays out what the owner says. Routes are not listed, and slow fills and later changes of a deposit are left out.
 ///
-/// Source: across-protocol/contracts, contracts/interfaces/V3SpokePoolInterface.sol and contracts/SpokePool.sol.
+/// Source: across-protocol/contracts, V3SpokePoolInterface and SpokePool.
 contract DevSpokePool is Owned {
     error DepositsArePaused();
     error FillsArePaused();

@@ -14,8 +14,7 @@ import {DevToken} from "./DevToken.sol";
 ///     version 4 | burnToken 32 | mintRecipient 32 | amount 32 | messageSender 32 | maxFee 32 | feeExecuted 32
 ///     | expirationBlock 32 | hookData
 ///
-/// Source: circlefin/evm-cctp-contracts, src/v2/TokenMessengerV2.sol, src/v2/TokenMinterV2.sol,
-/// src/messages/v2/BurnMessageV2.sol.
+/// Source: circlefin/evm-cctp-contracts, TokenMessengerV2, TokenMinterV2 and BurnMessageV2.
 contract DevTokenMessenger is Owned, IMessageHandlerV2 {
     event DepositForBurn(
         address indexed burnToken,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.30;
 
-/// What is used of a pool of Across V3 (across-protocol/contracts, contracts/interfaces/V3SpokePoolInterface.sol).
+/// What is used of a pool of Across V3 (across-protocol/contracts, V3SpokePoolInterface).
 interface ISpokePool {
     function numberOfDeposits() external view returns (uint32);
 
@@ -21,7 +21,7 @@ interface ISpokePool {
     ) external payable;
 }
 
-/// What is used of a messenger of CCTP V2 (circlefin/evm-cctp-contracts, src/v2/TokenMessengerV2.sol).
+/// What is used of a messenger of CCTP V2 (circlefin/evm-cctp-contracts, TokenMessengerV2).
 interface ITokenMessenger {
     function depositForBurn(
         uint256 amount,
