@@ -33,6 +33,8 @@ _IN_BOOK = {
     "executor": "executor",
     "fee_vault": "fee_vault",
     "wrapped_native": "wrapped_native",
+    "spoke_pool": "spoke_pool",
+    "token_messenger": "token_messenger",
 }
 """Name of a chain's setting for a contract address -> member of the chain's entry in contracts.json."""
 _NEEDED = ("rfq_contract", "executor")

@@ -17,7 +17,7 @@ from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.signatures import to_compact64
 from support.events.sse import EventStream
 from support.patience import PATIENCE_S, until
-from support.venue.bridge_apis import MESSENGER, POOL, TRANSMITTER, USD, BridgeApis, bridge_apis
+from support.venue.bridge_apis import MESSENGER, OTHER_POOL, POOL, TRANSMITTER, USD, BridgeApis, bridge_apis
 from support.venue.venue_role import (
     CHAIN_ID,
     GRIDS,
@@ -162,6 +162,21 @@ async def test_a_stream_without_a_lane_is_refused(crossing: tuple[RunningVenue, 
     status, told = await venue.answer("/v2/quote/stream", **asked(venue, excludeBridges="across,cctp"))
     assert (status, told["errorType"]) == (400, "NoRoute")
     assert told["details"].startswith("No route (crosschain): excludeBridges: ")
+
+
+async def test_an_api_that_names_another_pool_is_not_quoted(
+    crossing: tuple[RunningVenue, BridgeApis],
+) -> None:
+    """The last fee holds until it is stale, and no new fee counts: nobody would fill a deposit there."""
+    venue, apis = crossing
+    apis.pool, apis.fixed = OTHER_POOL, 1
+    (lane,) = [lane for lane in venue.app.bridges if lane.name == "across" and lane.origin_chain == CHAIN_ID]
+    await until(lambda: "spokePoolAddress" in lane.fees.fault)
+    (route,) = [(await venue.get("/v2/quote", **asked(venue, includeBridges="across")))["delta"]["route"]]
+    entering, arrives = (int(route[leg]["output"]["amount"]) for leg in ("origin", "destination"))
+    assert entering - arrives >= 2 * USD
+    held_ms = lane.fees.statistics().answered_ms + round(PATIENCE_S * 1_000)
+    assert lane.fees.at(held_ms) is None
 
 
 async def test_the_operator_sees_the_fees(crossing: tuple[RunningVenue, BridgeApis]) -> None:
