@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cambist.codecs.messages.delta_messages import BuildBody, OrderRecord
+from cambist.codecs.messages.delta_messages import BuildBody, OrderRecord, Route
 from cambist.codecs.messages.market_messages import (
     PricesQuery,
     PricesResponse,
@@ -71,7 +71,7 @@ def test_parameters_and_members_are_those_that_are_read() -> None:
     list(
         zip(
             EXAMPLES,
-            (QuoteResponse, OrderRecord, PricesResponse, TransactionEnvelope, TradingError),
+            (QuoteResponse, Route, OrderRecord, PricesResponse, TransactionEnvelope, TradingError),
             strict=True,
         )
     ),
