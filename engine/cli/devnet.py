@@ -18,8 +18,9 @@ from ...crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
 from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
 from ..chain.deploy.address_book import DeployedChain
+from ..dev.bridge.devnet_bridge import DevnetBridge
 from ..dev.devnet.furnish import ROLES
-from ..dev.devnet.serve import ANVIL, DevnetOptions, RunningChain, serve_devnet
+from ..dev.devnet.serve import ANVIL, DevnetOptions, RunningChain, listening, serve_devnet, url_of
 from ..process.logs import configure_logs
 from .sources import config_option
 
@@ -41,12 +42,17 @@ class _Chain(msgspec.Struct, rename="camel"):
     contracts: DeployedChain
 
 
-class _Started(msgspec.Struct, rename="camel"):
-    """The line of JSON that `cambist devnet --json` prints once the chains are ready."""
+class _Started(msgspec.Struct, rename="camel", omit_defaults=True):
+    """The line of JSON that `cambist devnet --json` prints once the chains are ready.
+
+    Attributes:
+        bridge: URL of the bridges' service; None without bridges.
+    """
 
     chains: list[_Chain]
     accounts: list[_Account]
     contracts_file: str
+    bridge: str | None = None
 
 
 @click.command(short_help="Run local chains behind JSON-RPC, with all contracts deployed.")
@@ -72,6 +78,7 @@ class _Started(msgspec.Struct, rename="camel"):
     help="Seconds between two blocks, instead of a block for each transaction.",
 )
 @click.option("--anvil", is_flag=True, help="Run anvils in place of the embedded EVM.")
+@click.option("--bridge", "has_bridge", is_flag=True, help="Run bridges between the two chains.")
 @config_option("The settings file (TOML): state_dir, and names of signing domains.")
 @click.option("--json", "as_json", is_flag=True, help="Print addresses and accounts as one line of JSON.")
 def devnet(
@@ -83,13 +90,17 @@ def devnet(
     path: Path | None,
     *,
     anvil: bool,
+    has_bridge: bool,
     as_json: bool,
 ) -> None:
     """Run chains 31337 and 31338 until SIGTERM or SIGINT, for ethers, viem, cast and wallets.
 
     Contracts, tokens and accounts with funds exist from the start, at the same addresses every time;
-    contracts.json of the state directory lists them. A chain ends with its process.
+    contracts.json of the state directory lists them. A chain ends with its process. With --bridge, a relayer
+    and an attester carry tokens between the chains, and serve their fees and attestations.
     """
+    if has_bridge and chain_ids and len(set(chain_ids)) < len(DEVNET_CHAINS):
+        raise click.UsageError("--bridge needs both chains: leave --chain out")
     settings = read_settings(path, os.environ, reveal=False)
     words = read_secret(mnemonic, os.environ, "--mnemonic").reveal() if mnemonic else DEV_MNEMONIC
     keys = account_keys(words, limits.DEVNET_ACCOUNTS, mnemonic or "mnemonic")
@@ -110,14 +121,18 @@ def devnet(
     if not _is_loopback(host):
         click.echo(f"warning: {host} is not loopback: whoever reaches it controls these chains", err=True)
 
+    listener = listening(host, port and port + len(DEVNET_CHAINS)) if has_bridge else None
+    bridge = DevnetBridge(listener, keys[0]) if listener else None
+    url = url_of(host, listener.getsockname()[1]) if listener else None
+
     def show(running: Sequence[RunningChain], file: Path) -> None:
-        started = _started(running, keys, file, is_public=mnemonic is None)
+        started = _started(running, keys, file, url, is_public=mnemonic is None)
         if as_json:
             click.echo(msgspec.json.encode(started))
         else:
             _show(started)
 
-    trio.run(serve_devnet, wanted, os.environ, show)
+    trio.run(serve_devnet, wanted, os.environ, show, bridge)
 
 
 def _is_loopback(host: str) -> bool:
@@ -128,7 +143,12 @@ def _is_loopback(host: str) -> bool:
 
 
 def _started(
-    running: Sequence[RunningChain], keys: Sequence[SigningKey], file: Path, *, is_public: bool
+    running: Sequence[RunningChain],
+    keys: Sequence[SigningKey],
+    file: Path,
+    bridge: str | None,
+    *,
+    is_public: bool,
 ) -> _Started:
     chains = [
         _Chain(one.chain_id, one.engine, one.url, one.url.replace("http", "ws", 1), one.entry)
@@ -139,7 +159,7 @@ def _started(
         _Account(to_checksum(key.address), role, to_hex(key.secret32()) if is_public else None)
         for key, role in zip(keys, roles, strict=False)
     ]
-    return _Started(chains, accounts, str(file))
+    return _Started(chains, accounts, str(file), bridge)
 
 
 def _show(started: _Started) -> None:
@@ -159,6 +179,8 @@ def _show(started: _Started) -> None:
     console.print(f"{'file':<12} {started.contracts_file}\n")
     for chain in started.chains:
         console.print(f"chain {chain.chain_id}  {chain.http}  {chain.ws}", style="bold")
+    if started.bridge:
+        console.print(f"bridges      {started.bridge}", style="bold")
 
 
 def _addresses(entry: DeployedChain) -> list[tuple[str, str]]:
@@ -171,6 +193,10 @@ def _addresses(entry: DeployedChain) -> list[tuple[str, str]]:
         "Permit2": entry.permit2,
         "Multicall": entry.multicall,
         "USDC vault": entry.vault,
+        "Bridges": entry.bridges,
+        "SpokePool": entry.spoke_pool,
+        "Messenger": entry.token_messenger,
+        "Transmitter": entry.message_transmitter,
         **{symbol: token.address for symbol, token in entry.tokens.items()},
     }
     return [(name, address) for name, address in named.items() if address]

@@ -50,6 +50,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/agent/market.py",
         "engine/agent/solver.py",
         "engine/dev/bridge/attester.py",
+        "engine/dev/bridge/devnet_bridge.py",
         "engine/dev/bridge/followed_logs.py",
         "engine/dev/bridge/relayer.py",
         "engine/dev/devnet/anvil.py",

@@ -43,6 +43,7 @@ class DeployedChain(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     bridges: str | None = None
     spoke_pool: str | None = msgspec.field(name="spokePool", default=None)
     token_messenger: str | None = msgspec.field(name="tokenMessenger", default=None)
+    message_transmitter: str | None = msgspec.field(name="messageTransmitter", default=None)
     multicall: str | None = None
     vault: str | None = None
     tokens: dict[str, DeployedToken] = {}

@@ -4,5 +4,5 @@ In: logs of the bridge contracts on development chains; orders to delay, to fall
 sign wrongly. Out: fills and refunds on the chains; the HTTP answers of Across's fee endpoint and of Circle's
 attestation service.
 Read: `lanes`, `relay_plan`, `attest_plan`, `followed_logs`, `relayer`, `attester`, `bridge_answers`,
-    `bridge_service`.
+    `bridge_service`, `devnet_bridge`.
 """

@@ -1,14 +1,15 @@
-"""Deploy, link and fund the dev bridges' contracts on a development chain. Not for production.
+"""Create, link and fund the contracts of two bridges on a development chain. Not for production.
 
-    place_bridge    pool, transmitter and messenger; the address of each depends on owner and nonce alone
-    link_bridge     to the messenger of another chain, for the tokens that are burned and minted
-    fund_relayer    tokens of a relayer, which allows the pool to take them
+    place_bridge    Across's pool, CCTP's transmitter and messenger
+    link_bridge     the messenger burns tokens for another chain, and mints the tokens that are burned there
+    fund_relayer    a relayer's tokens, which the pool may take
 
 The two CCTP contracts are created by plain transactions: their code holds the chain's domain, and their
-addresses are to be the same on all chains of a devnet.
+addresses are to be the same on all chains of a devnet, as those of the other contracts are.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -16,6 +17,7 @@ from ....codecs.contracts import calldata
 from ....codecs.contracts.abi import address_word, selector, uint_word
 from ....config import limits
 from ....config.errors import ChainError
+from ....crypto.keccak import keccak256
 from ....crypto.secp256k1 import SigningKey
 from ...chain.artifacts import artifact
 from ...chain.deploy.deploy import create
@@ -27,6 +29,7 @@ _SET_LIMIT = selector("setMaxBurnAmountPerMessage(address,uint256)")
 _LINK_PAIR = selector("linkTokenPair(address,uint32,bytes32)")
 _MINT, _DEPOSIT = selector("mint(address,uint256)"), selector("deposit()")
 _BURN_MAX = 10**30
+_DOMAINS = 1_000
 
 
 class BridgePlaces(Struct, frozen=True):
@@ -38,74 +41,93 @@ class BridgePlaces(Struct, frozen=True):
     messenger: bytes
 
 
+class BridgeKeys(NamedTuple):
+    """Keys of a devnet's bridges: Across's relayer, the owner of Across's pools, CCTP's attester."""
+
+    relayer: SigningKey
+    pool_owner: SigningKey
+    attester: SigningKey
+
+
+def bridge_keys(owner: SigningKey) -> BridgeKeys:
+    """Derive the keys of a devnet's bridges from the key of its first account.
+
+    Each key is the hash of that key and the new key's name; its accounts are used by nobody else, so that
+    their nonces are free.
+    """
+    names = BridgeKeys._fields
+    return BridgeKeys(*(SigningKey(keccak256(owner.secret32() + name.encode())) for name in names))
+
+
+def devnet_domain(chain_id: int) -> int:
+    """CCTP domain of a devnet's chain: the last three digits of its id."""
+    return chain_id % _DOMAINS
+
+
 async def place_bridge(
-    chain: DevChain, owner: SigningKey, *, weth: bytes, attester: bytes, domain: int
+    chain: DevChain, deployer: SigningKey, keys: BridgeKeys, *, weth: bytes, domain: int
 ) -> BridgePlaces:
-    """Create the bridges' contracts, which `owner` controls; the owner's account gets the fees of CCTP.
+    """Create the bridges' contracts; `deployer` owns the messenger, and its account gets the fees of CCTP.
 
     Args:
         weth: the wrapped native token's address.
-        attester: address of the key that signs messages.
     """
-    account = address_word(owner.address)
-    pool = await create(chain, owner, "DevSpokePool", address_word(weth) + account, gas=DEV_GAS)
-    words = uint_word(domain) + address_word(attester)
-    transmitter = await _created(chain, owner, "DevMessageTransmitter", words)
-    words = address_word(transmitter) + account + account
-    return BridgePlaces(domain, pool, transmitter, await _created(chain, owner, "DevTokenMessenger", words))
+    words = address_word(weth) + address_word(keys.pool_owner.address)
+    pool = await create(chain, deployer, "DevSpokePool", words, gas=DEV_GAS)
+    words = uint_word(domain) + address_word(keys.attester.address)
+    transmitter = await _created(chain, deployer, "DevMessageTransmitter", words)
+    words = address_word(transmitter) + 2 * address_word(deployer.address)
+    messenger = await _created(chain, deployer, "DevTokenMessenger", words)
+    return BridgePlaces(domain, pool, transmitter, messenger)
 
 
 async def link_bridge(
     chain: DevChain,
     owner: SigningKey,
     messenger: bytes,
-    remote: BridgePlaces,
+    remote: tuple[int, bytes],
     tokens: Sequence[tuple[bytes, bytes]],
 ) -> None:
     """Let a chain's messenger burn tokens for another chain, and mint those that are burned there.
 
     Args:
+        owner: key of the messenger's owner.
         messenger: the chain's own messenger.
-        remote: the other chain's contracts.
+        remote: the other chain's domain and messenger.
         tokens: address on this chain and on the other chain of each token.
     """
 
     async def call(data: bytes) -> None:
         await transact(chain, owner, messenger, data, gas=DEV_GAS)
 
-    await call(_ADD_MESSENGER + uint_word(remote.domain) + address_word(remote.messenger))
+    domain = uint_word(remote[0])
+    await call(_ADD_MESSENGER + domain + address_word(remote[1]))
     for token, there in tokens:
         await call(_SET_LIMIT + address_word(token) + uint_word(_BURN_MAX))
-        await call(_LINK_PAIR + address_word(token) + uint_word(remote.domain) + address_word(there))
+        await call(_LINK_PAIR + address_word(token) + domain + address_word(there))
 
 
 async def fund_relayer(
-    chain: DevChain,
-    relayer: SigningKey,
-    pool: bytes,
-    tokens: Sequence[tuple[bytes, int]],
-    *,
-    weth: tuple[bytes, int] = (b"", 0),
+    chain: DevChain, relayer: SigningKey, pool: bytes, weth: bytes, stock: Sequence[tuple[bytes, int]]
 ) -> None:
-    """Give a relayer tokens that anybody may mint, and let the pool take them.
+    """Give a relayer tokens, and let the pool take them.
 
     Args:
-        tokens: address and raw units of each token; its contract lets anybody mint.
-        weth: the wrapped native token, and wei that the relayer's account wraps; none by default.
+        weth: the wrapped native token, which the relayer's account deposits; anybody may mint the others.
+        stock: address and raw units of each token.
     """
-    for token, amount in tokens:
-        words = address_word(relayer.address) + uint_word(amount)
-        await transact(chain, relayer, token, _MINT + words, gas=DEV_GAS)
-    if weth[0]:
-        await transact(chain, relayer, weth[0], _DEPOSIT, value_wei=weth[1], gas=DEV_GAS)
-    for token, _ in [*tokens, weth]:
-        if token:
-            approval = calldata.approve(pool, limits.UINT256_MAX)
-            await transact(chain, relayer, token, approval, gas=DEV_GAS)
+    for token, amount in stock:
+        if token == weth:
+            await transact(chain, relayer, token, _DEPOSIT, value_wei=amount, gas=DEV_GAS)
+        else:
+            words = address_word(relayer.address) + uint_word(amount)
+            await transact(chain, relayer, token, _MINT + words, gas=DEV_GAS)
+        approval = calldata.approve(pool, limits.UINT256_MAX)
+        await transact(chain, relayer, token, approval, gas=DEV_GAS)
 
 
-async def _created(chain: DevChain, owner: SigningKey, name: str, words: bytes) -> bytes:
-    receipt = await transact(chain, owner, b"", artifact(name).init_code(words), gas=DEV_GAS)
+async def _created(chain: DevChain, deployer: SigningKey, name: str, words: bytes) -> bytes:
+    receipt = await transact(chain, deployer, b"", artifact(name).init_code(words), gas=DEV_GAS)
     if receipt.contract is None:
         raise ChainError(f"{name} was not created")
     return receipt.contract

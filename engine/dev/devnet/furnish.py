@@ -1,6 +1,7 @@
 """Initial state of a devnet: deployed contracts and tokens, and accounts with balances of each token.
 
 Every address depends only on the mnemonic and the code: both chains have the same addresses at every start.
+The contracts of two bridges are among them; USDC is burned and minted by CCTP.
 
     account 0    owner of the contracts; receives the protocol's share of surplus
     account 1    relayer, which may settle Delta orders
@@ -14,13 +15,14 @@ from msgspec import Struct
 from ....codecs.contracts import calldata
 from ....codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
 from ....config import limits
-from ....config.chains import ChainSettings
+from ....config.chains import DEVNET_CHAINS, ChainSettings
 from ....crypto.addresses import to_checksum
 from ....crypto.secp256k1 import SigningKey
 from ...chain.deploy.address_book import DeployedChain, DeployedToken, chain_entry
 from ...chain.deploy.deploy import DeploymentPlan, create, deploy
 from ...chain.port import DevChain
 from ...chain.transact import DEV_GAS, transact
+from .bridge_places import BridgePlaces, bridge_keys, devnet_domain, link_bridge, place_bridge
 
 ETHER = 10**18
 BALANCE_WEI = 10_000 * ETHER
@@ -74,6 +76,7 @@ async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSe
     usdc = tokens[TOKENS[0]]
     words = encode(address_word(usdc), bytes_tail(b"USDC Vault"), bytes_tail(b"vUSDC"))
     vault = await create(chain, owner, "DevVault", words, gas=DEV_GAS)
+    bridge = await _bridge(chain, owner, weth, usdc)
     plan = DeploymentPlan(
         owner=owner.address,
         weth=weth,
@@ -85,6 +88,8 @@ async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSe
         relayers=(relayer.address,),
         caps=dict.fromkeys((weth, vault, *tokens.values()), limits.UINT256_MAX),
         is_open=True,
+        spoke_pool=bridge.spoke_pool,
+        token_messenger=bridge.messenger,
     )
     at = await deploy(chain, owner, plan, gas=DEV_GAS)
     await _hand_out(chain, owner, [key.address for key in keys], weth, tokens)
@@ -98,8 +103,22 @@ async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSe
         permit2=to_checksum(permit2),
         multicall=to_checksum(multicall),
         vault=to_checksum(vault),
+        spokePool=to_checksum(bridge.spoke_pool),
+        tokenMessenger=to_checksum(bridge.messenger),
+        messageTransmitter=to_checksum(bridge.transmitter),
         tokens={"WETH": DeployedToken(to_checksum(weth), 18), **entries},
     )
+
+
+async def _bridge(chain: DevChain, owner: SigningKey, weth: bytes, usdc: bytes) -> BridgePlaces:
+    """Create the bridges' contracts, and link them to the other chains of a devnet."""
+    keys, domain = bridge_keys(owner), devnet_domain(chain.chain_id)
+    bridge = await place_bridge(chain, owner, keys, weth=weth, domain=domain)
+    for other in DEVNET_CHAINS:
+        if other != chain.chain_id:  # where the contracts have the same addresses
+            remote = devnet_domain(other), bridge.messenger
+            await link_bridge(chain, owner, bridge.messenger, remote, [(usdc, usdc)])
+    return bridge
 
 
 async def _created(chain: DevChain, owner: SigningKey, token: DevToken) -> bytes:

@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from socket import socket as Socket  # noqa: N812 - `socket` is the module's name
+from typing import Protocol
 
 import trio
 from msgspec import Struct
@@ -91,10 +92,21 @@ class _Opened(Struct):
     drain: Callable[[], None]
 
 
+class Companion(Protocol):
+    """Work that goes on beside the chains of a devnet, such as the bridges between the chains."""
+
+    async def run(
+        self, chains: Sequence[tuple[DevChain, DeployedChain]], *, task_status: trio.TaskStatus[None]
+    ) -> None:
+        """Work until cancelled; `task_status` is told once the chains may be used."""
+        ...
+
+
 async def serve_devnet(
     wanted: DevnetOptions,
     environ: Mapping[str, str],
     started: Callable[[Sequence[RunningChain], Path], None],
+    companion: Companion | None = None,
 ) -> None:
     """Run the chains of a devnet until SIGTERM or SIGINT.
 
@@ -105,6 +117,7 @@ async def serve_devnet(
         environ: environment variables, whose PATH is searched for anvil.
         started: function that is called once all chains are ready, with the chains and the path of
             contracts.json.
+        companion: runs beside the chains, and is ready before `started` is called; None for nothing.
 
     Raises:
         ConfigError: an address cannot be listened on, neither the embedded EVM nor anvil is installed, or the
@@ -121,6 +134,9 @@ async def serve_devnet(
             running.append(RunningChain(chain_id, one.engine, one.url, entry))
         path = write_entries(wanted.state_dir, {one.chain_id: one.entry for one in running})
         async with trio.open_nursery() as nursery:
+            if companion:
+                pairs = [(one.chain, there.entry) for one, there in zip(opened, running, strict=True)]
+                await nursery.start(companion.run, pairs)
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
                 async with trio.open_nursery() as serving:
                     for one in opened:
@@ -160,19 +176,19 @@ async def _open(
 
 
 async def _open_embedded(owned: AsyncExitStack, wanted: DevnetOptions, chain_id: int, port: int) -> _Opened:
-    listener = _listening(wanted.host, port)
+    listener = listening(wanted.host, port)
     owned.callback(listener.close)
     chain = EmbeddedChain(chain_id, lambda: int(time.time()), {}, known_errors())
     are_public = wanted.mnemonic == DEV_MNEMONIC
     node = await owned.enter_async_context(DevNode.opened(chain, wanted.keys, are_public=are_public))
-    url = _url(wanted.host, listener.getsockname()[1])
+    url = url_of(wanted.host, listener.getsockname()[1])
     return _Opened(chain, EMBEDDED, url, partial(node.server.serve, listener), node.server.drain)
 
 
 async def _open_anvil(
     owned: AsyncExitStack, wanted: DevnetOptions, program: Path, chain_id: int, port: int
 ) -> _Opened:
-    with _listening(wanted.host, port) as probe:  # gives a ConfigError if the port is taken
+    with listening(wanted.host, port) as probe:  # gives a ConfigError if the port is taken
         port = port or probe.getsockname()[1]
     options = ["--mnemonic", wanted.mnemonic, "--accounts", str(len(wanted.keys))]
     if wanted.host != "127.0.0.1":
@@ -181,7 +197,7 @@ async def _open_anvil(
     node = await owned.enter_async_context(running_anvil(command))
     chain = await owned.enter_async_context(AnvilChain.open(chain_id, node, known_errors()))
     ended = trio.Event()
-    return _Opened(chain, ANVIL, _url(wanted.host, port), ended.wait, ended.set)
+    return _Opened(chain, ANVIL, url_of(wanted.host, port), ended.wait, ended.set)
 
 
 def _anvil(environ: Mapping[str, str]) -> Path:
@@ -191,7 +207,12 @@ def _anvil(environ: Mapping[str, str]) -> Path:
     return program
 
 
-def _listening(host: str, port: int) -> Socket:
+def listening(host: str, port: int) -> Socket:
+    """Listen on a TCP port; 0 lets the system choose.
+
+    Raises:
+        ConfigError: the address cannot be listened on.
+    """
     try:
         return listen(host, port)
     except OSError as error:
@@ -200,7 +221,8 @@ def _listening(host: str, port: int) -> Socket:
         ) from None
 
 
-def _url(host: str, port: int) -> str:
+def url_of(host: str, port: int) -> str:
+    """Build the URL of a service on a host, whose name or address is given."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

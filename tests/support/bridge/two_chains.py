@@ -304,13 +304,12 @@ async def bridged(chains: Mapping[int, DevChain]) -> TwoChains:
     for chain_id, world in worlds.items():
         other = two.other(chain_id)
         usdc = two.tokens["USDC"][chain_id], two.tokens["USDC"][other]
-        await link_bridge(world.chain, world.owner, world.token_messenger, two.places[other], [usdc])
-        stock = {
-            symbol: (at[chain_id], STOCK * 10 ** two.decimals(symbol, chain_id))
-            for symbol, at in two.tokens.items()
-        }
-        minted = [held for symbol, held in stock.items() if symbol != "WETH"]
-        await fund_relayer(world.chain, RELAYER, world.spoke_pool, minted, weth=stock["WETH"])
-        for token, amount in stock.values():
+        remote = DOMAINS[other], worlds[other].token_messenger
+        await link_bridge(world.chain, world.owner, world.token_messenger, remote, [usdc])
+        stock = [
+            (at[chain_id], STOCK * 10 ** two.decimals(symbol, chain_id)) for symbol, at in two.tokens.items()
+        ]
+        await fund_relayer(world.chain, RELAYER, world.spoke_pool, world.weth, stock)
+        for token, amount in stock:
             await world.mint(token, world.user, amount)
     return two
