@@ -102,11 +102,16 @@ class TraderAtVenue:
         """Placed[OrderRecord], followed to its end, and what the chain says of that."""
         offer, placed = await self.place(wish, allowing)
         assert placed.record is not None, placed.fault
-        follower = OrderFollower(self.client, placed.record.id, self.told.append)
-        follower.see(placed.record)
+        record = await self.followed(placed.record)
+        return record, await self.proven(offer, placed, record)
+
+    async def followed(self, record: OrderRecord) -> OrderRecord:
+        """The last record of an order that is followed to its end."""
+        follower = OrderFollower(self.client, record.id, self.told.append)
+        follower.see(record)
         await follower.follow(30)
         assert follower.record is not None
-        return follower.record, await self.proven(offer, placed, follower.record)
+        return follower.record
 
     async def proven(
         self, offer: OrderOffer, placed: Placed[OrderRecord], record: OrderRecord
