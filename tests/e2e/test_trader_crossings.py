@@ -216,7 +216,7 @@ async def test_a_delivery_that_did_not_happen_is_not_believed(
         ({"destination_tx": theirs.destination_tx}, "delivers 0 raw units, the bridge promised"),
         ({"origin_tx": theirs.origin_tx}, "settles nothing of this order"),
     ):
-        lie = replace(record, transactions=(replace(mine, **changed),))  # type: ignore[arg-type]
+        lie = replace(record, transactions=(replace(mine, **changed),))
         assert said in (await trader.proven_by(there, offer, lie)).fault, changed
     output = replace(record.output, executed_amount=str(arrived + 1))
     settled = await trader.proven_by(there, offer, replace(record, output=output))

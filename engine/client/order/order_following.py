@@ -23,7 +23,14 @@ from ....codecs.amounts import parse_amount
 from ....codecs.contracts.contract_events import OrderBridged, OrderSettled
 from ....codecs.contracts.delta_calldata import order_state
 from ....codecs.contracts.delta_results import decode_order_state
-from ....codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder
+from ....codecs.eip712_orders.delta import (
+    KIND_BUY,
+    SAME_CHAIN,
+    DeltaBridge,
+    ProductiveOrder,
+    TwapBuyOrder,
+    TwapOrder,
+)
 from ....codecs.messages.delta_messages import OrderRecord, OrderTransaction
 from ....codecs.messages.vocabulary import OrderStatus, Side
 from ....config.error_text import one_line
@@ -115,15 +122,22 @@ class Subject(Struct, frozen=True):
     there: Chain | None = None
 
     @property
+    def bridge(self) -> DeltaBridge:
+        """The bridge that delivers what the order buys; SAME_CHAIN for none."""
+        bridge: DeltaBridge = getattr(self.signed.order, "bridge", SAME_CHAIN)
+        return bridge
+
+    @property
     def is_crosschain(self) -> bool:
         """Whether a bridge delivers what the order buys."""
-        return self.signed.order.bridge != SAME_CHAIN
+        return self.bridge != SAME_CHAIN
 
     @property
     def receiver(self) -> bytes:
         """The account that receives the order's destination token, 20 bytes."""
         order = self.signed.order
-        return order.beneficiary if any(order.beneficiary) else order.owner
+        beneficiary: bytes = getattr(order, "beneficiary", b"")
+        return beneficiary if any(beneficiary) else order.owner
 
 
 class _Part(Struct, frozen=True):
@@ -328,7 +342,7 @@ async def _bridged(
     Args:
         result: the result of the settlements; its `received` entered the bridge.
     """
-    proof = TransferProof(subject.signed.order, chain.chain_id, subject.receiver)
+    proof = TransferProof(subject.signed.order, subject.bridge, chain.chain_id, subject.receiver)
     handed: list[tuple[HandedTransfer, OrderTransaction]] = []
     for receipt in dict.fromkeys(part.receipt for part in parts):
         sent = [
@@ -371,8 +385,8 @@ def _said(record: OrderRecord) -> int:
 async def _is_more_settled(chain: Chain, subject: Subject, parts: Sequence[_Part]) -> bool:
     """Whether the contract has settled more of an order than the settlements that the venue names.
 
-    For a BUY order the check compares the contract's total of bought units with the highest total in the
-    events of `parts`. The check misses a settlement that the venue leaves out if `parts` has a later
+    For a BUY order, and for a sale of a vault's shares, the check compares the contract's total of units or
+    shares with the highest total in the events of `parts`. The check misses a settlement that the venue leaves out if `parts` has a later
     settlement.
 
     Args:
@@ -384,13 +398,18 @@ async def _is_more_settled(chain: Chain, subject: Subject, parts: Sequence[_Part
     order, order_hash = subject.signed.order, subject.signed.order_hash
     answer = await chain.call(EthCall(subject.delta, order_state(order.owner, order.nonce, order_hash)))
     try:
-        state = decode_order_state(answer, order_hash, is_scheduled=not isinstance(order, DeltaOrder))
+        is_scheduled = isinstance(order, TwapOrder | TwapBuyOrder)
+        state = decode_order_state(answer, order_hash, is_scheduled=is_scheduled)
     except InvalidInput:
         raise ChainError("the Delta contract has no state of the order") from None
-    if not isinstance(order, DeltaOrder):
-        return (order.num_slices if state.is_closed else state.done) > len(parts)
-    if order.kind == KIND_BUY:
-        whole, shown = order.dest_amount, max((part.event.filled for part in parts), default=0)
-    else:
-        whole, shown = order.src_amount, sum(part.event.spent for part in parts)
+    filled = max((part.event.filled for part in parts), default=0)
+    spent = sum(part.event.spent for part in parts)
+    match order:
+        case TwapOrder() | TwapBuyOrder():
+            whole, shown = order.num_slices, len(parts)
+        case ProductiveOrder():
+            whole, shown = (order.shares, filled) if order.use_shares else (order.src_amount, spent)
+        case _:
+            is_purchase = order.kind == KIND_BUY
+            whole, shown = (order.dest_amount, filled) if is_purchase else (order.src_amount, spent)
     return (whole if state.is_closed else state.done) > shown

@@ -28,6 +28,7 @@ from msgspec import Struct
 from ....codecs.amounts import parse_amount
 from ....codecs.eip712_orders.delta import (
     ORDER_CANCELLATIONS,
+    AnyDeltaOrder,
     OrderCancellations,
     delta_domain_separator,
     order_type_of,
@@ -57,7 +58,7 @@ class CheckedOrder(Struct, frozen=True):
         order_hash: digest to sign, 32 bytes.
     """
 
-    order: SignableOrder
+    order: AnyDeltaOrder
     order_hash: bytes
 
 
@@ -147,7 +148,7 @@ def signed_order(record: OrderRecord, contract: SigningContract) -> CheckedOrder
     try:
         wire = msgspec.json.decode(record.order)
         struct_type = order_type_of(wire)
-        order: SignableOrder = struct_type.from_wire(wire, "order")
+        order: AnyDeltaOrder = struct_type.from_wire(wire, "order")
     except (InvalidInput, msgspec.DecodeError) as fault:
         raise VenueError(f"the record of order {record.id}: {fault}") from None
     order_hash = contract.digest(struct_type.compiled.hash_struct(order))

@@ -40,6 +40,7 @@ from ....codecs.contracts.cctp import (
     parse_message,
 )
 from ....codecs.contracts.contract_events import OrderBridged, Transfer
+from ....codecs.eip712_orders.delta import AnyDeltaOrder, DeltaBridge
 from ....codecs.messages.delta_messages import Refund
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....config.errors import InvalidInput
@@ -48,7 +49,6 @@ from ...chain.index.watch import UNWRAPPED
 from ...chain.port import Chain, Receipt
 from ..following import balance_remarks, receipt_of
 from ..safety import contract_events, one_spelling
-from .order_terms import SignableOrder
 
 LogEvent = TypeVar("LogEvent")
 
@@ -79,13 +79,14 @@ class TransferProof(Struct, frozen=True):
         receiver: account that the bridge pays on the destination, 20 bytes.
     """
 
-    order: SignableOrder
+    order: AnyDeltaOrder
+    bridge: DeltaBridge
     chain_id: int
     receiver: bytes
 
     def is_signed(self, event: OrderBridged) -> bool:
         """Whether a transfer went where the order's signed bridge says."""
-        bridge = self.order.bridge
+        bridge = self.bridge
         return (event.protocol_selector, event.destination_chain_id, event.output_token) == (
             bridge.protocol_selector,
             bridge.destination_chain_id,
@@ -118,7 +119,7 @@ class TransferProof(Struct, frozen=True):
                 return ProvenAmount(fault=f"the transaction {text} delivers {amount} raw units, {promised}")
             arrived[receipt] = arrived.get(receipt, 0) + amount
         for receipt, amount in arrived.items():
-            token, name = self.order.bridge.output_token, to_hex(receipt.tx_hash)
+            token, name = self.bridge.output_token, to_hex(receipt.tx_hash)
             if _paid(receipt, token, self.receiver) >= amount:
                 continue
             if not _unwraps(receipt, token, amount):

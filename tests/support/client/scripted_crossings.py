@@ -49,6 +49,7 @@ from cambist.engine.client.order.order_terms import Crossing, OrderWish
 from cambist.engine.client.safety import contract_events
 from cambist.engine.client.terms import TradedToken
 from cambist.engine.delta.orders.terms import output_total, side_of
+from cambist.engine.delta.orders.transfers import bridge_of
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain.anvil import OTHER_CHAIN_ID
 from support.chain.world import ATTESTER, DOMAIN, HOUR_S, NOBODY, USDC, World, a_token_messenger, a_world
@@ -117,7 +118,7 @@ class CrossVenue(OrderVenue):
         """As the scripted venue; a settled order across chains is BRIDGING."""
         if placed.status != "BRIDGING":
             await super().settle(placed, amount)
-            if placed.status == "COMPLETED" and placed.order.bridge != SAME_CHAIN:
+            if placed.status == "COMPLETED" and bridge_of(placed.order) != SAME_CHAIN:
                 self.change(placed, "BRIDGING")
 
     async def settle_and_deliver(self, placed: Placed) -> None:
@@ -263,7 +264,7 @@ class CrossVenue(OrderVenue):
         return body | {"route": route | {"origin": origin | {"output": output}}}
 
     def _record(self, placed: Placed) -> dict[str, Any]:
-        record, bridge = super()._record(placed), placed.order.bridge
+        record, bridge = super()._record(placed), bridge_of(placed.order)
         if bridge == SAME_CHAIN:
             return record
         executed = 0

@@ -342,16 +342,16 @@ def test_slices_have_the_bridge_too(side: Side) -> None:
     terms = agreed(a_wish(side, amount=amount, schedule=Schedule(7, 60)))
     order = check_build(built(terms), terms, SIGNING, CONTRACT).order
     assert terms.bridge is not None
-    assert (order.dest_token, order.bridge) == (VIA.address, terms.bridge.signed)
     if isinstance(order, TwapOrder):
         assert order.dest_amount_per_slice == ARRIVING * 9_950 // 10_000
     else:
         assert isinstance(order, TwapBuyOrder)
         assert order.total_dest_amount == amount
+    assert (order.dest_token, order.bridge) == (VIA.address, terms.bridge.signed)
 
 
 def a_bridge(**lies: object) -> dict[str, Any]:
-    bridge = a_block()["route"]["bridge"]["contractParams"]
+    bridge: dict[str, Any] = a_block()["route"]["bridge"]["contractParams"]
     return bridge | {"destinationChainId": str(THERE)} | lies
 
 

@@ -115,9 +115,9 @@ def test_our_own_venue_builds_what_is_expected(
     signing = SigningInputs(NOW_S + 600, 2**256 - 5)
     terms, response = the_venues_word(wish, signing, NO_PARTNERS)
     checked = check_build(response, terms, signing, CONTRACT)
+    assert isinstance(checked.order, DeltaOrder)
     assert checked.order.nonce == 2**256 - 5
     assert checked.order.beneficiary == beneficiary
-    assert isinstance(checked.order, DeltaOrder)
     fixed, bound = checked.order.src_amount, checked.order.dest_amount
     if side is Side.BUY:
         fixed, bound = bound, fixed
