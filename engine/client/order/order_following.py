@@ -386,8 +386,8 @@ async def _is_more_settled(chain: Chain, subject: Subject, parts: Sequence[_Part
     """Whether the contract has settled more of an order than the settlements that the venue names.
 
     For a BUY order, and for a sale of a vault's shares, the check compares the contract's total of units or
-    shares with the highest total in the events of `parts`. The check misses a settlement that the venue leaves out if `parts` has a later
-    settlement.
+    shares with the highest total in the events of `parts`. The check misses a settlement that the venue
+    leaves out if `parts` has a later settlement.
 
     Args:
         parts: the settlements that the venue names.

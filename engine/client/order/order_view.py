@@ -114,8 +114,7 @@ def _price_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
         )
     now = "" if schedule is None else ", a slice now"
     yield f"sell{now}", f"{amount_text(terms.src_quoted, src)}  {src.text}"
-    where = "" if wish.crossing is None else f" on chain {wish.crossing.chain_id}"
-    yield f"buy{now}", f"{amount_text(terms.dest_quoted, dest)}  {dest.text}{where}"
+    yield f"buy{now}", f"{amount_text(terms.dest_quoted, dest)}  {dest.text}"
     yield "price now", price_text(src, dest, terms.src_quoted, terms.dest_quoted)
     if wish.type is OrderType.LIMIT or schedule is not None:
         ends = terms.src_amount_max, terms.dest_amount_min
@@ -133,8 +132,9 @@ def _bridge_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
     domain = f", CCTP domain {bridge.terms.domain}" if isinstance(bridge.terms, CctpTerms) else ""
     yield "bridge", f"{one_line(bridge.name)} to chain {crossing.chain_id}{domain}, about {usual}"
     yield "bridge fee", f"{amount_text(bridge.fee, bridge.token)}, included"
-    chosen = "" if crossing.via is not None else "  (the venue's choice: --via binds it)"
-    yield "bridged", f"{bridge.token.symbol}  {bridge.token.text}{chosen}"
+    yield "bridged", f"{bridge.token.symbol}  {bridge.token.text}"
+    if crossing.via is None:
+        yield "note", "the venue chose the bridged token: --via binds it"
     if isinstance(bridge.terms, AcrossTerms):
         within = duration_text(bridge.terms.fill_within_s)
         yield "if it fails", f"you get the bridged {bridge.token.symbol} back: no fill within {within}"

@@ -314,6 +314,7 @@ class CrossTrader(OrderTrader):
 async def link(venue: CrossVenue, chain: EmbeddedChain) -> None:
     """Give the venue the world of another chain, and link the bridges of both."""
     near, far = venue.world, await a_world(chain)
+    far.usdc = await far.new_token(symbol="USDC", decimals=6)  # at another address than on the first chain
     venue.far, venue.far_messenger = far, await a_token_messenger(chain, far.owner, FAR_DOMAIN)
     venue.lane = Lane(near.usdc, far.usdc)
     for world, to, data in (
