@@ -59,10 +59,10 @@ contract Bridges is BridgeErrors {
     /// @return id of the deposit.
     function across(Transfer calldata transfer) external returns (uint256 output, uint256 id) {
         output = arrivingOf(transfer);
-        uint256 left = allow(transfer, spokePool);
+        allow(transfer, spokePool);
         id = ISpokePool(spokePool).numberOfDeposits();
         deposit(transfer, output);
-        checkTaken(transfer, spokePool, left);
+        checkTaken(transfer, spokePool);
     }
 
     /// Burn what is here by CCTP: what is minted at the destination is `output` or more. Reverts with InvalidBridge,
@@ -72,7 +72,7 @@ contract Bridges is BridgeErrors {
     /// @return id zero: the message gets its nonce when it is attested.
     function cctp(Transfer calldata transfer) external returns (uint256 output, uint256 id) {
         output = arrivingOf(transfer);
-        uint256 left = allow(transfer, tokenMessenger);
+        allow(transfer, tokenMessenger);
         bytes calldata data = transfer.bridge.protocolData;
         ITokenMessenger(tokenMessenger).depositForBurn(
             transfer.amount,
@@ -83,7 +83,7 @@ contract Bridges is BridgeErrors {
             transfer.amount - output,
             uint32(word(data, 2, type(uint32).max))
         );
-        checkTaken(transfer, tokenMessenger, left);
+        checkTaken(transfer, tokenMessenger);
         return (output, 0);
     }
 
@@ -155,15 +155,12 @@ contract Bridges is BridgeErrors {
         if (output == 0) revert BelowBridgeFee(transfer.amount);
     }
 
-    /// Returns what is to be left here.
-    function allow(Transfer calldata transfer, address bridge) private returns (uint256) {
+    function allow(Transfer calldata transfer, address bridge) private {
         if (!Tokens.approve(transfer.token, bridge, transfer.amount)) revert BridgeFailed(bridge);
-        return Math.lessOrNone(Tokens.balance(transfer.token, address(this)), transfer.amount);
     }
 
-    /// A bridge that did not take it all would leave it here, for anybody.
-    function checkTaken(Transfer calldata transfer, address bridge, uint256 left) private view {
-        if (Tokens.balance(transfer.token, address(this)) != left) revert BridgeFailed(bridge);
+    /// What a bridge is allowed and does not take would be left here, for anybody.
+    function checkTaken(Transfer calldata transfer, address bridge) private view {
         if (IERC20(transfer.token).allowance(address(this), bridge) != 0) revert BridgeFailed(bridge);
     }
 
