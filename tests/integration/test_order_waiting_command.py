@@ -158,9 +158,9 @@ async def test_all_pages_are_listed_as_a_table_or_as_lines_of_json(
     done = await shell.invoke("list", "--owner", to_checksum(shell.world.user.address))
     assert done.exit_code == 0, done.stderr
     header, swap, twap, limit = done.stdout.splitlines()
-    assert header.split() == ["created", "id", "status", "kind", "sells", "for", "filled", "expires"]
-    assert " swap at most 628.125 USDC 0.25 WETH 0 % " in squeezed(swap)
-    assert " twap 1 WETH at least 2487.499999 USDC 0 % " in squeezed(twap)
+    assert header.split() == ["created", "id", "status", "kind", "chain", "sells", "for", "filled", "expires"]
+    assert " swap 31337 at most 628.125 USDC 0.25 WETH 0 % " in squeezed(swap)
+    assert " twap 31337 1 WETH at least 2487.499999 USDC 0 % " in squeezed(twap)
     assert limit.split()[:4] == ["2026-01-01", "00:00", first.id, "CANCELLED"]
     assert "3 orders" in done.stderr
     lines = (await shell.invoke("list", "--json")).stdout.splitlines()
