@@ -215,9 +215,9 @@ class VenueClient:
             "mode": Mode.DELTA.value,
             "beneficiary": _other(wish.beneficiary, wish.owner),
         }
-        if wish.crossing is not None:
-            more["destChainId"] = wish.crossing.chain_id
-            more["includeBridges"] = ",".join(wish.crossing.bridges)
+        if wish.bridging is not None:
+            more["destChainId"] = wish.bridging.chain_id
+            more["includeBridges"] = ",".join(wish.bridging.bridges)
             more["allowBridgeAndSwap"] = "false"
         given = _price_query(wish, wish.priced_amount, wish.owner, more)
         quoted = await self._get("/v2/quote", given, _delta_quoted)

@@ -34,11 +34,11 @@ from ..trading import (
     signing_list,
     venue_list,
 )
-from .order_crossing import CrossingOptions, crossing_options
+from .order_bridging import BridgingOptions, bridging_options
 from .order_options import ended, not_known, report, tell_why
 
 
-class PlacingOptions(CrossingOptions, frozen=True, kw_only=True):
+class PlacingOptions(BridgingOptions, frozen=True, kw_only=True):
     """Options of all commands that place a Delta order: swap, limit and twap.
 
     Attributes:
@@ -94,7 +94,7 @@ def placing_options(struct: type[PlacingOptions], *own: Decorator) -> Decorator:
             help="Meaning of AMOUNT: the sold or the bought amount.",
         ),
         *receiver_options,
-        *crossing_options,
+        *bridging_options,
         approve_max_option,
         *consent_list("Show the price, build and check the order, and stop."),
         *venue_list(follows=True),
@@ -108,9 +108,9 @@ async def place_order(session: TradeSession, placing: PlacingOptions) -> int:
     signed.
     """
     async with placing.destination() as there:
-        src, dest, crossing = await placing.find_ends(session, there)
+        src, dest, bridging = await placing.find_ends(session, there)
         placer = OrderPlacer(session.trader, session.venue)
-        wish = replace(placing.wish(session.trader.key.address, src, dest), crossing=crossing)
+        wish = replace(placing.wish(session.trader.key.address, src, dest), bridging=bridging)
         offer = await placer.offer(wish, placing.pinned)
         session.console.print(order_table(offer, placing.allowing))
         if placing.is_rehearsal:

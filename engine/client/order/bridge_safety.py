@@ -9,7 +9,7 @@
     time         Across: a fill and a refund within its limits, an exclusive relayer's time before that
 
 A bridge that fails pays back the token that entered it: a false token there would cost the trader all that
-is sold. The venue's choice of it is shown; `Crossing.via` binds it.
+is sold. The venue's choice of it is shown; `BridgeWish.via` binds it.
 
 Source: spec 1.7; codecs.contracts.bridge_terms; Across `fillDeadlineBuffer`; Circle, "CCTP domains".
 Choice: The trader takes no route whose destination has a swap: it would trust the venue's choice of a
@@ -30,12 +30,12 @@ from ....crypto.addresses import parse_address
 from ....crypto.hexadecimal import parse_hex
 from ..safety import ComparedMember, hold, token_spelling, unsafe_if_invalid
 from ..terms import TradedToken
-from .order_terms import CheckedBridge, Crossing, OrderWish
+from .order_terms import BridgeWish, CheckedBridge, OrderWish
 
 _PARAMS = "route.bridge.contractParams"
 
 
-def entering_token(route: Route, wish: OrderWish, crossing: Crossing) -> str:
+def entering_token(route: Route, wish: OrderWish, bridging: BridgeWish) -> str:
     """Return the address of the token that enters the bridge of a route, after a check that it may.
 
     Raises:
@@ -43,13 +43,13 @@ def entering_token(route: Route, wish: OrderWish, crossing: Crossing) -> str:
     """
     token = route.origin.output.token
     hold([("chainId of route.origin.output", wish.chain_id, token.chain_id)])
-    if crossing.via is not None:
+    if bridging.via is not None:
         spelt = token_spelling(token.address, "destToken")
-        hold([("address of route.origin.output", crossing.via.text, spelt)])
+        hold([("address of route.origin.output", bridging.via.text, spelt)])
     return token.address
 
 
-def check_bridge(route: Route, wish: OrderWish, crossing: Crossing, token: TradedToken) -> CheckedBridge:
+def check_bridge(route: Route, wish: OrderWish, bridging: BridgeWish, token: TradedToken) -> CheckedBridge:
     """Check the bridge of a venue's route to another chain.
 
     Args:
@@ -69,7 +69,7 @@ def check_bridge(route: Route, wish: OrderWish, crossing: Crossing, token: Trade
     with unsafe_if_invalid(_PARAMS):
         signed = DeltaBridge(
             parse_hex(params.protocol_selector, f"{_PARAMS}.protocolSelector"),
-            crossing.chain_id,
+            bridging.chain_id,
             parse_address(params.output_token, f"{_PARAMS}.outputToken"),
             params.scaling_factor,
             parse_hex(params.protocol_data, f"{_PARAMS}.protocolData"),
@@ -78,13 +78,13 @@ def check_bridge(route: Route, wish: OrderWish, crossing: Crossing, token: Trade
         entering = parse_amount(route.origin.output.amount, "route.origin.output.amount")
         arriving = parse_amount(route.destination.output.amount, "route.destination.output.amount")
     hold(_ends(route, wish, signed, token))
-    if isinstance(terms, CctpTerms) and crossing.chain_id in CCTP_DOMAINS:
-        hold([(f"{_PARAMS}.protocolData, domain", CCTP_DOMAINS[crossing.chain_id], terms.domain)])
+    if isinstance(terms, CctpTerms) and bridging.chain_id in CCTP_DOMAINS:
+        hold([(f"{_PARAMS}.protocolData, domain", CCTP_DOMAINS[bridging.chain_id], terms.domain)])
     if isinstance(terms, AcrossTerms):
         _check_times(terms)
     fee = fee_of(terms.fee, entering)
-    if fee * limits.BPS_ONE > entering * crossing.fee_bps_max:
-        allowed = f"at most {crossing.fee_bps_max} basis points of {entering}"
+    if fee * limits.BPS_ONE > entering * bridging.fee_bps_max:
+        allowed = f"at most {bridging.fee_bps_max} basis points of {entering}"
         raise UnsafeTransaction("the bridge's fee", allowed, fee)
     most = output_of(terms.fee, signed.scaling_factor, entering)
     if arriving > most:

@@ -157,15 +157,15 @@ class OrderPlacer(VenueTrader):
         Raises:
             UnsafeTransaction: the bridge is not as wished, or the token that enters it is none.
         """
-        crossing = wish.crossing
-        if crossing is None:
+        bridging = wish.bridging
+        if bridging is None:
             return None
-        text = entering_token(route, wish, crossing)
+        text = entering_token(route, wish, bridging)
         try:
             token = await find_token(self._chain, TokenList(()), text, "route.origin.output")
         except ConfigError as fault:
             raise UnsafeTransaction("route.origin.output", "a token on the origin chain", text) from fault
-        return check_bridge(route, wish, crossing, token)
+        return check_bridge(route, wish, bridging, token)
 
     async def _signing(self, offer: OrderOffer) -> SigningInputs:
         """Choose the order's nonce, at random, and its deadline, counted from the later of the trader's clock

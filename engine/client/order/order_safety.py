@@ -195,7 +195,7 @@ def _price_checks(block: DeltaBlock, wish: OrderWish, delta: bytes) -> Iterator[
     sells = wish.is_sale
     fixed = route.origin.input if sells else route.destination.output
     yield f"route, the {wish.side.value} amount", str(wish.priced_amount), fixed.amount
-    if wish.crossing is None:
+    if wish.bridging is None:
         yield "route.bridge", None, route.bridge
 
 

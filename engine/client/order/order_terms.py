@@ -42,7 +42,7 @@ SignableOrder = DeltaOrder | TwapOrder | TwapBuyOrder
 """A Delta order in one of the three forms that a trader can sign."""
 
 
-class Crossing(Struct, frozen=True, kw_only=True):
+class BridgeWish(Struct, frozen=True, kw_only=True):
     """A trader's wish that a bridge delivers the bought tokens on another chain.
 
     Attributes:
@@ -75,7 +75,7 @@ class OrderWish(TradeWish, frozen=True, kw_only=True):
         schedule: division of a TWAP into slices; None for an order without slices.
         is_partial: whether the venue may settle the order in parts; the signature does not cover this flag,
             so the trader trusts the venue to respect it.
-        crossing: the way to another chain; None for an order on one chain.
+        bridging: the way to another chain; None for an order on one chain.
     """
 
     limit_amount: int | None
@@ -85,12 +85,12 @@ class OrderWish(TradeWish, frozen=True, kw_only=True):
     life_s: int
     schedule: Schedule | None = None
     is_partial: bool = False
-    crossing: Crossing | None = None
+    bridging: BridgeWish | None = None
 
     @property
     def dest_chain_id(self) -> int:
         """The chain on which the order pays `dest`."""
-        return self.chain_id if self.crossing is None else self.crossing.chain_id
+        return self.chain_id if self.bridging is None else self.bridging.chain_id
 
     @property
     def priced_amount(self) -> int:

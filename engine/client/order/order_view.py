@@ -125,20 +125,20 @@ def _price_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
 
 def _bridge_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
     """Yield the rows, as (name, text), about the bridge of an order across chains."""
-    bridge, crossing = terms.bridge, terms.wish.crossing
-    if bridge is None or crossing is None:
+    bridge, bridging = terms.bridge, terms.wish.bridging
+    if bridge is None or bridging is None:
         return
     usual = duration_text(-(-bridge.estimated_ms // 1_000))
     domain = f", CCTP domain {bridge.terms.domain}" if isinstance(bridge.terms, CctpTerms) else ""
-    yield "bridge", f"{one_line(bridge.name)} to chain {crossing.chain_id}{domain}, about {usual}"
+    yield "bridge", f"{one_line(bridge.name)} to chain {bridging.chain_id}{domain}, about {usual}"
     yield "bridge fee", f"{amount_text(bridge.fee, bridge.token)}, included"
     yield "bridged", f"{bridge.token.symbol}  {bridge.token.text}"
-    if crossing.via is None:
+    if bridging.via is None:
         yield "note", "the venue chose the bridged token: --via binds it"
     if isinstance(bridge.terms, AcrossTerms):
         within = duration_text(bridge.terms.fill_within_s)
         yield "if it fails", f"you get the bridged {bridge.token.symbol} back: no fill within {within}"
-    if not crossing.is_read:
+    if not bridging.is_read:
         dest = terms.wish.dest
         yield "unproven", f"that {dest.symbol} has {dest.decimals} decimals: --to-rpc reads its contract"
 

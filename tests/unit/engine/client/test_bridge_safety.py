@@ -35,8 +35,8 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.client.order.bridge_safety import check_bridge, entering_token
 from cambist.engine.client.order.order_safety import check_build, check_price
 from cambist.engine.client.order.order_terms import (
+    BridgeWish,
     CheckedBridge,
-    Crossing,
     OrderWish,
     SignableTerms,
     SigningInputs,
@@ -63,7 +63,7 @@ CCTP = CctpTerms(FEE, 2_000, 6)
 NAMED = delta_domain(limits.DELTA_DOMAIN_NAME, limits.DELTA_DOMAIN_VERSION, HERE, DELTA)
 CONTRACT = SigningContract(HERE, DELTA, domain_separator(NAMED))
 SIGNING = SigningInputs(NOW_S + 600, 5)
-CROSSING = Crossing(chain_id=THERE, fee_bps_max=20, via=VIA)
+BRIDGING = BridgeWish(chain_id=THERE, fee_bps_max=20, via=VIA)
 PARAMS = "route.bridge.contractParams"
 
 
@@ -80,7 +80,7 @@ def a_wish(side: Side = Side.SELL, **changed: Any) -> OrderWish:
         owner=OWNER,
         beneficiary=OWNER,
         life_s=600,
-        crossing=CROSSING,
+        bridging=BRIDGING,
     )
     return replace(wish, **changed)
 
@@ -140,9 +140,9 @@ def checked(block: dict[str, Any], wish: OrderWish) -> CheckedBridge:
     """The bridge of a price, as the trader checks it once the token's decimals are read."""
     decoded = msgspec.convert(block, DeltaBlock, strict=False)
     check_price(decoded, wish, DELTA)
-    assert wish.crossing is not None
-    assert entering_token(decoded.route, wish, wish.crossing)
-    return check_bridge(decoded.route, wish, wish.crossing, VIA)
+    assert wish.bridging is not None
+    assert entering_token(decoded.route, wish, wish.bridging)
+    return check_bridge(decoded.route, wish, wish.bridging, VIA)
 
 
 @pytest.mark.parametrize("side", Side)
@@ -159,7 +159,7 @@ def test_a_token_is_taken_as_the_venue_chooses_only_if_the_trader_lets_it() -> N
     block = changed(a_block(), "route.origin.output.token.address", to_checksum(THIEF))
     with pytest.raises(UnsafeTransaction, match=r"address of route\.origin\.output"):
         checked(block, a_wish())
-    assert checked(block, a_wish(crossing=replace(CROSSING, via=None))).token == VIA
+    assert checked(block, a_wish(bridging=replace(BRIDGING, via=None))).token == VIA
 
 
 TOKEN = {"chainId": THERE, "address": to_checksum(THIEF)}
@@ -285,7 +285,7 @@ def test_terms_at_their_bounds_are_taken(terms: BridgeTerms) -> None:
 
 
 def test_a_chain_without_a_public_number_may_have_any_domain() -> None:
-    wish = by_cctp(a_wish(crossing=replace(CROSSING, chain_id=31_338)))
+    wish = by_cctp(a_wish(bridging=replace(BRIDGING, chain_id=31_338)))
     block = a_block(replace(CCTP, domain=9))
     for path in ("outputToken", "route.destination.input.token", "route.destination.output.token"):
         block = changed(block, f"{path}.chainId", 31_338)
@@ -294,7 +294,7 @@ def test_a_chain_without_a_public_number_may_have_any_domain() -> None:
 
 def test_an_order_on_one_chain_takes_no_bridge() -> None:
     block = msgspec.convert(a_block(), DeltaBlock, strict=False)
-    wish = a_wish(crossing=None, chain_id=HERE)
+    wish = a_wish(bridging=None, chain_id=HERE)
     with pytest.raises(UnsafeTransaction, match="chainId of outputToken"):
         check_price(block, wish, DELTA)
     end = {"chainId": HERE, "address": DEST.text}

@@ -16,7 +16,7 @@ from ....config.sections.nodes import NodeSettings
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import Chain
-from ...client.order.order_terms import Crossing
+from ...client.order.order_terms import BridgeWish
 from ...client.terms import TradedToken
 from ...client.tokens import find_token, listed_token
 from ..parameters import RPC_HELP, node_settings, once
@@ -27,7 +27,7 @@ _BRIDGE_FEE_BPS = 100
 """Default of --max-bridge-fee, basis points of what enters the bridge."""
 
 
-class CrossingOptions(TradeOptions, frozen=True, kw_only=True):
+class BridgingOptions(TradeOptions, frozen=True, kw_only=True):
     """Options of a command that may have a bridge deliver BUY_TOKEN on another chain.
 
     Attributes:
@@ -55,7 +55,7 @@ class CrossingOptions(TradeOptions, frozen=True, kw_only=True):
 
     async def find_ends(
         self, session: TradeSession, there: Chain | None
-    ) -> tuple[TradedToken, TradedToken, Crossing | None]:
+    ) -> tuple[TradedToken, TradedToken, BridgeWish | None]:
         """Find the tokens that the arguments name, and the wished way to the other chain, None for none.
 
         Args:
@@ -79,14 +79,14 @@ class CrossingOptions(TradeOptions, frozen=True, kw_only=True):
         if dest.is_native:
             raise ConfigError("BUY_TOKEN", "a bridge delivers no native tokens: name the wrapped ones")
         fee_bps_max = _BRIDGE_FEE_BPS if self.bridge_fee_bps is None else self.bridge_fee_bps
-        crossing = Crossing(
+        bridging = BridgeWish(
             chain_id=self.to_chain,
             fee_bps_max=fee_bps_max,
             via=via,
             bridges=self.bridges,
             is_read=there is not None,
         )
-        return src, dest, crossing
+        return src, dest, bridging
 
     def _check(self) -> None:
         """Refuse options that contradict each other.
@@ -112,7 +112,7 @@ class CrossingOptions(TradeOptions, frozen=True, kw_only=True):
             )
 
 
-crossing_options: list[Decorator] = [
+bridging_options: list[Decorator] = [
     click.option(
         "--to-chain",
         type=click.IntRange(1),
@@ -144,4 +144,4 @@ crossing_options: list[Decorator] = [
         help=f"With --to-chain: highest fee of the bridge, in basis points.  [default: {_BRIDGE_FEE_BPS}]",
     ),
 ]
-"""Click options for the members of `CrossingOptions`."""
+"""Click options for the members of `BridgingOptions`."""

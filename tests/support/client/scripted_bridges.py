@@ -1,8 +1,8 @@
 """A scripted venue whose orders may leave the world's chain for another one, by Across or CCTP.
 
-async with a_crossing_trader(world) as trader:
+async with a_bridge_trader(world) as trader:
     trader.venue.at_look = trader.venue.settle_and_deliver
-    record, settled = await trader.settled(trader.crossing())
+    record, settled = await trader.settled(trader.bridging())
 
 USDC leaves and USDC of the other chain arrives there. The relayer of Across is the far world's maker; anybody
 hands in messages of CCTP. The bridge's fee is 0.05 % and 0.03 USDC.
@@ -45,7 +45,7 @@ from cambist.engine.client.following import Placed as PlacedOrder
 from cambist.engine.client.order.order_following import SettledOnChain, Subject, proven
 from cambist.engine.client.order.order_placing import OrderOffer
 from cambist.engine.client.order.order_safety import signed_order
-from cambist.engine.client.order.order_terms import Crossing, OrderWish
+from cambist.engine.client.order.order_terms import BridgeWish, OrderWish
 from cambist.engine.client.safety import contract_events
 from cambist.engine.client.terms import TradedToken
 from cambist.engine.delta.orders.terms import output_total, side_of
@@ -75,7 +75,7 @@ class Lane(msgspec.Struct, frozen=True):
     scaling: int = 0
 
 
-class CrossVenue(OrderVenue):
+class BridgeVenue(OrderVenue):
     """See the module.
 
     Attributes:
@@ -285,20 +285,20 @@ class CrossVenue(OrderVenue):
         return record | {"output": output, "refunds": self.refunds.get(placed.id, [])}
 
 
-class CrossTrader(OrderTrader):
+class BridgeTrader(OrderTrader):
     """The user's side of a venue whose orders may leave the chain."""
 
-    venue: CrossVenue
+    venue: BridgeVenue
 
     @property
     def far_usdc(self) -> TradedToken:
         """USDC of the other chain."""
         return TradedToken(self.venue.far.usdc, "USDC", 6)
 
-    def crossing(self, **changed: Any) -> OrderWish:
+    def bridging(self, **changed: Any) -> OrderWish:
         """The user sells one WETH for USDC on the other chain."""
-        crossing = Crossing(chain_id=OTHER_CHAIN_ID, fee_bps_max=20, via=self.usdc)
-        return self.wish(**({"dest": self.far_usdc, "crossing": crossing} | changed))
+        bridging = BridgeWish(chain_id=OTHER_CHAIN_ID, fee_bps_max=20, via=self.usdc)
+        return self.wish(**({"dest": self.far_usdc, "bridging": bridging} | changed))
 
     async def proven(
         self, offer: OrderOffer, placed: PlacedOrder[OrderRecord], record: OrderRecord
@@ -311,7 +311,7 @@ class CrossTrader(OrderTrader):
         return await proven(self.world.chain, subject, record)
 
 
-async def link(venue: CrossVenue, chain: EmbeddedChain) -> None:
+async def link(venue: BridgeVenue, chain: EmbeddedChain) -> None:
     """Give the venue the world of another chain, and link the bridges of both."""
     near, far = venue.world, await a_world(chain)
     far.usdc = await far.new_token(symbol="USDC", decimals=6)  # at another address than on the first chain
@@ -337,10 +337,10 @@ def another_chain() -> EmbeddedChain:
 
 
 @asynccontextmanager
-async def a_crossing_trader(world: World) -> AsyncGenerator[CrossTrader]:
+async def a_bridge_trader(world: World) -> AsyncGenerator[BridgeTrader]:
     """See the module."""
     await endow(world)
-    async with CrossVenue.opened(world) as venue, VenueClient.open(venue.url) as client:
+    async with BridgeVenue.opened(world) as venue, VenueClient.open(venue.url) as client:
         await link(venue, another_chain())
         venue.at_look = venue.settle_and_deliver
-        yield CrossTrader(venue, client)
+        yield BridgeTrader(venue, client)

@@ -1,6 +1,6 @@
 """A shell in which `cambist order` is run for orders across chains; both chains stand behind JSON-RPC.
 
-async with a_crossing_shell(folder) as shell:
+async with a_bridged_shell(folder) as shell:
     told = await shell.told("swap", "WETH", "USDC", "1", *shell.across, "--yes")
 
 The venue settles an order at the first look, and delivers it at the next.
@@ -17,19 +17,19 @@ from cambist.feeds.net.streams import listen
 from support.chain.anvil import OTHER_CHAIN_ID
 from support.chain.world import a_world
 from support.client.order_shell import Shell
-from support.client.scripted_crossings import CrossVenue, another_chain, link
+from support.client.scripted_bridges import BridgeVenue, another_chain, link
 from support.client.scripted_orders import endow
 from support.venue.venue_role import served_devnet
 
 
-class CrossShell(Shell):
+class BridgedShell(Shell):
     """Runs `cambist order` for the user.
 
     Attributes:
         far_node: URL of a node of the destination chain.
     """
 
-    venue: CrossVenue
+    venue: BridgeVenue
     far_node: str
 
     @property
@@ -44,21 +44,21 @@ class CrossShell(Shell):
 
 
 @asynccontextmanager
-async def a_crossing_shell(folder: Path) -> AsyncGenerator[CrossShell]:
+async def a_bridged_shell(folder: Path) -> AsyncGenerator[BridgedShell]:
     """See the module."""
     async with served_devnet(folder) as devnet:
         world = await a_world(devnet.chain)
         await endow(world)
         chain, listener = another_chain(), listen("127.0.0.1", 0)
         async with (
-            CrossVenue.opened(world) as venue,
+            BridgeVenue.opened(world) as venue,
             DevNode.opened(chain, (), are_public=True) as node,
             trio.open_nursery() as nursery,
         ):
             await link(venue, chain)
             venue.at_look = venue.settle_and_deliver
             await nursery.start(node.server.serve, listener)
-            shell = CrossShell(venue, devnet.running.url, folder)
+            shell = BridgedShell(venue, devnet.running.url, folder)
             shell.far_node = f"http://127.0.0.1:{listener.getsockname()[1]}"
             yield shell
             node.server.drain()

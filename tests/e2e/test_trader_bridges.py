@@ -16,7 +16,7 @@ from cambist.engine.client.schedule import Schedule
 from cambist.engine.client.terms import TradedToken
 from support.chain.world import ONE, USDC, World, person
 from support.client.order_trader import PAUSES
-from support.client.scripted_crossings import ACROSS, CCTP, FEE, CrossTrader, Lane, a_crossing_trader
+from support.client.scripted_bridges import ACROSS, CCTP, FEE, BridgeTrader, Lane, a_bridge_trader
 from support.client.scripted_orders import OrderLies, Placed
 
 QUOTED = 2_500 * USDC
@@ -27,10 +27,10 @@ BOTH = pytest.mark.parametrize("terms", [ACROSS, CCTP], ids=["across", "cctp"])
 
 
 @pytest.fixture
-async def trader(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[CrossTrader]:
+async def trader(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BridgeTrader]:
     for pause in PAUSES:
         monkeypatch.setattr(pause, 0.01)
-    async with a_crossing_trader(world) as trading:
+    async with a_bridge_trader(world) as trading:
         yield trading
 
 
@@ -39,11 +39,11 @@ async def trader(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 @BOTH
 async def test_a_sale_arrives_on_the_other_chain_and_both_chains_prove_it(
-    trader: CrossTrader, terms: BridgeTerms
+    trader: BridgeTrader, terms: BridgeTerms
 ) -> None:
     trader.venue.terms = terms
     user, far = trader.world.user.address, trader.venue.far
-    record, settled = await trader.settled(trader.crossing())
+    record, settled = await trader.settled(trader.bridging())
     arrived = ARRIVING if terms is ACROSS else QUOTED
     assert record.status is OrderStatus.COMPLETED
     assert settled == SettledOnChain(spent=ONE, received=arrived, bridged=QUOTED, is_closed=True)
@@ -63,11 +63,11 @@ async def test_a_sale_arrives_on_the_other_chain_and_both_chains_prove_it(
 
 @BOTH
 async def test_a_purchase_pays_for_what_has_to_enter_the_bridge(
-    trader: CrossTrader, terms: BridgeTerms
+    trader: BridgeTrader, terms: BridgeTerms
 ) -> None:
     trader.venue.terms = terms
     wanted = 1_000 * USDC
-    _, settled = await trader.settled(trader.crossing(side=Side.BUY, amount=wanted))
+    _, settled = await trader.settled(trader.bridging(side=Side.BUY, amount=wanted))
     entering = input_of(FEE, 0, wanted)
     arrived = wanted if terms is ACROSS else entering
     spent = -(-entering * ONE // QUOTED)
@@ -75,7 +75,7 @@ async def test_a_purchase_pays_for_what_has_to_enter_the_bridge(
     assert trader.venue.only_order.dest_amount == wanted
 
 
-async def test_slices_arrive_one_by_one_at_another_receiver(trader: CrossTrader) -> None:
+async def test_slices_arrive_one_by_one_at_another_receiver(trader: BridgeTrader) -> None:
     async def at_look(placed: Placed) -> None:
         if placed.status == "COMPLETED":
             return
@@ -88,28 +88,28 @@ async def test_slices_arrive_one_by_one_at_another_receiver(trader: CrossTrader)
     trader.venue.at_look = at_look
     receiver = person(8).address
     schedule, half = Schedule(2, 60), output_of(FEE, 0, QUOTED // 2)
-    record, settled = await trader.settled(trader.crossing(schedule=schedule, beneficiary=receiver))
+    record, settled = await trader.settled(trader.bridging(schedule=schedule, beneficiary=receiver))
     assert [each.received_amount for each in record.transactions] == [str(half), str(half)]
     assert settled == SettledOnChain(spent=ONE, received=2 * half, bridged=QUOTED, is_closed=True)
     far = trader.venue.far
     assert await far.balance(far.usdc, receiver) == 2 * half
 
 
-async def test_a_limit_is_of_what_arrives(trader: CrossTrader) -> None:
-    wish = trader.crossing(type=OrderType.LIMIT, limit_amount=2_400 * USDC)
+async def test_a_limit_is_of_what_arrives(trader: BridgeTrader) -> None:
+    wish = trader.bridging(type=OrderType.LIMIT, limit_amount=2_400 * USDC)
     _, settled = await trader.settled(wish)
     assert settled.fault == ""
     assert trader.venue.only_order.dest_amount == 2_400 * USDC
 
 
-async def test_wrapped_native_tokens_of_another_scale_arrive_unwrapped(trader: CrossTrader) -> None:
+async def test_wrapped_native_tokens_of_another_scale_arrive_unwrapped(trader: BridgeTrader) -> None:
     world, far = trader.world, trader.venue.far
     await far.chain.set_balance(far.maker.address, 10_000 * ONE)
     await far.give(far.maker, far.weth, 5_000 * ONE, far.spoke_pool)
     trader.venue.lane = Lane(world.usdc, far.weth, 12)
     weth = TradedToken(far.weth, "WETH", 18)
     before = await far.chain.balance(world.user.address)
-    record, settled = await trader.settled(trader.crossing(dest=weth))
+    record, settled = await trader.settled(trader.bridging(dest=weth))
     arrived = ARRIVING * 10**12
     assert settled == SettledOnChain(spent=ONE, received=arrived, bridged=QUOTED, is_closed=True)
     assert await far.chain.balance(world.user.address) == before + arrived
@@ -118,14 +118,14 @@ async def test_wrapped_native_tokens_of_another_scale_arrive_unwrapped(trader: C
 
 
 async def test_without_a_node_of_the_destination_what_arrived_is_the_venues_word(
-    trader: CrossTrader,
+    trader: BridgeTrader,
 ) -> None:
     offer, record = await ended(trader)
     settled = await trader.proven_by(None, offer, record)
     assert settled == SettledOnChain(spent=ONE, bridged=QUOTED, unproven=ARRIVING, is_closed=True)
 
 
-async def test_what_happens_is_told_with_amounts(trader: CrossTrader) -> None:
+async def test_what_happens_is_told_with_amounts(trader: BridgeTrader) -> None:
     _, record = await ended(trader)
     (transaction,) = record.transactions
     assert trader.told[-4:] == [
@@ -139,7 +139,7 @@ async def test_what_happens_is_told_with_amounts(trader: CrossTrader) -> None:
 # --- Refunds ------------------------------------------------------------------------------------------
 
 
-async def test_a_refund_comes_back_on_the_origin_and_is_proven_there(trader: CrossTrader) -> None:
+async def test_a_refund_comes_back_on_the_origin_and_is_proven_there(trader: BridgeTrader) -> None:
     trader.venue.at_look = trader.venue.settle_and_refund
     before = await trader.has(trader.world.usdc)
     offer, record = await ended(trader)
@@ -157,7 +157,7 @@ async def test_a_refund_comes_back_on_the_origin_and_is_proven_there(trader: Cro
 
 
 async def test_a_refund_that_did_not_come_is_not_believed(
-    trader: CrossTrader, monkeypatch: pytest.MonkeyPatch
+    trader: BridgeTrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(UNKNOWN_S, 0.5)
     trader.venue.at_look = trader.venue.settle_and_refund
@@ -180,7 +180,7 @@ async def test_a_refund_that_did_not_come_is_not_believed(
         assert said in settled.fault, (lie, settled)
 
 
-async def test_a_payment_that_no_pool_made_is_no_refund(trader: CrossTrader) -> None:
+async def test_a_payment_that_no_pool_made_is_no_refund(trader: BridgeTrader) -> None:
     """The venue sends the tokens itself: nothing says that the deposit cannot be filled any more."""
     trader.venue.at_look = trader.venue.settle_and_refund
     offer, record = await ended(trader)
@@ -200,12 +200,12 @@ async def test_a_payment_that_no_pool_made_is_no_refund(trader: CrossTrader) -> 
 
 @BOTH
 async def test_a_delivery_that_did_not_happen_is_not_believed(
-    trader: CrossTrader, terms: BridgeTerms, monkeypatch: pytest.MonkeyPatch
+    trader: BridgeTrader, terms: BridgeTerms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(UNKNOWN_S, 0.5)
     trader.venue.terms = terms
     offer, record = await ended(trader)
-    _, other = await ended(trader, trader.crossing(amount=2 * ONE))
+    _, other = await ended(trader, trader.bridging(amount=2 * ONE))
     (mine,), (theirs,) = record.transactions, other.transactions
     arrived = int(mine.received_amount or 0)
     there = trader.venue.far.chain
@@ -225,23 +225,23 @@ async def test_a_delivery_that_did_not_happen_is_not_believed(
     assert "executed, and the chain 0" in (await trader.proven_by(there, offer, lie)).fault
 
 
-async def test_a_delivery_of_the_same_amount_to_another_is_not_mine(trader: CrossTrader) -> None:
+async def test_a_delivery_of_the_same_amount_to_another_is_not_mine(trader: BridgeTrader) -> None:
     offer, record = await ended(trader)
     receiver = person(8).address
-    _, other = await ended(trader, trader.crossing(beneficiary=receiver))
+    _, other = await ended(trader, trader.bridging(beneficiary=receiver))
     lie = replace(record.transactions[0], destination_tx=other.transactions[0].destination_tx)
     settled = await trader.proven_by(trader.venue.far.chain, offer, replace(record, transactions=(lie,)))
     assert "delivers 0 raw units" in settled.fault
 
 
-async def test_a_purchase_that_the_venue_says_cost_less_is_told(trader: CrossTrader) -> None:
-    offer, record = await ended(trader, trader.crossing(side=Side.BUY, amount=1_000 * USDC))
+async def test_a_purchase_that_the_venue_says_cost_less_is_told(trader: BridgeTrader) -> None:
+    offer, record = await ended(trader, trader.bridging(side=Side.BUY, amount=1_000 * USDC))
     lie = replace(record, input=replace(record.input, executed_amount="1"))
     settled = await trader.proven_by(None, offer, lie)
     assert settled.fault.startswith("the venue says 1 raw units were executed, and the chain 4")
 
 
-async def test_a_price_of_a_token_that_is_none_is_not_signed(trader: CrossTrader) -> None:
+async def test_a_price_of_a_token_that_is_none_is_not_signed(trader: BridgeTrader) -> None:
     def lies(block: dict[str, Any]) -> dict[str, Any]:
         route = block["route"]
         output = route["origin"]["output"]
@@ -249,24 +249,24 @@ async def test_a_price_of_a_token_that_is_none_is_not_signed(trader: CrossTrader
         return block | {"route": route | {"origin": route["origin"] | {"output": nothing}}}
 
     trader.venue.order_lies = OrderLies(price=lies)
-    wish = trader.crossing()
-    assert wish.crossing is not None
+    wish = trader.bridging()
+    assert wish.bridging is not None
     with pytest.raises(UnsafeTransaction, match=r"address of route\.origin\.output"):
         await trader.place(wish)
     with pytest.raises(UnsafeTransaction, match="expected a token on the origin chain"):
-        await trader.place(replace(wish, crossing=replace(wish.crossing, via=None)))
+        await trader.place(replace(wish, bridging=replace(wish.bridging, via=None)))
     assert trader.venue.submissions == []
 
 
-async def test_the_fee_that_is_shown_is_the_bridges_own(trader: CrossTrader) -> None:
-    offer = await trader.placer().offer(trader.crossing())
+async def test_the_fee_that_is_shown_is_the_bridges_own(trader: BridgeTrader) -> None:
+    offer = await trader.placer().offer(trader.bridging())
     bridge = offer.terms.bridge
     assert bridge is not None
     assert (bridge.fee, bridge.token.decimals, bridge.token.symbol) == (fee_of(FEE, QUOTED), 6, "USDC")
 
 
-async def ended(trader: CrossTrader, wish: OrderWish | None = None) -> tuple[Any, Any]:
+async def ended(trader: BridgeTrader, wish: OrderWish | None = None) -> tuple[Any, Any]:
     """Place an order and follow it to its end: the offer, and the last record."""
-    offer, placed = await trader.place(wish or trader.crossing())
+    offer, placed = await trader.place(wish or trader.bridging())
     assert placed.record is not None, placed.fault
     return offer, await trader.followed(placed.record)

@@ -10,8 +10,8 @@ from cambist.codecs.contracts.bridge_terms import BridgeFee, input_of, output_of
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.delta.orders.transfers import bridge_of
 from support.chain.world import ONE, USDC
-from support.client.crossing_shell import CrossShell, a_crossing_shell
-from support.client.scripted_crossings import ACROSS, CCTP, FEE
+from support.client.bridged_shell import BridgedShell, a_bridged_shell
+from support.client.scripted_bridges import ACROSS, CCTP, FEE
 from support.client.scripted_orders import OrderLies, Placed
 
 QUOTED = 2_500 * USDC
@@ -20,12 +20,12 @@ FAR = "31338"
 
 
 @pytest.fixture
-async def shell(tmp_path: Path) -> AsyncIterator[CrossShell]:
-    async with a_crossing_shell(tmp_path) as opened:
+async def shell(tmp_path: Path) -> AsyncIterator[BridgedShell]:
+    async with a_bridged_shell(tmp_path) as opened:
         yield opened
 
 
-async def test_a_sale_shows_its_bridge_asks_and_ends_with_what_both_chains_say(shell: CrossShell) -> None:
+async def test_a_sale_shows_its_bridge_asks_and_ends_with_what_both_chains_say(shell: BridgedShell) -> None:
     far = shell.venue.far
     done = await shell.order("swap", "weth", "usdc", "1", *shell.proven, typed="y\n")
     assert done.returncode == 0, done.stderr.decode()
@@ -51,7 +51,7 @@ async def test_a_sale_shows_its_bridge_asks_and_ends_with_what_both_chains_say(s
     assert await far.balance(far.usdc, shell.world.user) == ARRIVING
 
 
-async def test_a_purchase_by_cctp_and_by_addresses(shell: CrossShell) -> None:
+async def test_a_purchase_by_cctp_and_by_addresses(shell: BridgedShell) -> None:
     shell.venue.terms, world = CCTP, shell.world
     told = await shell.told(
         *("swap", to_checksum(world.weth), to_checksum(shell.venue.far.usdc), "1000", "--side", "buy"),
@@ -68,7 +68,7 @@ async def test_a_purchase_by_cctp_and_by_addresses(shell: CrossShell) -> None:
     assert query["includeBridges"] == "cctp,across"
 
 
-async def test_without_a_node_there_what_arrived_is_marked_as_the_venues_word(shell: CrossShell) -> None:
+async def test_without_a_node_there_what_arrived_is_marked_as_the_venues_word(shell: BridgedShell) -> None:
     done = await shell.invoke("swap", "WETH", "USDC", "1", *shell.across, "--yes")
     assert done.exit_code == 0, done.stderr
     assert "unproven           that USDC has 6 decimals: --to-rpc reads its contract" in done.stderr
@@ -79,14 +79,14 @@ async def test_without_a_node_there_what_arrived_is_marked_as_the_venues_word(sh
     assert (told["executed"], told["bridged"]) == (str(ARRIVING), str(QUOTED))
 
 
-async def test_without_a_word_about_it_the_venue_chooses_the_bridges_token(shell: CrossShell) -> None:
+async def test_without_a_word_about_it_the_venue_chooses_the_bridges_token(shell: BridgedShell) -> None:
     done = await shell.invoke("swap", "WETH", "USDC", "1", "--to-chain", FAR, "--dry-run")
     assert done.exit_code == 0, done.stderr
     assert "note               the venue chose the bridged token: --via binds it" in done.stderr
     assert shell.venue.submissions == []
 
 
-async def test_a_refund_ends_with_3_and_is_told_with_its_amount(shell: CrossShell) -> None:
+async def test_a_refund_ends_with_3_and_is_told_with_its_amount(shell: BridgedShell) -> None:
     shell.venue.at_look = shell.venue.settle_and_refund
     done = await shell.invoke("swap", "WETH", "USDC", "1", *shell.proven, "--yes")
     assert done.exit_code == 3, done.stderr
@@ -101,7 +101,7 @@ async def test_a_refund_ends_with_3_and_is_told_with_its_amount(shell: CrossShel
     assert told["refunds"][0]["amount"] == str(QUOTED)
 
 
-async def test_time_that_is_up_while_it_is_bridged(shell: CrossShell) -> None:
+async def test_time_that_is_up_while_it_is_bridged(shell: BridgedShell) -> None:
     shell.venue.at_look = shell.venue.settle
     done = await shell.invoke("swap", "WETH", "USDC", "1", *shell.proven, "--yes", "--timeout", "4")
     assert done.exit_code == 4, done.stderr
@@ -111,7 +111,7 @@ async def test_time_that_is_up_while_it_is_bridged(shell: CrossShell) -> None:
 
 
 async def test_a_delivery_that_the_chain_does_not_show_is_not_believed(
-    shell: CrossShell, monkeypatch: pytest.MonkeyPatch
+    shell: BridgedShell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cambist.engine.client.following.TRADER_RECEIPT_S", 0.5)
 
@@ -129,7 +129,7 @@ async def test_a_delivery_that_the_chain_does_not_show_is_not_believed(
     assert (await shell.told(*watch))["deliveries"] == [settlement]
 
 
-async def test_a_watched_order_is_proven_on_both_chains(shell: CrossShell) -> None:
+async def test_a_watched_order_is_proven_on_both_chains(shell: BridgedShell) -> None:
     async def at_look(placed: Placed) -> None:
         if placed.status == "BRIDGING":
             await shell.venue.settle_and_deliver(placed)
@@ -148,7 +148,7 @@ async def test_a_watched_order_is_proven_on_both_chains(shell: CrossShell) -> No
     assert (await shell.told("watch", told["id"]))["executed"] == str(ARRIVING)
 
 
-async def test_limits_and_slices_cross_too(shell: CrossShell) -> None:
+async def test_limits_and_slices_cross_too(shell: BridgedShell) -> None:
     told = await shell.told("limit", "WETH", "USDC", "1", "--limit", "2600", *shell.across, "--yes")
     assert (told["outcome"], told["limit"]) == ("placed", str(2_600 * USDC))
     told = await shell.told(
@@ -160,7 +160,7 @@ async def test_limits_and_slices_cross_too(shell: CrossShell) -> None:
     ] * 2
 
 
-async def test_a_list_has_both_chains(shell: CrossShell) -> None:
+async def test_a_list_has_both_chains(shell: BridgedShell) -> None:
     told = await shell.told("swap", "WETH", "USDC", "1", *shell.across, "--yes")
     await shell.told("swap", "WETH", "USDC", "1", "--yes", "--no-wait")
     done = await shell.invoke("list")
@@ -193,7 +193,7 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
 ]
 
 
-async def test_what_is_wrong_is_said_in_one_line(shell: CrossShell) -> None:
+async def test_what_is_wrong_is_said_in_one_line(shell: BridgedShell) -> None:
     for options, status, said in WRONG:
         done = await shell.invoke("swap", "WETH", "USDC", "1", *options)
         assert done.exit_code == status, (options, done.stderr)
@@ -216,7 +216,7 @@ async def test_what_is_wrong_is_said_in_one_line(shell: CrossShell) -> None:
     assert shell.venue.submissions == []
 
 
-async def test_a_fee_may_be_what_the_trader_gives(shell: CrossShell) -> None:
+async def test_a_fee_may_be_what_the_trader_gives(shell: BridgedShell) -> None:
     shell.venue.terms = type(ACROSS)(BridgeFee(20_000, 0), 3_600, bytes(20), 0)
     done = await shell.invoke("swap", "WETH", "USDC", "1", *shell.across, "--dry-run")
     assert done.exit_code == 1
