@@ -16,12 +16,11 @@ from cambist.codecs.bridges.arrivals import (
 )
 from cambist.codecs.contracts.abi import address_word, decode_address, selector
 from cambist.codecs.contracts.calldata import allowance
-from cambist.codecs.contracts.owner_calldata import set_caller, set_paused, set_relayer
+from cambist.codecs.contracts.owner_calldata import set_paused, set_relayer
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.config.errors import InvalidInput
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import artifact
-from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall
 from support.chain.world import HOUR_S, NATIVE, ONE, USDC, World
 
@@ -85,11 +84,8 @@ class Arriving(msgspec.Struct, frozen=True):
 
 @pytest.fixture
 async def arriving(world: World) -> Arriving:
-    arguments = address_word(world.at.delta) + address_word(world.at.executor) + address_word(world.weth)
-    arrivals = await create(world.chain, world.owner, "Arrivals", arguments)
-    await world.send(world.owner, world.at.executor, set_caller(arrivals, allowed=True))
     await world.give(world.maker, world.weth, 10 * ONE, world.at.rfq)
-    return Arriving(world, arrivals)
+    return Arriving(world, world.at.arrivals)
 
 
 async def test_the_address_is_the_contracts(arriving: Arriving) -> None:

@@ -27,7 +27,7 @@ from support.chain.world import DELTA_NAME, DELTA_VERSION, MOST, NOBODY, ONE, RF
 
 SALT32 = b"\x05" * 32
 FIRST_GAS = 6_000_000  # enough for the first contracts, not for all
-CREATED = ("Rfq", "FeeVault", "RfqExecutor", "Bridges", *SETTLERS, "Delta", "Router")
+CREATED = ("Rfq", "FeeVault", "RfqExecutor", "Bridges", *SETTLERS, "Delta", "Router", "Arrivals")
 
 
 def _plan(world: World, **changed: object) -> DeploymentPlan:
@@ -215,7 +215,8 @@ async def test_a_deployer_keeps_nothing_once_it_has_handed_over(world: World) ->
         assert (held.owner, held.proposed) == (new.address, NOBODY)
         assert held.pauser in (None, NOBODY)
         assert held.protocol in (None, new.address)
-    assert (found.relayers, found.callers) == ([world.relayer.address], [at.delta, at.router])
+    callers = [at.delta, at.router, made.arrivals]
+    assert (found.relayers, found.callers) == ([world.relayer.address], callers)
     assert found.collectors == [at.delta, at.router]
     for contract in at.railed().values():
         assert await world.refused(deployer, contract, owner_calldata.PAUSE) == "NotPauser()"

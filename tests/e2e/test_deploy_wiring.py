@@ -11,6 +11,12 @@ async def test_contracts_know_each_other(world: World) -> None:
     at = world.at
     wanted = {
         (at.executor, "rfq()"): at.rfq,
+        (at.bridges, "spokePool()"): world.spoke_pool,
+        (at.bridges, "tokenMessenger()"): world.token_messenger,
+        (at.delta, "bridges()"): at.bridges,
+        (at.arrivals, "delta()"): at.delta,
+        (at.arrivals, "executor()"): at.executor,
+        (at.arrivals, "weth()"): world.weth,
         **{
             (contract, f"{name}()"): address
             for contract in (at.delta, at.router)

@@ -108,7 +108,7 @@ async def test_contracts_are_deployed_once_checked_and_written_down(tmp_path: Pa
         asked = "contracts", "deploy", "--chain", "31337", "--key", "env:OWNER_KEY", "--node", devnet.url()
         declined = run(tmp_path, *asked, typed="n\n")
         assert declined.returncode == 1
-        assert declined.stdout.count("to be created") == 8  # Rfq has no owner: it is there
+        assert declined.stdout.count("to be created") == 10  # Rfq has no owner: it is there
         assert not (tmp_path / "contracts.json").exists()
         done = run(tmp_path, *asked, "--yes")
         assert done.returncode == 0, done.stderr
@@ -120,8 +120,11 @@ async def test_contracts_are_deployed_once_checked_and_written_down(tmp_path: Pa
         entry = json.loads((tmp_path / "contracts.json").read_text())["chains"]["31337"]
         settlers = {line.split()[1] for line in predicted.splitlines() if "Settler" in line}
         assert {line.split()[1] for line in predicted.splitlines()} - settlers == {
-            entry[name] for name in ("augustusV6_2", "delta", "augustusRFQ", "executor", "feeClaimer")
-        }
+            entry[name]
+            for name in (
+                "augustusV6_2", "delta", "augustusRFQ", "executor", "feeClaimer", "bridges", "arrivals"
+            )
+        }  # fmt: skip
         again = await invoke(tmp_path, *asked)
         assert again.exit_code == 0, again.stderr
         assert "to be created" not in again.stdout
@@ -136,6 +139,19 @@ async def test_contracts_are_deployed_once_checked_and_written_down(tmp_path: Pa
         assert "to be set   0 " in (await invoke(tmp_path, *asked, *wanted)).stdout
         huge = await invoke(tmp_path, *asked, "--yes", "--cap", f"{usdc}={2**112}")
         assert (huge.exit_code, f"at most {2**112 - 2} raw units, or `max`" in huge.stderr) == (1, True)
+        nowhere = await invoke(tmp_path, *asked, "--yes", "--spoke-pool", owner)
+        assert (
+            nowhere.exit_code,
+            f"has no spoke pool at {to_checksum(KEYS[4].address)}" in nowhere.stderr,
+        ) == (1, True)
+        told = devnet.told["chains"][0]["contracts"]
+        bridges = "--spoke-pool", told["spokePool"], "--token-messenger", told["tokenMessenger"]
+        bridged = await invoke(tmp_path, *asked, "--yes", *bridges)
+        assert bridged.exit_code == 0, bridged.stderr
+        other = json.loads((tmp_path / "contracts.json").read_text())["chains"]["31337"]
+        assert (other["spokePool"], other["tokenMessenger"]) == (told["spokePool"], told["tokenMessenger"])
+        assert other["bridges"] == told["bridges"] != entry["bridges"]
+        assert other["delta"] != entry["delta"]
 
 
 @pytest.mark.anvil

@@ -41,6 +41,7 @@ class DeployedChain(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     wrapped_native: str | None = msgspec.field(name="wrappedNative", default=None)
     permit2: str | None = None
     bridges: str | None = None
+    arrivals: str | None = None
     spoke_pool: str | None = msgspec.field(name="spokePool", default=None)
     token_messenger: str | None = msgspec.field(name="tokenMessenger", default=None)
     message_transmitter: str | None = msgspec.field(name="messageTransmitter", default=None)
@@ -73,6 +74,7 @@ def chain_entry(name: str, at: DeployedContracts, **more: object) -> DeployedCha
         "executor": to_checksum(at.executor),
         "feeClaimer": to_checksum(at.fee_vault),
         "bridges": to_checksum(at.bridges),
+        "arrivals": to_checksum(at.arrivals),
     }
     return msgspec.convert({"name": name, **told, **more}, DeployedChain)
 

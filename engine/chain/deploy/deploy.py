@@ -77,6 +77,7 @@ class DeployedContracts(Struct, frozen=True):
     external_settler: bytes
     delta: bytes
     router: bytes
+    arrivals: bytes
 
 
 class Creation(Struct, frozen=True):
@@ -131,8 +132,9 @@ def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -
     places = executor + vault + weth + permit2
     names = bytes_tail(plan.delta_name.encode()), bytes_tail(plan.delta_version.encode())
     settlers = [create(name, encode(*names, places + bridges)) for name in SETTLERS]
-    create("Delta", encode(*names, places + bridges, protocol, owner_word, *settlers))
+    delta = create("Delta", encode(*names, places + bridges, protocol, owner_word, *settlers))
     create("Router", places + protocol + owner_word)
+    create("Arrivals", delta + executor + weth)
     return made
 
 
@@ -143,8 +145,9 @@ def contracts_of(made: list[Creation]) -> DeployedContracts:
 
 def provisions(plan: DeploymentPlan, at: DeployedContracts) -> Iterator[Provision]:
     """Yield the settings to make on the contracts, in order; caps are set before trading is allowed."""
-    for user in (at.delta, at.router):
+    for user in (at.delta, at.router, at.arrivals):
         yield Provision(at.executor, owner.is_caller(user), 1, owner.set_caller(user, allowed=True))
+    for user in (at.delta, at.router):
         yield Provision(at.fee_vault, owner.is_collector(user), 1, owner.set_collector(user, allowed=True))
     for relayer in plan.relayers:
         yield Provision(at.delta, owner.is_relayer(relayer), 1, owner.set_relayer(relayer, allowed=True))
