@@ -3,6 +3,8 @@ pragma solidity 0.8.30;
 
 /// The orders that owners sign for Delta, and their hashes as EIP-712 structs.
 library DeltaOrders {
+    /// How what an order buys goes to another chain, as Bridges reads it; all zero for an order of one chain. With a bridge,
+    /// the order's amounts of the destination are raw units of outputToken there, and destToken is what enters the bridge.
     struct Bridge {
         bytes4 protocolSelector;
         uint256 destinationChainId;
