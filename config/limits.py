@@ -246,6 +246,7 @@ AGENT_STEPS_MAX = 32  # of one order's settlement
 AGENT_STRATEGIES_MAX = 16  # of one agent
 AGENT_ROUTES_KEPT_MAX = 4_096  # orders of a chain whose signed route an agent keeps for the next round
 STRATEGIES_MAX = 64  # vaults of a chain
+STRATEGY_APR_PERCENT_MAX = 1_000_000  # a share price that grows faster is none
 STRATEGY_SAMPLES_MAX = 720  # share prices of a vault that the venue remembers, at least an hour apart
 DELTA_SHARES_MAX = 2**128 - 1  # of a vault, that an order gives
 VENUE_VAULTS_LOOKED_MAX = 50  # owners' shares of vaults that are read again at a time, with their orders

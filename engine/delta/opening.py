@@ -16,7 +16,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...codecs.eip712_orders.delta import ProductiveOrder
-from ...codecs.messages.agent_messages import NoticeEntry
 from ...codecs.trading_token import NATIVE_TOKEN
 from ...config.errors import ChainError, ConfigError
 from ...config.sections.venue import VenueSettings
@@ -38,7 +37,6 @@ from .auction.auctioneer import Auctioneer, AuctionIds
 from .auction.handlers import Handlers
 from .auction.simulating import AuctionAt
 from .bids.agent_client import AgentClient
-from .bids.agent_rest import AgentFault
 from .bridging.bridge_opening import open_desk
 from .engine import DeltaChain, DeltaEngine
 from .orders.live_orders import LiveOrder, LiveOrders
@@ -161,7 +159,7 @@ async def _chain(
     wakeup = AuctioneerWakeup()
     clients = await _agents(owned, opening, place)
     agents = Agents(clients, chain_id=place.chain_id, settings=delta, wakeup=wakeup, wall_ms=wall_ms)
-    handlers = Handlers(round(delta.rest_s * 1_000), round(delta.rest_s_max * 1_000))
+    handlers = Handlers(delta, agents.tell, wall_ms)
     queue = AuctionQueue(
         place.chain,
         agents,
@@ -173,13 +171,7 @@ async def _chain(
         settings=delta,
         wall_ms=wall_ms,
     )
-    prices = PriceWatch(
-        place.index,
-        RestingPrices(place.pathfinder, place.usd, place.tokens, opening.venue.delta_gas),
-        queue,
-        gas_price_wei=lambda: place.gas.gas_price_wei,
-        wall_ms=wall_ms,
-    )
+    prices = _price_watch(opening, place, queue)
     funds = FundsWatch(
         place.chain,
         orders,
@@ -190,11 +182,6 @@ async def _chain(
         read_to=followed.read_to,
         wall_ms=wall_ms,
     )
-
-    def tell(name: str, auction_id: int, entry: NoticeEntry, fault: AgentFault | None) -> None:
-        if not handlers.tell(name, entry, fault, wall_ms()):
-            agents.tell(name, auction_id, entry, fault)
-
     settling = Settling(
         relayer,
         place.chain,
@@ -203,7 +190,7 @@ async def _chain(
         delta=place.delta,
         gas_max=gas_max,
         failures_max=delta.failures_max,
-        tell=tell,
+        tell=handlers.tell,
         are_lacking=funds.are_lacking,
         calls_contract=partial(_calls_contract, place.chain),
         read_to=lambda: followed.indexer.statistics().block_number,
@@ -235,11 +222,21 @@ async def _chain(
     return DeltaChain(relayer, followed, settling, auctioneer, prices, funds)
 
 
+def _price_watch(opening: DeltaOpening, place: ServedChain, queue: AuctionQueue) -> PriceWatch:
+    return PriceWatch(
+        place.index,
+        RestingPrices(place.pathfinder, place.usd, place.tokens, opening.venue.delta_gas),
+        queue,
+        gas_price_wei=lambda: place.gas.gas_price_wei,
+        wall_ms=opening.footing.wall_ms,
+    )
+
+
 async def _calls_contract(chain: Chain, live: LiveOrder) -> bool:
     """Whether a settlement calls a contract that the order's owner chose or is.
 
-    Such contracts are the owner itself, the receiver of native tokens, and the vault from which the order
-    sells. The result is False if the chain does not answer.
+    The owner itself, the receiver of native tokens and the vault from which the order sells are such
+    contracts. The result is False if the chain does not answer.
     """
     terms = live.terms
     if isinstance(live.order, ProductiveOrder):

@@ -47,9 +47,11 @@ from ..delta.api.build_orders import DeltaOrders
 from ..delta.api.order_events import order_event_endpoints
 from ..delta.api.order_reads import OrderReads
 from ..delta.api.order_submit import OrderSubmission
+from ..delta.api.strategies import StrategyList
 from ..delta.engine import DeltaEngine
 from ..delta.opening import DeltaOpening, open_delta
 from ..delta.pricing.issued import IssuedRoutes
+from ..delta.pricing.yield_watch import YieldWatch
 from ..events.hub import EventHub
 from ..events.webhook_opening import open_webhooks
 from ..events.webhooks import Webhooks
@@ -139,6 +141,7 @@ class VenueApp:
         delta: runs the Delta orders.
         otc: runs the OTC orders.
         quotes: endpoints of GET /v2/quote and the Delta prices.
+        yields: watches of the share prices of yield strategies, by chain id.
         router: HTTP router with every endpoint.
         reference: endpoints of the API's description.
         scheme: http or https.
@@ -176,6 +179,7 @@ class VenueApp:
             random16=lambda: secrets.token_bytes(16),
             partner_of=self.admission.partner,
         )
+        self.yields = _yield_watches(parts.places)
         self._streams = self._quote_streams(venue)
         self._hub = EventHub(parts.store)
         self._events = EventStreams(
@@ -184,8 +188,7 @@ class VenueApp:
             sees=self.admission.sees_orders,
             streams_max=venue.event_streams_max,
         )
-        self._lag = LoopLag()
-        self._metrics = Metrics()
+        self._lag, self._metrics = LoopLag(), Metrics()
         health_rows = self._health_endpoints(venue)
         rows: tuple[Endpoint, ...] = (
             *self.quotes.endpoints(),
@@ -293,6 +296,7 @@ class VenueApp:
                 signatures_of=self.admission.signatures,
             ).endpoints(),
             *BridgeEndpoints(self.bridges).endpoints(),
+            *StrategyList(self.places, self.yields).endpoints(),
             *OrderReads(self.places, store, sees_all=self.admission.sees_orders).endpoints(),
             *order_event_endpoints(self._events),
             *Auctions(
@@ -329,6 +333,8 @@ class VenueApp:
                 place.start(nursery)
             for lane in self.bridges:
                 nursery.start_soon(lane.fees.run)
+            for watch in self.yields.values():
+                nursery.start_soon(watch.run)
             nursery.start_soon(self.issued.run)
             nursery.start_soon(self.issued.run_sweeps, self._wall_ms)
             nursery.start_soon(self._streams.run)
@@ -537,6 +543,12 @@ async def _place(
         tokens=served.tokens,
         **msgspec.structs.asdict(makers),
     )
+
+
+def _yield_watches(places: Mapping[int, ServedChain]) -> dict[int, YieldWatch]:
+    return {
+        chain_id: YieldWatch(place.chain, place.settings.strategies) for chain_id, place in places.items()
+    }
 
 
 def _venue_of(settings: Settings) -> VenueSettings:

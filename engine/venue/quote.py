@@ -14,7 +14,6 @@ Choice: GET /v2/delta/prices accepts names of agents, which do not change a pric
 Choice: Market swaps stay on one chain: `mode=MARKET` with another `destChainId` is 400
     `No route (crosschain)`, and `mode=ALL` does not fall back to Market.
 Choice: A quote across chains without a way across names the reason of each bridge.
-Choice: strategies checks its parameters and answers an empty list, since documented paths are never 404.
 """
 
 from collections import Counter
@@ -31,7 +30,6 @@ from ...codecs.messages.delta_messages import (
     DeltaPricesQuery,
     IsTokenSupported,
     QuoteParameters,
-    Strategies,
     TokenSupportQuery,
     decode_delta_prices_query,
     decode_token_support_query,
@@ -54,7 +52,6 @@ from ...config.errors import (
 )
 from ...config.settings import Settings
 from ...crypto.addresses import parse_address, to_checksum
-from ..api.chain_parameter import chain_in_path
 from ..api.routes import Endpoint
 from ..delta.pricing.crosschain import Passage, amount_to_plan, crosschain_block, current_fee, passage
 from ..delta.pricing.issued import IssuedRoutes, quoted_as
@@ -138,12 +135,6 @@ class Quotes:
                 query=TokenSupportQuery,
                 answer=IsTokenSupported,
             ),
-            row(
-                path="/v2/delta/prices/strategies/{chainId}",
-                plain=self._strategies,
-                summary="The yield strategies of a chain, by underlying token; none yet",
-                answer=Strategies,
-            ),
         )
 
     def body(self, raw_query: bytes, now_ms: int, partner: str = "") -> bytes:
@@ -211,10 +202,6 @@ class Quotes:
         except TokenNotSupported:
             return Reply(200, encode(IsTokenSupported(supported=False)))
         return Reply(200, encode(IsTokenSupported(supported=True)))
-
-    def _strategies(self, call: HttpCall) -> Reply:
-        delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
-        return Reply(200, encode(Strategies()))
 
     def _delta(self, place: ServedChain, query: QuoteParameters, now_ms: int) -> DeltaBlock:
         block_id = str(UUID(bytes=self._random16(), version=4))

@@ -57,6 +57,8 @@ async def test_a_handler_settles_an_order_without_any_agent(world: World, tmp_pa
         assert order["winner"] == to_checksum(handler)
         assert order["bids"][0]["promisedAmount"] == str(2_400 * USDC)
         assert order["bids"][0]["simulatedAmount"] == str(FAIR)
+        proof = await story.proof(record)
+        assert (proof.fault, proof.received, proof.is_closed) == ("", FAIR, True)
 
 
 async def test_weth_becomes_yield_by_the_example_in_one_signature(world: World, tmp_path: Path) -> None:
@@ -85,6 +87,7 @@ async def test_a_purchase_gives_the_expected_cost_first_and_gets_the_rest_back(
         record = await story.becomes(await story.submitted(order), "COMPLETED")
         assert await story.moved_since(before) == {("user", "WETH"): 7 - ONE, ("user", "USDC"): FAIR}
         assert record["input"]["executedAmount"] == str(ONE - 7)
+        assert (await story.proof(record)).fault == ""
 
 
 async def test_native_tokens_of_the_deposit_go_to_the_handler_wrapped(world: World, tmp_path: Path) -> None:

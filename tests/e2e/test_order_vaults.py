@@ -8,11 +8,14 @@ import pytest
 
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import selector, uint_word
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
 from support.chain.world import ONE, USDC, World
 from support.contracts.permits import eip2612_permit, token_domain
 from support.contracts.vaults import Mode, Vault
 from support.delta.resting_stories import prices
 from support.delta.vault_stories import VaultStory, a_built_story, a_vault_story
+from support.patience import until
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
@@ -43,6 +46,8 @@ async def test_shares_are_sold_with_the_yield_that_they_earned_since_the_order(
         (settled,) = record["transactions"]
         assert settled["filledPercent"] == 100
         assert (settled["spentAmount"], settled["receivedAmount"]) == (str(ONE + ONE // 4), str(3_000 * USDC))
+        proof = await story.proof(record)
+        assert (proof.fault, proof.spent, proof.received) == ("", ONE + ONE // 4, 3_000 * USDC)
 
 
 async def test_an_amount_takes_fewer_shares_for_the_yield_since_the_order(
@@ -64,6 +69,7 @@ async def test_an_amount_takes_fewer_shares_for_the_yield_since_the_order(
         }
         assert record["input"]["amount"] == str(ONE)
         assert record["input"].get("executedAmount") is None
+        assert (await story.proof(record)).fault == ""
 
 
 @pytest.mark.parametrize(
@@ -236,7 +242,7 @@ async def test_a_vault_that_turns_before_the_settlement_is_no_fault_of_the_agent
 async def test_the_shares_of_a_swap_come_by_permit(world: World, tmp_path: Path) -> None:
     async with a_vault_story(world, tmp_path) as vaults:
         story = vaults.story
-        await _revokes(vaults)
+        await world.approve(world.user, vaults.vault.address, world.at.delta, 0)
         order = await vaults.an_order()
         status, told = await story.submit(order)
         assert (status, told["errorType"]) == (400, "InsufficientAllowance")
@@ -384,3 +390,26 @@ async def test_a_build_names_what_is_wrong_with_its_strategy(world: World, tmp_p
             status, told = await built.build(**body)
             assert (status, told["errorType"]) == (400, error_type), told
             assert says in told["details"]
+
+
+async def test_strategies_are_listed_with_the_return_that_their_shares_have_shown(
+    world: World, tmp_path: Path
+) -> None:
+    async with a_vault_story(world, tmp_path) as vaults:
+        story, chain_id = vaults.story, world.chain.chain_id
+        path = f"/v2/delta/prices/strategies/{chain_id}"
+        watch = story.web.app.yields[chain_id]
+        await until(watch.listed)
+        strategy = {"vault": to_checksum(vaults.vault.address), "name": "Fickle WETH", "apr": None}
+        underlying = {"address": to_checksum(world.weth), "strategies": [strategy]}
+        assert await story.web.get(path) == {to_hex(world.weth): underlying}
+        await vaults.vault.earns(ONE // 25)  # 1 % of 4 WETH
+        await world.pass_time(73 * 86_400)
+        await world.chain.mine()
+        await watch.look()
+        told = await story.web.get(path)
+        apr = told[to_hex(world.weth)]["strategies"][0]["apr"]
+        assert 4.9 < apr["net"] <= 5.0
+        assert 5.4 < apr["gross"] <= 5.5556, "the vault keeps a tenth"
+        status, refused = await story.web.answer("/v2/delta/prices/strategies/5")
+        assert (status, refused["errorType"]) == (422, "UnsupportedChain")

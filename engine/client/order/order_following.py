@@ -43,6 +43,7 @@ from ..following import Follower, balance_remarks, receipt_of
 from ..safety import contract_events
 from ..terms import TradedToken, amount_text
 from .order_safety import CheckedOrder
+from .order_terms import SignableOrder
 from .transfer_proof import HandedTransfer, TransferProof
 
 _HASH_BYTES = 32
@@ -62,7 +63,7 @@ MEANS: Mapping[str, str] = {
     OrderStatus.PENDING: "no agent has bid yet",
     OrderStatus.AWAITING_SIGNATURE: "the owner has yet to sign on chain",
     OrderStatus.ACTIVE: "it waits for its price or time, is auctioned, or settled",
-    OrderStatus.SUSPENDED: "balance or allowance is below what it needs",
+    OrderStatus.SUSPENDED: "balance or allowance is below what it needs, or its vault gives too little",
     OrderStatus.CANCELLING: "a settlement that is under way may still win",
     OrderStatus.BRIDGING: "on its way to the other chain",
     OrderStatus.COMPLETED: "settled",

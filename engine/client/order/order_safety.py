@@ -52,7 +52,7 @@ from .order_terms import OrderWish, SignableOrder, SignableTerms, SigningInputs,
 
 
 class CheckedOrder(Struct, frozen=True):
-    """An order that passed the trader's checks and may be signed.
+    """An order that passed the trader's checks and may be signed, or that a venue's record proves.
 
     Attributes:
         order_hash: digest to sign, 32 bytes.

@@ -145,7 +145,7 @@ class AuctionQueue:
         now_ms = self._wall_ms()
         due_ms = now_ms + (round(again_s * spread * 1_000) if tries else 0)
         if isinstance(live.order, ExternalOrder):
-            return max(due_ms, self._handlers.rests_until_ms(live.order, now_ms))
+            return max(due_ms, self._handlers.rests_until_ms(live.order))
         return due_ms
 
     def is_joinable(self, order_hash: bytes) -> bool:

@@ -14,17 +14,19 @@ Choice: A handler whose settlement failed rests as an agent does, with all of it
     brings more than the minimum is the owner's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from ....codecs.eip712_orders.delta import ExternalOrder
 from ....codecs.messages.agent_messages import Notice, NoticeEntry
 from ....codecs.messages.vocabulary import Side
 from ....config.limits import HANDLERS_KEPT_MAX
+from ....config.sections.venue import DeltaSettings
 from ....crypto.addresses import to_checksum
 from ...chain.proceeds import most_before_fee, of_purchase
 from ..bids.agent_rest import AgentFault, AgentRest
 from ..bids.bids import Candidate, CandidatePart, RoundOrder, candidate_of
+from ..settlement.settling import TellAgent
 
 _Bid: TypeAlias = tuple[int, int]
 """Raw units that a bid promises, and that it gives to the handler of a purchase (0 for a sale)."""
@@ -34,19 +36,21 @@ class Handlers:
     """Strikes and rests of the handlers of one chain's orders, of the handlers that were used last.
 
     Args:
-        rest_ms: length of the rest after a first failed settlement, milliseconds.
-        rest_ms_max: longest rest, milliseconds.
+        settings: lengths of rests.
+        tell_agent: notifies an agent of the outcome of its bid's settlement.
+        wall_ms: returns the time, Unix milliseconds.
     """
 
-    def __init__(self, rest_ms: int, rest_ms_max: int) -> None:
-        self._rest_ms = rest_ms
-        self._rest_ms_max = rest_ms_max
+    def __init__(self, settings: DeltaSettings, tell_agent: TellAgent, wall_ms: Callable[[], int]) -> None:
+        self._rest_ms, self._rest_ms_max = round(settings.rest_s * 1_000), round(settings.rest_s_max * 1_000)
+        self._tell_agent = tell_agent
+        self._wall_ms = wall_ms
         self._rests: dict[str, AgentRest] = {}
 
-    def rests_until_ms(self, order: ExternalOrder, now_ms: int) -> int:
+    def rests_until_ms(self, order: ExternalOrder) -> int:
         """Return when the rest of an order's handler ends, Unix milliseconds; 0 without a rest."""
         rest = self._rests.get(to_checksum(order.handler))
-        return 0 if rest is None else rest.rests_until_ms(now_ms)
+        return 0 if rest is None else rest.rests_until_ms(self._wall_ms())
 
     def bids(self, asked: RoundOrder) -> Iterator[Candidate]:
         """Yield the venue's own bids on an order of a handler; none on any other order."""
@@ -62,25 +66,21 @@ class Handlers:
             part = CandidatePart(asked, asked.part, promised, given, 0, (), ())
             yield candidate_of(name, place, part)
 
-    def tell(self, name: str, entry: NoticeEntry, fault: AgentFault | None, now_ms: int) -> bool:
-        """Record the outcome of a settlement by a handler.
+    def tell(self, name: str, auction_id: int, entry: NoticeEntry, fault: AgentFault | None) -> None:
+        """Record the outcome of a settlement by a handler, or pass the outcome of an agent's on.
 
         Args:
-            name: agent of the settlement.
+            name: agent of the settlement, or the address of its handler.
             entry: notice of the outcome; an entry whose `notice` is SETTLED counts as a success.
             fault: the fault in the settlement; None without a fault.
-
-        Returns:
-            Whether a handler has this name; else the outcome is an agent's.
         """
         rest = self._rests.get(name)
         if rest is None:
-            return False
-        if entry.notice is Notice.SETTLED:
-            rest.delivered(now_ms)
+            self._tell_agent(name, auction_id, entry, fault)
+        elif entry.notice is Notice.SETTLED:
+            rest.delivered(self._wall_ms())
         elif fault is not None:
-            rest.failed(fault, now_ms, entry.order_hash)
-        return True
+            rest.failed(fault, self._wall_ms(), entry.order_hash)
 
 
 def _bids(asked: RoundOrder) -> Iterator[_Bid]:

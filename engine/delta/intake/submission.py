@@ -114,7 +114,7 @@ from ..orders.terms import (
     DeltaPart,
     OrderTerms,
     SettledOrder,
-    WholeOrder,
+    UnslicedOrder,
     is_scheduled,
     next_part,
     output_total,
@@ -312,7 +312,7 @@ def _check_bridge(body: SubmitBody, order: SettledOrder, rules: Rules) -> None:
 
 def _check_amounts(order: SettledOrder) -> DeltaPart:
     """Check that an order's amounts can be settled, part by part; return the first settlement's amounts."""
-    if isinstance(order, WholeOrder):
+    if isinstance(order, UnslicedOrder):
         if isinstance(order, DeltaOrder | ExternalOrder) and order.kind not in (KIND_SELL, KIND_BUY):
             raise InvalidInput(field="order.kind", expected="0 (SELL) or 1 (BUY)", got=order.kind)
         _check_positive("order.srcAmount", order.src_amount)

@@ -37,7 +37,7 @@ from .document import DeltaDocument, order_of, shown_order
 from .terms import (
     OrderTerms,
     SettledOrder,
-    WholeOrder,
+    UnslicedOrder,
     output_total,
     sells_shares,
     terms_of,
@@ -123,7 +123,7 @@ def _ends(
         _token_text(terms.src_token),
         _token_text(bridge.output_token if is_bridged else terms.dest_token),
     )
-    expected = str(order.expected_amount) if isinstance(order, WholeOrder) else None
+    expected = str(order.expected_amount) if isinstance(order, UnslicedOrder) else None
     spent = str(sum(amount_of(fill.spent) for fill in fills)) if fills else None
     if row.side is Side.SELL:
         received = _received(fills, transfers, is_bridged=is_bridged)

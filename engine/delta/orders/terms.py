@@ -49,7 +49,7 @@ from .entering import entering
 
 SettledOrder = AnyDeltaOrder
 """Struct types of orders that the Delta contract settles (choices.md#quotes-and-routes)."""
-WholeOrder = DeltaOrder | ExternalOrder | ProductiveOrder
+UnslicedOrder = DeltaOrder | ExternalOrder | ProductiveOrder
 """Struct types of orders that one settlement can close; the other types settle slice by slice."""
 ORDER_PART_MIN = 10
 """Divisor: a part of a partially fillable order is at least the open amount divided by this number."""
@@ -174,7 +174,7 @@ def next_part(order: SettledOrder, filled: int) -> DeltaPart | None:
             return _purchase_slice(order, filled)
 
 
-def part_of(order: WholeOrder, left: int, amount: int) -> DeltaPart:
+def part_of(order: UnslicedOrder, left: int, amount: int) -> DeltaPart:
     """Compute the pro rata amounts of a settlement that fills a part of a swap or limit order.
 
     Args:
@@ -251,7 +251,7 @@ def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
 
     Source: spec 1.16.39 to 1.16.42.
     """
-    if isinstance(order, WholeOrder):
+    if isinstance(order, UnslicedOrder):
         return order.deadline
     until_s = order.deadline - order.interval * max(order.num_slices - filled - 1, 0)
     is_due_too_late = last_fill_s > 0 and last_fill_s + order.interval > until_s
@@ -288,7 +288,7 @@ def _totals(order: SettledOrder, paid_for: Callable[[int], int]) -> tuple[int, i
             return order.max_src_amount, paid_for(slice_amount) * (order.num_slices - 1) + paid_for(last)
 
 
-def _rest(order: WholeOrder, filled: int) -> DeltaPart | None:
+def _rest(order: UnslicedOrder, filled: int) -> DeltaPart | None:
     left = whole_of(order) - filled
     return part_of(order, left, left) if left > 0 else None
 
@@ -309,7 +309,7 @@ def whole_of(order: SettledOrder) -> int:
 
 def is_scheduled(order: SettledOrder) -> bool:
     """Whether an order settles slice by slice, i.e. is a TWAP."""
-    return not isinstance(order, WholeOrder)
+    return not isinstance(order, UnslicedOrder)
 
 
 def _sale_slice(order: TwapOrder, done: int) -> DeltaPart | None:

@@ -82,7 +82,11 @@ UNEXPLAINED = frozenset({_C.UNEXPLAINED, _C.UNKNOWN})
 
 
 def failure_of(
-    cause: IntentCause | None, error4: bytes | None, owners: Collection[bytes] | None = None
+    cause: IntentCause | None,
+    error4: bytes | None,
+    owners: Collection[bytes] | None = None,
+    *,
+    is_of_vault: bool = False,
 ) -> SettlementFailure:
     """Classify a failed settlement by the cause that the relayer reports and the contract's errors.
 
@@ -93,7 +97,18 @@ def failure_of(
             unknown. An error that occurs only with the agent's calls does not excuse the agent. The errors in
             `owners` also explain a failure that another transaction of the block caused, such as the owner's
             cancellation or a settlement that used up a token's hourly cap.
+        is_of_vault: whether the order sells from a vault. The contract raises a vault's errors before any
+            call of the agent's, so that they are the owner's; and the vault may have made these calls fail.
     """
+    if is_of_vault and error4 in OF_VAULT:
+        return _F.FUNDS
+    found = _failure(cause, error4, owners)
+    return _F.DOUBTFUL if is_of_vault and found is _F.AGENTS else found
+
+
+def _failure(
+    cause: IntentCause | None, error4: bytes | None, owners: Collection[bytes] | None
+) -> SettlementFailure:
     by_error = BY_ERROR.get(error4 or b"")
     if by_error is not None and (owners is None or error4 in owners):
         return by_error
@@ -101,21 +116,6 @@ def failure_of(
         found = {BY_ERROR.get(error, _F.DOUBTFUL) for error in owners or ()}
         return next((failure for failure in SettlementFailure if failure in found), _F.DOUBTFUL)
     return _F.AGENTS if cause is None else BY_CAUSE[cause]
-
-
-def of_vault_order(failure: SettlementFailure, error4: bytes | None) -> SettlementFailure:
-    """Correct the kind of a failed settlement of an order that sells from a vault.
-
-    The contract raises a vault's errors before any call of the agent's, so that they are the owner's. A vault
-    runs before the agent's calls, and may have made them fail.
-
-    Args:
-        failure: kind of the failure by `failure_of`.
-        error4: selector of the contract's error; None without one.
-    """
-    if error4 in OF_VAULT:
-        return _F.FUNDS
-    return _F.DOUBTFUL if failure is _F.AGENTS else failure
 
 
 def is_owners_act(log: Log, delta: bytes) -> bool:

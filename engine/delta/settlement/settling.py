@@ -55,15 +55,7 @@ from ..bids.simulation import Proven
 from ..orders.life import ENDED, OPEN, SETTLE, SETTLED_WHOLE, DeltaStep, failed, part_settled, starved
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import next_part
-from .failures import (
-    OF_TIME,
-    UNEXPLAINED,
-    SettlementFailure,
-    failure_of,
-    fault_in,
-    is_owners_act,
-    of_vault_order,
-)
+from .failures import OF_TIME, UNEXPLAINED, SettlementFailure, failure_of, fault_in, is_owners_act
 from .funds_watch import AreLacking
 
 _log = structlog.get_logger("cambist.venue")
@@ -329,9 +321,8 @@ class Settling:
         live = self._orders.get(order_hash)
         height = 0 if outcome.receipt is None else outcome.receipt.block_number
         owners = await self._owners_errors(settlement, outcome)
-        failure = failure_of(outcome.cause, outcome.error4, owners)
-        if live is not None and isinstance(live.order, ProductiveOrder):
-            failure = of_vault_order(failure, outcome.error4)
+        is_of_vault = live is not None and isinstance(live.order, ProductiveOrder)
+        failure = failure_of(outcome.cause, outcome.error4, owners, is_of_vault=is_of_vault)
         if failure is SettlementFailure.AGENTS and await self._lacked_gas(order_hash, settlement, outcome):
             failure = SettlementFailure.DOUBTFUL
         if failure is SettlementFailure.ORDER_DONE:

@@ -188,6 +188,8 @@ class OrderVenue(ScriptedVenue):
                 data = settle_twap(order, placed.signature, execution)
             case TwapBuyOrder():
                 data = settle_twap_buy(order, placed.signature, execution)
+            case _:
+                raise TypeError("no trader of these tests places such an order")
         placed.receipts.append(await world.send(world.relayer, world.at.delta, data, gas=SETTLEMENT_GAS))
         placed.filled += part.amount if isinstance(order, DeltaOrder) else 1
         self.change(placed, "COMPLETED" if part.is_last else "ACTIVE")

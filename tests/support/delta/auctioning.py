@@ -243,7 +243,7 @@ def an_auctioneer(
     settings = DeltaSettings(gather_s=0.001, round_s=round_s)
     wakeup = AuctioneerWakeup()
     asked = Agents(cast("Any", agents), chain_id=chain_id, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
-    handlers = Handlers(round(settings.rest_s * 1_000), round(settings.rest_s_max * 1_000))
+    handlers = Handlers(settings, asked.tell, wall_ms)
     idle: Any = SimpleNamespace(line_up=lambda *_: None)
     settling = idle if settles is None else settles(store, orders, asked.tell)
     claims = claims or Claims(lambda *_: Holding(PLENTY, PLENTY))

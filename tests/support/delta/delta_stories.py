@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import trio
 
 from cambist.codecs.contracts import calldata, delta_calldata
@@ -23,10 +24,14 @@ from cambist.codecs.eip712_orders.delta import (
     OrderCancellations,
     delta_domain_separator,
 )
+from cambist.codecs.messages.delta_messages import OrderRecord
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.port import EthCall, Receipt
+from cambist.engine.client.order.order_following import SettledOnChain, Subject, proven
+from cambist.engine.client.order.order_safety import signed_order
+from cambist.engine.client.trusted_contract import SigningContract
 from cambist.engine.store.queries import open_transactions
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
@@ -312,6 +317,14 @@ class DeltaStory:
         found = await self.world.chain.receipt(bytes.fromhex(record["transactions"][at]["originTx"][2:]))
         assert found is not None
         return found
+
+    async def proof(self, record: Record) -> SettledOnChain:
+        """An order's end as `cambist order watch` finds it on the chain."""
+        world = self.world
+        separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, CHAIN_ID, world.at.delta)
+        contract = SigningContract(CHAIN_ID, world.at.delta, separator)
+        told = msgspec.json.decode(msgspec.json.encode(record), type=OrderRecord)
+        return await proven(world.chain, Subject(world.at.delta, signed_order(told, contract)), told)
 
     def hash_of(self, record: Record) -> bytes:
         """Hash of an order, 32 bytes."""

@@ -73,13 +73,17 @@ class BuiltStory:
         }
         return await web.post("/v2/delta/orders/build", given | body)
 
-    async def placed(self, built: Any, **body: Any) -> Record:
-        """The record of a built order, which the user has signed and submitted."""
+    async def placed(self, built: Any, signature: str = "", **body: Any) -> Record:
+        """The record of a built order, which the user has signed and submitted.
+
+        Args:
+            signature: of `toSign`; the user's unless given.
+        """
         digest = bytes.fromhex(built["orderHash"][2:])
         sent = {
             "chainId": CHAIN_ID,
             "order": built["toSign"]["value"],
-            "signature": to_hex(to_compact64(*self.world.user.sign(digest))),
+            "signature": signature or to_hex(to_compact64(*self.world.user.sign(digest))),
             "partner": "anon",
         }
         status, told = await self.story.web.post("/v2/delta/orders", sent | body)

@@ -231,6 +231,26 @@ WRONG = {
     ),
     "host for an origin": ("[server]\ncors_origins = ['a.example']", "server: cors_origins are *, localhost"),
     "no confirmations": ("[chains.1]\nconfirmations = 0", "chains.1.confirmations: at least 1, got 0"),
+    "strategy without a name": (
+        f'[[chains.1.strategies]]\nvault = "{ADDRESS}"',
+        "chains.1.strategies[0]: object missing required field `name`",
+    ),
+    "vault of a strategy": (
+        '[[chains.1.strategies]]\nname = "a"\nvault = "0x1"',
+        "chains.1.strategies[0].vault: expected an address",
+    ),
+    "strategy twice": (
+        "[chains.1]\nstrategies = [" + f'{{ name = "a", vault = "{ADDRESS}" }}, ' * 2 + "]",
+        "chains.1.strategies[1].vault: is already listed",
+    ),
+    "strategy that keeps all": (
+        f'[[chains.1.strategies]]\nname = "a"\nvault = "{ADDRESS}"\nfee_bps = 10000',
+        "chains.1.strategies[0].fee_bps: 0 to 9999, got 10000",
+    ),
+    "too many strategies": (
+        "[chains.1]\nstrategies = [" + f'{{ name = "a", vault = "{ADDRESS}" }}, ' * 65 + "]",
+        "chains.1.strategies: at most 64, got 65",
+    ),
     "chain's address": (
         "[chains.1]\nrouter = '0x1'",
         "chains.1.router: expected an address, neither zero nor",

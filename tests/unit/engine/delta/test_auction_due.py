@@ -7,16 +7,21 @@ from typing import Any, cast
 import msgspec
 import trio
 
+from cambist.codecs.messages.agent_messages import Notice, NoticeEntry
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.sections.venue import DeltaSettings
+from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.port import Header, Upcoming
 from cambist.engine.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.delta.auction.auction_queue import AuctionQueue
 from cambist.engine.delta.auction.handlers import Handlers
+from cambist.engine.delta.bids.agent_rest import AgentFault
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.settlement.settling import Settling
 from cambist.engine.orders.scheduler import Scheduler
 from support.delta.auctioning import PlayedAgent, PlayedAuction, an_auction, on_each
 from support.delta.bidding import a_delta_order, a_round_order, a_twap
+from support.delta.kinds_of_contract import HANDLER, an_external_order, asked_for
 from support.patience import until
 from support.store.stores import NOW_MS
 
@@ -37,10 +42,12 @@ class Clock:
         def wall_ms() -> int:
             return self.now_ms
 
+        agents = Agents({}, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
+        self.handlers = Handlers(settings, agents.tell, wall_ms)
         self.queue = AuctionQueue(
             cast("Any", self),
-            Agents({}, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms),
-            Handlers(1, 1),
+            agents,
+            self.handlers,
             wakeup,
             cast("Any", self.lives),
             self.scheduler,
@@ -221,3 +228,51 @@ async def test_a_chain_that_goes_back_is_believed_after_one_round_in_vain(tmp_pa
 def found_chain(auction: PlayedAuction) -> Any:
     """The played chain of an auction."""
     return auction.auctioneer._place.chain
+
+
+# --- Orders of handlers ---------------------------------------------------------------------------------
+
+
+def a_handled(number: int) -> LiveOrder:
+    asked = asked_for(an_external_order(), number)
+    row: Any = SimpleNamespace(order_hash=asked.order_hash, failures=0, status=OrderStatus.PENDING)
+    return LiveOrder(row, asked.order, asked.document, asked.terms)
+
+
+async def test_orders_of_handlers_are_due_without_an_agent_and_share_a_round() -> None:
+    clock = Clock()
+    lives = [a_handled(number) for number in (1, 2)]
+    for live in lives:
+        clock.offer(live)
+        clock.offer(live)
+    assert clock.counts() == (0, 2)
+    assert clock.queue.next_at({}, 5.0) == 5.0
+    (due,) = clock.queue.take({}, 5.0)
+    assert list(due.orders) == list(due.agents) == [live.order_hash for live in lives]
+    assert set(due.agents.values()) == {()}
+    clock.offer(lives[0])
+    assert clock.counts() == (0, 0), "it is in a round"
+    assert clock.queue.take({}, 5.0) == []
+
+
+async def test_a_withdrawn_order_of_a_handler_is_not_due() -> None:
+    clock = Clock()
+    live = a_handled(1)
+    clock.offer(live)
+    assert live.order_hash in list(clock.queue)
+    clock.queue.withdraw(live.order_hash)
+    assert clock.counts() == (0, 0)
+
+
+async def test_orders_of_a_handler_that_rests_wait_as_long() -> None:
+    clock = Clock()
+    asked = asked_for(an_external_order())
+    list(clock.handlers.bids(asked))
+    reverted = NoticeEntry(Notice.REVERTED, "0x01")
+    clock.handlers.tell(to_checksum(HANDLER), 1, reverted, AgentFault.REVERTED)
+    until_ms = clock.handlers.rests_until_ms(an_external_order())
+    assert until_ms > NOW_MS
+    live = a_handled(1)
+    assert clock.queue.due_ms(live) == until_ms
+    clock.offer(live)
+    assert clock.counts() == (1, 0)

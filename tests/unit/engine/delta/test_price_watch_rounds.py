@@ -50,15 +50,16 @@ class InVain(Auctioneer):
         clients, nothing = {"ann": cast("Any", Bidless())}, cast("Any", None)
         wakeup, settings = AuctioneerWakeup(), DeltaSettings()
         agents = Agents(clients, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
+        handlers = Handlers(settings, agents.tell, wall_ms)
         self.queue = AuctionQueue(
-            nothing, agents, Handlers(1, 1), wakeup, orders, scheduler,
+            nothing, agents, handlers, wakeup, orders, scheduler,
             head_time_s=lambda: 0, settings=settings, wall_ms=wall_ms,
         )  # fmt: skip
         self.watch = PriceWatch(
             market.index, market.prices, self.queue, gas_price_wei=lambda: 0, wall_ms=wall_ms
         )
         super().__init__(
-            at, agents, Handlers(1, 1), wakeup, self.queue, orders, nothing, settling=nothing, claims=nothing,
+            at, agents, handlers, wakeup, self.queue, orders, nothing, settling=nothing, claims=nothing,
             unsettled=self.watch.again, ids=AuctionIds(), settings=settings, wall_ms=wall_ms,
         )  # fmt: skip
         self.seen: list[tuple[float, set[bytes]]] = []

@@ -1,0 +1,114 @@
+"""The venue's own bids on orders of handlers, and the rests of handlers that fail."""
+
+import pytest
+
+from cambist.codecs.contracts.delta_calldata import NO_AGENT, Execution, settle_external
+from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from cambist.codecs.messages.agent_messages import Notice, NoticeEntry
+from cambist.config import limits
+from cambist.config.sections.venue import DeltaSettings
+from cambist.crypto.addresses import to_checksum
+from cambist.engine.delta.auction.handlers import Handlers
+from cambist.engine.delta.bids.agent_rest import AgentFault
+from support.delta.bidding import ALICE, ONE, SIGNATURE, USDC_ONE, a_round_order
+from support.delta.kinds_of_contract import HANDLER, an_external_order, asked_for
+
+NAME = to_checksum(HANDLER)
+SETTINGS = DeltaSettings(rest_s=10, rest_s_max=60)
+
+
+class Told:
+    """Handlers at a time that is set, and the agents that were told."""
+
+    def __init__(self) -> None:
+        self.now_ms = 1_000_000
+        self.agents: list[str] = []
+        self.handlers = Handlers(SETTINGS, lambda *told: self.agents.append(told[0]), lambda: self.now_ms)
+
+    def fails(self, name: str = NAME, fault: AgentFault | None = AgentFault.REVERTED) -> None:
+        """A settlement of an agent or a handler fails."""
+        self.handlers.tell(name, 1, NoticeEntry(Notice.REVERTED, "0x01"), fault)
+
+    def rest_s(self) -> float:
+        """Seconds that the handler still rests."""
+        until_ms = self.handlers.rests_until_ms(an_external_order())
+        return (until_ms - self.now_ms) / 1_000 if until_ms else 0
+
+
+def test_a_sale_has_one_bid_on_its_minimum() -> None:
+    order = an_external_order()
+    (bid,) = Told().handlers.bids(asked_for(order))
+    (part,) = bid.parts
+    assert (bid.agent, part.promised, part.given, part.steps) == (NAME, 2_400 * USDC_ONE, 0, ())
+    execution = Execution(2_400 * USDC_ONE, 0, (), (), NO_AGENT)
+    assert bid.calldata == settle_external(order, SIGNATURE, ONE, execution)
+    assert bid.owners_calldata, "the error of the same settlement is the handler's"
+
+
+@pytest.mark.parametrize(
+    ("expected", "fee_bps", "given"),
+    [
+        (ONE, 0, [ONE, 11 * ONE // 10]),
+        (0, 0, [11 * ONE // 10]),
+        (11 * ONE // 10, 0, [11 * ONE // 10]),
+        (2 * ONE, 0, [11 * ONE // 10]),
+        (101 * ONE, 100, None),
+    ],
+)
+def test_a_purchase_is_tried_at_its_expected_cost_and_at_its_maximum(
+    expected: int, fee_bps: int, given: list[int] | None
+) -> None:
+    fee = pack_partner_and_fee(PartnerAndFee(ALICE, fee_bps, partner_takes_surplus=False, cap_surplus=True))
+    order = an_external_order(buys=True, expected_amount=expected, partner_and_fee=fee)
+    bids = list(Told().handlers.bids(asked_for(order)))
+    for bid in bids:
+        (part,) = bid.parts
+        cost = part.given + part.given * fee_bps // 10_000
+        assert cost <= part.promised <= order.src_amount
+    if given is not None:
+        assert [bid.parts[0].given for bid in bids] == given
+    assert bids[-1].parts[0].promised == order.src_amount
+
+
+def test_other_orders_have_no_bid_of_the_venues() -> None:
+    assert list(Told().handlers.bids(a_round_order())) == []
+
+
+def test_a_handler_rests_longer_after_each_failure_and_a_delivery_takes_one_back() -> None:
+    told = Told()
+    list(told.handlers.bids(asked_for(an_external_order())))
+    assert told.rest_s() == 0
+    told.fails()
+    assert told.rest_s() == 10
+    told.now_ms += 10_000
+    assert told.rest_s() == 0
+    told.fails()
+    assert told.rest_s() == 20
+    told.now_ms += 20_000
+    told.handlers.tell(NAME, 1, NoticeEntry(Notice.SETTLED, "0x01"), None)
+    told.fails()
+    assert told.rest_s() == 20
+    assert told.agents == []
+
+
+def test_the_owners_failures_and_those_of_agents_rest_no_handler() -> None:
+    told = Told()
+    list(told.handlers.bids(asked_for(an_external_order())))
+    told.fails(fault=None)
+    told.fails("ann")
+    assert told.rest_s() == 0
+    assert told.agents == ["ann"]
+
+
+def test_a_bounded_number_of_handlers_is_remembered_the_last_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cambist.engine.delta.auction.handlers.HANDLERS_KEPT_MAX", 2)
+    assert limits.HANDLERS_KEPT_MAX > 2
+    told = Told()
+    orders = [an_external_order(handler=bytes([number]) * 20) for number in (1, 2)]
+    for order in orders:
+        list(told.handlers.bids(asked_for(order)))
+        told.fails(to_checksum(order.handler))
+    list(told.handlers.bids(asked_for(orders[0])))
+    list(told.handlers.bids(asked_for(an_external_order())))
+    assert told.handlers.rests_until_ms(orders[0])
+    assert not told.handlers.rests_until_ms(orders[1])
