@@ -79,6 +79,14 @@ class Index(RuleBasedStateMachine):
             if not is_held:
                 self.plain.remove(one)
 
+    @rule(data=st.data(), rate=RATES)
+    @precondition(lambda self: self.plain)
+    def is_revalued(self, data: Any, rate: tuple[int, int]) -> None:
+        one = data.draw(st.sampled_from(self.plain))
+        one.rate = rate
+        self.orders.revalued(one.order, rate)
+        assert one.order.rate == rate
+
     @rule(ms=st.integers(1, 500))
     def time_passes(self, ms: int) -> None:
         self.now_ms += ms
