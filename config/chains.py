@@ -48,6 +48,8 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         delta_domain_name, delta_domain_version: name and version of the Delta contract's signing domain
             (interop.md section 2).
         strategies: yield strategies from which orders may sell (ProductiveOrder).
+        handlers: addresses of contracts that may trade orders for their owners (ExternalOrder); `*` admits
+            any contract, no entry none.
         node: settings of the chain's nodes.
     """
 
@@ -71,6 +73,7 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     delta_domain_name: str = limits.DELTA_DOMAIN_NAME
     delta_domain_version: str = limits.DELTA_DOMAIN_VERSION
     strategies: tuple[StrategySettings, ...] = ()
+    handlers: tuple[str, ...] = ("*",)
     node: NodeSettings = NodeSettings()
 
 

@@ -336,6 +336,9 @@ def _check(settings: Settings) -> None:
                 f"chains.{chain_id}.cctp_domain", f"0 to {limits.CCTP_DOMAIN_MAX}, got {chain.cctp_domain}"
             )
         _check_strategies(f"chains.{chain_id}.strategies", chain)
+        for at, handler in enumerate(chain.handlers):
+            if handler != "*":
+                _check_address(f"chains.{chain_id}.handlers[{at}]", handler)
     _check_relayers(settings)
     _check_tokens(settings)
     _check_bridges(settings)

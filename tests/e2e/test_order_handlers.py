@@ -179,6 +179,17 @@ async def test_a_handler_that_fails_in_its_block_has_its_order_fail_after_all_it
         assert report["faults"] == {}, "no agent is to blame"
 
 
+async def test_an_operator_may_admit_named_handlers_alone(world: World, tmp_path: Path) -> None:
+    handler = await a_handler(world, FAIR)
+    admitted = f'handlers = ["{to_checksum(handler)}"]\n'
+    async with a_delta_story(world, tmp_path, chain=admitted) as story:
+        order = await an_order(story, story.market.agent, acts(DELIVER, FAIR))
+        status, told = await story.submit(order)
+        assert (status, told["errorType"]) == (400, "InvalidExternalOrderParams")
+        assert "order.handler: expected a handler that this venue admits" in told["details"]
+        await story.completed(await an_order(story, handler, acts(DELIVER, FAIR)))
+
+
 async def test_funds_suspend_an_order_of_a_handler_as_any_other(world: World, tmp_path: Path) -> None:
     async with a_delta_story(world, tmp_path) as story:
         handler = await a_handler(world, FAIR)

@@ -7,9 +7,17 @@ from typing import Any
 import pytest
 
 from cambist.codecs.contracts import calldata
-from cambist.codecs.contracts.abi import selector, uint_word
+from cambist.codecs.contracts.abi import (
+    address_word,
+    bytes_tail,
+    encode,
+    selector,
+    tuples_tail,
+    uint_word,
+)
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
+from cambist.engine.chain.deploy.deploy import create
 from support.chain.world import ONE, USDC, World
 from support.contracts.permits import eip2612_permit, token_domain
 from support.contracts.vaults import Mode, Vault
@@ -287,6 +295,66 @@ async def test_what_a_new_order_lacks_is_refused(world: World, tmp_path: Path) -
             assert says in told["details"]
         status, told = await story.submit(await vaults.an_order(), partiallyFillable=True)
         assert (status, told["errorType"]) == (400, "InvalidInput")
+
+
+async def test_a_second_order_on_the_same_shares_is_read_and_filled_as_the_first(
+    world: World, tmp_path: Path
+) -> None:
+    async with a_vault_story(world, tmp_path) as vaults:
+        story, ann = vaults.story, vaults.story.agents["ann"]
+        first = await story.submitted(await vaults.an_order())
+        await story.heard_of("ann", first)
+        second = await story.submitted(await vaults.an_order())
+        await story.heard_of("ann", second)
+        ann.gives = lambda _: FAIR
+        await story.becomes(first, "COMPLETED")
+        await story.becomes(second, "COMPLETED")
+        assert await vaults.vault.shares() == ONE
+
+
+async def test_an_order_from_a_vault_outlives_a_restart_with_its_yield(world: World, tmp_path: Path) -> None:
+    async with a_vault_story(world, tmp_path) as vaults:
+        record = await vaults.story.submitted(await vaults.an_order())
+        await vaults.story.heard_of("ann", record)
+    await vaults.vault.earns(ONE)
+    async with a_vault_story(world, tmp_path, before=vaults) as after:
+        story = after.story
+        story.agents["ann"].gives = lambda order: FAIR if order.src_amount == str(ONE + ONE // 4) else None
+        await story.becomes(record, "COMPLETED")
+        assert await after.vault.shares() == 2 * ONE
+
+
+async def _hook_of_mints(world: World, count: int) -> bytes:
+    """Calldata by which each transfer of the vault's shares makes so many first writes elsewhere."""
+    multicall = await create(world.chain, world.owner, "DevMulticall")
+    calls = [
+        encode(
+            address_word(world.dai),
+            uint_word(0),
+            bytes_tail(selector("mint(address,uint256)") + bytes(31) + bytes([number + 1]) + uint_word(1)),
+        )
+        for number in range(count)
+    ]
+    data = selector("aggregate3((address,bool,bytes)[])") + encode(tuples_tail(calls))
+    return selector("setHook(address,bytes)") + encode(address_word(multicall), bytes_tail(data))
+
+
+async def test_gas_that_a_vault_wastes_in_the_block_is_no_fault_of_the_agents(
+    world: World, tmp_path: Path
+) -> None:
+    async with a_vault_story(world, tmp_path) as vaults:
+        story, ann = vaults.story, vaults.story.agents["ann"]
+        ann.gives = lambda _: FAIR
+        wastes = await _hook_of_mints(world, 3)
+        await story.hold()
+        record = await story.submitted(await vaults.an_order())
+        await story.under_way(record)
+        await story.first_in_block(world.stranger, vaults.vault.address, wastes)
+        await story.mine()
+        record = await story.becomes(record, "COMPLETED")
+        await story.heard("ann", record, "settling", "settled")
+        (report,) = await story.web.get(f"/v2/delta/agents/scores/{world.chain.chain_id}")
+        assert (report["faults"], report["strikes"], report["delivered"]) == ({}, 0, 1)
 
 
 async def test_a_cancelled_order_leaves_its_shares(world: World, tmp_path: Path) -> None:

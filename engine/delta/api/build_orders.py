@@ -31,7 +31,7 @@ from ...server.routing import HttpCall, Reply
 from ..orders.vault_checks import asset_call, check_asset, check_strategy, vaults_of
 from ..pricing.build import BuildTerms, built, check_side, delta_domains, wanted_side
 from ..pricing.issued import IssuedRoutes, quoted_as
-from ..pricing.order_kinds import shares_call, shares_to_sign, strategy_in
+from ..pricing.order_kinds import handlers_of, shares_call, shares_to_sign, strategy_in
 
 
 class DeltaOrders:
@@ -99,6 +99,7 @@ class DeltaOrders:
             now_s=now_ms // 1_000,
             nonce=int.from_bytes(self._random32(), "big"),
             shares=shares,
+            handlers=handlers_of(place.settings),
         )
         return built(body, route, terms)
 

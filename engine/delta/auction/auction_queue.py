@@ -85,6 +85,7 @@ class AuctionQueue:
         self._waiting: dict[bytes, int] = {}  # order hash -> time of its last fill, Unix seconds
         self._ready = DueOrders(settings.round_s)
         self._handled: dict[bytes, None] = {}  # due orders of handlers, in the order of their coming
+        self._handled_last: frozenset[bytes] = frozenset()  # orders of the last round without agents
         self._in_round: set[bytes] = set()
         self.slices = SliceWatch(chain, head_time_s, self._slice_due)
 
@@ -187,7 +188,8 @@ class AuctionQueue:
     def take(self, standing: dict[str, AgentRoom], now: float) -> list[DueRound]:
         """Remove the due orders for which agents have capacity, and group them into new auction rounds.
 
-        Due orders of handlers form a round of their own, without agents. Orders that are no longer open, or
+        Due orders of handlers form a round of their own, without agents, one round at a time: slow handlers
+        leave room for other rounds. Orders that are no longer open, or
         have a settlement under way, get no round.
 
         Args:
@@ -204,12 +206,17 @@ class AuctionQueue:
         return [one for one in rounds if one.orders]
 
     def _take_handled(self) -> Assignment:
+        """Remove the next due orders of handlers, unless a round of such orders is open."""
         taken: Assignment = {}
-        while self._handled and len(taken) < HANDLED_ORDERS_MAX:
+        while self._may_handle() and len(taken) < HANDLED_ORDERS_MAX:
             order_hash = next(iter(self._handled))
             del self._handled[order_hash]
             taken[order_hash] = ()
+        self._handled_last = frozenset(taken) or self._handled_last
         return taken
+
+    def _may_handle(self) -> bool:
+        return bool(self._handled) and self._in_round.isdisjoint(self._handled_last)
 
     def next_at(self, standing: dict[str, AgentRoom], now: float) -> float:
         """Return when `take` may next find orders if nothing else happens, seconds of trio's clock.
@@ -220,7 +227,7 @@ class AuctionQueue:
             standing: capacities of the agents that may be asked, by name.
             now: time on trio's clock, seconds.
         """
-        if self._handled:
+        if self._may_handle():
             return now
         if not len(self._ready):
             return inf

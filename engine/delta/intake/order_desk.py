@@ -51,6 +51,7 @@ from ..orders.live_orders import LiveOrders
 from ..orders.record import new_record
 from ..orders.vault_checks import vaults_of
 from ..pricing.build import DeltaDomain, delta_domains
+from ..pricing.order_kinds import handlers_of
 from .cancellation import (
     cancellation_hash,
     cancellation_to_sign,
@@ -176,6 +177,7 @@ class OrderDesk:
             tokens=place.tokens,
             bridges=self._bridges,
             vaults=self._vaults[place.chain_id],
+            handlers=handlers_of(place.settings),
             partners=self._partners,
             strict_partner=self._strict_partner,
             default_partner=default_partner,

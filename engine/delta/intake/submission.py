@@ -125,7 +125,7 @@ from ..orders.terms import (
 from ..orders.transfers import bridge_of
 from ..orders.vault_checks import check_shares, check_strategy, shares_needed, vault_calls
 from ..pricing.build import DeltaDomain, check_metadata, check_purchase_slices
-from ..pricing.order_kinds import check_handler
+from ..pricing.order_kinds import Handlers, check_handler
 
 _decode_object = decoder(dict[str, Any], bytes_max=limits.JSON_BYTES_MAX)
 _TWAPS = (TwapOrder, TwapBuyOrder)
@@ -152,6 +152,7 @@ class Rules(Struct, frozen=True):
 
     Attributes:
         vaults: addresses of the chain's yield strategies, 20 bytes each.
+        handlers: handlers of the chain; None for any.
         strict_partner: whether `partner` is required.
         default_partner: default partner of the API key; empty if the key has none.
         now_ms: time of the submission, Unix milliseconds.
@@ -162,6 +163,7 @@ class Rules(Struct, frozen=True):
     tokens: TokenTable
     bridges: BridgeLanes
     vaults: Collection[bytes]
+    handlers: Handlers
     partners: Mapping[str, RegisteredPartner]
     strict_partner: bool
     default_partner: str
@@ -250,7 +252,7 @@ def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submissio
     _check_bridge(body, order, rules)
     check_account(order.owner, "order.owner")
     first = _check_amounts(order)
-    _check_contracts(order, rules.vaults)
+    _check_contracts(order, rules)
     terms = _terms(order)
     check_metadata(order.metadata, "order.metadata")
     kind = _kind(body, found)
@@ -336,12 +338,12 @@ def _check_amounts(order: SettledOrder) -> DeltaPart:
     return first
 
 
-def _check_contracts(order: SettledOrder, vaults: Collection[bytes]) -> None:
+def _check_contracts(order: SettledOrder, rules: Rules) -> None:
     """Check the contract that an order names beside its tokens: a configured vault, or a handler."""
     if isinstance(order, ProductiveOrder):
-        check_strategy(order.strategy, vaults, "order.strategy")
+        check_strategy(order.strategy, rules.vaults, "order.strategy")
     if isinstance(order, ExternalOrder):
-        check_handler(order.handler, order.data, "order.")
+        check_handler(order.handler, order.data, rules.handlers, "order.")
 
 
 def _check_slices(order: TwapOrder | TwapBuyOrder) -> None:

@@ -85,7 +85,7 @@ from ...market.prices import FeeRules
 from ...routing.tokens import ListedToken
 from ...served.served_chain import ServedChains
 from ..orders.terms import next_part
-from .order_kinds import check_kind_of_contract, of_kind
+from .order_kinds import Handlers, check_kind_of_contract, of_kind
 
 _SLICES_MAX = 2**32 - 1  # a uint32 in the order
 _TWAPS = frozenset({BuildOrderType.TWAP_ORDER, BuildOrderType.TWAP_BUY_ORDER})
@@ -133,6 +133,7 @@ class BuildTerms(Struct, frozen=True):
         now_s: time of the request, Unix seconds.
         nonce: nonce of the order if the body has none.
         shares: shares of the vault that a ProductiveOrder signs; 0 for every other order type.
+        handlers: handlers of the chain; None for any.
     """
 
     domain: DeltaDomain
@@ -143,6 +144,7 @@ class BuildTerms(Struct, frozen=True):
     now_s: int
     nonce: int
     shares: int = 0
+    handlers: Handlers = None
 
 
 class _BuildAmounts(Struct, frozen=True):
@@ -225,6 +227,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
     check_account(owner, "owner")
     beneficiary = owner if body.beneficiary is None else parse_address(body.beneficiary, "beneficiary")
     check_side(body)
+    check_kind_of_contract(body, terms.handlers)
     _check_kind(body)
     side = _quoted_side(body, terms.quoted)
     amounts = _amounts(body, route, side)
@@ -251,7 +254,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
             metadata=metadata,
             bridge=bridge,
         )
-        return of_kind(body, order, terms.shares)
+        return of_kind(body, order, terms.shares, terms.handlers)
     slices = body.interval or 0, body.num_slices or 0
     if body.order_type is BuildOrderType.TWAP_ORDER:
         total = _total(body.total_src_amount, "totalSrcAmount", slices[1])
@@ -331,8 +334,6 @@ def _check_kind(body: BuildBody) -> None:
             raise InvalidInput(
                 field="limitAmount", expected="none: maxSrcAmount is the limit", got=body.limit_amount
             )
-    else:
-        check_kind_of_contract(body)
 
 
 def _bridge(body: BuildBody, route: Route) -> DeltaBridge:

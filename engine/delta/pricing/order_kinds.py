@@ -8,8 +8,11 @@ Choice: A build of a ProductiveOrder asks the vault how many shares give the rou
     the order sells these shares, else it sells the input for at most these shares and `slippage` more.
 Choice: An ExternalOrder pays its owner: a build with another `beneficiary` is refused.
 Choice: `data` for a handler is at most 16 KiB.
+Choice: The settings name the handlers of a chain, `*` for any: the venue's relayer pays for the gas of a
+    handler's call.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from msgspec.structs import asdict
@@ -28,6 +31,7 @@ from ....codecs.eip712_orders.typed_struct import TypedStruct
 from ....codecs.messages.delta_messages import BuildBody
 from ....codecs.messages.vocabulary import BuildOrderType
 from ....codecs.rounding import mul_div_up
+from ....config.chains import ChainSettings
 from ....config.errors import (
     InvalidExternalOrderParams,
     InvalidInput,
@@ -53,18 +57,32 @@ def strategy_in(body: BuildBody) -> bytes:
     return parse_address(body.strategy, "strategy")
 
 
-def handler_in(body: BuildBody) -> tuple[bytes, bytes]:
+Handlers = Collection[bytes] | None
+"""Addresses of a chain's handlers, 20 bytes each; None for any contract."""
+
+
+def handlers_of(chain: ChainSettings) -> Handlers:
+    """Return the handlers that a chain's settings admit."""
+    if "*" in chain.handlers:
+        return None
+    return frozenset(parse_address(handler, "handlers") for handler in chain.handlers)
+
+
+def handler_in(body: BuildBody, handlers: Handlers) -> tuple[bytes, bytes]:
     """Return the handler (20 bytes) that the body of a build names, and the data for it.
 
+    Args:
+        handlers: handlers of the chain.
+
     Raises:
-        InvalidExternalOrderParams: the body lacks one of the two, or names another beneficiary than the
-            owner.
+        InvalidExternalOrderParams: the body lacks one of the two, names a handler that is not admitted, or
+            another beneficiary than the owner.
         InvalidInput: the handler is no address, or the data is malformed or too long.
     """
     if body.handler is None or body.data is None:
         raise InvalidExternalOrderParams(field="handler" if body.handler is None else "data")
     handler, data = parse_address(body.handler, "handler"), parse_hex(body.data, "data")
-    check_handler(handler, data, "")
+    check_handler(handler, data, handlers, "")
     owner = parse_address(body.owner, "owner")
     if body.beneficiary is not None and parse_address(body.beneficiary, "beneficiary") != owner:
         raise InvalidExternalOrderParams(
@@ -73,41 +91,49 @@ def handler_in(body: BuildBody) -> tuple[bytes, bytes]:
     return handler, data
 
 
-def check_handler(handler: bytes, data: bytes, prefix: str) -> None:
+def check_handler(handler: bytes, data: bytes, handlers: Handlers, prefix: str) -> None:
     """Check the handler of an order, and the length of the data for it.
 
     Args:
+        handlers: handlers of the chain.
         prefix: path of the order in the request, for the errors' fields: `order.` or empty.
 
     Raises:
-        InvalidExternalOrderParams: the handler is the zero address.
+        InvalidExternalOrderParams: the handler is the zero address, or is not admitted.
         InvalidInput: the data is too long.
     """
-    if handler == ZERO_ADDRESS:
+    if handler == ZERO_ADDRESS or (handlers is not None and handler not in handlers):
+        expected = "a contract" if handlers is None else "a handler that this venue admits"
         raise InvalidExternalOrderParams(
-            field=f"{prefix}handler", expected="a contract", got="the zero address"
+            field=f"{prefix}handler", expected=expected, got=to_checksum(handler)
         )
     if len(data) > HANDLER_DATA_BYTES_MAX:
         most = f"at most {HANDLER_DATA_BYTES_MAX} bytes"
         raise InvalidInput(field=f"{prefix}data", expected=most, got=f"{len(data)} bytes")
 
 
-def check_kind_of_contract(body: BuildBody) -> None:
+def check_kind_of_contract(body: BuildBody, handlers: Handlers) -> None:
     """Check the parameters of an order type that names a further contract; other types pass.
+
+    Args:
+        handlers: handlers of the chain.
 
     Raises:
         RequestError: a parameter is missing or wrong; see `strategy_in` and `handler_in`.
     """
     if body.order_type is BuildOrderType.EXTERNAL_ORDER:
-        handler_in(body)
+        handler_in(body, handlers)
     elif body.order_type is BuildOrderType.PRODUCTIVE_ORDER:
         strategy_in(body)
 
 
-def of_kind(body: BuildBody, order: DeltaOrder, shares: int) -> tuple[TypedStruct[Any], AnyDeltaOrder]:
+def of_kind(
+    body: BuildBody, order: DeltaOrder, shares: int, handlers: Handlers
+) -> tuple[TypedStruct[Any], AnyDeltaOrder]:
     """Turn the Order of a build into the order type that the body asks for.
 
     Args:
+        handlers: handlers of the chain.
         shares: shares of the vault that a ProductiveOrder signs; 0 for every other type.
 
     Returns:
@@ -117,7 +143,7 @@ def of_kind(body: BuildBody, order: DeltaOrder, shares: int) -> tuple[TypedStruc
     match body.order_type:
         case BuildOrderType.EXTERNAL_ORDER:
             del members["beneficiary"], members["bridge"]
-            handler, data = handler_in(body)
+            handler, data = handler_in(body, handlers)
             return EXTERNAL_ORDER, ExternalOrder(**members, handler=handler, data=data)
         case BuildOrderType.PRODUCTIVE_ORDER:
             del members["kind"]

@@ -166,9 +166,10 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             needs = needs_of(live.order, live.filled, live.worth)
             known = _FollowedDelta(_account_of(live), live.filled, needs, may_change)
             self._follow(row.order_hash, known)
-            if isinstance(live.order, ProductiveOrder):
+            is_of_vault = isinstance(live.order, ProductiveOrder)
+            if is_of_vault:
                 self._of_vault[known.account] = None
-            if known.account[0] == NATIVE_TOKEN:
+            if is_of_vault or known.account[0] == NATIVE_TOKEN:
                 self._mark(known.account)
             return
         if known.filled != live.filled:

@@ -568,12 +568,13 @@ class Settling:
         if fill is None:  # its block was undone, or is long final
             self._told(settlement, order_hash, Notice.SETTLED, outcome)
             return
+        live, receipt = self._orders.get(order_hash), outcome.receipt
+        is_vaults = live is not None and isinstance(live.order, ProductiveOrder)  # which may waste gas
         amount = settlement.amount_in(fill)
-        receipt = outcome.receipt
         why = ""
         if not settlement.is_kept(amount):
             why = f"simulated {settlement.amount}, settled {amount}"
-        elif receipt is not None and receipt.gas_used > settlement.gas_kept:
+        elif receipt is not None and not is_vaults and receipt.gas_used > settlement.gas_kept:
             why = f"gas: simulated {settlement.simulated_gas}, used {receipt.gas_used}"
         outcome = msgspec.structs.replace(outcome, reason=why)
         notice, fault = (Notice.SETTLED_BELOW, AgentFault.SETTLED_BELOW) if why else (Notice.SETTLED, None)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from ....codecs.eip712_orders.delta import ProductiveOrder
-from ....config.errors import ChainError, Reverted
 from ....config.limits import VENUE_FUNDS_ORDERS_MAX
 from ...chain.port import Chain, EthCall
 from ..orders.live_orders import LiveOrder
@@ -69,16 +68,7 @@ class VaultReads:
         return trial_call(order, signature, worth, self._delta, self._relayer, self._gas_max)
 
     async def _answers(self, calls: Sequence[EthCall], block_hash: bytes) -> list[bytes | Exception]:
-        """Make calls at one block; an answer is return data, or a revert.
-
-        Raises:
-            ChainError: a call has no answer.
-        """
-        answers = await self._chain.call_many(calls, block_hash) if calls else []
-        for answer in answers:
-            if isinstance(answer, ChainError) and not isinstance(answer, Reverted):
-                raise answer
-        return answers
+        return await self._chain.call_many(calls, block_hash) if calls else []
 
 
 def _asked(live: LiveOrder) -> _Asked | None:

@@ -347,6 +347,7 @@ async def a_delta_story(
     *names: str,
     delta: str = "",
     relayer: str = "",
+    chain: str = "",
     more: str = "",
     market: Market | None = None,
 ) -> AsyncGenerator[DeltaStory]:
@@ -355,12 +356,14 @@ async def a_delta_story(
     Args:
         folder: for its state; a second story in the same folder is a restart.
         names: of the agents.
-        delta: TOML of `[venue.delta]`; relayer: of the relayer; more: of the venue.
+        delta: TOML of `[venue.delta]`; relayer: of the relayer; chain: of the chain; more: of the venue.
         market: of an earlier story on the same world.
     """
     market = market or await stocked(world)
     agents = {name: StoryAgent(name, market) for name in names}
-    async with running_delta(market, folder, agents, delta=delta, relayer=relayer, more=more) as story:
+    async with running_delta(
+        market, folder, agents, delta=delta, relayer=relayer, chain=chain, more=more
+    ) as story:
         yield story
 
 
@@ -381,6 +384,7 @@ async def running_delta(
     *,
     delta: str = "",
     relayer: str = "",
+    chain: str = "",
     more: str = "",
 ) -> AsyncGenerator[DeltaStory]:
     """A venue with these agents."""
@@ -389,7 +393,7 @@ async def running_delta(
     devnet = devnet_of(world, folder)
     environ = ENVIRON | {"RELAYER_KEY": world.relayer.secret32().hex()}
     text = venue_text(devnet, {}, has_relayer=False)
-    text = text.replace('name = "devnet"\n', f'name = "devnet"\nconfirmations = {CONFIRMATIONS}\n', 1)
+    text = text.replace('name = "devnet"\n', f'name = "devnet"\nconfirmations = {CONFIRMATIONS}\n{chain}', 1)
     usual = {"round_s": ROUND_S, "gather_s": 0.02, "again_s": 0.1, "again_s_max": 0.3}
     own = "\n".join(f"{name} = {value}" for name, value in usual.items() if name not in delta)
     text += _MORE.format(chain_id=CHAIN_ID, delta=f"{own}\n{delta}", relayer=relayer) + more

@@ -99,13 +99,13 @@ def strategy_text(vault: bytes) -> str:
 
 @asynccontextmanager
 async def a_vault_story(
-    world: World, folder: Path, *, delta: str = "", more: str = ""
+    world: World, folder: Path, *, before: VaultStory | None = None
 ) -> AsyncGenerator[VaultStory]:
-    """A story with the agent `ann` and a vault."""
-    market = await stocked(world)
-    vault = await a_vault(world)
-    text = strategy_text(vault.address) + more
-    async with a_delta_story(world, folder, "ann", delta=delta, more=text, market=market) as story:
+    """A story with the agent `ann` and a vault; `before` is one on the same world, which has ended."""
+    market = await stocked(world) if before is None else before.market
+    vault = await a_vault(world) if before is None else before.vault
+    text = strategy_text(vault.address)
+    async with a_delta_story(world, folder, "ann", more=text, market=market) as story:
         yield VaultStory(story, vault)
 
 

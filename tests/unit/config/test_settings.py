@@ -247,6 +247,10 @@ WRONG = {
         f'[[chains.1.strategies]]\nname = "a"\nvault = "{ADDRESS}"\nfee_bps = 10000',
         "chains.1.strategies[0].fee_bps: 0 to 9999, got 10000",
     ),
+    "handler that is no address": (
+        '[chains.1]\nhandlers = ["any"]',
+        "chains.1.handlers[0]: expected an address",
+    ),
     "too many strategies": (
         "[chains.1]\nstrategies = [" + f'{{ name = "a", vault = "{ADDRESS}" }}, ' * 65 + "]",
         "chains.1.strategies: at most 64, got 65",

@@ -255,6 +255,21 @@ async def test_orders_of_handlers_are_due_without_an_agent_and_share_a_round() -
     assert clock.queue.take({}, 5.0) == []
 
 
+async def test_orders_of_handlers_have_one_round_at_a_time() -> None:
+    clock = Clock()
+    first, second = a_handled(1), a_handled(2)
+    clock.offer(first)
+    clock.queue.take({}, 5.0)
+    clock.offer(second)
+    assert clock.queue.take({}, 5.0) == []
+    assert clock.queue.next_at({}, 5.0) > 5.0
+    assert clock.counts() == (0, 1)
+    clock.queue.unsettled(first.order_hash)
+    assert clock.queue.next_at({}, 5.0) == 5.0
+    (due,) = clock.queue.take({}, 5.0)
+    assert list(due.orders) == [second.order_hash]
+
+
 async def test_a_withdrawn_order_of_a_handler_is_not_due() -> None:
     clock = Clock()
     live = a_handled(1)
