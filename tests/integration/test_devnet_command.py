@@ -58,6 +58,18 @@ def test_both_chains_have_the_same_addresses_and_end_on_a_signal(tmp_path: Path)
         assert devnet.end(signal.SIGINT) == 0
 
 
+def test_a_bridge_takes_both_chains_and_a_port_of_its_own(tmp_path: Path) -> None:
+    one = run(tmp_path, "devnet", "--port", "0", "--bridge", "--chain", "31337")
+    assert (one.returncode, "--bridge needs both chains" in one.stderr) == (2, True)
+    options = "--bridge", "--chain", "31337", "--chain", "31338", "--block-time", "0.05"
+    with devnet_process(tmp_path, *options) as devnet:
+        urls = [*(chain["http"] for chain in devnet.told["chains"]), devnet.told["bridge"]]
+        assert len(set(urls)) == 3
+        answer = httpx.get(f"{devnet.told['bridge']}/v2/burn/USDC/fees/337/338", timeout=PATIENCE_S)
+        assert [row["finalityThreshold"] for row in answer.json()] == [1_000, 2_000]
+        assert devnet.end(signal.SIGTERM) == 0
+
+
 async def test_blocks_come_by_the_clock(tmp_path: Path) -> None:
     with devnet_process(tmp_path, "--chain", "31338", "--block-time", "0.05") as devnet:
         (told,) = devnet.told["chains"]

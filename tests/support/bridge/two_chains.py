@@ -5,11 +5,15 @@ async def test_something(autojump_clock: MockClock) -> None:
         deposit = await two.deposit(two.first, 1_000 * USDC)
         await until_told(lambda: two.fills(deposit))
 
-On embedded chains the time is the test's: trio's clock since START_S, under a MockClock that jumps. On anvils
-it is the wall clock's.
+The time is the test's: trio's clock since START_S, under a MockClock that jumps. A test on anvils, or with
+real sockets, has the wall clock's time:
+
+    chains = {CHAIN_ID: anvil_chain, OTHER_CHAIN_ID: other_anvil_chain}
+    async with (await bridged(chains)).served_on_a_port() as two:
 """
 
-from collections.abc import AsyncGenerator, Mapping
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -31,7 +35,9 @@ from cambist.engine.dev.bridge.lanes import BridgedToken, LaneEnd
 from cambist.engine.dev.bridge.relayer import DevRelayer, RelayEnd
 from cambist.engine.dev.devnet.bridge_places import BridgePlaces, fund_relayer, link_bridge
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.server.listener import Listener
 from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.net.streams import listen
 from support.chain.anvil import CHAIN_ID, OTHER_CHAIN_ID
 from support.chain.world import ATTESTER, NATIVE, ONE, World, a_world, person
 from support.delta.waiting_venue import SimulatedClock
@@ -59,6 +65,8 @@ class TwoChains:
         worlds, chains, places: chain id -> what is there.
         tokens: symbol -> chain id -> address.
         client: reaches the service of relayer and attester.
+        dial: opens a stream to the service that `served` runs.
+        url: of the service that `served_on_a_port` runs.
     """
 
     def __init__(
@@ -96,6 +104,8 @@ class TwoChains:
         self._life = trio.CancelScope()
         self._nursery: trio.Nursery
         self.client: HttpClient
+        self.dial: Callable[..., Awaitable[trio.abc.Stream]]
+        self.url = ""
 
     def decimals(self, symbol: str, chain_id: int) -> int:
         """Decimals of a token on a chain."""
@@ -259,18 +269,35 @@ class TwoChains:
 
     @asynccontextmanager
     async def served(self) -> AsyncGenerator["TwoChains"]:
-        """Relayer, attester and their service run; the service is reached over streams in memory."""
+        """Relayer, attester and their service run; `dial` opens a stream in memory to the service."""
         listener = MemoryListener()
 
         async def dial(*_: object, **__: object) -> trio.abc.Stream:
             await trio.lowlevel.checkpoint()
             return listener.connect()
 
-        self.client = HttpClient("bridge.example", 80, connections_max=4, limits=Http1Limits(), dial=dial)
-        async with trio.open_nursery() as self._nursery, self.client:
+        self.dial = dial
+        client = HttpClient("bridge.example", 80, connections_max=4, limits=Http1Limits(), dial=dial)
+        async with self._served(listener, client):
+            yield self
+
+    @asynccontextmanager
+    async def served_on_a_port(self) -> AsyncGenerator["TwoChains"]:
+        """As `served`, at `url`."""
+        listener = listen("127.0.0.1", 0)
+        port = listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        client = HttpClient("127.0.0.1", port, connections_max=4, limits=Http1Limits())
+        async with self._served(listener, client):
+            yield self
+
+    @asynccontextmanager
+    async def _served(self, listener: Listener, client: HttpClient) -> AsyncGenerator[None]:
+        self.client = client
+        async with trio.open_nursery() as self._nursery, client:
             await self._nursery.start(self.service.server.serve, listener)
             await self.start()
-            yield self
+            yield
             self._nursery.cancel_scope.cancel()
 
 
@@ -278,12 +305,18 @@ class TwoChains:
 async def two_chains() -> AsyncGenerator[TwoChains]:
     """Two embedded chains, on trio's clock."""
     clock = SimulatedClock(START_S)
-    chains = {
-        chain_id: EmbeddedChain(chain_id, clock.now_s, {}, known_errors())
-        for chain_id in (CHAIN_ID, OTHER_CHAIN_ID)
-    }
-    async with (await bridged(chains)).served() as two:
+    async with (await bridged(embedded_chains(clock.now_s))).served() as two:
         yield two
+
+
+def embedded_chains(now_s: Callable[[], int] = lambda: int(time.time())) -> dict[int, DevChain]:
+    """Two chains without any contracts.
+
+    Args:
+        now_s: their clock, Unix seconds.
+    """
+    ids = CHAIN_ID, OTHER_CHAIN_ID
+    return {chain_id: EmbeddedChain(chain_id, now_s, {}, known_errors()) for chain_id in ids}
 
 
 async def bridged(chains: Mapping[int, DevChain]) -> TwoChains:
