@@ -35,6 +35,7 @@ _IN_BOOK = {
     "wrapped_native": "wrapped_native",
     "spoke_pool": "spoke_pool",
     "token_messenger": "token_messenger",
+    "message_transmitter": "message_transmitter",
 }
 """Name of a chain's setting for a contract address -> member of the chain's entry in contracts.json."""
 _NEEDED = ("rfq_contract", "executor")

@@ -13,7 +13,7 @@ from ..devnet.bridge_places import bridge_keys, devnet_domain, fund_relayer
 from ..devnet.furnish import BALANCE_WEI
 from .attester import AttestEnd, DevAttester
 from .bridge_service import BridgeService
-from .lanes import BridgedToken, LaneEnd
+from .lanes import LaneEnd, RelayedToken
 from .relayer import DevRelayer, RelayEnd
 
 _STOCK = {"USDC": 1_000_000, "DAI": 1_000_000, "USDT": 1_000_000, "WBTC": 100, "WETH": 100}
@@ -66,11 +66,11 @@ class DevnetBridge:
             task_status.started()
 
 
-def _tokens(chains: Sequence[tuple[DevChain, DeployedChain]]) -> tuple[BridgedToken, ...]:
+def _tokens(chains: Sequence[tuple[DevChain, DeployedChain]]) -> tuple[RelayedToken, ...]:
     """List the tokens that all chains have, by their symbols."""
     symbols = set.intersection(*(set(entry.tokens) for _, entry in chains))
     return tuple(
-        BridgedToken(
+        RelayedToken(
             symbol,
             {
                 chain.chain_id: LaneEnd(

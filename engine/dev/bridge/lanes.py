@@ -26,7 +26,7 @@ class LaneEnd(Struct, frozen=True):
     decimals: int
 
 
-class BridgedToken(Struct, frozen=True):
+class RelayedToken(Struct, frozen=True):
     """A token that a relayer bridges.
 
     Attributes:
@@ -88,7 +88,7 @@ class RelayLane(Struct, frozen=True):
 
 
 def lane_of(
-    tokens: tuple[BridgedToken, ...], origin: tuple[int, bytes], destination: tuple[int, bytes]
+    tokens: tuple[RelayedToken, ...], origin: tuple[int, bytes], destination: tuple[int, bytes]
 ) -> RelayLane | None:
     """Find the lane between two tokens; None if the relayer has none.
 

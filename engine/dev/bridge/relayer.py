@@ -25,7 +25,7 @@ from ....crypto.secp256k1 import SigningKey
 from ...chain.port import Chain, EthCall, LogFilter
 from ...chain.transact import DEV_GAS, transact
 from .followed_logs import FollowedLogs, another_head
-from .lanes import BridgedToken, RelayerTerms, RelayLane, lane_of
+from .lanes import RelayedToken, RelayerTerms, RelayLane, lane_of
 from .relay_plan import DepositSight, RelayAct, RelayerOrders, next_step
 
 _log = structlog.get_logger("cambist.devnet")
@@ -65,7 +65,7 @@ class DevRelayer:
     def __init__(
         self,
         ends: Mapping[int, RelayEnd],
-        tokens: tuple[BridgedToken, ...],
+        tokens: tuple[RelayedToken, ...],
         key: SigningKey,
         owner: SigningKey,
         *,

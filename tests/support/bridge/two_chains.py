@@ -31,7 +31,7 @@ from cambist.engine.chain.port import DevChain, EthCall, LogFilter, Receipt
 from cambist.engine.chain.transact import DEV_GAS, signed, transact
 from cambist.engine.dev.bridge.attester import AttestEnd, DevAttester
 from cambist.engine.dev.bridge.bridge_service import BridgeService
-from cambist.engine.dev.bridge.lanes import BridgedToken, LaneEnd
+from cambist.engine.dev.bridge.lanes import LaneEnd, RelayedToken
 from cambist.engine.dev.bridge.relayer import DevRelayer, RelayEnd
 from cambist.engine.dev.devnet.bridge_places import BridgePlaces, fund_relayer, link_bridge
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
@@ -86,7 +86,7 @@ class TwoChains:
             "USDT": usdt,
         }
         bridged = tuple(
-            BridgedToken(
+            RelayedToken(
                 symbol,
                 {one: LaneEnd(at[one], self.decimals(symbol, one)) for one in worlds},
                 _GAS_MICRO[symbol],

@@ -20,7 +20,7 @@ from cambist.codecs.contracts.cctp import (
     parse_message,
 )
 from cambist.engine.dev.bridge.attest_plan import AttesterOrders, as_final, completed, nonce_of
-from cambist.engine.dev.bridge.lanes import BridgedToken, LaneEnd, RelayerTerms, RelayLane, lane_of
+from cambist.engine.dev.bridge.lanes import LaneEnd, RelayedToken, RelayerTerms, RelayLane, lane_of
 from cambist.engine.dev.bridge.relay_plan import DepositSight, RelayAct, RelayerOrders, RelayStep, next_step
 
 WORD, ME = b"\1" * 32, b"\2" * 32
@@ -59,8 +59,8 @@ def test_the_next_step_about_a_deposit(
 
 
 def test_lanes_are_of_one_token_on_two_chains() -> None:
-    usdc = BridgedToken("USDC", {1: LaneEnd(b"a" * 20, 6), 2: LaneEnd(b"b" * 20, 18)}, 20_000)
-    weth = BridgedToken("WETH", {1: LaneEnd(b"c" * 20, 18), 2: LaneEnd(b"d" * 20, 18)}, 10)
+    usdc = RelayedToken("USDC", {1: LaneEnd(b"a" * 20, 6), 2: LaneEnd(b"b" * 20, 18)}, 20_000)
+    weth = RelayedToken("WETH", {1: LaneEnd(b"c" * 20, 18), 2: LaneEnd(b"d" * 20, 18)}, 10)
     tokens = usdc, weth
     lane = RelayLane(usdc.ends[1], usdc.ends[2], 20_000)
     assert lane_of(tokens, (1, b"a" * 20), (2, b"b" * 20)) == lane
