@@ -1,4 +1,4 @@
-"""The venue's readers of fee APIs and attestations take the dev service's answers, and what they say holds."""
+"""The venue's readers of fee APIs and attestations take the dev service's answers, which hold."""
 
 import msgspec
 import pytest

@@ -179,6 +179,11 @@ class TwoChains:
         payouts = [across.decode_across_log(topics, data) for topics, data in found]
         return [one for one in payouts if isinstance(one, across.ExecutedRelayerRefundRoot)]
 
+    async def arrived(self, chain_id: int, symbol: str, amount: int) -> None:
+        """Wait until RECIPIENT has an amount."""
+        while await self.balance(chain_id, symbol, RECIPIENT) != amount:  # noqa: ASYNC110  as below
+            await trio.sleep(1)
+
     async def paid_out(self, origin: int) -> None:
         """Wait until an origin's pool has paid something out."""
         while not await self.payouts(origin):  # noqa: ASYNC110  nothing there can set an event
