@@ -109,6 +109,7 @@ class BridgedWorld:
 
     Attributes:
         now_ms: the wall clock.
+        names: names of all transactions ever made, by which a fork mines them again.
     """
 
     def __init__(self, store: Store, leases: Leases) -> None:
@@ -117,6 +118,7 @@ class BridgedWorld:
         self._leases = leases
         self.now_ms = START_S * 1_000
         self._deposits = self._made = 0
+        self.names: list[bytes] = []
         self._nonces: dict[bytes, int] = {}
         self.orders: LiveOrders
         self.desk: BridgeDesk
@@ -204,11 +206,11 @@ class BridgedWorld:
 
     def mines(self, sent: SentDeposit) -> None:
         """Mine a settlement in the origin's next block, maybe again."""
-        self.origin.grow([tx(sent.name, *sent.logs)])
+        self._mines(self.origin, sent.name, *sent.logs)
 
     def fills(self, sent: SentDeposit, *, pool: bytes = DESTINATION_POOL, **paid: Any) -> None:
         """Pay a deposit on the destination."""
-        self.destination.grow([tx(b"fill " + sent.name, (pool, filled(sent.relay, **paid)))])
+        self._mines(self.destination, b"fill " + sent.name, (pool, filled(sent.relay, **paid)))
 
     def refunds(self, *amounts: int, is_paid: bool = True, to: bytes = ALICE) -> None:
         """Pay amounts to an account on the origin, each by an entry of one leaf."""
@@ -216,7 +218,11 @@ class BridgedWorld:
         leaf = refunded(USDC, [(to, amount) for amount in amounts], bundle=self._deposits)
         payments = [(USDC, record(events.Transfer(ORIGIN_POOL, to, amount))) for amount in amounts]
         logs = [*(payments if is_paid else []), (ORIGIN_POOL, leaf)]
-        self.origin.grow([tx(b"refund %d" % self._deposits, *logs)])
+        self._mines(self.origin, b"refund %d" % self._deposits, *logs)
+
+    def _mines(self, chain: ScriptedChain, name: bytes, *logs: tuple[bytes, Record]) -> None:
+        self.names.append(name)
+        chain.grow([tx(name, *logs)])
 
     def passes(self, chain: ScriptedChain, blocks: int) -> None:
         """Let time pass on a chain."""
