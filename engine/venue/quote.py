@@ -160,15 +160,17 @@ class Quotes:
 
     def _response(self, query: QuoteQuery, now_ms: int) -> QuoteResponse:
         place = served_chain_at(self._places, query.chain_id, "chainId")
-        mode, has_market = query.mode, place.settings.market and not query.is_crosschain
-        if mode is Mode.MARKET and query.is_crosschain:
-            raise NoRoute(
-                "Market swaps stay on one chain",
-                field="mode",
-                expected="ALL or DELTA",
-                message="No route (crosschain)",
-            )
+        mode, has_market = query.mode, place.settings.market
+        if query.dest_chain_id is not None and query.is_crosschain:
+            has_market = False
         if mode is Mode.MARKET:
+            if query.is_crosschain:
+                raise NoRoute(
+                    "Market swaps stay on one chain",
+                    field="mode",
+                    expected="ALL or DELTA",
+                    message="No route (crosschain)",
+                )
             if not has_market:
                 raise NoRoute("Market is not served on this chain")
             return QuoteResponse(market=self._market.market_route(query, now_ms))
@@ -204,16 +206,16 @@ class Quotes:
         return Reply(200, encode(IsTokenSupported(supported=True)))
 
     def _delta(self, place: ServedChain, query: QuoteParameters, now_ms: int) -> DeltaBlock:
-        block_id = str(UUID(bytes=self._random16(), version=4))
-        if query.is_crosschain:
-            block = self._crosschain(place, query, now_ms, block_id)
-        elif place.no_delta:
+        if query.dest_chain_id not in (None, query.chain_id):
+            return self._crosschain(place, query, now_ms)
+        if place.no_delta:
             raise NoRoute(place.no_delta)
-        else:
-            block = delta_block(*self._swap(place, query, now_ms), place.usd, block_id)
-        for route in (block.route, *block.alternatives):
-            self._issued.add(quoted_as(block.side, canonical_route(route)), place.chain_id, now_ms)
+        block = delta_block(*self._swap(place, query, now_ms), place.usd, self._id())
+        self._issued.add(quoted_as(block.side, canonical_route(block.route)), place.chain_id, now_ms)
         return block
+
+    def _id(self) -> str:
+        return str(UUID(bytes=self._random16(), version=4))
 
     def _swap(self, place: ServedChain, query: QuoteParameters, now_ms: int) -> tuple[DeltaAsk, PlanTotal]:
         """Plan the swap of a query on one chain; raise NoRoute if the books give none."""
@@ -233,9 +235,7 @@ class Quotes:
         )
         return delta, plan
 
-    def _crosschain(
-        self, place: ServedChain, query: QuoteParameters, now_ms: int, block_id: str
-    ) -> DeltaBlock:
+    def _crosschain(self, place: ServedChain, query: QuoteParameters, now_ms: int) -> DeltaBlock:
         """Price a query for another chain over each lane; raise NoRoute with all reasons without a price."""
         amount = parse_positive_amount(query.amount)
         found: list[Passage] = []
@@ -249,7 +249,10 @@ class Quotes:
         if not found:
             raise NoRoute("; ".join(refused), message="No route (crosschain)")
         there = self._places[lanes[0].destination_chain]
-        return crosschain_block(found, place.usd, there.usd, block_id)
+        block = crosschain_block(found, place.usd, there.usd, self._id())
+        for route in (block.route, *block.alternatives):
+            self._issued.add(quoted_as(block.side, canonical_route(route)), place.chain_id, now_ms)
+        return block
 
     def _passage(
         self, place: ServedChain, query: QuoteParameters, lane: BridgeLane, amount: int, now_ms: int

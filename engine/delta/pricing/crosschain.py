@@ -118,14 +118,14 @@ def passage(
         NoRoute: the output of a sale is below or above the lane's limits, or the bridge's fee takes it all.
         PricingError, GasCostExceedsTradeAmount: as `delta_block`.
     """
-    net = net_of(ask, plan, usd)
+    src, entering, gas = net_of(ask, plan, usd)
     if ask.side is Side.BUY:
-        return Passage(ask, lane, fee, net.src, net.gas, plan.dest_amount, amount)
-    _check_limits(fee, net.dest)
-    arriving = output_of(fee.fee, lane.scaling_factor, net.dest)
+        return Passage(ask, lane, fee, src, gas, entering, amount)
+    _check_limits(fee, entering)
+    arriving = output_of(fee.fee, lane.scaling_factor, entering)
     if not arriving:
-        raise NoRoute(f"the bridge's fee takes all of {net.dest}")
-    return Passage(ask, lane, fee, net.src, net.gas, net.dest, arriving)
+        raise NoRoute(f"the bridge's fee takes all of {entering}")
+    return Passage(ask, lane, fee, src, gas, entering, arriving)
 
 
 def crosschain_block(

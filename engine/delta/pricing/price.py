@@ -67,20 +67,6 @@ class DeltaAsk(Struct, frozen=True):
         return self.dest if self.side is Side.SELL else self.src
 
 
-class NetAmounts(Struct, frozen=True):
-    """Amounts of a Delta price after gas and fee, and the gas, raw units.
-
-    Attributes:
-        src: raw units that the user gives.
-        dest: raw units of the destination token that the settlement pays out.
-        gas: cost of gas, in the token that pays for it.
-    """
-
-    src: int
-    dest: int
-    gas: int
-
-
 def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -> DeltaBlock:
     """Make the `delta` object of a quote: amounts after gas and fee, route, partner and spender.
 
@@ -94,19 +80,19 @@ def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -
         GasCostExceedsTradeAmount: gas and fee leave nothing of the trade.
     """
     src, dest, paying = ask.src, ask.dest, ask.paying
-    net = net_of(ask, plan, usd)
+    src_amount, dest_amount, gas = net_of(ask, plan, usd)
     src_reference, dest_reference = (
         TokenReference(ask.chain_id, src.text),
         TokenReference(ask.chain_id, dest.text),
     )
     leg = Leg(
-        AmountEntry(src_reference, str(net.src), format_usd(usd.value(src.routed, net.src))),
-        AmountEntry(dest_reference, str(net.dest), format_usd(usd.value(dest.routed, net.dest))),
+        AmountEntry(src_reference, str(src_amount), format_usd(usd.value(src.routed, src_amount))),
+        AmountEntry(dest_reference, str(dest_amount), format_usd(usd.value(dest.routed, dest_amount))),
     )
     gas_entry = AmountEntry(
         dest_reference if paying is dest else src_reference,
-        str(net.gas),
-        format_usd(usd.value(paying.routed, net.gas)),
+        str(gas),
+        format_usd(usd.value(paying.routed, gas)),
     )
     return DeltaBlock(
         block_id,
@@ -119,17 +105,22 @@ def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -
     )
 
 
-def net_of(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices) -> NetAmounts:
+def net_of(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices) -> tuple[int, int, int]:
     """Compute the amounts of a Delta price after gas and fee.
 
     Args:
         plan: source and destination amounts by live books, before gas and fee.
 
+    Returns:
+        (source raw units that the user gives, destination raw units that the settlement pays out, cost of
+        gas in raw units of the token that pays for it).
+
     Raises:
         PricingError, GasCostExceedsTradeAmount: as `delta_block`.
     """
     gas = gas_in_token(ask.paying, ask.gas_wei, ask.native, usd)
-    return NetAmounts(*priced(ask.side, plan, gas, ask.fee.fee_bps), gas)
+    src_amount, dest_amount = priced(ask.side, plan, gas, ask.fee.fee_bps)
+    return src_amount, dest_amount, gas
 
 
 def priced(side: Side, plan: PlanTotal, gas: int, fee_bps: int) -> tuple[int, int]:
