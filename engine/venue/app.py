@@ -90,7 +90,7 @@ from .quote import Quotes
 from .reference import Reference
 from .resources import Resources
 from .streams import QuoteStreams, StreamedChain, stream_endpoints
-from .venue_metrics import event_families, readiness_families, venue_families
+from .venue_metrics import bridge_families, event_families, readiness_families, venue_families
 from .webhooks import WebhookDesk
 
 _SEAL_KEY_CHARS_MIN = 16
@@ -437,6 +437,7 @@ class VenueApp:
         metrics.add(loop_lag_families, self._lag.statistics)
         metrics.add(self._readiness_families, self.readiness)
         metrics.add(partial(venue_families, self.places, self.quotes, self._streams), self._wall_ms)
+        metrics.add(partial(bridge_families, self.bridges), self._wall_ms)
         metrics.add(partial(event_families, self._hub, self._events), lambda: self._webhooks)
         metrics.add(delta_families, self.delta.statistics)
         metrics.add(otc_families, self.otc.statistics)

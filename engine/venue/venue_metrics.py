@@ -1,4 +1,4 @@
-"""Metrics of a venue: its readiness, its makers' books and firm quotes, its quotes, its streams."""
+"""Metrics of a venue: readiness, makers' books and firm quotes, fees of bridges, quotes, streams."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,6 +7,7 @@ from prometheus_client.core import Metric
 from ..api.event_streams import EventStreams
 from ..events.hub import EventHub
 from ..events.webhooks import Webhooks
+from ..served.bridge_lanes import BridgeLanes
 from ..served.served_chain import ServedChain
 from ..telemetry.families import MetricRow, counter, families_of, gauge
 from ..telemetry.feed_metrics import feed_families
@@ -97,6 +98,32 @@ def venue_families(
     )  # fmt: skip
     yield counter("quotes", "Quotes of GET /v2/quote", quotes.outcomes.items(), "mode", "outcome")
     yield from families_of("quote_streams", STREAMS, streams.statistics())
+
+
+def bridge_families(lanes: BridgeLanes, now_ms: int) -> Iterator[Metric]:
+    """Yield the metrics of the fees of bridges' lanes.
+
+    Args:
+        now_ms: wall clock, Unix milliseconds.
+    """
+    labels = "bridge", "chain", "destination", "token"
+    found = [
+        ((lane.name, str(lane.origin_chain), str(lane.destination_chain), lane.origin.symbol), lane.fees)
+        for lane in lanes
+    ]
+    yield gauge(
+        "bridge_fee_known", "1 while quotes can use the lane's fee",
+        ((values, float(fees.at(now_ms) is not None)) for values, fees in found), *labels,
+    )  # fmt: skip
+    counted = [(values, fees.statistics()) for values, fees in found]
+    yield counter(
+        "bridge_fee_answers", "Fees that a bridge's API gave",
+        ((values, one.answers) for values, one in counted), *labels,
+    )  # fmt: skip
+    yield counter(
+        "bridge_fee_failures", "Requests for a fee that failed",
+        ((values, one.failures) for values, one in counted), *labels,
+    )  # fmt: skip
 
 
 def event_families(hub: EventHub, events: EventStreams, webhooks: Webhooks) -> Iterator[Metric]:

@@ -1,5 +1,6 @@
 """A trade across chains against a served venue: bridges' fee servers, quote, stream, order, record."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,13 @@ async def test_the_operator_sees_the_fees(crossing: tuple[RunningVenue, BridgeAp
     assert told.keys() == {("across", CHAIN_ID, THERE), ("cctp", CHAIN_ID, THERE), back}
     assert told["across", CHAIN_ID, THERE]["said"].startswith("answered 503")
     assert told["cctp", CHAIN_ID, THERE]["in_a_row"] == 0
+    metrics = (await venue.ask("GET", "/metrics")).body.decode()
+    labels = f'bridge="across",chain="{CHAIN_ID}",destination="{THERE}",token="USDC"'
+    assert f"cambist_bridge_fee_known{{{labels}}} 1.0" in metrics  # as it is not stale yet
+    for name in ("answers", "failures"):
+        counted = re.search(rf"cambist_bridge_fee_{name}_total{{{re.escape(labels)}}} (\d+)", metrics)
+        assert counted is not None
+        assert int(counted[1]) > 0
 
 
 def amount_of(event: tuple[str, dict[str, Any]]) -> int:
