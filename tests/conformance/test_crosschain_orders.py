@@ -26,7 +26,7 @@ from support.chain.world import USDC as USD
 from support.contracts.settling import Market
 from support.delta.order_front import DOMAIN, MARKET_ONLY, ORDERS, OrderFront, an_order_front, told, wire_of
 from support.oracles import javascript_oracle
-from support.venue.bridge_apis import A_CROSSING, A_CROSSING_PURCHASE, THERE, a_bridged_venue, bridge_apis
+from support.venue.bridge_apis import A_BRIDGED_PURCHASE, A_BRIDGED_SALE, THERE, a_bridged_venue, bridge_apis
 from support.venue.building import OTHER, asked_to_build, fault, order
 from support.venue.quiet_venue import CHAIN_ID, DAI, NATIVE, ONE, USDC, USER, WETH, QuietVenue
 
@@ -45,7 +45,9 @@ async def front(tmp_path: Path) -> AsyncIterator[OrderFront]:
         yield front
 
 
-async def quoted(venue: QuietVenue, asked: dict[str, Any] = A_CROSSING, **more: Any) -> list[dict[str, Any]]:
+async def quoted(
+    venue: QuietVenue, asked: dict[str, Any] = A_BRIDGED_SALE, **more: Any
+) -> list[dict[str, Any]]:
     """All routes of a quote, the recommended one first."""
     delta = (await venue.get("/v2/quote", **asked | more))["delta"]
     return [delta["route"], *delta["alternatives"]]
@@ -87,11 +89,11 @@ async def test_amounts_are_of_the_token_that_arrives(venue: QuietVenue) -> None:
 
 
 async def test_a_purchase(venue: QuietVenue) -> None:
-    for route in await quoted(venue, A_CROSSING_PURCHASE):
+    for route in await quoted(venue, A_BRIDGED_PURCHASE):
         value = await order(venue, route=route, slippage=100)
         spent = int(route["origin"]["input"]["amount"])
         assert value["kind"] == 1
-        assert value["destAmount"] == A_CROSSING_PURCHASE["amount"]
+        assert value["destAmount"] == A_BRIDGED_PURCHASE["amount"]
         assert value["srcAmount"] == str(spent * 10_100 // 10_000)
         assert value["expectedAmount"] == str(spent)
         assert value["bridge"] == bridge_in(route)
@@ -114,8 +116,8 @@ async def test_a_scheduled_sale(venue: QuietVenue) -> None:
 
 
 async def test_a_scheduled_purchase(venue: QuietVenue) -> None:
-    route, *_ = await quoted(venue, A_CROSSING_PURCHASE)
-    total = 2 * int(A_CROSSING_PURCHASE["amount"])
+    route, *_ = await quoted(venue, A_BRIDGED_PURCHASE)
+    total = 2 * int(A_BRIDGED_PURCHASE["amount"])
     schedule = {"orderType": "TWAPBuyOrder", "interval": 60, "numSlices": 2, "maxSrcAmount": str(ONE)}
     value = await order(venue, route=route, totalDestAmount=str(total), **schedule)
     assert (value["totalDestAmount"], value["maxSrcAmount"]) == (str(total), str(ONE))

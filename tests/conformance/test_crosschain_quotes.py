@@ -28,8 +28,8 @@ from cambist.codecs.messages.vocabulary import Side
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.delta.pricing.issued import quoted_as
 from support.venue.bridge_apis import (
-    A_CROSSING,
-    A_CROSSING_PURCHASE,
+    A_BRIDGED_PURCHASE,
+    A_BRIDGED_SALE,
     DOMAINS,
     OTHER_POOL,
     THERE,
@@ -56,11 +56,11 @@ from support.venue.quiet_venue import (
 
 QUOTE, PRICES = "/v2/quote", "/v2/delta/prices"
 NAMES = ["across", "circle", "circle-fast"]
-Crossing = tuple[QuietVenue, BridgeApis]
+Bridged = tuple[QuietVenue, BridgeApis]
 
 
 @pytest.fixture
-async def crossing(tmp_path: Path) -> AsyncIterator[Crossing]:
+async def bridged(tmp_path: Path) -> AsyncIterator[Bridged]:
     async with bridge_apis() as apis, a_bridged_venue(tmp_path, apis) as venue:
         yield venue, apis
 
@@ -86,14 +86,14 @@ def signed_bridge(route: dict[str, Any]) -> DeltaBridge:
 # --- Routes ---------------------------------------------------------------------------------------------
 
 
-async def test_a_sale_is_swapped_on_the_origin_and_bridged(crossing: Crossing) -> None:
-    venue, apis = crossing
-    told = await venue.get(QUOTE, **A_CROSSING)
+async def test_a_sale_is_swapped_on_the_origin_and_bridged(bridged: Bridged) -> None:
+    venue, apis = bridged
+    told = await venue.get(QUOTE, **A_BRIDGED_SALE)
     delta = told["delta"]
     assert delta["inputToken"] == {"chainId": CHAIN_ID, "address": WETH}
     assert delta["outputToken"] == {"chainId": THERE, "address": USDC}
     assert delta["spender"] == told["deltaAddress"] == DELTA
-    route = (await routes_of(venue, A_CROSSING))["across"]
+    route = (await routes_of(venue, A_BRIDGED_SALE))["across"]
     origin, destination = route["origin"], route["destination"]
     assert origin["input"]["token"] == delta["inputToken"]
     assert origin["output"]["token"] == {"chainId": CHAIN_ID, "address": USDC}
@@ -110,9 +110,9 @@ async def test_a_sale_is_swapped_on_the_origin_and_bridged(crossing: Crossing) -
     assert route["bridge"].keys() == {"protocol", "estimatedTimeMs", "tags", "contractParams"}
 
 
-async def test_the_parameters_of_across(crossing: Crossing) -> None:
-    venue, apis = crossing
-    route = (await routes_of(venue, A_CROSSING))["across"]
+async def test_the_parameters_of_across(bridged: Bridged) -> None:
+    venue, apis = bridged
+    route = (await routes_of(venue, A_BRIDGED_SALE))["across"]
     assert route["bridge"]["estimatedTimeMs"] == 5_000
     params = route["bridge"]["contractParams"]
     assert params["protocolSelector"] == to_hex(SELECTORS[BridgeKind.ACROSS])
@@ -125,20 +125,18 @@ async def test_the_parameters_of_across(crossing: Crossing) -> None:
 @pytest.mark.parametrize(
     ("name", "finality", "ppm", "ms"), [("circle", 2_000, 0, 1_140_000), ("circle-fast", 1_000, 130, 30_000)]
 )
-async def test_the_parameters_of_cctp(
-    crossing: Crossing, name: str, finality: int, ppm: int, ms: int
-) -> None:
-    venue, _ = crossing
-    route = (await routes_of(venue, A_CROSSING))[name]
+async def test_the_parameters_of_cctp(bridged: Bridged, name: str, finality: int, ppm: int, ms: int) -> None:
+    venue, _ = bridged
+    route = (await routes_of(venue, A_BRIDGED_SALE))[name]
     assert route["bridge"]["estimatedTimeMs"] == ms
     assert route["bridge"]["contractParams"]["protocolSelector"] == to_hex(SELECTORS[BridgeKind.CCTP])
     assert parse_terms(signed_bridge(route)) == CctpTerms(BridgeFee(ppm, 0), finality, DOMAINS[THERE])
 
 
-async def test_a_purchase_is_exact_at_the_destination(crossing: Crossing) -> None:
-    venue, _ = crossing
-    amount = int(A_CROSSING_PURCHASE["amount"])
-    routes = await routes_of(venue, A_CROSSING_PURCHASE)
+async def test_a_purchase_is_exact_at_the_destination(bridged: Bridged) -> None:
+    venue, _ = bridged
+    amount = int(A_BRIDGED_PURCHASE["amount"])
+    routes = await routes_of(venue, A_BRIDGED_PURCHASE)
     assert routes.keys() == {*NAMES}
     for route in routes.values():
         assert int(route["destination"]["output"]["amount"]) == amount
@@ -153,9 +151,9 @@ async def test_a_purchase_is_exact_at_the_destination(crossing: Crossing) -> Non
         assert route["fees"]["gas"]["token"]["address"] == WETH
 
 
-async def test_decimals_may_differ(crossing: Crossing) -> None:
-    venue, apis = crossing
-    asked = A_CROSSING | {"destToken": DAI, "destDecimals": 18}
+async def test_decimals_may_differ(bridged: Bridged) -> None:
+    venue, apis = bridged
+    asked = A_BRIDGED_SALE | {"destToken": DAI, "destDecimals": 18}
     (route,) = (await routes_of(venue, asked)).values()
     entering = int(route["origin"]["output"]["amount"])
     left = entering - fee_of(BridgeFee(apis.ppm, apis.fixed), entering)
@@ -169,16 +167,16 @@ async def test_decimals_may_differ(crossing: Crossing) -> None:
 
 async def test_the_margin_of_the_settings_is_in_the_fee(tmp_path: Path) -> None:
     async with bridge_apis() as apis, a_bridged_venue(tmp_path, apis, margin_bps=1_000) as venue:
-        routes = await routes_of(venue, A_CROSSING)
+        routes = await routes_of(venue, A_BRIDGED_SALE)
         assert parse_terms(signed_bridge(routes["across"])).fee == BridgeFee(110, 2_200_000)
         assert parse_terms(signed_bridge(routes["circle-fast"])).fee == BridgeFee(143, 0)
 
 
-async def test_the_native_token_is_swapped_too(crossing: Crossing) -> None:
-    venue, _ = crossing
+async def test_the_native_token_is_swapped_too(bridged: Bridged) -> None:
+    venue, _ = bridged
     wrapped, native = (
-        await routes_of(venue, A_CROSSING),
-        await routes_of(venue, A_CROSSING | {"srcToken": NATIVE}),
+        await routes_of(venue, A_BRIDGED_SALE),
+        await routes_of(venue, A_BRIDGED_SALE | {"srcToken": NATIVE}),
     )
     assert [*native] == [*wrapped]
     for name, route in native.items():
@@ -186,9 +184,9 @@ async def test_the_native_token_is_swapped_too(crossing: Crossing) -> None:
         assert route["destination"] == wrapped[name]["destination"]
 
 
-async def test_a_partner_s_fee_is_taken_before_the_bridge(crossing: Crossing) -> None:
-    venue, _ = crossing
-    route = (await routes_of(venue, A_CROSSING | {"partnerFeeBps": 200}))["circle"]
+async def test_a_partner_s_fee_is_taken_before_the_bridge(bridged: Bridged) -> None:
+    venue, _ = bridged
+    route = (await routes_of(venue, A_BRIDGED_SALE | {"partnerFeeBps": 200}))["circle"]
     left = 2_500 * USD - int(route["fees"]["gas"]["amount"])
     entering = left - left * 200 // 10_000
     assert int(route["origin"]["output"]["amount"]) == entering
@@ -198,26 +196,26 @@ async def test_a_partner_s_fee_is_taken_before_the_bridge(crossing: Crossing) ->
 # --- Which bridge ---------------------------------------------------------------------------------------
 
 
-async def test_the_recommended_route_is_first_and_the_others_stand_by_return(crossing: Crossing) -> None:
+async def test_the_recommended_route_is_first_and_the_others_stand_by_return(bridged: Bridged) -> None:
     """choices.md#quotes-and-routes: Across is 9 basis points below CCTP's standard tier, and faster."""
-    venue, apis = crossing
-    routes = await routes_of(venue, A_CROSSING)
+    venue, apis = bridged
+    routes = await routes_of(venue, A_BRIDGED_SALE)
     tags = {name: route["bridge"]["tags"] for name, route in routes.items()}
     assert tags == {"across": ["recommended", "fastest"], "circle": ["best-return"], "circle-fast": []}
     assert [*routes] == ["across", "circle", "circle-fast"]
     apis.fixed = 3 * USD  # 13 basis points below
     await refreshed(venue)
-    routes = await routes_of(venue, A_CROSSING)
+    routes = await routes_of(venue, A_BRIDGED_SALE)
     tags = {name: route["bridge"]["tags"] for name, route in routes.items()}
     assert tags == {"circle-fast": ["recommended"], "circle": ["best-return"], "across": ["fastest"]}
     assert [*routes] == ["circle-fast", "circle", "across"]
 
 
-async def test_the_cheapest_purchase_is_the_best_return(crossing: Crossing) -> None:
-    venue, apis = crossing
+async def test_the_cheapest_purchase_is_the_best_return(bridged: Bridged) -> None:
+    venue, apis = bridged
     apis.fixed = 3 * USD
     await refreshed(venue)
-    routes = await routes_of(venue, A_CROSSING_PURCHASE)
+    routes = await routes_of(venue, A_BRIDGED_PURCHASE)
     tags = {name: route["bridge"]["tags"] for name, route in routes.items()}
     assert tags == {"circle-fast": ["recommended"], "circle": ["best-return"], "across": ["fastest"]}
     costs = [int(route["origin"]["input"]["amount"]) for route in routes.values()]
@@ -236,39 +234,39 @@ async def test_the_cheapest_purchase_is_the_best_return(crossing: Crossing) -> N
     ],
 )
 async def test_bridges_that_a_request_names(
-    crossing: Crossing, path: str, more: dict[str, str], names: list[str]
+    bridged: Bridged, path: str, more: dict[str, str], names: list[str]
 ) -> None:
-    venue, _ = crossing
-    told = await venue.get(path, **A_CROSSING, **more)
+    venue, _ = bridged
+    told = await venue.get(path, **A_BRIDGED_SALE, **more)
     delta = told.get("delta", told)
     found = [one["bridge"]["protocol"] for one in (delta["route"], *delta["alternatives"])]
     assert sorted(found) == sorted(names)
 
 
-async def test_names_of_bridges_change_nothing_on_one_chain(crossing: Crossing) -> None:
-    venue, _ = crossing
+async def test_names_of_bridges_change_nothing_on_one_chain(bridged: Bridged) -> None:
+    venue, _ = bridged
     plain = await venue.get(QUOTE, **A_SALE, mode="DELTA")
     named = await venue.get(QUOTE, **A_SALE, mode="DELTA", includeBridges="nobody", destChainId=CHAIN_ID)
     assert named["delta"] | {"id": ""} == plain["delta"] | {"id": ""}
 
 
-async def test_all_routes_can_be_built(crossing: Crossing) -> None:
-    venue, _ = crossing
-    for asked, side in ((A_CROSSING, Side.SELL), (A_CROSSING_PURCHASE, Side.BUY)):
+async def test_all_routes_can_be_built(bridged: Bridged) -> None:
+    venue, _ = bridged
+    for asked, side in ((A_BRIDGED_SALE, Side.SELL), (A_BRIDGED_PURCHASE, Side.BUY)):
         for route in (await routes_of(venue, asked)).values():
             sent_back = quoted_as(side, canonical(msgspec.json.encode(route)))
             assert await venue.app.issued.is_issued(sent_back, venue.clock.now_ms())
 
 
-async def test_delta_prices_are_the_block_of_the_quote(crossing: Crossing) -> None:
-    venue, _ = crossing
-    quote = (await venue.get(QUOTE, **A_CROSSING))["delta"]
-    assert await venue.get(PRICES, **A_CROSSING | {"mode": None}) | {"id": ""} == quote | {"id": ""}
+async def test_delta_prices_are_the_block_of_the_quote(bridged: Bridged) -> None:
+    venue, _ = bridged
+    quote = (await venue.get(QUOTE, **A_BRIDGED_SALE))["delta"]
+    assert await venue.get(PRICES, **A_BRIDGED_SALE | {"mode": None}) | {"id": ""} == quote | {"id": ""}
 
 
-async def test_all_is_delta_across_chains(crossing: Crossing) -> None:
-    venue, _ = crossing
-    assert (await venue.get(QUOTE, **A_CROSSING | {"mode": "ALL"})).keys() == {"delta", "deltaAddress"}
+async def test_all_is_delta_across_chains(bridged: Bridged) -> None:
+    venue, _ = bridged
+    assert (await venue.get(QUOTE, **A_BRIDGED_SALE | {"mode": "ALL"})).keys() == {"delta", "deltaAddress"}
 
 
 # --- Refusals -------------------------------------------------------------------------------------------
@@ -315,32 +313,32 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("mode", ["ALL", "DELTA"])
 @pytest.mark.parametrize(("changes", "said"), REFUSALS.values(), ids=REFUSALS)
-async def test_a_refusal_says_why(crossing: Crossing, mode: str, changes: dict[str, Any], said: str) -> None:
-    venue, apis = crossing
+async def test_a_refusal_says_why(bridged: Bridged, mode: str, changes: dict[str, Any], said: str) -> None:
+    venue, apis = bridged
     apis.limits["minDeposit"] = 5 * USD
     await refreshed(venue)
-    status, told = await venue.answer(QUOTE, **A_CROSSING | {"mode": mode} | changes)
+    status, told = await venue.answer(QUOTE, **A_BRIDGED_SALE | {"mode": mode} | changes)
     assert (status, told["errorType"]) == (400, "NoRoute")
     assert told["details"].startswith(f"No route (crosschain): {said}"), told["details"]
 
 
 @pytest.mark.parametrize("side", ["SELL", "BUY"])
-async def test_too_much_for_a_bridge(crossing: Crossing, side: str) -> None:
-    venue, apis = crossing
+async def test_too_much_for_a_bridge(bridged: Bridged, side: str) -> None:
+    venue, apis = bridged
     apis.limits["maxDepositInstant"] = 900 * USD
     await refreshed(venue)
-    asked = A_CROSSING if side == "SELL" else A_CROSSING_PURCHASE
+    asked = A_BRIDGED_SALE if side == "SELL" else A_BRIDGED_PURCHASE
     status, told = await venue.answer(QUOTE, **asked, **ACROSS)
     assert (status, told["errorType"]) == (400, "NoRoute")
     assert told["details"].startswith("No route (crosschain): across: the amount is too much: ")
     assert told["details"].endswith("would enter, at most 900000000 may")
 
 
-async def test_a_fee_that_takes_all(crossing: Crossing) -> None:
-    venue, apis = crossing
+async def test_a_fee_that_takes_all(bridged: Bridged) -> None:
+    venue, apis = bridged
     apis.fixed = 3_000 * USD
     await refreshed(venue)
-    status, told = await venue.answer(QUOTE, **A_CROSSING, **ACROSS)
+    status, told = await venue.answer(QUOTE, **A_BRIDGED_SALE, **ACROSS)
     assert (status, told["errorType"]) == (400, "NoRoute")
     assert "across: the bridge's fee takes all of " in told["details"]
 
@@ -359,10 +357,10 @@ async def test_a_fee_that_takes_all(crossing: Crossing) -> None:
     ],
 )
 async def test_a_parameter_at_fault(
-    crossing: Crossing, changes: dict[str, Any], error_type: str, said: str
+    bridged: Bridged, changes: dict[str, Any], error_type: str, said: str
 ) -> None:
-    venue, _ = crossing
-    status, told = await venue.answer(QUOTE, **A_CROSSING | changes)
+    venue, _ = bridged
+    status, told = await venue.answer(QUOTE, **A_BRIDGED_SALE | changes)
     assert (status, told["errorType"]) == (400, error_type)
     assert told["details"].startswith(said)
 
@@ -372,8 +370,8 @@ async def test_a_fee_that_is_not_known_yet(tmp_path: Path) -> None:
         apis.pool = OTHER_POOL
         async with a_bridged_venue(tmp_path, apis, is_ready=False) as venue:
             await refreshed(venue)
-            assert (await routes_of(venue, A_CROSSING)).keys() == {"circle", "circle-fast"}
-            status, told = await venue.answer(QUOTE, **A_CROSSING, **ACROSS)
+            assert (await routes_of(venue, A_BRIDGED_SALE)).keys() == {"circle", "circle-fast"}
+            status, told = await venue.answer(QUOTE, **A_BRIDGED_SALE, **ACROSS)
             assert (status, told["errorType"]) == (400, "NoRoute")
             assert "across: its fee is not known (" in told["details"]
             assert "spokePoolAddress" in told["details"]
@@ -383,8 +381,8 @@ async def test_a_fee_that_is_stale(tmp_path: Path) -> None:
     async with bridge_apis() as apis, a_bridged_venue(tmp_path, apis, stale_s=600.0) as venue:
         apis.down |= {"across", "cctp"}
         await refreshed(venue)
-        assert (await routes_of(venue, A_CROSSING)).keys() == {*NAMES}
-        reply = await venue.ask("GET", f"{QUOTE}?{urlencode(A_CROSSING)}", later_ms=600_000)
+        assert (await routes_of(venue, A_BRIDGED_SALE)).keys() == {*NAMES}
+        reply = await venue.ask("GET", f"{QUOTE}?{urlencode(A_BRIDGED_SALE)}", later_ms=600_000)
         told = msgspec.json.decode(reply.body)
         assert (reply.status, told["errorType"]) == (400, "NoRoute")
         for name in NAMES:
@@ -393,7 +391,7 @@ async def test_a_fee_that_is_stale(tmp_path: Path) -> None:
 
 async def test_books_that_are_gone(tmp_path: Path) -> None:
     async with bridge_apis() as apis, a_bridged_venue(tmp_path, apis, books=BOOKS[2:]) as venue:
-        status, told = await venue.answer(QUOTE, **A_CROSSING)
+        status, told = await venue.answer(QUOTE, **A_BRIDGED_SALE)
         assert (status, told["errorType"]) == (400, "NoRoute")
         assert all(f"{name}: no live books lead from WETH to USDC" in told["details"] for name in NAMES)
 
@@ -401,8 +399,8 @@ async def test_books_that_are_gone(tmp_path: Path) -> None:
 # --- Lanes and bridges ----------------------------------------------------------------------------------
 
 
-async def test_bridge_routes(crossing: Crossing) -> None:
-    venue, _ = crossing
+async def test_bridge_routes(bridged: Bridged) -> None:
+    venue, _ = bridged
 
     def lane(src: int, dest: int, *tokens: str) -> dict[str, Any]:
         return {"srcChainId": src, "destChainId": dest, "tokens": [*tokens]}
@@ -422,11 +420,11 @@ async def test_bridge_routes(crossing: Crossing) -> None:
     assert await venue.get(f"{PRICES}/bridge-routes", bridges="nobody") == {"routes": []}
 
 
-async def test_each_bridge_route_has_a_quote(crossing: Crossing) -> None:
-    venue, _ = crossing
+async def test_each_bridge_route_has_a_quote(bridged: Bridged) -> None:
+    venue, _ = bridged
     for lane in (await venue.get(f"{PRICES}/bridge-routes"))["routes"]:
         for token in lane["tokens"]:
-            asked = A_CROSSING | {
+            asked = A_BRIDGED_SALE | {
                 "chainId": lane["srcChainId"],
                 "destChainId": lane["destChainId"],
                 "destToken": token,
@@ -435,8 +433,8 @@ async def test_each_bridge_route_has_a_quote(crossing: Crossing) -> None:
             assert (await venue.get(QUOTE, **asked))["delta"]["outputToken"]["address"] == token
 
 
-async def test_bridge_protocols(crossing: Crossing) -> None:
-    venue, _ = crossing
+async def test_bridge_protocols(bridged: Bridged) -> None:
+    venue, _ = bridged
     told = (await venue.get(f"{PRICES}/bridge-protocols"))["bridgeProtocols"]
     assert [(one["protocol"], one["displayName"]) for one in told] == [
         ("across", "Across"),
@@ -465,9 +463,9 @@ async def test_a_lane_needs_its_contracts(tmp_path: Path, lacking: str, names: l
         apis = await stack.enter_async_context(bridge_apis())
         environ = {f"CAMBIST__CHAINS__{lacking}": '""'}
         venue = await stack.enter_async_context(a_bridged_venue(tmp_path, apis, environ=environ))
-        assert sorted(await routes_of(venue, A_CROSSING)) == names
+        assert sorted(await routes_of(venue, A_BRIDGED_SALE)) == names
 
 
 async def test_cctp_needs_a_relayer_that_delivers(tmp_path: Path) -> None:
     async with bridge_apis() as apis, a_bridged_venue(tmp_path, apis, relayers=(CHAIN_ID,)) as venue:
-        assert [*await routes_of(venue, A_CROSSING)] == ["across"]
+        assert [*await routes_of(venue, A_BRIDGED_SALE)] == ["across"]

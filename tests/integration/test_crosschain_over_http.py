@@ -62,7 +62,7 @@ ENVIRON = {
 }
 
 
-def bridged(settings: Settings, port: int) -> Settings:
+def with_bridges(settings: Settings, port: int) -> Settings:
     """Settings with both bridges, whose APIs are on a port, between USDC of the two chains."""
     usdc = next(token.address for token in settings.tokens if token.symbol == "USDC")
     carried = (BridgedToken(chains={CHAIN_ID: usdc, THERE: TOKEN}),)
@@ -77,12 +77,12 @@ def bridged(settings: Settings, port: int) -> Settings:
 
 
 @pytest.fixture
-async def crossing(tmp_path: Path) -> AsyncIterator[tuple[RunningVenue, BridgeApis]]:
+async def bridged(tmp_path: Path) -> AsyncIterator[tuple[RunningVenue, BridgeApis]]:
     """A venue, and the APIs of bridges that carry its USDC to a chain of which no node answers."""
     async with bridge_apis() as apis:
 
         def changed(settings: Settings) -> Settings:
-            return bridged(settings, apis.port)
+            return with_bridges(settings, apis.port)
 
         async with (
             served_devnet(tmp_path) as devnet,
@@ -110,9 +110,9 @@ def asked(venue: RunningVenue, **more: Any) -> dict[str, Any]:
 
 
 async def test_an_order_across_chains_from_its_quote_to_its_record(
-    crossing: tuple[RunningVenue, BridgeApis],
+    bridged: tuple[RunningVenue, BridgeApis],
 ) -> None:
-    venue, apis = crossing
+    venue, apis = bridged
     await venue.devnet.allow(USER, "WETH", "delta")
     delta = (await venue.get("/v2/quote", **asked(venue)))["delta"]
     routes = {one["bridge"]["protocol"]: one for one in (delta["route"], *delta["alternatives"])}
@@ -141,9 +141,9 @@ async def test_an_order_across_chains_from_its_quote_to_its_record(
 
 
 async def test_a_stream_follows_books_of_the_origin(
-    crossing: tuple[RunningVenue, BridgeApis], tmp_path: Path
+    bridged: tuple[RunningVenue, BridgeApis], tmp_path: Path
 ) -> None:
-    venue, _ = crossing
+    venue, _ = bridged
     query = asked(venue, mode="DELTA", includeBridges="across")
     async with await trio.open_tcp_stream("127.0.0.1", venue.port) as stream:
         events = EventStream(stream)
@@ -158,18 +158,18 @@ async def test_a_stream_follows_books_of_the_origin(
         assert now < 2_400 * USD
 
 
-async def test_a_stream_without_a_lane_is_refused(crossing: tuple[RunningVenue, BridgeApis]) -> None:
-    venue, _ = crossing
+async def test_a_stream_without_a_lane_is_refused(bridged: tuple[RunningVenue, BridgeApis]) -> None:
+    venue, _ = bridged
     status, told = await venue.answer("/v2/quote/stream", **asked(venue, excludeBridges="across,cctp"))
     assert (status, told["errorType"]) == (400, "NoRoute")
     assert told["details"].startswith("No route (crosschain): excludeBridges: ")
 
 
 async def test_an_api_that_names_another_pool_is_not_quoted(
-    crossing: tuple[RunningVenue, BridgeApis],
+    bridged: tuple[RunningVenue, BridgeApis],
 ) -> None:
     """The last fee holds until it is stale, and no new fee counts: nobody would fill a deposit there."""
-    venue, apis = crossing
+    venue, apis = bridged
     apis.pool, apis.fixed = OTHER_POOL, 1
     (lane,) = [lane for lane in venue.app.bridges if lane.name == "across" and lane.origin_chain == CHAIN_ID]
     await until(lambda: "spokePoolAddress" in lane.fees.fault)
@@ -180,8 +180,8 @@ async def test_an_api_that_names_another_pool_is_not_quoted(
     assert lane.fees.at(held_ms) is None
 
 
-async def test_the_operator_sees_the_fees(crossing: tuple[RunningVenue, BridgeApis]) -> None:
-    venue, apis = crossing
+async def test_the_operator_sees_the_fees(bridged: tuple[RunningVenue, BridgeApis]) -> None:
+    venue, apis = bridged
     apis.down.add("across")
     lanes = [lane for lane in venue.app.bridges if lane.name == "across"]
     await until(lambda: all(lane.fees.fault for lane in lanes))

@@ -2,7 +2,7 @@
 
 async with bridge_apis() as apis, a_bridged_venue(tmp_path, apis) as venue:
     apis.fixed = 2 * USD
-    told = await venue.get("/v2/quote", **A_CROSSING)
+    told = await venue.get("/v2/quote", **A_BRIDGED_SALE)
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -36,10 +36,10 @@ POOL, OTHER_POOL, MESSENGER, TRANSMITTER = (
 )
 DOMAINS = {CHAIN_ID: 40, DELTA_ONLY: 41, MARKET_ONLY: 42}
 THERE = DELTA_ONLY
-"""The chain that A_CROSSING goes to."""
-A_CROSSING: dict[str, Any] = A_SALE | {"destChainId": THERE, "mode": "DELTA"}
+"""The chain that A_BRIDGED_SALE goes to."""
+A_BRIDGED_SALE: dict[str, Any] = A_SALE | {"destChainId": THERE, "mode": "DELTA"}
 """Query of a sale of one WETH for USDC on another chain."""
-A_CROSSING_PURCHASE: dict[str, Any] = A_CROSSING | {"side": "BUY", "amount": str(1_000 * USD)}
+A_BRIDGED_PURCHASE: dict[str, Any] = A_BRIDGED_SALE | {"side": "BUY", "amount": str(1_000 * USD)}
 """Query of a purchase of 1,000 USDC on another chain for WETH."""
 _SETTINGS = """
 [bridges.across]

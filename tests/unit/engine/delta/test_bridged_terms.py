@@ -150,16 +150,16 @@ def test_terms_of_an_order_across_chains() -> None:
 
 # --- In an auction --------------------------------------------------------------------------------------
 
-CROSSING = a_bridge(BridgeFee(1_000, 5), 0)
+BY_ACROSS = a_bridge(BridgeFee(1_000, 5), 0)
 
 
 def test_agents_are_shown_what_has_to_enter_the_bridge() -> None:
-    told = shown(a_round_order(1, a_delta_order(bridge=CROSSING)))
+    told = shown(a_round_order(1, a_delta_order(bridge=BY_ACROSS)))
     fee = BridgeFee(1_000, 5)
     assert told.dest_amount == str(input_of(fee, 0, 2_400 * USDC_ONE))
     assert told.expected_amount == str(input_of(fee, 0, 2_500 * USDC_ONE))
     assert told.destination_chain_id == 10
-    bought = shown(a_round_order(2, a_delta_order(buys=True, bridge=CROSSING)))
+    bought = shown(a_round_order(2, a_delta_order(buys=True, bridge=BY_ACROSS)))
     assert bought.dest_amount == str(input_of(fee, 0, 2_500 * USDC_ONE))
     assert (bought.src_amount, bought.part_min) == (str(11 * ONE // 10), "")
     plain = shown(a_round_order(3))
@@ -170,7 +170,7 @@ def test_agents_are_shown_what_has_to_enter_the_bridge() -> None:
 @pytest.mark.parametrize("at", [0, 1])
 def test_an_order_across_chains_is_settled_alone(at: int) -> None:
     asked = [a_round_order(1), a_round_order(2)]
-    asked[at] = a_round_order(at + 1, a_delta_order(bridge=CROSSING))
+    asked[at] = a_round_order(at + 1, a_delta_order(bridge=BY_ACROSS))
     parts = [{"orderHash": f"0x{hash_of(one).hex()}", "promisedAmount": str(10**12)} for one in (1, 2)]
     of_round = {one.order_hash: one for one in asked}
 
