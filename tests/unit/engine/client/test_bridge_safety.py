@@ -314,7 +314,7 @@ def agreed(wish: OrderWish) -> SignableTerms:
 
 
 def built(terms: SignableTerms, **lies: object) -> BuildResponse:
-    """What a venue builds that lies about some members."""
+    """The built order of a venue that lies about some members."""
     kind = terms.wish.struct_type
     value = kind.to_wire(order_of(terms, SIGNING, 0)) | lies
     order = kind.from_wire(msgspec.json.decode(msgspec.json.encode(value)))
