@@ -7,7 +7,9 @@ snapshot's block makes the next story build a new world. E2E_CHAINS names the ki
 
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AsyncExitStack
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,15 +20,17 @@ from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.dev.embedded.evm import IS_INSTALLED
 from cambist.engine.routing.firm import firm_desk
-from support.chain.anvil import CHAIN_ID, Anvil, opened
+from support.bridge.two_chains import TwoChains, bridged
+from support.chain.anvil import CHAIN_ID, OTHER_CHAIN_ID, Anvil, opened
 from support.chain.mirrored_chain import MirroredChain
 from support.chain.world import World, a_world
 from support.contracts.settling import Market, a_market
 
-CHAINS = [
-    kind if kind == "embedded" else pytest.param(kind, marks=pytest.mark.anvil)
-    for kind in os.environ.get("E2E_CHAINS", "embedded anvil" if IS_INSTALLED else "anvil").split()
-]
+KINDS = os.environ.get("E2E_CHAINS", "embedded anvil" if IS_INSTALLED else "anvil").split()
+
+
+def _params(kinds: Iterable[str]) -> list[Any]:
+    return [kind if kind == "embedded" else pytest.param(kind, marks=pytest.mark.anvil) for kind in kinds]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -73,7 +77,7 @@ def anvil_of_stories() -> Iterator[Anvil]:
         yield process
 
 
-@pytest.fixture(params=CHAINS)
+@pytest.fixture(params=_params(KINDS))
 async def world(request: pytest.FixtureRequest, made: dict[tuple[str, bool], Made]) -> AsyncIterator[World]:
     """Deployed contracts on a chain that mines at once; only a `market` has minted tokens."""
     kind, is_stocked = request.param, "market" in request.fixturenames
@@ -98,8 +102,22 @@ def market(request: pytest.FixtureRequest, world: World, made: dict[tuple[str, b
     return msgspec.structs.replace(market, world=world)
 
 
-def _embedded() -> EmbeddedChain:
-    return EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
+@pytest.fixture(params=_params(kind for kind in KINDS if kind != "both"))
+async def two(request: pytest.FixtureRequest) -> AsyncIterator[TwoChains]:
+    """Two chains of a kind that mine at once, with a world on each, bridges, relayer and attester."""
+    async with AsyncExitStack() as owned:
+        chains: dict[int, DevChain] = {
+            chain_id: _embedded(chain_id) for chain_id in (CHAIN_ID, OTHER_CHAIN_ID)
+        }
+        if request.param == "anvil":
+            for chain_id, name in zip(chains, ("anvil", "other_anvil"), strict=True):
+                anvil = request.getfixturevalue(name)
+                chains[chain_id] = await owned.enter_async_context(opened(anvil))
+        yield await owned.enter_async_context((await bridged(chains)).served())
+
+
+def _embedded(chain_id: int = CHAIN_ID) -> EmbeddedChain:
+    return EmbeddedChain(chain_id, lambda: int(time.time()), {}, known_errors())
 
 
 async def _as_made(made: dict[tuple[str, bool], Made], key: tuple[str, bool], chain: DevChain) -> World:

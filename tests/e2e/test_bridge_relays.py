@@ -9,8 +9,8 @@ from trio.testing import MockClock
 
 from cambist.codecs.contracts import across, calldata
 from cambist.codecs.contracts.abi import address_word
-from cambist.config.errors import NodeUnavailable
 from cambist.engine.dev.bridge.relayer import RelayEnd
+from support.bridge.away_chain import AwayChain
 from support.bridge.two_chains import RECIPIENT, RELAYER, STOCK, TwoChains, two_chains
 from support.chain.world import MOST, ONE, USDC
 from support.patience import until_told
@@ -209,30 +209,10 @@ async def test_a_fill_that_a_reorganisation_removes_is_made_again(autojump_clock
         assert await two.balance(two.second, "USDC", RECIPIENT) == deposit.output_amount
 
 
-class _Away:
-    """A chain whose node does not answer for a time."""
-
-    def __init__(self, chain: Any) -> None:
-        self._chain = chain
-        self.is_away = True
-        self.asked = 0
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._chain, name)
-
-        async def asked(*given: Any, **named: Any) -> Any:
-            if self.is_away:
-                self.asked += 1
-                raise NodeUnavailable("away")
-            return await found(*given, **named)
-
-        return asked if callable(found) else found
-
-
 async def test_a_relayer_waits_for_a_node_that_is_away(autojump_clock: MockClock) -> None:
     async with two_chains() as two:
         two.stop()
-        away = _Away(two.chains[two.second])
+        away = AwayChain(two.chains[two.second], is_away=True)
         end = RelayEnd(cast("Any", away), two.places[two.second].spoke_pool)
         two.relayer.ends = {**two.relayer.ends, two.second: end}
         await two.start()

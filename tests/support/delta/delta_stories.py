@@ -9,7 +9,7 @@ The venue is the one that operators run; rounds last ROUND_S, or until all agent
 10 WETH, the taker 10,000 USDC, allowed to the Delta contract; agents deliver from one contract's stock.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -28,7 +28,7 @@ from cambist.codecs.messages.delta_messages import OrderRecord
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
-from cambist.engine.chain.port import EthCall, Receipt
+from cambist.engine.chain.port import DevChain, EthCall, Receipt
 from cambist.engine.client.order.order_following import SettledOnChain, Subject, proven
 from cambist.engine.client.order.order_safety import signed_order
 from cambist.engine.client.trusted_contract import SigningContract
@@ -210,7 +210,7 @@ class DeltaStory:
         """Wait until a settlement of an order waits for a block; blocks are made by hand from now on."""
         relayer = self.world.relayer.address
         nonce = await self.world.chain.nonce(relayer)
-        (waiting,) = self.web.app.delta.chains.values()
+        waiting = self.web.app.delta.chains[CHAIN_ID]
 
         def is_handed_in() -> bool:
             return (
@@ -386,12 +386,14 @@ async def running_delta(
     relayer: str = "",
     chain: str = "",
     more: str = "",
+    environ: Mapping[str, str] | None = None,
+    chains: Mapping[int, DevChain] | None = None,
 ) -> AsyncGenerator[DeltaStory]:
-    """A venue with these agents."""
+    """A venue with these agents, on the market's chain, or on `chains` as it sees them."""
     world = market.world
     clock = StoryClock(await world.now_s())
     devnet = devnet_of(world, folder)
-    environ = ENVIRON | {"RELAYER_KEY": world.relayer.secret32().hex()}
+    environ = ENVIRON | dict(environ or {}) | {"RELAYER_KEY": world.relayer.secret32().hex()}
     text = venue_text(devnet, {}, has_relayer=False)
     text = text.replace('name = "devnet"\n', f'name = "devnet"\nconfirmations = {CONFIRMATIONS}\n{chain}', 1)
     usual = {"round_s": ROUND_S, "gather_s": 0.02, "again_s": 0.1, "again_s_max": 0.3}
@@ -402,6 +404,6 @@ async def running_delta(
             port = await owned.enter_async_context(serving(agent))
             environ[f"{name.upper()}_SECRET"] = agent.secret
             text += _AGENT.format(name=name, NAME=name.upper(), port=port)
-        web = await owned.enter_async_context(venue_on(devnet, folder, text, environ, clock))
+        web = await owned.enter_async_context(venue_on(devnet, folder, text, environ, clock, chains))
         await until(lambda: web.app.places[CHAIN_ID].gas.is_fresh)
         yield DeltaStory(market, web, clock, agents, folder)

@@ -17,6 +17,7 @@ from cambist.codecs.http1 import Http1Limits
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.deploy.address_book import DeployedChain, chain_entry, write_entries
+from cambist.engine.chain.port import DevChain
 from cambist.engine.dev.devnet.serve import RunningChain
 from cambist.engine.venue.app import opened_venue
 from cambist.feeds.net.http_client import HttpClient
@@ -58,13 +59,19 @@ def devnet_of(world: World, folder: Path) -> Devnet:
 
 @asynccontextmanager
 async def venue_on(
-    devnet: Devnet, folder: Path, text: str, environ: Mapping[str, str], clock: StoryClock
+    devnet: Devnet,
+    folder: Path,
+    text: str,
+    environ: Mapping[str, str],
+    clock: StoryClock,
+    chains: Mapping[int, DevChain] | None = None,
 ) -> AsyncGenerator[RunningVenue]:
     """The venue that operators run, once it serves; cancelled in the end.
 
     Args:
         folder: of its state; a second venue in the same folder is a restart.
         text: of its settings; environ: what they refer to.
+        chains: as the venue sees them, where that is not the devnet's alone.
     """
     settings = parse_settings(text, environ, folder)
     async with opened_venue(
@@ -72,7 +79,7 @@ async def venue_on(
         environ=environ,
         folder=folder,
         clock=clock,
-        chains={CHAIN_ID: devnet.chain},
+        chains=chains or {CHAIN_ID: devnet.chain},
         store_in_process=True,
     ) as app:
         listener = listen("127.0.0.1", 0)

@@ -1,0 +1,344 @@
+"""Orders across two chains as their owners live them: a venue over HTTP, its bridges' actors, both chains.
+
+async with a_bridged_story(two, tmp_path) as story:
+    before = await story.balances()
+    record = await story.submitted(await story.an_order(ACROSS))
+    await story.becomes(record, "COMPLETED")
+    assert await story.moved_since(before) == story.sold(FAIR) | story.filled(FAIR)
+
+The venue serves both chains, and three bridges: `across`, `cctp` and `express`, the latter CCTP by its fast
+tier. It asks the service of relayer and attester over a socket. The agent `ann` trades at FAIR for one WETH,
+from its contract on the first chain. Balances there have the token's name, on the second chain `far USDC`.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import trio
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.bridge_terms import (
+    SELECTORS,
+    AcrossTerms,
+    BridgeFee,
+    BridgeKind,
+    BridgeTerms,
+    CctpTerms,
+    output_of,
+    pack_terms,
+)
+from cambist.codecs.contracts.cctp import FINALITY_FINALIZED
+from cambist.codecs.eip712_orders.delta import DeltaBridge, DeltaOrder
+from cambist.codecs.messages.maker_messages import PriceGrid
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import parse_hex, to_hex
+from cambist.crypto.signatures import to_compact64
+from cambist.engine.chain.deploy.address_book import chain_entry, write_entries
+from cambist.engine.chain.port import EthCall
+from cambist.engine.dev.bridge.bridge_service import BridgeService
+from cambist.feeds.books.book import build_book
+from cambist.feeds.books.pair_index import LiveBook
+from cambist.feeds.net.streams import listen
+from support.bridge.away_chain import AwayChain
+from support.bridge.two_chains import DOMAINS, RELAYER, TwoChains
+from support.chain.world import NOBODY, ONE, USDC, World
+from support.contracts.delta_agents import StoryAgent
+from support.delta.delta_stories import DeltaStory, Moved, Record, running_delta, stocked
+from support.patience import PATIENCE_S
+from support.venue.venue_role import DECIMALS
+
+ACROSS, CCTP = BridgeKind.ACROSS, BridgeKind.CCTP
+FAIR = 2_500 * USDC
+"""USDC for one WETH, at which the agent sells and buys."""
+FEE = BridgeFee(440, 22_000)
+"""Fee of Across that owners sign: the dev relayer's, and a tenth more."""
+FILL_WITHIN_S = 7_200
+TERMS: Mapping[BridgeKind, BridgeTerms] = {
+    ACROSS: AcrossTerms(FEE, FILL_WITHIN_S, NOBODY, 0),
+    CCTP: CctpTerms(BridgeFee(0, 0), FINALITY_FINALIZED, 0),
+}
+PAUSES = {
+    "courier.BRIDGE_ATTEST_S": 0.05,
+    "courier.BRIDGE_RECEIVE_LOOK_S": 0.05,
+    "bridge_rounds.BRIDGE_LOOK_S": 0.05,
+    "bridge_rounds.BRIDGE_PAUSE_S": 0.02,
+    "bridge_rounds.BRIDGE_PAUSE_S_MAX": 0.1,
+}
+"""Pauses of engine.delta.bridging that stories shorten."""
+_BRIDGE = """
+[bridges.{name}]
+kind = "{kind}"
+{tier}url = "http://127.0.0.1:{port}"
+every_s = 0.2
+stale_s = 36000
+[[bridges.{name}.tokens]]
+chains = {{ {ends} }}
+"""
+_CHAIN = """
+[chains.{far}]
+name = "the other chain"
+delta = true
+confirmations = {confirmations}
+[chains.{far}.node]
+urls = ["{url}"]
+poll_s = 0.05
+[relayers.{far}]
+key = "relayer"
+"""
+_TOKEN = """
+[[tokens]]
+chain_id = {chain_id}
+address = "{address}"
+symbol = "{symbol}"
+decimals = {decimals}
+stable_usd = {stable}
+"""
+
+
+class BridgedStory(DeltaStory):
+    """A venue on two chains, its agent, its bridges' actors, and who trades there.
+
+    Attributes:
+        two: the chains, with relayer, attester and their service.
+        far: the world of the second chain.
+        nodes: chain id -> the chain as the venue sees it, which can be away.
+    """
+
+    def __init__(self, two: TwoChains, story: DeltaStory, nodes: Mapping[int, AwayChain]) -> None:
+        super().__init__(story.market, story.web, story.clock, story.agents, story.folder)
+        self.two = two
+        self.far = two.worlds[two.second]
+        self.nodes = nodes
+        self.people |= {
+            "pool": self.world.spoke_pool,
+            "bridges": self.world.at.bridges,
+            "filler": RELAYER.address,
+        }
+
+    # --- Orders -----------------------------------------------------------------------------------------
+
+    def way(self, kind: BridgeKind, symbol: str = "USDC", **changed: Any) -> DeltaBridge:
+        """A bridge to a token on the second chain; changed members are of its terms."""
+        return way(self.two, kind, symbol, **changed)
+
+    async def an_order(self, kind: BridgeKind, **changed: Any) -> DeltaOrder:
+        """The user sells one WETH for 2,400 USDC at least on the second chain, within the hour."""
+        return await self.world.a_delta_order(**{"bridge": self.way(kind)} | changed)
+
+    async def bridging(self, kind: BridgeKind, **changed: Any) -> Record:
+        """Record of a new order once what it bought is with the bridge."""
+        return await self.becomes(await self.submitted(await self.an_order(kind, **changed)), "BRIDGING")
+
+    async def quoted(self, bridge: str, side: str, amount: int) -> dict[str, Any]:
+        """Route of a quote from WETH to USDC on the second chain, by a bridge."""
+        query = {
+            "chainId": self.two.first,
+            "destChainId": self.two.second,
+            "srcToken": to_checksum(self.world.weth),
+            "destToken": to_checksum(self.far.usdc),
+            "srcDecimals": 18,
+            "destDecimals": 6,
+            "side": side,
+            "amount": str(amount),
+            "includeBridges": bridge,
+            "mode": "DELTA",
+        }
+        told = await self.web.get("/v2/quote", **query)
+        return cast("dict[str, Any]", told["delta"]["route"])
+
+    async def ordered(self, route: dict[str, Any], slippage_bps: int = 100) -> Record:
+        """Build an order of a route, sign it as a wallet does, and submit it."""
+        owner = self.world.user
+        asked = {"route": route, "owner": to_checksum(owner.address), "slippage": slippage_bps}
+        status, built = await self.web.post(
+            "/v2/delta/orders/build", asked | {"deadline": await self.world.now_s() + 3_600}
+        )
+        assert status == 200, built
+        signature = to_hex(to_compact64(*owner.sign(parse_hex(built["orderHash"], "orderHash"))))
+        sent = {"chainId": self.two.first, "order": built["toSign"]["value"], "signature": signature}
+        status, record = await self.web.post("/v2/delta/orders", sent | {"partner": "anon"})
+        assert status == 200, record
+        return cast("Record", record)
+
+    async def arrives(self, record: Record, count: int) -> Record:
+        """Record once so many of its settlements have arrived."""
+        with trio.fail_after(PATIENCE_S):
+            while True:
+                now = await self.record(record["id"])
+                if sum(one["destinationTx"] is not None for one in now["transactions"]) >= count:
+                    return now
+                await trio.sleep(0.02)  # as a client polls
+
+    # --- Both chains ------------------------------------------------------------------------------------
+
+    async def balances(self) -> Moved:
+        """Tokens of all accounts on both chains, native ones left out."""
+        near = {key: amount for key, amount in (await super().balances()).items() if key[1] != "ETH"}
+        tokens = {"WETH": self.far.weth, "USDC": self.far.usdc, "DAI": self.far.dai}
+        people = {**self.people, "pool": self.far.spoke_pool, "circle": self.far.owner.address}
+        keys = [(who, token) for who in people for token in tokens]
+        calls = [EthCall(tokens[token], calldata.balance_of(people[who])) for who, token in keys]
+        words = await self.far.chain.call_many(calls)
+        there = {
+            (who, f"far {token}"): int.from_bytes(cast("bytes", word), "big")
+            for (who, token), word in zip(keys, words, strict=True)
+        }
+        return near | there
+
+    async def pass_time(self, seconds: int) -> None:
+        """Let time pass for the venue, and for both chains."""
+        await super().pass_time(seconds)
+        await self.far.pass_time(seconds)
+
+    async def confirm(self) -> None:
+        """Make all that is mined on either chain final."""
+        for world in (self.world, self.far):
+            await world.chain.mine(3)
+
+    async def becomes_final(self, record: Record) -> None:
+        """Mine blocks on both chains until no re-organisation can change an order's end."""
+        orders = self.web.app.delta.orders
+        with trio.fail_after(PATIENCE_S):
+            while orders.get(self.hash_of(record)) is not None:
+                await self.world.chain.mine()
+                await self.far.chain.mine()
+                await trio.sleep(0.02)  # as chains make their blocks
+
+    # --- What has to have moved ---------------------------------------------------------------------------
+
+    def sold(self, bought: int = FAIR, spent: int = ONE, *, by: BridgeKind = ACROSS) -> Moved:
+        """Movements of a settlement: what was bought is in Across's pool, or burned."""
+        moved = {("user", "WETH"): -spent, ("agent", "WETH"): spent, ("agent", "USDC"): -bought}
+        return moved | ({("pool", "USDC"): bought} if by is ACROSS else {})
+
+    def filled(self, entered: int = FAIR, *, who: str = "user") -> Moved:
+        """Movements of a fill by the dev relayer on the second chain."""
+        arrives = arriving(entered)
+        return {(who, "far USDC"): arrives, ("filler", "far USDC"): -arrives}
+
+
+def way(two: TwoChains, kind: BridgeKind, symbol: str = "USDC", **changed: Any) -> DeltaBridge:
+    """A bridge to a token on the second chain; changed members are of its terms."""
+    terms = TERMS[kind]
+    if isinstance(terms, CctpTerms):
+        terms = replace(terms, domain=DOMAINS[two.second])
+    scaling = two.decimals(symbol, two.second) - two.decimals(symbol, two.first)
+    token = two.tokens[symbol][two.second]
+    return DeltaBridge(SELECTORS[kind], two.second, token, scaling, pack_terms(replace(terms, **changed)))
+
+
+def arriving(entered: int = FAIR, scaling: int = 0) -> int:
+    """Raw units that Across delivers of an amount that enters it."""
+    return output_of(FEE, scaling, entered)
+
+
+class BridgedSettings(Struct, frozen=True):
+    """Settings of a second chain and of bridges, for a venue whose settings are of the first chain alone."""
+
+    more: str
+    environ: dict[str, str]
+
+
+def bridged_settings(
+    two: TwoChains, folder: Path, port: int, *, far_url: str = "http://127.0.0.1:9", confirmations: int = 3
+) -> BridgedSettings:
+    """Write the second chain to the folder's address book; TOML and environment of chain and bridges.
+
+    Args:
+        port: of the bridges' service.
+    """
+    environ = {}
+    for chain_id, place in two.places.items():
+        for name, value in (
+            ("spoke_pool", f'"{to_checksum(place.spoke_pool)}"'),
+            ("token_messenger", f'"{to_checksum(place.messenger)}"'),
+            ("message_transmitter", f'"{to_checksum(place.transmitter)}"'),
+            ("cctp_domain", str(place.domain)),
+        ):
+            environ[f"CAMBIST__CHAINS__{chain_id}__{name.upper()}"] = value
+    far = two.worlds[two.second]
+    entry = chain_entry("far", far.at, wrappedNative=to_checksum(far.weth), permit2=to_checksum(far.permit2))
+    write_entries(folder, {two.second: entry})
+    text = _CHAIN.format(far=two.second, url=far_url, confirmations=confirmations)
+    listed = [("USDT", two.first)] + [(symbol, two.second) for symbol in two.tokens]
+    for symbol, chain_id in listed:
+        text += _TOKEN.format(
+            chain_id=chain_id,
+            address=to_checksum(two.tokens[symbol][chain_id]),
+            symbol=symbol,
+            decimals=two.decimals(symbol, chain_id),
+            stable=str(symbol != "WETH").lower(),
+        )
+    for name, kind, tier, symbols in (
+        ("across", "across", "", ("USDC", "USDT")),
+        ("cctp", "cctp", "", ("USDC",)),
+        ("express", "cctp", 'tier = "fast"\n', ("USDC",)),
+    ):
+        tokens = [
+            ", ".join(f'{one} = "{to_checksum(address)}"' for one, address in two.tokens[symbol].items())
+            for symbol in symbols
+        ]
+        text += _BRIDGE.format(name=name, kind=kind, tier=tier, port=port, ends=tokens[0])
+        text += "".join(f"[[bridges.{name}.tokens]]\nchains = {{ {ends} }}\n" for ends in tokens[1:])
+    return BridgedSettings(text, environ)
+
+
+@asynccontextmanager
+async def bridge_service(two: TwoChains) -> AsyncGenerator[int]:
+    """Port at which the service of relayer and attester is served."""
+    listener = listen("127.0.0.1", 0)
+    service = BridgeService(two.relayer, two.attester)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(service.server.serve, listener)
+        yield listener.getsockname()[1]
+        nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def a_bridged_story(two: TwoChains, folder: Path) -> AsyncGenerator[BridgedStory]:
+    """A story whose venue serves; relayer and attester act at once, and the relayer pays nothing out."""
+    two.relayer.order(fill_after_s=0, pays_out=False)
+    two.attester.order(fast_after_s=0, final_after_s=0)
+    world = two.worlds[two.first]
+    market = await stocked(world)
+    agent = StoryAgent("ann", market)
+    agent.gives = lambda order: FAIR * int(order.src_amount) // ONE
+    agent.takes = lambda order: -(-ONE * int(order.dest_amount) // FAIR)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, pause_s in PAUSES.items():
+            patch.setattr(f"cambist.engine.delta.bridging.{name}", pause_s)
+        async with bridge_service(two) as port, a_bridged_venue(two, folder, agent, port) as story:
+            yield story
+
+
+@asynccontextmanager
+async def a_bridged_venue(
+    two: TwoChains, folder: Path, agent: StoryAgent, port: int
+) -> AsyncGenerator[BridgedStory]:
+    """A venue with this agent; a second venue in the same folder is a restart."""
+    settings = bridged_settings(two, folder, port)
+    nodes = {chain_id: AwayChain(chain) for chain_id, chain in two.chains.items()}
+    async with running_delta(
+        agent.market,
+        folder,
+        {agent.name: agent},
+        more=settings.more,
+        environ=settings.environ,
+        chains=cast("Any", nodes),
+    ) as running:
+        story = BridgedStory(two, running, nodes)
+        _show_books(story.world, running)
+        yield story
+
+
+def _show_books(world: World, running: DeltaStory) -> None:
+    grid = PriceGrid(bids=(("2500", "50"),), asks=(("2501", "50"),))
+    book = build_book(grid, DECIMALS["WETH"], DECIMALS["USDC"])
+    index = running.web.app.places[world.chain.chain_id].index
+    index.put(LiveBook("alpha", world.weth, world.usdc, book, Decimal(1_000_000)))
