@@ -86,6 +86,16 @@ ADDRESS_SETTINGS = ("wrapped_native", *CONTRACT_SETTINGS, *BRIDGE_CONTRACT_SETTI
 """Names of the settings of a chain whose values are addresses."""
 
 
+SPOKE_POOLS = {
+    1: "0x5c7BCd6E7De5423a257D81B442095A1a6ced35C5",
+    10: "0x6f26Bf09B1C792e3228e5467807a900A503c0281",
+    137: "0x9295ee1d8C5b022Be115A2AD3c30C72E34e7F096",
+    8453: "0x09aea4b2242abC8bb4BB78D537A67a245A7bEC64",
+    42161: "0xe35e9842fceaCA96570B734083f4a58e8F7C5f2A",
+}
+"""Chain id -> Across's pool; source: across-protocol/contracts, deployments/deployments.json."""
+CCTP_MESSENGER = "0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d"
+"""TokenMessengerV2 on the chains of CCTP_DOMAINS; source: developers.circle.com, "Contract addresses"."""
 CCTP_DOMAINS = {1: 0, 10: 2, 130: 10, 137: 7, 8453: 6, 42161: 3, 43114: 1}
 """Chain id -> Circle's number of the chain; source: developers.circle.com, "CCTP supported blockchains"."""
 

@@ -1,10 +1,16 @@
 """The contract that a venue names, trusted if its code is that of this cambist release and it returns a
 signing domain.
 
-The code of a pinned address is not checked: the trader vouches for it.
+The Delta contract runs code of its settlers as its own, and hands tokens to its bridges' contract. These
+addresses are immutables, which a comparison of codes leaves out: the code of each is compared too.
+
+The code of a pinned address and of its modules is not checked: the trader vouches for it.
 
 Source: EIP-712; contracts/lib/Eip712.sol.
 """
+
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -15,7 +21,7 @@ from ...crypto.eip712 import signing_digest
 from ..chain.deploy.verification import is_code_of
 from ..chain.port import Chain, EthCall
 from .client import VenueClient
-from .safety import hold, told_address
+from .safety import hold, told_address, told_number
 
 _DOMAIN_SEPARATOR = selector("DOMAIN_SEPARATOR()")
 
@@ -30,6 +36,8 @@ class TradingContract(Struct, frozen=True):
         member: JSON name of that attribute, for errors.
         option: command-line option that pins the contract's address.
         name: the contract's name in errors.
+        modules: contracts that this one trusts with its users' tokens: name of the function that returns the
+            address -> name of the build artifact.
     """
 
     artifact: str
@@ -37,10 +45,26 @@ class TradingContract(Struct, frozen=True):
     member: str
     option: str
     name: str
+    modules: Mapping[str, str] = MappingProxyType({})
 
 
 ROUTER = TradingContract("Router", "router", "augustusV6_2", "--router", "Market router")
-DELTA = TradingContract("Delta", "delta", "delta", "--delta", "Delta contract")
+DELTA = TradingContract(
+    "Delta",
+    "delta",
+    "delta",
+    "--delta",
+    "Delta contract",
+    MappingProxyType(
+        {
+            "swapSettler": "SwapSettler",
+            "twapSettler": "TwapSettler",
+            "productiveSettler": "ProductiveSettler",
+            "externalSettler": "ExternalSettler",
+            "bridges": "Bridges",
+        }
+    ),
+)
 RFQ = TradingContract("Rfq", "rfq", "augustusRFQ", "--rfq", "RFQ contract")
 
 
@@ -83,12 +107,24 @@ async def trusted_address(
         address = pinned
     else:
         raise ConfigError(contract.option, "is needed without --venue")
-    if pinned is None and not is_code_of(contract.artifact, await chain.code(address)):
-        raise VenueError(
-            f"the code at {to_checksum(address)} on chain {chain.chain_id} is not that of this release's "
-            f"{contract.artifact}: {contract.option} pins an address that you trust"
-        )
+    if pinned is None:
+        await _check_code(chain, address, contract.artifact, contract)
+        for getter, artifact in contract.modules.items():
+            await _check_code(chain, await address_in(chain, address, getter), artifact, contract)
     return address
+
+
+async def address_in(chain: Chain, contract: bytes, getter: str) -> bytes:
+    """The address, 20 bytes, that a contract's function without parameters returns.
+
+    Raises:
+        ChainError: the contract returns no address, or the chain does not answer.
+    """
+    try:
+        answer = await chain.call(EthCall(contract, selector(f"{getter}()")))
+    except Reverted:
+        answer = b""
+    return told_number(answer, f"{to_checksum(contract)} has no {getter}()").to_bytes(WORD_BYTES)[-20:]
 
 
 async def signing_contract(
@@ -109,6 +145,14 @@ async def signing_contract(
     if len(separator) != WORD_BYTES:
         raise ChainError(f"{to_checksum(address)} has no signing domain: DOMAIN_SEPARATOR()")
     return SigningContract(chain.chain_id, address, separator)
+
+
+async def _check_code(chain: Chain, address: bytes, artifact: str, contract: TradingContract) -> None:
+    if not is_code_of(artifact, await chain.code(address)):
+        raise VenueError(
+            f"the code at {to_checksum(address)} on chain {chain.chain_id} is not that of this release's "
+            f"{artifact}: {contract.option} pins an address that you trust"
+        )
 
 
 async def _named(chain: Chain, venue: VenueClient, contract: TradingContract, pinned: bytes | None) -> bytes:

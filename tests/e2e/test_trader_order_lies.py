@@ -7,6 +7,7 @@ import pytest
 
 from cambist.config.errors import UnsafeTransaction, VenueError
 from cambist.crypto.addresses import to_checksum
+from support.chain.put_code import put_code
 from support.chain.world import NATIVE, ONE, USDC, World
 from support.client.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
 from support.client.scripted_orders import OrderLies
@@ -151,6 +152,20 @@ async def test_a_record_of_another_order_is_told(trader: OrderTrader) -> None:
     _, placed = await trader.place()
     assert placed.record is None
     assert placed.fault.startswith("the venue's record differs from the order: orderHash is 0x1111")
+
+
+@pytest.mark.parametrize("module", ["swap_settler", "twap_settler", "bridges"])
+async def test_a_delta_contract_with_a_part_of_other_code_is_used_only_when_it_is_pinned(
+    trader: OrderTrader, module: str
+) -> None:
+    """Its code is right, and what its immutables name has another code."""
+    world = trader.world
+    part = getattr(world.at, module)
+    await put_code(world.chain, part, await world.chain.code(world.at.fee_vault))
+    with pytest.raises(VenueError, match=f"the code at {to_checksum(part)} on chain 31337 is not that"):
+        await trader.place()
+    _, placed = await trader.place(pinned=world.at.delta)
+    assert placed.record is not None
 
 
 async def test_a_contract_of_other_code_is_used_only_when_it_is_pinned(trader: OrderTrader) -> None:

@@ -34,6 +34,8 @@ async def test_a_sale_shows_its_bridge_asks_and_ends_with_what_both_chains_say(s
     for part in (
         f"buy                2498.72 USDC  {to_checksum(far.usdc)}",
         "bridge             across to chain 31338, about 30 s",
+        f"by contract        {to_checksum(shell.world.spoke_pool)}",
+        "note               that contract has no public address here: check it",
         "bridge fee         1.28 USDC, included",
         f"bridged            USDC  {to_checksum(shell.world.usdc)}",
         "if it fails        you get the bridged USDC back: no fill within 1 h",

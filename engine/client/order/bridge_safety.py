@@ -7,6 +7,8 @@
     fee          at most the share of the priced amount that the trader gives
     output       at most what the terms leave of what enters
     time         Across: a fill and a refund within its limits, an exclusive relayer's time before that
+    contract     Across's pool or CCTP's messenger that the Delta contract hands tokens to: the public one,
+                 where its address is public
 
 A bridge that fails pays back the token that entered it: a false token there would cost the trader all that
 is sold. The venue's choice of it is shown; `BridgeWish.via` binds it.
@@ -14,19 +16,27 @@ is sold. The venue's choice of it is shown; `BridgeWish.via` binds it.
 Source: spec 1.7; codecs.contracts.bridge_terms; Across `fillDeadlineBuffer`; Circle, "CCTP domains".
 Choice: The trader takes no route whose destination has a swap: it would trust the venue's choice of a
     contract on the other chain.
-Choice: A CCTP domain of a chain without a public number is accepted, and shown before the trader agrees.
+Choice: A CCTP domain or a bridge's contract without a public number or address is accepted, and shown before
+    the trader agrees.
 """
 
 from collections.abc import Iterator
 
 from ....codecs.amounts import parse_amount
-from ....codecs.contracts.bridge_terms import AcrossTerms, CctpTerms, fee_of, output_of, parse_terms
+from ....codecs.contracts.bridge_terms import (
+    AcrossTerms,
+    BridgeTerms,
+    CctpTerms,
+    fee_of,
+    output_of,
+    parse_terms,
+)
 from ....codecs.eip712_orders.delta import DeltaBridge
 from ....codecs.messages.delta_messages import Route
 from ....config import limits
-from ....config.chains import CCTP_DOMAINS
+from ....config.chains import CCTP_DOMAINS, CCTP_MESSENGER, SPOKE_POOLS
 from ....config.errors import UnsafeTransaction
-from ....crypto.addresses import parse_address
+from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.hexadecimal import parse_hex
 from ..safety import ComparedMember, hold, token_spelling, unsafe_if_invalid
 from ..terms import TradedToken
@@ -97,6 +107,31 @@ def check_bridge(route: Route, wish: OrderWish, bridging: BridgeWish, token: Tra
         estimated_ms=bridge.estimated_time_ms,
         fee=fee,
     )
+
+
+def contract_getter(terms: BridgeTerms) -> str:
+    """Name of the function with which the Delta contract's module returns the bridge's contract."""
+    return "spokePool" if isinstance(terms, AcrossTerms) else "tokenMessenger"
+
+
+def check_contract(chain_id: int, bridge: CheckedBridge) -> None:
+    """Check the bridge's contract to which the Delta contract of a chain hands tokens.
+
+    Raises:
+        UnsafeTransaction: the bridge is not enabled, or its contract is not the public one of the chain.
+    """
+    if not any(bridge.contract):
+        raise UnsafeTransaction("the bridge's contract", "an address", to_checksum(bridge.contract))
+    public = public_contract(chain_id, bridge.terms)
+    if public:
+        hold([("the bridge's contract", public, to_checksum(bridge.contract))])
+
+
+def public_contract(chain_id: int, terms: BridgeTerms) -> str:
+    """Public address of a bridge's contract on the origin chain; empty if this release knows none."""
+    if isinstance(terms, AcrossTerms):
+        return SPOKE_POOLS.get(chain_id, "")
+    return CCTP_MESSENGER if chain_id in CCTP_DOMAINS else ""
 
 
 def _ends(route: Route, wish: OrderWish, signed: DeltaBridge, token: TradedToken) -> Iterator[ComparedMember]:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ....codecs.contracts.delta_calldata import deposit_native_and_pre_sign, deposits, withdraw_to
 from ....codecs.messages.delta_messages import BuildResponse, OrderRecord, Route, SubmitBody
@@ -31,8 +32,8 @@ from ..allowing import Held, MissingAllowance, held
 from ..following import Placed, placed
 from ..tokens import find_token
 from ..trader import Trader, VenueTrader
-from ..trusted_contract import DELTA, SigningContract, signing_contract
-from .bridge_safety import check_bridge, entering_token
+from ..trusted_contract import DELTA, SigningContract, address_in, signing_contract
+from .bridge_safety import check_bridge, check_contract, contract_getter, entering_token
 from .order_safety import CheckedOrder, check_build, check_price, check_record
 from .order_terms import (
     CheckedBridge,
@@ -90,7 +91,7 @@ class OrderPlacer(VenueTrader):
         self._tell("asking for a price")
         quoted = await self._venue.delta_quote(wish)
         fee_bps = check_price(quoted.block, wish, contract.address)
-        bridge = await self._bridge(quoted.block.route, wish)
+        bridge = await self._bridge(quoted.block.route, wish, contract)
         terms = terms_of(wish, quoted.block, contract.address, fee_bps, bridge)
         _check_bounds(terms)
         has = await held(self._chain, wish.src, wish.owner, contract.address)
@@ -151,11 +152,12 @@ class OrderPlacer(VenueTrader):
 
     # --- Parts ------------------------------------------------------------------------------------
 
-    async def _bridge(self, route: Route, wish: OrderWish) -> CheckedBridge | None:
+    async def _bridge(self, route: Route, wish: OrderWish, contract: SigningContract) -> CheckedBridge | None:
         """Check the bridge of a price across chains; None for an order on one chain.
 
         Raises:
             UnsafeTransaction: the bridge is not as wished, or the token that enters it is none.
+            ChainError: the Delta contract names no bridge.
         """
         bridging = wish.bridging
         if bridging is None:
@@ -165,7 +167,12 @@ class OrderPlacer(VenueTrader):
             token = await find_token(self._chain, TokenList(()), text, "route.origin.output")
         except ConfigError as fault:
             raise UnsafeTransaction("route.origin.output", "a token on the origin chain", text) from fault
-        return check_bridge(route, wish, bridging, token)
+        bridge = check_bridge(route, wish, bridging, token)
+        module = await address_in(self._chain, contract.address, "bridges")
+        into = await address_in(self._chain, module, contract_getter(bridge.terms))
+        bridge = replace(bridge, contract=into)
+        check_contract(wish.chain_id, bridge)
+        return bridge
 
     async def _signing(self, offer: OrderOffer) -> SigningInputs:
         """Choose the order's nonce, at random, and its deadline, counted from the later of the trader's clock

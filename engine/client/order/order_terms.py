@@ -133,6 +133,7 @@ class CheckedBridge(Struct, frozen=True, kw_only=True):
         signed: member `bridge` of the order; terms: its decoded terms.
         estimated_ms: time of a transfer by the venue's estimate, milliseconds.
         fee: raw units of `token` that the bridge keeps of the priced amount.
+        contract: Across's pool or CCTP's messenger on the origin, 20 bytes; empty until it is read.
     """
 
     name: str
@@ -141,6 +142,7 @@ class CheckedBridge(Struct, frozen=True, kw_only=True):
     terms: BridgeTerms
     estimated_ms: int
     fee: int
+    contract: bytes = b""
 
 
 class SignableTerms(BoundedTrade, frozen=True, kw_only=True):

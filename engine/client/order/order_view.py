@@ -18,6 +18,7 @@ from ..limit_price import percent_away
 from ..outcome import OrderOutcome, TradeVerdict, followed_verdict, new_table, order_lines_of
 from ..schedule import duration_text
 from ..terms import TradedToken, amount_text, impact_percent, price_text
+from .bridge_safety import public_contract
 from .order_following import (
     TERMINAL,
     OfferTokens,
@@ -131,6 +132,9 @@ def _bridge_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
     usual = duration_text(-(-bridge.estimated_ms // 1_000))
     domain = f", CCTP domain {bridge.terms.domain}" if isinstance(bridge.terms, CctpTerms) else ""
     yield "bridge", f"{one_line(bridge.name)} to chain {bridging.chain_id}{domain}, about {usual}"
+    yield "by contract", to_checksum(bridge.contract)
+    if not public_contract(terms.wish.chain_id, bridge.terms):
+        yield "note", "that contract has no public address here: check it"
     yield "bridge fee", f"{amount_text(bridge.fee, bridge.token)}, included"
     yield "bridged", f"{bridge.token.symbol}  {bridge.token.text}"
     if bridging.via is None:

@@ -28,11 +28,17 @@ from cambist.codecs.eip712_orders.delta import (
 from cambist.codecs.messages.delta_messages import BuildResponse, DeltaBlock
 from cambist.codecs.messages.vocabulary import OrderType, Side
 from cambist.config import limits
+from cambist.config.chains import CCTP_DOMAINS, CCTP_MESSENGER, SPOKE_POOLS
 from cambist.config.errors import UnsafeTransaction
-from cambist.crypto.addresses import to_checksum
+from cambist.crypto.addresses import checked_address, parse_address, to_checksum
 from cambist.crypto.eip712 import domain_separator
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.client.order.bridge_safety import check_bridge, entering_token
+from cambist.engine.client.order.bridge_safety import (
+    check_bridge,
+    check_contract,
+    entering_token,
+    public_contract,
+)
 from cambist.engine.client.order.order_safety import check_build, check_price
 from cambist.engine.client.order.order_terms import (
     BridgeWish,
@@ -290,6 +296,26 @@ def test_a_chain_without_a_public_number_may_have_any_domain() -> None:
     for path in ("outputToken", "route.destination.input.token", "route.destination.output.token"):
         block = changed(block, f"{path}.chainId", 31_338)
     assert checked(block, wish).signed.destination_chain_id == 31_338
+
+
+@pytest.mark.parametrize("terms", [ACROSS, CCTP])
+def test_tokens_go_to_the_public_contract_of_the_bridge(terms: BridgeTerms) -> None:
+    wish = by_cctp(a_wish()) if terms is CCTP else a_wish()
+    bridge = checked(a_block(terms), wish)
+    public = public_contract(HERE, terms)
+    check_contract(HERE, replace(bridge, contract=parse_address(public)))
+    for contract in (THIEF, bytes(20)):
+        with pytest.raises(UnsafeTransaction, match="the bridge's contract: expected"):
+            check_contract(HERE, replace(bridge, contract=contract))
+    check_contract(31_337, replace(bridge, contract=THIEF))
+    with pytest.raises(UnsafeTransaction, match="expected an address"):
+        check_contract(31_337, replace(bridge, contract=bytes(20)))
+
+
+def test_public_addresses_have_their_checksums() -> None:
+    for text in (*SPOKE_POOLS.values(), CCTP_MESSENGER):
+        assert to_checksum(checked_address(text, "contract")) == text
+    assert set(SPOKE_POOLS) <= set(CCTP_DOMAINS)
 
 
 def test_an_order_on_one_chain_takes_no_bridge() -> None:
