@@ -13,8 +13,8 @@ Source: Across `depositV3`; CCTP V2 `depositForBurn`. The settlement's bridge mo
 Choice: `destAmount` and `expectedAmount` of an order across chains are raw units of `outputToken`: the owner
     signs the least that arrives.
 Choice: The owner signs the bridge's fee in `protocolData`, as parts per million and a fixed part.
-Choice: Across's depositor is the order's owner, who gets a deposit back that no relayer fills; the beneficiary
-    is the recipient alone.
+Choice: Across's depositor is the order's owner, who gets a deposit back that no relayer fills; the
+    beneficiary is the recipient alone.
 Choice: `received` of a bridged settlement is the amount that entered the bridge; fee, surplus and promise are
     of it too.
 Choice: Orders from vaults may have a bridge; orders that settle each other and orders of handlers may not.

@@ -43,7 +43,6 @@ from ..following import Follower, balance_remarks, receipt_of
 from ..safety import contract_events
 from ..terms import TradedToken, amount_text
 from .order_safety import CheckedOrder
-from .order_terms import SignableOrder
 from .transfer_proof import HandedTransfer, TransferProof
 
 _HASH_BYTES = 32

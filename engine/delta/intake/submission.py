@@ -303,7 +303,7 @@ def _check_bridge(body: SubmitBody, order: SettledOrder, rules: Rules) -> None:
     if body.partially_fillable:
         raise InvalidInput(field="partiallyFillable", expected="false across chains", got=True)
     amounts = {"destAmount": output_total(order)}
-    if isinstance(order, WholeOrder) and side_of(order) is Side.SELL:
+    if isinstance(order, UnslicedOrder) and side_of(order) is Side.SELL:
         amounts["expectedAmount"] = order.expected_amount
     for name, amount in amounts.items():
         if entering(order, amount) * PPM_ONE > limits.UINT256_MAX:
