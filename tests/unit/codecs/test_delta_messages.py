@@ -121,7 +121,7 @@ def test_price_parameters() -> None:
     assert [field.encode_name for field in structs.fields(delta.DeltaPricesQuery)] == [
         *("chainId", "srcToken", "destToken", "amount", "srcDecimals", "destDecimals", "side", "destChainId"),
         *("userAddress", "beneficiary", "partner", "partnerFeeBps", "maxImpact", "maxUSDImpact"),
-        *("includeAgents", "excludeAgents", "includeBridges", "excludeBridges", "allowBridgeAndSwap"),
+        *("includeBridges", "excludeBridges", "allowBridgeAndSwap", "includeAgents", "excludeAgents"),
     ]
 
 

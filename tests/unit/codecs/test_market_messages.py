@@ -80,6 +80,7 @@ def test_quote_parameters_are_those_of_the_spec_and_the_interop_extras() -> None
     assert {field.encode_name for field in structs.fields(QuoteQuery)} == {
         "chainId", "srcToken", "destToken", "amount", "srcDecimals", "destDecimals", "mode", "side",
         "destChainId", "userAddress", "beneficiary", "partner", "partnerFeeBps", "maxImpact", "maxUSDImpact",
+        "includeBridges", "excludeBridges", "allowBridgeAndSwap",
     }  # fmt: skip
     query = b"chainId=1&srcToken=a&destToken=b&amount=1&srcDecimals=1&destDecimals=1&maxUSDImpact=0.5"
     assert decode_quote_query(query).max_usd_impact == Decimal("0.5")
