@@ -1,0 +1,125 @@
+"""The trader's side and our own venue on two chains: quoted, signed, delivered or refunded, and proven."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from cambist.codecs.contracts.bridge_terms import BridgeFee, fee_of, input_of, output_of
+from cambist.codecs.messages.vocabulary import OrderStatus, Side
+from cambist.config.errors import UnsafeTransaction, VenueError
+from cambist.engine.client.client import VenueClient
+from cambist.engine.client.order.order_following import OrderFollower, SettledOnChain, Subject, proven
+from cambist.engine.client.order.order_safety import signed_order
+from cambist.engine.client.order.order_terms import BridgeWish, OrderWish
+from cambist.engine.client.terms import TradedToken
+from support.bridge.bridged_stories import FAIR, FEE, FILL_WITHIN_S, BridgedStory, a_bridged_story
+from support.bridge.two_chains import TwoChains
+from support.chain.world import ONE, USDC
+from support.client.order_trader import TraderAtVenue
+
+OF_PROTOCOL = 10_000
+ENTERS = FAIR - FAIR // OF_PROTOCOL
+"""What the sale of one WETH brings, less the fee that the venue takes of a quoted trade."""
+
+
+class Crossing(Struct):
+    """A venue on two chains, and its trader."""
+
+    story: BridgedStory
+    trader: TraderAtVenue
+
+    def wish(self, bridge: str, **changed: Any) -> OrderWish:
+        """The user sells one WETH for USDC on the second chain, by a bridge."""
+        bridging = BridgeWish(
+            chain_id=self.story.two.second, fee_bps_max=20, via=self.trader.usdc, bridges=(bridge,)
+        )
+        dest = TradedToken(self.story.far.usdc, "USDC", 6)
+        return self.trader.wish(**({"dest": dest, "bridging": bridging, "slippage_bps": 100} | changed))
+
+    async def placed(self, wish: OrderWish) -> tuple[OrderFollower, Subject]:
+        """A submitted order: its follower, and its subject with a node of the destination chain."""
+        offer, placed = await self.trader.place(wish)
+        assert placed.record is not None, placed.fault
+        follower = OrderFollower(self.trader.client, placed.record.id, self.trader.told.append)
+        follower.see(placed.record)
+        signed = signed_order(placed.record, offer.contract)
+        return follower, Subject(offer.contract.address, signed, self.story.far.chain)
+
+    async def ended(self, wish: OrderWish) -> tuple[OrderStatus, SettledOnChain]:
+        """An order followed to its end, which both chains prove."""
+        follower, subject = await self.placed(wish)
+        await follower.follow(60)
+        assert follower.record is not None
+        settled = await proven(self.story.world.chain, subject, follower.record)
+        return follower.record.status, settled
+
+
+@pytest.fixture
+async def crossing(two: TwoChains, tmp_path: Path) -> AsyncIterator[Crossing]:
+    async with a_bridged_story(two, tmp_path) as story, VenueClient.open(story.web.url) as client:
+        yield Crossing(story, TraderAtVenue(story.world, client))
+
+
+@pytest.mark.parametrize(
+    ("bridge", "signed", "kept"),
+    [
+        ("across", FEE, fee_of(FEE, ENTERS)),
+        ("cctp", BridgeFee(0, 0), 0),
+        ("express", BridgeFee(110, 0), -(-ENTERS // 10_000)),
+    ],
+)
+async def test_a_sale_is_quoted_signed_delivered_and_proven(
+    crossing: Crossing, bridge: str, signed: BridgeFee, kept: int
+) -> None:
+    user, far = crossing.trader.world.user, crossing.story.far
+    before = await far.balance(far.usdc, user)
+    status, settled = await crossing.ended(crossing.wish(bridge))
+    assert (status, settled.fault) == (OrderStatus.COMPLETED, "")
+    assert settled == SettledOnChain(
+        spent=ONE, received=ENTERS - kept, bridged=ENTERS, is_closed=True, remarks=settled.remarks
+    )
+    assert settled.received >= output_of(signed, 0, ENTERS)
+    assert await far.balance(far.usdc, user) == before + settled.received
+
+
+async def test_a_purchase_pays_for_what_has_to_arrive(crossing: Crossing) -> None:
+    wanted = 1_000 * USDC
+    status, settled = await crossing.ended(crossing.wish("across", side=Side.BUY, amount=wanted))
+    assert (status, settled.fault) == (OrderStatus.COMPLETED, "")
+    assert settled.bridged >= input_of(FEE, 0, wanted)
+    assert settled.received >= wanted
+    assert settled.spent <= ONE
+
+
+async def test_an_unfilled_transfer_is_followed_to_its_refund_and_proven(crossing: Crossing) -> None:
+    two, story, trader = crossing.story.two, crossing.story, crossing.trader
+    two.relayer.order(is_silent=True)
+    before = await trader.has(trader.world.usdc)
+    follower, subject = await crossing.placed(crossing.wish("across"))
+    record = {"id": follower.record.id} if follower.record else {}
+    await story.becomes(record, "BRIDGING")
+    await story.pass_time(FILL_WITHIN_S + 1)
+    await story.far.chain.mine(3)
+    await story.becomes(record, "REFUNDING")
+    two.relayer.order(pays_out=True)
+    await follower.follow(60)
+    assert follower.record is not None
+    assert follower.record.status is OrderStatus.REFUNDED
+    settled = await proven(story.world.chain, subject, follower.record)
+    assert (settled.fault, settled.bridged, settled.refunded, settled.received) == ("", ENTERS, ENTERS, 0)
+    assert await trader.has(trader.world.usdc) == before + ENTERS
+    assert trader.told[-1].endswith("is REFUNDED: the bridge failed, and what entered it came back")
+    two.relayer.order(is_silent=False, pays_out=False)
+
+
+async def test_a_fee_above_the_traders_bound_and_a_bridge_that_is_not_served(crossing: Crossing) -> None:
+    wish = crossing.wish("across")
+    assert wish.bridging is not None
+    narrow = BridgeWish(chain_id=wish.bridging.chain_id, fee_bps_max=1, bridges=("across",))
+    with pytest.raises(UnsafeTransaction, match="the bridge's fee: expected at most 1 basis points"):
+        await crossing.trader.place(crossing.wish("across", bridging=narrow))
+    with pytest.raises(VenueError, match=r"GET /v2/quote: 400 \w+"):
+        await crossing.trader.place(crossing.wish("hop"))
