@@ -115,6 +115,27 @@ async def test_reorganisations_of_each_chain_are_followed(world: BridgedWorld) -
     assert await world.transfers(order) == ()
 
 
+async def test_a_failed_slice_that_is_mined_anew_is_looked_at_again(world: BridgedWorld) -> None:
+    """The order's row says the same before and after."""
+    order = await world.placed(slices=2)
+    sent = world.settles(order, is_last=False)
+    world.passes(world.destination, 60)
+    await world.looks()
+    (before,) = await world.transfers(order)
+    assert before.state is TransferState.FAILED
+    world.origin.cut(0)
+    world.passes(world.origin, 1)
+    world.mines(sent)
+    await world.looks()
+    (after,) = await world.transfers(order)
+    assert after.sent != before.sent
+    assert after.state is TransferState.FAILED
+    world.refunds(PART)
+    await world.looks()
+    (back,) = await world.transfers(order)
+    assert back.state is TransferState.REFUNDED
+
+
 async def test_a_refund_that_leaves_the_chain_is_owed_again(world: BridgedWorld) -> None:
     order = await world.placed()
     world.settles(order)

@@ -198,7 +198,12 @@ def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> D
 
 
 def told_by_chain(
-    row: DeltaOrderRow, facts: DeltaFacts, effects: Sequence[Effect], failures_max: int, now_ms: int
+    row: DeltaOrderRow,
+    facts: DeltaFacts,
+    effects: Sequence[Effect],
+    failures_max: int,
+    now_ms: int,
+    gone: tuple[Change, ...] = (),
 ) -> DeltaStep | None:
     """Make the step to the status and settled amounts that logs on chain imply; None if nothing changes.
 
@@ -206,6 +211,8 @@ def told_by_chain(
         facts: facts about the order that the logs show up to a block.
         effects: all effects of the order.
         failures_max: number of counted failures that makes an order FAILED.
+        gone: changes that delete ends and refunds of transfers that are not in the chain any more; the order
+            changes with them, so that its transfers are looked at again.
     """
     if row.is_final:
         return None
@@ -216,13 +223,12 @@ def told_by_chain(
     received = _received(facts.fills, facts.transfers)
     intended = [effect for effect in effects if effect.state is EffectState.INTENDED]
     is_final = status in ENDED and _is_final(status, facts, intended)
-    if (status, spent, received, is_final) == (row.status, row.spent, row.received, row.is_final):
+    before = row.status, row.spent, row.received, row.is_final
+    if (status, spent, received, is_final) == before and not gone:
         return None
-    more = tuple(
-        finished(effect, now_ms, failed=_is_in_vain(effect, status)) for effect in intended if is_final
-    )
+    ended = [finished(effect, now_ms, failed=_is_in_vain(effect, status)) for effect in intended if is_final]
     after = step(row, now_ms, status=status, spent=spent, received=received, is_final=is_final)
-    return OrderStep(after, more=more)
+    return OrderStep(after, more=(*ended, *gone))
 
 
 def told_by_bridge(

@@ -103,10 +103,10 @@ class DeltaProjection:
                 None if live is None else live.ended_at,
                 one.transfers,
             )
-            step = told_by_chain(one.row, facts, one.effects, self._failures_max, self._now_ms())
+            now_ms = self._now_ms()
+            step = told_by_chain(one.row, facts, one.effects, self._failures_max, now_ms, one.orphans)
             if step is not None:
                 changes += DELTA.advanced(one.row, step.after, effects=step.effects, more=step.more).changes
-            changes += one.orphans
         return changes
 
     def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
