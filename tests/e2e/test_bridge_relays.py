@@ -12,7 +12,7 @@ from cambist.codecs.contracts.abi import address_word
 from cambist.engine.dev.bridge.relayer import RelayEnd
 from support.bridge.away_chain import AwayChain
 from support.bridge.two_chains import RECIPIENT, RELAYER, STOCK, TwoChains, two_chains
-from support.chain.world import MOST, ONE, USDC
+from support.chain.world import ONE, USDC
 from support.patience import until_told
 
 HOUR_S = 3_600
@@ -135,11 +135,7 @@ async def test_who_else_fills_is_repaid(autojump_clock: MockClock) -> None:
     async with two_chains() as two:
         two.relayer.order(is_silent=True)
         deposit = await two.deposit(two.first, 1_000 * USDC)
-        pool, token = two.places[two.second].spoke_pool, two.tokens["USDC"][two.second]
-        await two.worlds[two.second].mint(token, two.stranger, 1_000 * USDC)
-        await two.send(two.second, two.stranger, token, calldata.approve(pool, MOST))
-        fill = across.fill_relay(deposit.relay(two.first), two.first, address_word(two.stranger.address))
-        await two.send(two.second, two.stranger, pool, fill)
+        await two.fill(deposit, two.stranger)
         two.relayer.order(is_silent=False)
         await two.paid_out(two.first)
         assert len(await two.fills(deposit)) == 1

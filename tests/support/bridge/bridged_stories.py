@@ -41,6 +41,7 @@ from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.deploy.address_book import chain_entry, write_entries
 from cambist.engine.chain.port import EthCall
+from cambist.engine.delta.bridging.delivery_watch import DeliveryStatistics
 from cambist.engine.dev.bridge.bridge_service import BridgeService
 from cambist.feeds.books.book import build_book
 from cambist.feeds.books.pair_index import LiveBook
@@ -175,6 +176,13 @@ class BridgedStory(DeltaStory):
                     return now
                 await trio.sleep(0.02)  # as a client polls
 
+    async def turns(self, record: Record, status: str) -> Record:
+        """Record once it has a status, although it may have ended in another before."""
+        with trio.fail_after(PATIENCE_S):
+            while (now := await self.record(record["id"]))["status"] != status:  # noqa: ASYNC110
+                await trio.sleep(0.02)  # as a client polls
+        return now
+
     # --- Both chains ------------------------------------------------------------------------------------
 
     async def balances(self) -> Moved:
@@ -193,8 +201,16 @@ class BridgedStory(DeltaStory):
 
     async def pass_time(self, seconds: int) -> None:
         """Let time pass for the venue, and for both chains."""
-        await super().pass_time(seconds)
+        await self.stands_still(seconds)
         await self.far.pass_time(seconds)
+
+    async def stands_still(self, seconds: int) -> None:
+        """Let time pass for the venue and the first chain: the second chain makes no block."""
+        await super().pass_time(seconds)
+
+    def deliveries(self) -> DeliveryStatistics:
+        """Counters of the venue's watch of the second chain."""
+        return self.web.app.delta.bridges.statistics()[self.two.second].deliveries
 
     async def confirm(self) -> None:
         """Make all that is mined on either chain final."""

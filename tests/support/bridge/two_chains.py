@@ -172,6 +172,19 @@ class TwoChains:
         fills = [across.decode_across_log(topics, data) for topics, data in found]
         return [fill for fill in fills if isinstance(fill, across.FilledRelay) and fill.is_of(relay)]
 
+    async def fill(self, deposit: across.FundsDeposited, key: SigningKey) -> Receipt:
+        """Fill a deposit from an account that has no tokens yet."""
+        destination = deposit.destination_chain_id
+        origin, world = self.other(destination), self.worlds[destination]
+        token, pool = deposit.output_token[12:], self.places[destination].spoke_pool
+        await world.give(key, token, deposit.output_amount, pool)
+        return await self.send(
+            destination,
+            key,
+            pool,
+            across.fill_relay(deposit.relay(origin), origin, address_word(key.address)),
+        )
+
     async def payouts(self, origin: int) -> list[across.ExecutedRelayerRefundRoot]:
         """Payouts of an origin's pool."""
         pool = self.places[origin].spoke_pool
