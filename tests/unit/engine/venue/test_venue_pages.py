@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cambist.codecs.messages.delta_messages import BuildBody, OrderRecord, Route
+from cambist.codecs.messages.delta_messages import BuildBody, OrderRecord, Route, Strategies
 from cambist.codecs.messages.market_messages import (
     PricesQuery,
     PricesResponse,
@@ -60,8 +60,7 @@ def test_parameters_and_members_are_those_that_are_read() -> None:
         TransactionBody, needed=False
     )
     built = first_column("Members of a build that are not needed |")
-    of_kinds_to_come = {"handler", "data", "strategy", "useShares", "partiallyFillable"}
-    assert built | of_kinds_to_come | {"deadline"} == members(BuildBody, needed=False)
+    assert built | {"partiallyFillable", "deadline"} == members(BuildBody, needed=False)
     further = first_column("Further parameters of `GET /prices` and `GET /swap` |")
     assert further <= members(PricesQuery) & members(SwapQuery)
 
@@ -71,7 +70,15 @@ def test_parameters_and_members_are_those_that_are_read() -> None:
     list(
         zip(
             EXAMPLES,
-            (QuoteResponse, Route, OrderRecord, PricesResponse, TransactionEnvelope, TradingError),
+            (
+                QuoteResponse,
+                Route,
+                Strategies,
+                OrderRecord,
+                PricesResponse,
+                TransactionEnvelope,
+                TradingError,
+            ),
             strict=True,
         )
     ),
