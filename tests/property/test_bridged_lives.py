@@ -52,7 +52,7 @@ _ACTS = {
 }
 _ACT = st.sampled_from(sorted(_ACTS)).flatmap(lambda name: st.tuples(st.just(name), _ACTS[name]))
 _THEN = st.sampled_from(("look", "look", "look", "glance", "index", ""))
-"""What the venue does before the next act: it looks at both chains until all is known, or at a part."""
+"""Acts of the venue before the next random act: a look at both chains until all is known, or at a part."""
 
 
 @given(acts=st.lists(st.tuples(_ACT, _THEN), min_size=6, max_size=24), kept=st.randoms(use_true_random=False))

@@ -125,7 +125,7 @@ from ..orders.terms import (
 from ..orders.transfers import bridge_of
 from ..orders.vault_checks import check_shares, check_strategy, shares_needed, vault_calls
 from ..pricing.build import DeltaDomain, check_metadata, check_purchase_slices
-from ..pricing.order_kinds import Handlers, check_handler
+from ..pricing.order_kinds import AdmittedHandlers, check_handler
 
 _decode_object = decoder(dict[str, Any], bytes_max=limits.JSON_BYTES_MAX)
 _TWAPS = (TwapOrder, TwapBuyOrder)
@@ -163,7 +163,7 @@ class Rules(Struct, frozen=True):
     tokens: TokenTable
     bridges: BridgeLanes
     vaults: Collection[bytes]
-    handlers: Handlers
+    handlers: AdmittedHandlers
     partners: Mapping[str, RegisteredPartner]
     strict_partner: bool
     default_partner: str

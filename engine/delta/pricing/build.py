@@ -85,7 +85,7 @@ from ...market.prices import FeeRules
 from ...routing.tokens import ListedToken
 from ...served.served_chain import ServedChains
 from ..orders.terms import next_part
-from .order_kinds import Handlers, check_kind_of_contract, of_kind
+from .order_kinds import AdmittedHandlers, check_kind_of_contract, of_kind
 
 _SLICES_MAX = 2**32 - 1  # a uint32 in the order
 _TWAPS = frozenset({BuildOrderType.TWAP_ORDER, BuildOrderType.TWAP_BUY_ORDER})
@@ -144,7 +144,7 @@ class BuildTerms(Struct, frozen=True):
     now_s: int
     nonce: int
     shares: int = 0
-    handlers: Handlers = None
+    handlers: AdmittedHandlers = None
 
 
 class _BuildAmounts(Struct, frozen=True):

@@ -57,18 +57,18 @@ def strategy_in(body: BuildBody) -> bytes:
     return parse_address(body.strategy, "strategy")
 
 
-Handlers = Collection[bytes] | None
+AdmittedHandlers = Collection[bytes] | None
 """Addresses of a chain's handlers, 20 bytes each; None for any contract."""
 
 
-def handlers_of(chain: ChainSettings) -> Handlers:
+def handlers_of(chain: ChainSettings) -> AdmittedHandlers:
     """Return the handlers that a chain's settings admit."""
     if "*" in chain.handlers:
         return None
     return frozenset(parse_address(handler, "handlers") for handler in chain.handlers)
 
 
-def handler_in(body: BuildBody, handlers: Handlers) -> tuple[bytes, bytes]:
+def handler_in(body: BuildBody, handlers: AdmittedHandlers) -> tuple[bytes, bytes]:
     """Return the handler (20 bytes) that the body of a build names, and the data for it.
 
     Args:
@@ -91,7 +91,7 @@ def handler_in(body: BuildBody, handlers: Handlers) -> tuple[bytes, bytes]:
     return handler, data
 
 
-def check_handler(handler: bytes, data: bytes, handlers: Handlers, prefix: str) -> None:
+def check_handler(handler: bytes, data: bytes, handlers: AdmittedHandlers, prefix: str) -> None:
     """Check the handler of an order, and the length of the data for it.
 
     Args:
@@ -112,7 +112,7 @@ def check_handler(handler: bytes, data: bytes, handlers: Handlers, prefix: str) 
         raise InvalidInput(field=f"{prefix}data", expected=most, got=f"{len(data)} bytes")
 
 
-def check_kind_of_contract(body: BuildBody, handlers: Handlers) -> None:
+def check_kind_of_contract(body: BuildBody, handlers: AdmittedHandlers) -> None:
     """Check the parameters of an order type that names a further contract; other types pass.
 
     Args:
@@ -128,7 +128,7 @@ def check_kind_of_contract(body: BuildBody, handlers: Handlers) -> None:
 
 
 def of_kind(
-    body: BuildBody, order: DeltaOrder, shares: int, handlers: Handlers
+    body: BuildBody, order: DeltaOrder, shares: int, handlers: AdmittedHandlers
 ) -> tuple[TypedStruct[Any], AnyDeltaOrder]:
     """Turn the Order of a build into the order type that the body asks for.
 

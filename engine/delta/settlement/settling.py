@@ -442,10 +442,7 @@ class Settling:
         return [live for live in found if live is not None]
 
     async def _doubt(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> str:
-        """Return the reason why an owner, and not the agent, may have made a settlement fail.
-
-        The reason is empty if neither a contract nor a transaction of an owner can be the cause.
-        """
+        """Return the reason why an owner, not the agent, may have made a settlement fail; empty for none."""
         orders = self._orders_of(order_hash, settlement)
         if await self._any_calls_contract(orders):
             return OWNERS_CODE
