@@ -22,7 +22,7 @@ from support.client.order_trader import TraderAtVenue
 
 OF_PROTOCOL = 10_000
 ENTERS = FAIR - FAIR // OF_PROTOCOL
-"""What the sale of one WETH brings, less the fee that the venue takes of a quoted trade."""
+"""Proceeds of the sale of one WETH, less the fee that the venue takes of a quoted trade."""
 
 
 class Crossing(Struct):
