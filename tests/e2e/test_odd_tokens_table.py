@@ -8,9 +8,11 @@ import pytest
 
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.bridge_terms import SELECTORS, AcrossTerms, BridgeFee, BridgeKind, pack_terms
 from cambist.codecs.contracts.router_calldata import swap_exact_in
+from cambist.codecs.eip712_orders.delta import SAME_CHAIN, DeltaBridge
 from cambist.config.errors import Reverted
-from support.chain.world import ONE, World
+from support.chain.world import HOUR_S, NOBODY, ONE, World
 from support.contracts.settling import Market
 from support.contracts.swapping import a_venue
 
@@ -60,13 +62,21 @@ async def _rfq(world: World, _: Market, odd: bytes, *, is_given: bool) -> bool:
     return (await world.forced(world.taker, world.at.rfq, data)).succeeded
 
 
-async def _agent(world: World, market: Market, odd: bytes, *, is_given: bool) -> bool:
+async def _agent(
+    world: World, market: Market, odd: bytes, *, is_given: bool, bridge: DeltaBridge = SAME_CHAIN
+) -> bool:
     src, dest = (odd, world.usdc) if is_given else (world.usdc, odd)
     order = await world.a_delta_order(
-        src_token=src, dest_token=dest, src_amount=ONE // 2, dest_amount=1, expected_amount=0
+        src_token=src, dest_token=dest, src_amount=ONE // 2, dest_amount=1, expected_amount=0, bridge=bridge
     )
     deliver = market.from_agent(ONE // 2, dest)
     return await _done(market.settle(order, deliver, receiver=market.agent))
+
+
+async def _leaving(world: World, market: Market, odd: bytes, *, is_given: bool) -> bool:
+    terms = pack_terms(AcrossTerms(BridgeFee(0, 0), HOUR_S, NOBODY, 0))
+    bridge = DeltaBridge(SELECTORS[BridgeKind.ACROSS], 10, b"\1" * 20, 0, terms)
+    return await _agent(world, market, odd, is_given=is_given, bridge=bridge)
 
 
 async def _quote(world: World, market: Market, odd: bytes, *, is_given: bool) -> bool:
@@ -88,7 +98,13 @@ async def _router(world: World, _: Market, odd: bytes, *, is_given: bool) -> boo
     return (await world.forced(world.user, world.at.router, swap_exact_in(swap))).succeeded
 
 
-WAYS = {"Rfq": _rfq, "Delta, an agent": _agent, "Delta, a firm quote": _quote, "Router": _router}
+WAYS = {
+    "Rfq": _rfq,
+    "Delta, an agent": _agent,
+    "Delta, then Across": _leaving,
+    "Delta, a firm quote": _quote,
+    "Router": _router,
+}
 
 
 def test_every_kind_and_way_is_in_the_table() -> None:
