@@ -7,8 +7,9 @@ async with a_bridged_story(two, tmp_path) as story:
     assert await story.moved_since(before) == story.sold(FAIR) | story.filled(FAIR)
 
 The venue serves both chains, and three bridges: `across`, `cctp` and `express`, the latter CCTP by its fast
-tier. The venue asks the service of relayer and attester over a socket. The agent `ann` trades at FAIR for one WETH,
-from its contract on the first chain. Balances there have the token's name, on the second chain `far USDC`.
+tier. The venue asks the service of relayer and attester over a socket. The agent `ann` trades at FAIR for one
+WETH, from its contract on the first chain. Balances there have the token's name, on the second chain `far
+USDC`.
 """
 
 from collections.abc import AsyncGenerator, Mapping
