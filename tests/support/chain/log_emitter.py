@@ -53,7 +53,7 @@ def _emit(count: int) -> str:
     return f":emit{count} POP {' '.join(topics)} DUP{count + 1} 0 LOG{count} @next JUMP"
 
 
-_RUNTIME = assembled(
+RUNTIME = assembled(
     "0 :loop CALLDATASIZE DUP2 LT @body JUMPI STOP "
     ":body DUP1 160 ADD CALLDATALOAD DUP1 DUP3 192 ADD 0 CALLDATACOPY DUP2 CALLDATALOAD "
     + " ".join(f"DUP1 {count} EQ @emit{count} JUMPI" for count in range(5))
@@ -64,11 +64,11 @@ _RUNTIME = assembled(
 _CREATION_BYTES = 12
 CREATION = (
     b"\x61"
-    + struct.pack("!H", len(_RUNTIME))
+    + struct.pack("!H", len(RUNTIME))
     + assembled(f"DUP1 {_CREATION_BYTES} 0 CODECOPY 0 RETURN")
-    + _RUNTIME
+    + RUNTIME
 )
-assert len(CREATION) == _CREATION_BYTES + len(_RUNTIME)
+assert len(CREATION) == _CREATION_BYTES + len(RUNTIME)
 
 
 def calldata(*records: Record) -> bytes:
