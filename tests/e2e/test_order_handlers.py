@@ -61,6 +61,52 @@ async def test_a_handler_settles_an_order_without_any_agent(world: World, tmp_pa
         assert (proof.fault, proof.received, proof.is_closed) == ("", FAIR, True)
 
 
+async def test_a_limit_order_of_a_handler_waits_for_the_handler_and_not_for_books(
+    world: World, tmp_path: Path
+) -> None:
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        handler = await a_handler(world, 0)
+        order = await an_order(story, handler, acts(DELIVER, FAIR))
+        record = await story.submitted(order, type="LIMIT")
+        await story.becomes(record, "ACTIVE")
+        await story.says(record, "reverted")
+        await world.mint(world.usdc, handler, FAIR)
+        record = await story.becomes(record, "COMPLETED")
+        assert (record["type"], record["onChainOrderType"]) == ("LIMIT", "ExternalOrder")
+        assert story.agents["ann"].requests == []
+
+
+async def test_a_settlement_by_a_handler_that_is_taken_back_is_mined_again_once(
+    world: World, tmp_path: Path
+) -> None:
+    async with a_delta_story(world, tmp_path) as story:
+        handler = await a_handler(world, FAIR)
+        before = await story.balances()
+        order = await an_order(story, handler, acts(DELIVER, FAIR))
+        record = await story.becomes(await story.submitted(order), "COMPLETED")
+        await world.chain.set_automine(on=False)
+        await world.chain.reorganise(1)
+        await story.undone(record)
+        await story.mine()
+        await story.becomes(record, "COMPLETED")
+        await story.confirm()
+        await story.is_final(record)
+        moved = await story.moved_since(before)
+        assert moved == {("user", "WETH"): -ONE, ("user", "USDC"): FAIR}
+
+
+async def test_an_order_of_a_handler_outlives_a_restart(world: World, tmp_path: Path) -> None:
+    market = await stocked(world)
+    handler = await a_handler(world, 0)
+    async with a_delta_story(world, tmp_path, market=market) as story:
+        order = await an_order(story, handler, acts(DELIVER, FAIR))
+        record = await story.submitted(order)
+        await story.says(record, "reverted")
+    await world.mint(world.usdc, handler, FAIR)
+    async with a_delta_story(world, tmp_path, market=market) as story:
+        await story.becomes(record, "COMPLETED")
+
+
 async def test_weth_becomes_yield_by_the_example_in_one_signature(world: World, tmp_path: Path) -> None:
     market = await stocked(world)
     deposits = await a_vault_handler(world)

@@ -324,6 +324,26 @@ async def test_an_order_from_a_vault_outlives_a_restart_with_its_yield(world: Wo
         assert await after.vault.shares() == 2 * ONE
 
 
+async def test_a_settlement_from_a_vault_that_is_taken_back_is_mined_again_once(
+    world: World, tmp_path: Path
+) -> None:
+    async with a_vault_story(world, tmp_path) as vaults:
+        story = vaults.story
+        story.agents["ann"].gives = lambda _: FAIR
+        before = await story.balances()
+        record = await story.becomes(await story.submitted(await vaults.an_order()), "COMPLETED")
+        await world.chain.set_automine(on=False)
+        await world.chain.reorganise(1)
+        now = await story.undone(record)
+        assert (now["transactions"], now["input"]["executedAmount"]) == ([], None)
+        await story.mine()
+        await story.becomes(record, "COMPLETED")
+        await story.confirm()
+        await story.is_final(record)
+        moved = await story.moved_since(before)
+        assert (moved["user", "SHARE"], moved["user", "USDC"]) == (-ONE, FAIR)
+
+
 async def _hook_of_mints(world: World, count: int) -> bytes:
     """Calldata by which each transfer of the vault's shares makes so many first writes elsewhere."""
     multicall = await create(world.chain, world.owner, "DevMulticall")
