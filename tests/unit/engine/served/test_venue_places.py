@@ -37,6 +37,7 @@ BOOK = AddressBook(
             {
                 "name": "devnet", "augustusV6_2": VAULT, "delta": DELTA, "augustusRFQ": RFQ,
                 "executor": EXECUTOR, "feeClaimer": VAULT, "wrappedNative": WETH,
+                "spokePool": RFQ, "tokenMessenger": DELTA, "messageTransmitter": ROUTER,
             },
             DeployedChain,
         )
@@ -70,6 +71,8 @@ def test_what_the_settings_lack_is_in_contracts_json_and_what_they_say_counts() 
     assert one.settings.executor == EXECUTOR
     assert one.settings.fee_vault == VAULT
     assert one.tokens.wrapped_native == parse_address(WETH)
+    bridges = one.settings.spoke_pool, one.settings.token_messenger, one.settings.message_transmitter
+    assert bridges == (RFQ, DELTA, ROUTER)
     assert [token.symbol for token in one.tokens.by_address.values()] == ["WETH", "USDC", "ETH"]
 
 
