@@ -40,14 +40,18 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
             return f"Delta is not served on chain {self.chain_id}: no relayer settles its orders"
         return ""
 
-    def not_ready(self) -> list[str]:
-        """Reasons why the venue cannot trade on this chain now: no node, no gas price, or no maker's book."""
+    def not_ready(self, *, needs_books: bool = True) -> list[str]:
+        """Reasons why the venue cannot trade on this chain now: no node, no gas price, or no maker's book.
+
+        Args:
+            needs_books: whether the venue prices pairs on this chain.
+        """
         reasons = []
         if self.pulse.fault:
             reasons.append(f"no node answers: {self.pulse.fault}")
         elif not self.gas.is_fresh:
             reasons.append("the price of gas is not known")
-        if not any(self.index.books()):
+        if needs_books and not any(self.index.books()):
             reasons.append("no maker has a live book")
         return [f"chain {self.chain_id}: {reason}" for reason in reasons]
 

@@ -362,10 +362,17 @@ class VenueApp:
         Reasons are faults of the store, the clock and each chain, and that the venue is starting up or
         shutting down. The venue is not ready without the store, nor after the system's clock was moved by
         more than CLOCK_STEP_S_MAX since the start: the venue would misjudge deadlines.
+
+        A chain without makers to which a bridge delivers prices nothing: it needs no books, and does not make
+        the venue ready.
         """
-        by_chain = [place.not_ready() for place in self.places.values()]
+        reached = {lane.destination_chain for lane in self.bridges}
+        prices = {chain: bool(place.feeds) or chain not in reached for chain, place in self.places.items()}
+        by_chain = {
+            chain: place.not_ready(needs_books=prices[chain]) for chain, place in self.places.items()
+        }
         away = self._store.away
-        reasons = [reason for told in by_chain for reason in told]
+        reasons = [reason for told in by_chain.values() for reason in told]
         if away:
             reasons.append(f"store: {away}")
         if self._held_back:
@@ -374,7 +381,8 @@ class VenueApp:
         is_off = abs(off_s) > CLOCK_STEP_S_MAX
         if is_off:
             reasons.append(f"clock: the system's was moved by {off_s:+.0f} s; restart this process")
-        return Readiness(not (away or self._held_back or is_off or all(by_chain)), tuple(reasons))
+        is_idle = all(by_chain[chain] for chain, does_price in prices.items() if does_price)
+        return Readiness(not (away or self._held_back or is_off or is_idle), tuple(reasons))
 
     def _clock_off_s(self) -> float:
         """Return by how many seconds the system's clock was moved since the start of the process.

@@ -33,6 +33,7 @@ from cambist.feeds.books.pair_index import LiveBook
 from support.patience import until
 
 CHAIN_ID, MARKET_ONLY, DELTA_ONLY = 31_337, 100, 130
+CHAINS = (CHAIN_ID, MARKET_ONLY, DELTA_ONLY)
 NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
 WETH, USDC, DAI, LONELY, SPARE = (to_checksum(bytes([byte]) * 20) for byte in (0xE0, 0x5D, 0xDA, 0x10, 0x7A))
 ROUTER, DELTA, RFQ, EXECUTOR, VAULT = (to_checksum(bytes([byte]) * 20) for byte in (1, 2, 3, 4, 5))
@@ -99,11 +100,15 @@ ENVIRON = {
 
 
 def settings_text(
-    folder: Path, more: str = "", permit_only: str = "", relayers: Iterable[int] = (CHAIN_ID, DELTA_ONLY)
+    folder: Path,
+    more: str = "",
+    permit_only: str = "",
+    relayers: Iterable[int] = (CHAIN_ID, DELTA_ONLY),
+    priced: Iterable[int] = CHAINS,
 ) -> str:
     """TOML of the venue's settings."""
     text = f'state_dir = "{folder}"\nroute_seal_keys = ["env:ROUTE_SEAL"]\n{more}'
-    for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY):
+    for chain_id in CHAINS:
         text += _CHAIN.format(
             id=chain_id,
             delta=str(chain_id != MARKET_ONLY).lower(),
@@ -123,7 +128,7 @@ def settings_text(
     makers = "".join(
         f'[venue.makers.{name}.chains.{chain_id}]\nurl = "http://127.0.0.1:9/{chain_id}"\n'
         for name in ("alpha", "beta")
-        for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY)
+        for chain_id in priced
     )
     text += '[keys.relayer]\nsource = "env:RELAYER_KEY"\n'
     text += "".join(_RELAYER.format(chain_id=chain_id) for chain_id in relayers)
@@ -225,6 +230,7 @@ async def a_quiet_venue(
     books: Iterable[tuple[str, str, str, Any, Any]] = BOOKS,
     permit_only: str = "",
     relayers: Iterable[int] = (CHAIN_ID, DELTA_ONLY),
+    priced: Iterable[int] = CHAINS,
     clock: WallClock | None = None,
 ) -> AsyncIterator[QuietVenue]:
     """The venue, once each chain has answered and its gas price is known.
@@ -234,12 +240,13 @@ async def a_quiet_venue(
         environ: settings that it overrides.
         permit_only: a token that takes permits only.
         relayers: ids of the chains that have one.
+        priced: ids of the chains that have makers.
         clock: where it is not the system's.
     """
     clock = clock or WallClock()
-    text = settings_text(folder, more, permit_only, relayers)
+    text = settings_text(folder, more, permit_only, relayers, priced)
     settings = parse_settings(text, ENVIRON | dict(environ or {}), folder)
-    chains: Any = {chain_id: QuietChain(chain_id, clock) for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY)}
+    chains: Any = {chain_id: QuietChain(chain_id, clock) for chain_id in CHAINS}
     async with opened_venue(
         settings, environ=ENVIRON, folder=folder, clock=clock, chains=chains, store_in_process=True
     ) as app:
