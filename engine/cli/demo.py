@@ -7,6 +7,7 @@ import click
 import trio
 from rich.console import Console
 
+from ..dev.demo.bridged_orders import run_bridged_orders
 from ..dev.demo.foundations import run_foundations
 from ..dev.demo.market_maker import run_market_maker
 from ..dev.demo.orders import run_orders
@@ -19,11 +20,12 @@ from ..process.logs import configure_logs
 
 @click.command(short_help="Show a whole venue at work on a local chain.")
 def demo() -> None:
-    """Run a whole venue in one process, step by step, on a local chain with the contracts.
+    """Run a whole venue in one process, step by step, on two local chains with the contracts.
 
     A market maker signs a firm quote, has it filled on chain, stops trading, and is checked. A venue with two
     more makers serves a trader's swap. Two agents bid for a user's orders: the user cancels one order,
     another is settled at the second try. A taker fills an OTC order in part, and its maker cancels the rest.
+    Two bridges deliver orders on another chain, and one of them refunds an order that it did not deliver.
     The last step shows signed requests and signed orders.
 
     Keys are throw-away or public; files are in a temporary folder; nothing leaves this machine.
@@ -44,3 +46,4 @@ async def _run_on_chain(console: Console, folder: Path) -> None:
             await run_swaps(console, stage, place)
             await run_orders(console, stage, place)
             await run_otc_orders(console, stage, place)
+            await run_bridged_orders(console, stage, place)

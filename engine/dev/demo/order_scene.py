@@ -6,7 +6,7 @@ settlement on the chain.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import trio
 from msgspec import Struct
@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ....codecs.amounts import parse_units
+from ....codecs.messages.auction_messages import Explanation
 from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderStatus, OrderType, Side
 from ....codecs.trading_token import NATIVE_TOKEN
@@ -21,10 +22,10 @@ from ....config.timeouts import TRADER_ORDER_S
 from ....crypto.hexadecimal import parse_hex
 from ....crypto.secp256k1 import SigningKey
 from ...chain.nodes.rpc import RpcChain
-from ...chain.port import Receipt
+from ...chain.port import Chain, Receipt
 from ...client.allowing import Allowing
 from ...client.client import VenueClient
-from ...client.order.order_following import OrderFollower, SettledOnChain, Subject, proven
+from ...client.order.order_following import OfferTokens, OrderFollower, SettledOnChain, Subject, proven
 from ...client.order.order_placing import OrderOffer, OrderPlacer
 from ...client.order.order_safety import signed_order
 from ...client.order.order_terms import OrderWish
@@ -181,7 +182,9 @@ async def placed_order(
     placed = await placer.place(offer)
     if placed.record is None:
         raise AssertionError(f"it is not known whether the order was taken: {placed.fault}")
-    follower = OrderFollower(scene.venue, placed.record.id, tell)
+    wish, bridge = offer.terms.wish, offer.terms.bridge
+    tokens = OfferTokens(wish.src, wish.dest, bridge.token if bridge else None)
+    follower = OrderFollower(scene.venue, placed.record.id, tell, tokens)
     follower.see(placed.record)
     return follower
 
@@ -212,30 +215,44 @@ async def why_it_rests(scene: OrderScene, record: OrderRecord) -> str:
         AssertionError: agents have been asked for bids on the order.
         trio.TooSlowError: the venue does not give this reason within WAIT_S seconds.
     """
+    told = await explained(scene, record, ["resting"])
+    if told.last_rounds:
+        raise AssertionError(f"agents were asked about an order that rests: {told.last_rounds}")
+    return told.reasons[0].text
+
+
+async def explained(scene: OrderScene, record: OrderRecord, codes: Sequence[str]) -> Explanation:
+    """Print and return the venue's explanation why an order has not ended, once it has the expected reasons.
+
+    Args:
+        codes: codes of the expected reasons, in order.
+
+    Raises:
+        trio.TooSlowError: the venue does not give these reasons within WAIT_S seconds.
+    """
     with trio.fail_after(WAIT_S):
         while True:
             told = await scene.venue.explanation(record.id)
-            if [reason.code for reason in told.reasons] == ["resting"]:
+            if [reason.code for reason in told.reasons] == list(codes):
                 break
             await trio.sleep(LOOK_S)
-    (reason,) = told.reasons
     table = Table("GET /explain", "", box=None)
     table.add_row("status", told.status.value)
-    table.add_row(reason.code, reason.text)
+    for reason in told.reasons:
+        table.add_row(reason.code, reason.text)
     table.add_row("rounds", str(len(told.last_rounds)))
     scene.console.print(table)
-    if told.last_rounds:
-        raise AssertionError(f"agents were asked about an order that rests: {told.last_rounds}")
-    return reason.text
+    return told
 
 
 async def proven_order(
-    scene: OrderScene, offer: OrderOffer, record: OrderRecord
+    scene: OrderScene, offer: OrderOffer, record: OrderRecord, there: Chain | None = None
 ) -> tuple[SettledOnChain, list[Receipt]]:
-    """Verify the venue's record of a settled order against the chain.
+    """Verify the venue's record of a settled order against the chain, or the chains.
 
     Args:
         offer: terms of the order, and the contract of the EIP-712 domain under which the user signed.
+        there: destination chain of an order across chains.
 
     Returns:
         The on-chain result, and the receipts of all settlements of the order.
@@ -243,7 +260,7 @@ async def proven_order(
     Raises:
         AssertionError: the chain contradicts the venue's record.
     """
-    subject = Subject(offer.contract.address, signed_order(record, offer.contract))
+    subject = Subject(offer.contract.address, signed_order(record, offer.contract), there)
     settled = await proven(scene.chain, subject, record)
     found = [await scene.chain.receipt(parse_hex(each.origin_tx, "originTx")) for each in record.transactions]
     receipts = [receipt for receipt in found if receipt is not None]

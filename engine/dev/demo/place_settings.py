@@ -4,6 +4,8 @@ alpha    maker with the better prices in WETH/USDC, which it sends over a WebSoc
 beta     maker with the better prices in WBTC/USDC, which venue and agents poll
 rapid    agent that trades with both makers
 plain    agent that trades with beta alone
+
+The venue serves a second chain too, to which bridges carry USDC. Makers and agents do not serve it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from ....crypto.hexadecimal import to_hex
-from .settlement import CHAIN_ID, DemoChain
+from ..devnet.bridge_places import devnet_domain
+from .settlement import CHAIN_ID, FAR_CHAIN_ID, DemoChain, PlacedChain
 
 TOKENS = {"WETH": 18, "USDC": 6, "WBTC": 8}
 GRIDS = {
@@ -28,6 +31,12 @@ QUOTED = "20"
 """Amount of the base token that a maker offers at a changed price, whole tokens as decimal text."""
 AGENTS = {"rapid": ("alpha", "beta"), "plain": ("beta",)}
 """Name of each agent of the demo -> names of the makers with which the agent trades."""
+BRIDGED = "USDC"
+"""Symbol of the token that bridges carry."""
+FILL_WITHIN_S = 120
+"""Seconds after which a transfer by Across that nobody has filled is refunded."""
+BRIDGES = {"across": f"fill_within_s = {FILL_WITHIN_S}", "cctp": 'tier = "fast"'}
+"""Name of each bridge, which is its protocol too -> a setting of it."""
 _STREAMING = "alpha"
 _STALE_S = 300  # longer than the demo moves the clock, so that books and chain reads do not become stale
 _VENUE_NAME = "venue"
@@ -76,6 +85,7 @@ _VENUE = """
 market = true
 delta = true
 rfq = true
+cctp_domain = {domain}
 """
 _VENUE_KEYS = """
 [keys.relayer]
@@ -107,6 +117,25 @@ credentials = {{ domain = "{asker}", access_key = "key-1", secret = "env:{SECRET
 url = "http://127.0.0.1:{port}/{chain_id}"
 prices_every_s = 0.2
 stale_s = {stale_s}
+"""
+_FAR_CHAIN = """
+[chains.{chain_id}]
+name = "devnet"
+delta = true
+cctp_domain = {domain}
+[relayers.{chain_id}]
+key = "relayer"
+"""
+_BRIDGE = """
+[bridges.{name}]
+kind = "{name}"
+url = "{url}"
+stale_s = {stale_s}
+{option}
+[[bridges.{name}.tokens]]
+[bridges.{name}.tokens.chains]
+{near} = "{here}"
+{far} = "{there}"
 """
 _ASKER = """
 [auth.domains.{asker}]
@@ -180,12 +209,14 @@ def venue_text(stage: DemoChain, makers: Mapping[str, int], agents: Mapping[str,
     Args:
         makers, agents: TCP ports of the makers and of the agents, by name.
     """
-    text = (_CHAIN + _VENUE + _NODE + _VENUE_KEYS).format(chain_id=CHAIN_ID, url=stage.running.url)
+    text = (_CHAIN + _VENUE + _NODE + _VENUE_KEYS).format(
+        chain_id=CHAIN_ID, url=stage.running.url, domain=devnet_domain(CHAIN_ID)
+    )
     text = 'route_seal_keys = ["env:ROUTE_SEAL"]\n' + text + _makers("venue", _VENUE_NAME, makers)
     for agent, port in agents.items():
         secret = Shared(_VENUE_NAME, agent).name
         text += _VENUE_AGENT.format(agent=agent, port=port, asker=_VENUE_NAME, SECRET=secret)
-    return text + _listings(stage)
+    return text + _listings(stage) + _far_chain(stage)
 
 
 def _askers_of(maker: str) -> tuple[str, ...]:
@@ -220,14 +251,34 @@ def _makers(role: str, asker: str, ports: Mapping[str, int]) -> str:
     return text
 
 
-def _listings(stage: DemoChain) -> str:
+def _listings(place: PlacedChain, symbols: Iterable[str] = TOKENS) -> str:
     return "".join(
         _LISTING.format(
-            chain_id=CHAIN_ID,
-            address=to_hex(stage.at(symbol)),
+            chain_id=place.running.chain_id,
+            address=to_hex(place.at(symbol)),
             symbol=symbol,
-            decimals=decimals,
+            decimals=TOKENS[symbol],
             stable="true" if symbol == "USDC" else "false",
         )
-        for symbol, decimals in TOKENS.items()
+        for symbol in symbols
     )
+
+
+def _far_chain(stage: DemoChain) -> str:
+    """Generate the TOML tables of the second chain, and of the bridges between both chains."""
+    far = stage.far
+    text = (_FAR_CHAIN + _NODE).format(
+        chain_id=FAR_CHAIN_ID, url=far.running.url, domain=devnet_domain(FAR_CHAIN_ID)
+    )
+    for name, option in BRIDGES.items():
+        text += _BRIDGE.format(
+            name=name,
+            url=stage.bridge_url,
+            stale_s=_STALE_S,
+            option=option,
+            near=CHAIN_ID,
+            here=to_hex(stage.at(BRIDGED)),
+            far=FAR_CHAIN_ID,
+            there=to_hex(far.at(BRIDGED)),
+        )
+    return text + _listings(far, [BRIDGED])

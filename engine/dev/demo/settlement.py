@@ -1,7 +1,7 @@
-"""The demo's chain with its contracts, and the demo step that fills a firm quote on the chain.
+"""The demo's two chains with their contracts, and the demo step that fills a firm quote on the first chain.
 
-The chain is a devnet behind JSON-RPC, as `cambist devnet` runs it; the market maker reads its balances from
-the chain.
+The chains are a devnet behind JSON-RPC with bridges between them, as `cambist devnet --bridge` runs them; the
+market maker reads its balances from the first chain.
 """
 
 import os
@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
+import trio
 from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
@@ -20,50 +21,63 @@ from ....codecs.contracts.router_calldata import Hop, RouterSwap, swap_exact_in
 from ....codecs.eip712_orders.rfq import RfqOrder
 from ....codecs.http1 import Http1Limits
 from ....config import limits
-from ....config.chains import ChainSettings
+from ....config.chains import DEVNET_CHAINS, ChainSettings
 from ....config.errors import Reverted
 from ....crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ....crypto.secp256k1 import SigningKey
 from ....feeds.net.httpx_transport import DialTransport
-from ....feeds.net.streams import client_tls
+from ....feeds.net.streams import client_tls, listen
 from ...chain.deploy.address_book import DeployedChain
 from ...chain.nodes.json_rpc import RpcNode
 from ...chain.port import DevChain, EthCall
 from ...chain.transact import transact
+from ..bridge.devnet_bridge import DevnetBridge
 from ..devnet.serve import DevnetOptions, RunningChain, running_chain
 from .balances import Balances, balances, moved
 
-CHAIN_ID = 31_337
+CHAIN_ID, FAR_CHAIN_ID = DEVNET_CHAINS
 _MAKER, _USER, _STRANGER = 2, 3, 4  # accounts of the devnet
 _DEADLINE_S = 300
 _ANSWER_S = 5.0
 _WITHOUT_BODIES = False
 
 
-class DemoChain(Struct, frozen=True):
-    """The demo's chain, with the keys of the accounts that act on it.
+class PlacedChain(Struct, frozen=True):
+    """A chain of the demo.
 
     Attributes:
         chain: interface to the chain, with the commands of a development chain.
         running: the chain's URL and addresses.
-        keys: keys of all funded accounts.
-        maker: key of an account that has approved the RFQ contract for its WETH and USDC.
-        user, stranger: keys of accounts that have approved the Router for their WETH.
     """
 
     chain: DevChain
     running: RunningChain
-    keys: tuple[SigningKey, ...]
-    maker: SigningKey
-    user: SigningKey
-    stranger: SigningKey
 
     def at(self, name: str) -> bytes:
         """Return the 20-byte address of a contract or token, e.g. `rfq`, `router`, `executor`, `WETH`."""
         entry = self.running.entry
         tokens = {symbol: token.address for symbol, token in entry.tokens.items()}
         return parse_hex(tokens.get(name) or getattr(entry, name), name)
+
+
+class DemoChain(PlacedChain, frozen=True):
+    """The demo's first chain, with the keys of the accounts that act on it, and the way to the other chain.
+
+    Attributes:
+        keys: keys of all funded accounts, the same on both chains.
+        maker: key of an account that has approved the RFQ contract for its WETH and USDC.
+        user, stranger: keys of accounts that have approved the Router for their WETH.
+        far: the other chain, to which bridges carry tokens.
+        bridge_url: URL of the bridges' service: fees, attestations and controls.
+    """
+
+    keys: tuple[SigningKey, ...]
+    maker: SigningKey
+    user: SigningKey
+    stranger: SigningKey
+    far: PlacedChain
+    bridge_url: str
 
 
 class _Sent(Struct, frozen=True):
@@ -80,7 +94,7 @@ class _BlockTransactions(Struct, frozen=True):
 
 @asynccontextmanager
 async def a_stage(folder: Path) -> AsyncIterator[DemoChain]:
-    """Context manager: run the demo's chain with contracts and funded accounts, and yield a DemoChain.
+    """Context manager: run the demo's chains with contracts, funded accounts and bridges; yield a DemoChain.
 
     The accounts `maker`, `user` and `stranger` of the DemoChain have already sent their token approvals.
 
@@ -89,7 +103,7 @@ async def a_stage(folder: Path) -> AsyncIterator[DemoChain]:
     """
     keys = account_keys(DEV_MNEMONIC, limits.DEVNET_ACCOUNTS)
     wanted = DevnetOptions(
-        chains={CHAIN_ID: ChainSettings(name="devnet")},
+        chains={chain_id: ChainSettings(name="devnet") for chain_id in DEVNET_CHAINS},
         host="127.0.0.1",
         port=0,
         keys=tuple(keys),
@@ -98,15 +112,25 @@ async def a_stage(folder: Path) -> AsyncIterator[DemoChain]:
         anvil=False,
         state_dir=folder,
     )
-    async with running_chain(wanted, os.environ, CHAIN_ID) as (chain, running):
-        stage = DemoChain(chain, running, tuple(keys), keys[_MAKER], keys[_USER], keys[_STRANGER])
+    async with (
+        running_chain(wanted, os.environ, CHAIN_ID) as near,
+        running_chain(wanted, os.environ, FAR_CHAIN_ID) as far,
+        trio.open_nursery() as nursery,
+    ):
+        listener = listen("127.0.0.1", 0)
+        bridge_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        pairs = [(chain, running.entry) for chain, running in (near, far)]
+        await nursery.start(DevnetBridge(listener, keys[0]).run, pairs)
+        traders = keys[_MAKER], keys[_USER], keys[_STRANGER]
+        stage = DemoChain(*near, tuple(keys), *traders, PlacedChain(*far), bridge_url)
         for token in ("WETH", "USDC"):
             allowed = approve(stage.at("rfq"), limits.UINT256_MAX)
-            await transact(chain, stage.maker, stage.at(token), allowed)
+            await transact(stage.chain, stage.maker, stage.at(token), allowed)
         for trader in (stage.user, stage.stranger):
             allowed = approve(stage.at("router"), limits.UINT256_MAX)
-            await transact(chain, trader, stage.at("WETH"), allowed)
+            await transact(stage.chain, trader, stage.at("WETH"), allowed)
         yield stage
+        nursery.cancel_scope.cancel()
 
 
 def show_contracts(console: Console, running: RunningChain) -> None:
@@ -118,15 +142,25 @@ def show_contracts(console: Console, running: RunningChain) -> None:
     console.print(f"  chain {running.chain_id}, {running.engine} EVM, JSON-RPC at {running.url}")
 
 
+async def answer_of(url: str, method: str, *params: object) -> bytes:
+    """Return the JSON of the result of a JSON-RPC method of a devnet's chain, or of its bridges."""
+    async with DialTransport(tls=client_tls(), connections_max=1, limits=Http1Limits()) as transport:
+        node = RpcNode(transport, url, "the devnet", _ANSWER_S)
+        (found,) = await node.batch([(method, list(params))])
+    return found
+
+
 async def calldata_of(stage: DemoChain, tx_hash: bytes) -> bytes:
     """Read the calldata of a transaction by JSON-RPC."""
-    found = msgspec.json.decode(await _told(stage, "eth_getTransactionByHash", to_hex(tx_hash)), type=_Sent)
+    found = msgspec.json.decode(
+        await answer_of(stage.running.url, "eth_getTransactionByHash", to_hex(tx_hash)), type=_Sent
+    )
     return parse_hex(found.input, "input")
 
 
 async def transactions_of(stage: DemoChain, number: int) -> list[bytes]:
     """Read the hashes of the transactions in a block by JSON-RPC, in order."""
-    raw = await _told(stage, "eth_getBlockByNumber", hex(number), _WITHOUT_BODIES)
+    raw = await answer_of(stage.running.url, "eth_getBlockByNumber", hex(number), _WITHOUT_BODIES)
     return [parse_hex(tx, "hash") for tx in msgspec.json.decode(raw, type=_BlockTransactions).transactions]
 
 
@@ -203,13 +237,6 @@ async def _swap(stage: DemoChain, order: RfqOrder, signature: bytes) -> RouterSw
 async def _balances(stage: DemoChain) -> Balances:
     people = {"maker": stage.maker.address, "user": stage.user.address}
     return await balances(stage.chain, {symbol: stage.at(symbol) for symbol in ("WETH", "USDC")}, people)
-
-
-async def _told(stage: DemoChain, method: str, *params: object) -> bytes:
-    async with DialTransport(tls=client_tls(), connections_max=1, limits=Http1Limits()) as transport:
-        node = RpcNode(transport, stage.running.url, "the devnet", _ANSWER_S)
-        (found,) = await node.batch([(method, list(params))])
-    return found
 
 
 def _addresses(entry: DeployedChain) -> dict[str, str]:

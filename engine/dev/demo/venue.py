@@ -19,6 +19,7 @@ from msgspec import Struct
 from ....codecs.contracts.calldata import approve
 from ....codecs.messages.maker_messages import PriceGrid
 from ....config import limits
+from ....config.chains import ChainSettings
 from ....config.settings import Settings, parse_settings
 from ....crypto.secp256k1 import SigningKey
 from ....feeds.books.book import build_book
@@ -54,6 +55,7 @@ class PassingClock(WallClock):
 _RELAYER = 1  # account of the devnet that may settle
 _READY_S = 20.0
 _LOOK_S = 0.02
+_CONFIRMATIONS = ChainSettings(name="devnet").confirmations
 _REFRESHED_S = 0.5  # time for makers to confirm their prices, and for all applications to see the head
 
 
@@ -133,16 +135,21 @@ class MarketPlace(Struct, frozen=True):
                     await trio.sleep(_LOOK_S)
 
     async def pass_time(self, to_s: int) -> None:
-        """Move the time of the chain and of all applications forward, and wait until all are ready again.
+        """Move the time of the chains and of all applications forward, and wait until all are ready again.
+
+        Each chain has so many new blocks then that all its earlier blocks are final.
 
         Args:
-            to_s: the time to move to, which is also the time of the next block, Unix seconds.
+            to_s: the time to move to, which is also the time of the next blocks, Unix seconds.
         """
-        chain = self.stage.chain
-        await chain.set_time(to_s)
-        await chain.mine()
+        chains = (self.stage.chain, self.stage.far.chain)
+        for chain in chains:
+            await chain.set_time(to_s)
+            await chain.mine()
         self.clock.put_forward(to_s)
-        await chain.mine()  # a new head, which the applications see at the new time
+        for chain in chains:
+            for _ in range(_CONFIRMATIONS):
+                await chain.mine()  # new heads, which the applications see at the new time
         await trio.sleep(_REFRESHED_S)
         await self.live()
         self.venue.delta.scheduler.at(0, "time has passed", lambda: None)
@@ -204,7 +211,8 @@ class _Opening(Struct, frozen=True):
         """
         home = self.folder / name
         home.mkdir()
-        write_entries(home, {CHAIN_ID: self.stage.running.entry})
+        places = (self.stage, self.stage.far)
+        write_entries(home, {place.running.chain_id: place.running.entry for place in places})
         return home
 
 
