@@ -49,6 +49,12 @@ class BridgedToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
                 f"amounts are two, the smaller first, above 0 and at most {limits.BRIDGE_TOKENS_MAX}"
             )
 
+    def raw_amounts(self, decimals: int) -> tuple[int, int]:
+        """Return the two amounts in raw units of a token with so many decimals, the smaller first."""
+        small, large = (int(amount.scaleb(decimals)) for amount in self.amounts)
+        least = max(small, 1)
+        return least, max(large, least + 1)
+
 
 class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A bridge that the venue quotes, and accepts in orders across chains.

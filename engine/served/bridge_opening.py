@@ -81,14 +81,13 @@ def _fee_lane(
         at.tokens.by_address[address].decimals
         for at, address in zip((origin, destination), addresses, strict=True)
     ]
-    small, large = (int(amount.scaleb(decimals[0])) for amount in token.amounts)
     is_across = settings.kind == "across"
     return FeeLane(
         bridge=name,
         settings=settings,
         chains=(origin.chain_id, destination.chain_id),
         tokens=(addresses[0], addresses[1]),
-        amounts=(max(small, 1), max(large, 2)),
+        amounts=token.raw_amounts(decimals[0]),
         spoke_pool=parse_address(origin.settings.spoke_pool, "spoke_pool") if is_across else b"",
         domains=(origin.settings.cctp_domain or 0, destination.settings.cctp_domain or 0),
         is_scaled=decimals[0] != decimals[1],

@@ -1,12 +1,17 @@
 """Settings of bridges: defaults, shipped domains, and errors that name the setting."""
 
 import re
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from cambist.config.chains import CCTP_DOMAINS, SHIPPED_CHAINS
 from cambist.config.errors import ConfigError
+from cambist.config.sections.bridges import BridgedToken
 from cambist.config.settings import parse_settings
 from cambist.engine.process.credentials import check_addresses
 
@@ -107,6 +112,21 @@ def test_decimals_of_across_differ_within_the_contracts_bound() -> None:
         ConfigError, match=re.escape("across.tokens[0].chains: decimals differ by at most 30")
     ):
         parse_settings(text, {}, Path())
+
+
+AMOUNTS = st.decimals("0.000000000001", 10**6, places=12)
+
+
+@given(AMOUNTS, AMOUNTS, st.integers(0, 36))
+def test_the_amounts_asked_for_are_two_whatever_the_decimals(
+    one: Decimal, other: Decimal, decimals: int
+) -> None:
+    assume(one != other)
+    amounts = min(one, other), max(one, other)
+    small, large = BridgedToken(chains={1: HERE, 8453: THERE}, amounts=amounts).raw_amounts(decimals)
+    assert 1 <= small < large
+    for raw, amount in ((small, amounts[0]), (large, amounts[1])):
+        assert abs(raw - Fraction(amount) * 10**decimals) <= 2
 
 
 def test_a_name_has_no_comma() -> None:
