@@ -368,9 +368,7 @@ class VenueApp:
         """
         reached = {lane.destination_chain for lane in self.bridges}
         prices = {chain: bool(place.feeds) or chain not in reached for chain, place in self.places.items()}
-        by_chain = {
-            chain: place.not_ready(needs_books=prices[chain]) for chain, place in self.places.items()
-        }
+        by_chain = {chain: place.not_ready(needs_books=prices[chain]) for chain, place in self.places.items()}
         away = self._store.away
         reasons = [reason for told in by_chain.values() for reason in told]
         if away:

@@ -10,6 +10,7 @@ refusal. Every order is checked before it is stored: if the chain does not answe
 order is not stored.
 
 Source: spec 1.17, 1.18; ARCHITECTURE.md, "Orders", "Limits".
+Choice: A contract that buys across chains for its own address has to exist on the destination chain too.
 Choice: A repeated submission is answered with the stored order, whatever else is in the body or has happened
     since.
 """
@@ -27,11 +28,13 @@ from ....codecs.messages.delta_messages import (
 from ....config import limits
 from ....config.errors import (
     InvalidCancelSignature,
+    InvalidInput,
     RequestError,
     StoreError,
     TooManyOpenOrders,
 )
 from ....config.sections.partners import RegisteredPartner
+from ....crypto.addresses import to_checksum
 from ....crypto.eip712 import signing_digest
 from ...admission.signatures import SignatureBudget
 from ...orders.order_units import order_id
@@ -49,6 +52,7 @@ from ...served.signed_by import (
 from ...store.rows import DeltaOrderRow
 from ..orders.live_orders import LiveOrders
 from ..orders.record import new_record
+from ..orders.transfers import bridge_of
 from ..orders.vault_checks import vaults_of
 from ..pricing.build import DeltaDomain, delta_domains
 from ..pricing.order_kinds import handlers_of
@@ -221,7 +225,23 @@ class OrderDesk:
         calls = submission_calls(submission, place.delta, permit2)
         answers = dict(zip(calls, await place.chain.call_many([*calls.values()], header.hash), strict=True))
         status = accepted(submission, answers, header, place.delta, permit2, has_code=has_code)
+        if has_code:
+            await self._check_owner_there(submission)
         return submission.row(status, now_ms)
+
+    async def _check_owner_there(self, submission: Submission) -> None:
+        """Check that a contract that buys for itself on another chain exists there too."""
+        terms, there = submission.terms, bridge_of(submission.order).destination_chain_id
+        if (
+            there
+            and terms.beneficiary == terms.owner
+            and not await self._places[there].chain.code(terms.owner)
+        ):
+            raise InvalidInput(
+                field="order.beneficiary",
+                expected=f"an account of the owner on chain {there}: the owner is a contract, and not there",
+                got=to_checksum(terms.beneficiary),
+            )
 
     async def _of_one_signer(self, order_ids: Sequence[str]) -> tuple[DeltaOrderRow, ...]:
         check_ids(order_ids)

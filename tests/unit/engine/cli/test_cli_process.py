@@ -143,7 +143,13 @@ def test_version() -> None:
 def test_demo_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
     done = cambist("demo", home=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, b"")
-    for words in (b"verified", b"beta signed in its place", b"Access denied", b"is REFUNDED", b"22. How fast"):
+    for words in (
+        b"verified",
+        b"beta signed in its place",
+        b"Access denied",
+        b"is REFUNDED",
+        b"22. How fast",
+    ):
         assert words in done.stdout
     assert list(tmp_path.iterdir()) == []
 
