@@ -5,8 +5,8 @@
                              balanceLacks, allowanceLacks, depositLacks, vaultLacks, boundLacks
     under way                settling, bridging, refunding
     with a bridge            transferUnderWay, transferLate, refundDue, refundLate
-    open                     resting, sliceNotDue, noAgents, agentsRest, agentsLate, settlementsFailed,
-                             notAuctioned
+    open                     resting, sliceNotDue, bridgeFee, noAgents, agentsRest, agentsLate,
+                             settlementsFailed, notAuctioned
     in its last round        noBids, belowLimit, reverted, simulationMismatch, malformed, late
 
 Bids of an open round are unknown here. Reasons concern the last closed round alone; the earlier rounds are
@@ -79,6 +79,7 @@ class OrderFacts(Struct, frozen=True):
         chain_s: chain time against which the due times of TWAP slices are compared, Unix seconds.
         lacks: the owner's funds that were missing at the last read.
         waits: bridge transfers of the order that are neither delivered nor refunded.
+        is_carried: whether the order's bridge, if any, carries at the fee that the owner signed.
     """
 
     row: DeltaOrderRow
@@ -91,6 +92,7 @@ class OrderFacts(Struct, frozen=True):
     chain_s: int = 0
     lacks: Sequence[MissingFund] = ()
     waits: Sequence[TransferWait] = ()
+    is_carried: bool = True
 
 
 def explained(facts: OrderFacts) -> Explanation:
@@ -111,7 +113,8 @@ def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
         return [*([_STATES[status]] if status in _STATES else []), *_funds(facts), *_transfers(facts)]
     if facts.live is not None and facts.live.settling is not None:
         return [("settling", "a bid has won, and its settlement is under way")]
-    reasons = [*_resting(facts), *_schedule(facts), *([] if _is_handled(facts) else _agents(facts))]
+    reasons = [*_resting(facts), *_schedule(facts), *_bridge_fee(facts)]
+    reasons += [] if _is_handled(facts) else _agents(facts)
     if facts.row.failures:
         times = "1 settlement" if facts.row.failures == 1 else f"{facts.row.failures} settlements"
         reasons.append(("settlementsFailed", f"{times} of the order failed; the venue auctions it again"))
@@ -123,6 +126,12 @@ def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
     elif not reasons:
         reasons.append(("notAuctioned", "no round with the order is closed yet"))
     return [*reasons, *_transfers(facts)]
+
+
+def _bridge_fee(facts: OrderFacts) -> list[tuple[str, str]]:
+    if facts.is_carried:
+        return []
+    return [("bridgeFee", "the bridge asks a higher fee now than the owner signed, or tells none")]
 
 
 def _transfers(facts: OrderFacts) -> list[tuple[str, str]]:

@@ -28,6 +28,7 @@ from ..chain.relay.relay_plan import relay_policy
 from ..chain.relay.relayer import Relayer
 from ..orders.order_engines import Footing
 from ..routing.makers import request_signer
+from ..served.bridge_lanes import BridgeLanes
 from ..served.served_chain import ServedChain, ServedChains
 from ..store.leases import Leases
 from ..store.store import Store
@@ -40,6 +41,7 @@ from .bids.agent_client import AgentClient
 from .bridging.bridge_opening import open_desk
 from .engine import DeltaChain, DeltaEngine
 from .orders.live_orders import LiveOrder, LiveOrders
+from .pricing.crosschain import is_carried
 from .resting.price_watch import PriceWatch
 from .resting.resting_price import RestingPrices
 from .settlement.funds_watch import FundsWatch
@@ -101,12 +103,14 @@ class DeltaOpening(Struct, frozen=True):
 
     Attributes:
         footing: store, leases, scheduler, clock and chains, shared with the other order engines.
+        lanes: lanes between the chains, with their present fees.
         tls: TLS context for the connections to agents.
     """
 
     settings: Settings
     venue: VenueSettings
     footing: Footing
+    lanes: BridgeLanes
     random: Random
     tls: SSLContext
 
@@ -168,6 +172,7 @@ async def _chain(
         orders,
         scheduler,
         head_time_s=lambda: place.pulse.head_time_s,
+        is_carried=lambda live: is_carried(opening.lanes, live, wall_ms()),
         settings=delta,
         wall_ms=wall_ms,
     )

@@ -18,6 +18,7 @@ from ...codecs.contracts.bridge_terms import (
     BridgeKind,
     BridgeTerms,
     CctpTerms,
+    fee_of,
     kind_of,
     pack_terms,
     parse_terms,
@@ -170,6 +171,32 @@ class BridgeLanes:
                 expected=" or ".join(_limits_of(lane.terms(terms.fee)) for lane in found),
                 got=_limits_of(terms),
             )
+
+    def carries_at_fee(
+        self, bridge: DeltaBridge, chain_id: int, dest_token: bytes, amount: int, now_ms: int
+    ) -> bool:
+        """Whether a bridge carries an amount now at the fee that an owner signed.
+
+        Args:
+            bridge: a bridge that `check` accepted.
+            chain_id: chain on which the order is settled.
+            dest_token: the bridge's token on that chain, 20 bytes.
+            amount: raw units that enter the bridge.
+
+        Returns:
+            False also while no present fee is known.
+        """
+        terms = parse_terms(bridge)
+        signed = fee_of(terms.fee, amount)
+        for lane in self._lanes:
+            is_it = lane.origin_chain == chain_id and lane.carries(bridge, dest_token)
+            now = lane.fees.at(now_ms) if is_it and _fits(terms, lane.terms(terms.fee)) else None
+            if now is None:
+                continue
+            with_margin = signed * (limits.BPS_ONE + lane.settings.margin_bps)
+            if with_margin >= fee_of(now.fee, amount) * limits.BPS_ONE:
+                return True
+        return False
 
     def _between(self, origin: int, destination: int) -> list[BridgeLane]:
         ends = origin, destination

@@ -50,6 +50,7 @@ from ..delta.api.order_submit import OrderSubmission
 from ..delta.api.strategies import StrategyList
 from ..delta.engine import DeltaEngine
 from ..delta.opening import DeltaOpening, open_delta
+from ..delta.pricing.crosschain import is_carried
 from ..delta.pricing.issued import IssuedRoutes
 from ..delta.pricing.yield_watch import YieldWatch
 from ..events.hub import EventHub
@@ -307,6 +308,7 @@ class VenueApp:
                 delta.resting,
                 delta.lacks,
                 delta.bridges.waits,
+                lambda live: is_carried(self.bridges, live, self._wall_ms()),
             ).endpoints(),
         )
 
@@ -514,7 +516,7 @@ async def opened_venue(
         )
         footing = open_footing(settings, store, places, clock.now_ms)
         delta = await open_delta(
-            owned, DeltaOpening(settings, venue, footing, opening.random, opening.tls), places
+            owned, DeltaOpening(settings, venue, footing, bridges, opening.random, opening.tls), places
         )
         otc = open_otc(footing, places)
         engines = OrderEngines(footing, (delta, otc))

@@ -68,6 +68,7 @@ class Auctions:
         lacks: returns, for a chain id and an order hash, the owner's funds that were missing at the last
             read.
         waits: reads the bridge transfers of an order that are neither delivered nor refunded.
+        is_carried: whether the bridge of an order carries at the fee that its owner signed.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Auctions:
         resting: Callable[[int, bytes], RestingFacts | None] = lambda *_: None,
         lacks: Callable[[int, bytes], Sequence[MissingFund]] = lambda *_: (),
         waits: Callable[[bytes], Awaitable[Sequence[TransferWait]]] | None = None,
+        is_carried: Callable[[LiveOrder], bool] = lambda _: True,
     ) -> None:
         self._places = places
         self._store = store
@@ -87,6 +89,7 @@ class Auctions:
         self._resting = resting
         self._lacks = lacks
         self._waits = waits
+        self._is_carried = is_carried
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return the HTTP endpoints for closed rounds, reasons why an order is not filled, and agents."""
@@ -165,11 +168,11 @@ class Auctions:
         (found,) = await self._store.read(last_rounds(row.order_hash, VENUE_EXPLAINED_ROUNDS_MAX))
         rounds = [round_of(row_of(AUCTION_ROUND, values)) for values in found]
         settled = await with_settlements(self._store, [(one.auction_id, one.order) for one in rounds])
-        of_chain = self._auctions.get(row.chain_id)
+        of_chain, live = self._auctions.get(row.chain_id), self._live(row.order_hash)
         return explained(
             OrderFacts(
                 row,
-                self._live(row.order_hash),
+                live,
                 [replace(one, order=order) for one, order in zip(rounds, settled, strict=True)],
                 0 if of_chain is None else of_chain.last_round_ms(row.order_hash),
                 {} if of_chain is None else of_chain.reports(),
@@ -178,6 +181,7 @@ class Auctions:
                 0 if of_chain is None else of_chain.chain_s,
                 self._lacks(row.chain_id, row.order_hash),
                 () if self._waits is None else await self._waits(row.order_hash),
+                is_carried=live is None or self._is_carried(live),
             )
         )
 

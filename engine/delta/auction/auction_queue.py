@@ -4,6 +4,7 @@
     a slice of a TWAP   -> first waits until it is due by its chain's clock (`slice_watch`), then as any order
     a due order         -> enters a round once its agents have capacity (`due_orders`) -> leaves the round
     an order of a handler -> enters a round at once, since no agent is asked
+    an order across chains -> waits while its bridge asks a higher fee than the owner signed
 
 An order waits here or is in one round, never both. The price watch and the Delta engine offer and withdraw
 orders; the auctioneer takes due orders for its rounds. The lengths of pauses vary with the order hash, so
@@ -54,6 +55,7 @@ class AuctionQueue:
         wakeup: event that the queue sets when an order is due.
         scheduler: the engine's scheduler of timers.
         head_time_s: returns the time of the latest block that this process has seen, Unix seconds.
+        is_carried: whether the bridge of an order carries at the fee that its owner signed.
         settings: pauses and time limits.
         wall_ms: returns the time, Unix milliseconds.
 
@@ -71,6 +73,7 @@ class AuctionQueue:
         scheduler: Scheduler,
         *,
         head_time_s: Callable[[], int],
+        is_carried: Callable[[LiveOrder], bool],
         settings: DeltaSettings,
         wall_ms: Callable[[], int],
     ) -> None:
@@ -79,6 +82,7 @@ class AuctionQueue:
         self._wakeup = wakeup
         self._orders = orders
         self._scheduler = scheduler
+        self._is_carried = is_carried
         self._settings = settings
         self._wall_ms = wall_ms
         self._tries: dict[bytes, int] = {}  # order hash -> rounds without a settlement
@@ -283,6 +287,11 @@ class AuctionQueue:
         self._waiting.pop(order_hash, None)
         live = self._orders.get(order_hash)
         if live is None:
+            return
+        if not self._is_carried(live):
+            self._waiting[order_hash] = live.last_fill_s
+            at_ms = self._wall_ms() + round(self._settings.again_s_max * 1_000)
+            self._scheduler.at(at_ms, _timer(order_hash), lambda: self._make_ready(order_hash))
             return
         if isinstance(live.order, ExternalOrder):
             self._handled[order_hash] = None

@@ -11,11 +11,14 @@ The recommended route is `route`. The others are `alternatives`: by return, then
 Source: spec 1.6.9, 1.7; interop.md 3; choices.md#quotes-and-routes.
 Choice: `best-return` is the most that arrives of a sale or the least that a purchase costs, `fastest` the
     least expected time, `recommended` the fastest of the routes within 10 basis points of the best return.
+Choice: An order across chains is not auctioned while its bridge asks more than the owner signed, its margin
+    included: no relayer would fill it, and the refund would come late.
 Choice: `fees.bridge` is in the bridge's token on the origin, from which the bridge takes it.
 """
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -37,8 +40,12 @@ from ....config.errors import NoRoute
 from ....feeds.books.usd_prices import UsdPrices
 from ....feeds.bridges.fee_answers import LaneFee
 from ...routing.search.plan import PlanTotal
-from ...served.bridge_lanes import BridgeLane
+from ...served.bridge_lanes import BridgeLane, BridgeLanes
+from ..orders.transfers import bridge_of
 from .price import DeltaAsk, net_of
+
+if TYPE_CHECKING:
+    from ..orders.live_orders import LiveOrder
 
 _PERCENT = Decimal(100)  # basis points of one percent
 
@@ -74,6 +81,18 @@ class Passage(Struct, frozen=True):
         if self.ask.side is Side.SELL:
             return self.arriving * whole >= best.arriving * (whole - near)
         return self.src * whole <= best.src * (whole + near)
+
+
+def is_carried(lanes: BridgeLanes, live: "LiveOrder", now_ms: int) -> bool:
+    """Whether a bridge carries an order's next settlement at the fee that its owner signed.
+
+    True for an order on one chain; False also while no present fee is known.
+    """
+    bridge, part = bridge_of(live.order), live.part()
+    if part is None or not bridge.destination_chain_id:
+        return True
+    chain_id, token = live.row.chain_id, live.terms.dest_token
+    return lanes.carries_at_fee(bridge, chain_id, token, part.dest_amount, now_ms)
 
 
 def current_fee(lane: BridgeLane, now_ms: int) -> LaneFee:

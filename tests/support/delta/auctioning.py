@@ -256,6 +256,7 @@ def an_auctioneer(
         orders,
         Scheduler(wall_ms),
         head_time_s=lambda: 0,
+        is_carried=lambda _: True,
         settings=settings,
         wall_ms=wall_ms,
     )

@@ -37,6 +37,7 @@ class Clock:
         self.scheduler = Scheduler(lambda: self.now_ms)
         self.chain_s, self.looks = NOW_S, 0
         self.lives: dict[bytes, LiveOrder] = {}
+        self.dear: set[bytes] = set()
         wakeup, settings = AuctioneerWakeup(), DeltaSettings()
 
         def wall_ms() -> int:
@@ -52,6 +53,7 @@ class Clock:
             cast("Any", self.lives),
             self.scheduler,
             head_time_s=lambda: 0,
+            is_carried=lambda live: live.order_hash not in self.dear,
             settings=settings,
             wall_ms=wall_ms,
         )
@@ -89,6 +91,23 @@ async def test_only_a_slice_waits_for_the_time_of_the_last_fill() -> None:
         assert clock.queue.due_ms(live) == NOW_MS
         clock.offer(live)
         assert clock.counts() == ((0, 1) if is_ready else (1, 0))
+
+
+async def test_an_order_waits_while_its_bridge_asks_more_than_was_signed() -> None:
+    clock = Clock()
+    live = a_live(a_delta_order())
+    clock.dear.add(live.order_hash)
+    clock.offer(live)
+    assert clock.counts() == (1, 0)
+    clock.offer(live)
+    assert clock.counts() == (1, 0)
+    clock.dear.clear()
+    assert clock.counts() == (1, 0)
+    clock.now_ms += 3_600_000
+    async with trio.open_nursery() as tasks:
+        await tasks.start(clock.scheduler.run)
+        await until(lambda: clock.counts() == (0, 1))
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_slice_that_is_undone_waits_no_longer_for_the_one_before_it() -> None:
