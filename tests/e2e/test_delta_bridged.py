@@ -140,7 +140,7 @@ async def test_parts_round_in_the_owners_favour(world: World, market: Market, br
         settled = await market.settle(order, *market.agent_steps(needed, given=ONE // 2), **half)
         assert bridging.left(settled.receipt).id == number
         assert bridging.deposit(settled.receipt).deposit_id == number
-    assert settled.event.is_closed
+    assert await market.is_nonce_used(order)
 
 
 async def test_parts_of_a_purchase_count_what_arrives(
@@ -176,7 +176,8 @@ async def test_slices_leave_one_by_one(
         settled = await market.settle(purchase, *steps, src_given=given)
         assert bridging.left(settled.receipt).output >= bought
         await world.pass_time(60)
-    assert settled.event.is_closed
+    assert await market.is_nonce_used(sale)
+    assert await market.is_nonce_used(purchase)
     await bridging.keeps_nothing()
 
 

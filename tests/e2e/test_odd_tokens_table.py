@@ -98,7 +98,7 @@ async def _router(world: World, _: Market, odd: bytes, *, is_given: bool) -> boo
     return (await world.forced(world.user, world.at.router, swap_exact_in(swap))).succeeded
 
 
-WAYS = {
+WAYS: dict[str, Callable[..., Awaitable[bool]]] = {
     "Rfq": _rfq,
     "Delta, an agent": _agent,
     "Delta, then Across": _leaving,
