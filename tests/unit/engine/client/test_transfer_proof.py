@@ -1,21 +1,32 @@
 """Logs of false and of other contracts prove no delivery and no refund of a bridge."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec import Raw
 from msgspec.structs import replace
 
 from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.contracts.across import RelayData
 from cambist.codecs.contracts.bridge_terms import SELECTORS, BridgeKind
 from cambist.codecs.contracts.cctp import CctpBurn, CctpMessage, pack_burn
-from cambist.codecs.contracts.contract_events import OrderBridged, Transfer
+from cambist.codecs.contracts.contract_events import OrderBridged, OrderSettled, Transfer
 from cambist.codecs.eip712_orders.delta import KIND_SELL, DeltaBridge, DeltaOrder
-from cambist.codecs.messages.delta_messages import Refund
+from cambist.codecs.messages.delta_messages import (
+    OrderInput,
+    OrderOutput,
+    OrderRecord,
+    OrderTransaction,
+    Refund,
+)
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.index.watch import UNWRAPPED
-from cambist.engine.chain.port import At, Receipt
+from cambist.engine.chain.port import At, EthCall, Receipt
+from cambist.engine.client.order.order_following import SettledOnChain, Subject, proven
+from cambist.engine.client.order.order_safety import CheckedOrder
 from cambist.engine.client.order.transfer_proof import HandedTransfer, ProvenAmount, TransferProof
 from support.chain.bridge_logs import deposited, filled, message_received, message_sent, minted, refunded
 from support.chain.log_emitter import Record, record
@@ -27,6 +38,7 @@ TOKEN, OUTPUT = b"\x71" * 20, b"\x72" * 20
 POOL, FAR_POOL, TRANSMITTER, MESSENGER = b"\x81" * 20, b"\x82" * 20, b"\x83" * 20, b"\x84" * 20
 AMOUNT, ARRIVES = 1_000, 990
 HASH = b"\x99" * 32
+DELTA = b"\xde" * 20
 RELAY = RelayData(
     address_word(OWNER),
     address_word(RECEIVER),
@@ -264,20 +276,30 @@ async def test_a_mint_below_the_promise_or_without_a_payment_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
+    "changed",
     [
-        pack_burn(replace(BURN, amount=AMOUNT - 1)),
-        pack_burn(replace(BURN, mint_recipient=address_word(THIEF))),
-        pack_burn(replace(BURN, burn_token=address_word(THIEF))),
-        b"short",
+        {"amount": AMOUNT - 1},
+        {"mint_recipient": address_word(THIEF)},
+        {"burn_token": address_word(THIEF)},
     ],
 )
-async def test_a_settlement_that_burns_something_else_has_no_delivery(body: bytes) -> None:
+async def test_a_settlement_that_burns_something_else_has_no_delivery(changed: dict[str, Any]) -> None:
     proof, chain = a_proof(BridgeKind.CCTP), ScriptedChain()
-    one = await handed(proof, (TRANSMITTER, message_sent(replace(MESSAGE, body=body))))
-    receipt = await mined(chain, attested(), a_mint(), paid(amount=AMOUNT))
+    other = pack_burn(replace(BURN, **changed))
+    one = await handed(proof, (TRANSMITTER, message_sent(replace(MESSAGE, body=other))))
+    amount = changed.get("amount", AMOUNT)
+    receipt = await mined(chain, attested(**changed), a_mint(amount), paid(amount=amount))
     told = await proof.deliveries(chain, [(one, to_hex(receipt.tx_hash))])
     assert "delivers 0 raw units" in told.fault
+
+
+async def test_the_message_is_found_among_others() -> None:
+    proof, chain = a_proof(BridgeKind.CCTP), ScriptedChain()
+    others = [b"short", pack_burn(replace(BURN, amount=5))]
+    sent = [(TRANSMITTER, message_sent(replace(MESSAGE, body=body))) for body in (*others, MESSAGE.body)]
+    one = await handed(proof, *sent)
+    receipt = await mined(chain, attested(amount=5), a_mint(5), attested(), a_mint(), paid(amount=AMOUNT))
+    assert await proof.deliveries(chain, [(one, to_hex(receipt.tx_hash))]) == ProvenAmount(AMOUNT)
 
 
 # --- Refunds ------------------------------------------------------------------------------------------
@@ -320,6 +342,72 @@ async def test_cctp_refunds_nothing() -> None:
     logs = (POOL, refunded(TOKEN, [(OWNER, AMOUNT)])), paid(OWNER, AMOUNT, TOKEN)
     told = await returned(*logs, kind=BridgeKind.CCTP)
     assert told.fault.endswith(f"does not refund {AMOUNT} raw units to the owner")
+
+
+# --- The end of an order ------------------------------------------------------------------------------
+
+
+class StateChain(ScriptedChain):
+    """An origin on which the order is closed."""
+
+    async def call(self, call: EthCall, at: At = None) -> bytes:
+        assert call.to == DELTA
+        return HASH[:-1] + b"\x98" + uint_word(1) + uint_word(0)
+
+
+def settled(order_hash: bytes, amount: int = AMOUNT) -> tuple[bytes, Record]:
+    event = OrderSettled(order_hash, OWNER, 1, b"\x70" * 20, TOKEN, 5, amount, 5, is_closed=True)
+    return DELTA, record(event)
+
+
+def bridged(order_hash: bytes, amount: int = AMOUNT, destination: int = THERE) -> tuple[bytes, Record]:
+    selector4 = SELECTORS[BridgeKind.ACROSS]
+    return DELTA, record(OrderBridged(order_hash, selector4, destination, OUTPUT, amount, ARRIVES, 7))
+
+
+async def ended(*logs: tuple[bytes, Record], rows: int = 1) -> SettledOnChain:
+    """The result of an order whose settlement has these logs, as the venue names it and its delivery."""
+    proof, chain, there = a_proof(), StateChain(), ScriptedChain()
+    there.grow([tx(b"before")])
+    origin = await mined(chain, *logs, (POOL, deposited(RELAY, THERE)))
+    delivery = await mined(there, (FAR_POOL, filled(RELAY)), paid())
+    row = OrderTransaction(to_hex(origin.tx_hash), to_hex(delivery.tx_hash), Decimal(100), "5", str(ARRIVES))
+    told = OrderRecord(
+        id="1",
+        status=OrderStatus.COMPLETED,
+        side=Side.SELL,
+        type=OrderType.MARKET,
+        on_chain_order_type=OnChainOrderType.ORDER,
+        input=OrderInput(chain_id=HERE, token="0x"),
+        output=OrderOutput(chain_id=THERE, token="0x", executed_amount=str(ARRIVES)),
+        owner="0x",
+        beneficiary="0x",
+        order_hash=to_hex(HASH),
+        partner="",
+        order=Raw(),
+        transactions=(row,) * rows,
+        refunds=(),
+        created_at="",
+        updated_at="",
+        expires_at="",
+    )
+    return await proven(chain, Subject(DELTA, CheckedOrder(proof.order, HASH), there), told)
+
+
+async def test_an_order_that_left_by_its_bridge_is_proven_among_others() -> None:
+    mine, theirs = (bridged(HASH), settled(HASH)), (bridged(b"\x77" * 32, 5), settled(b"\x77" * 32, 5))
+    wanted = SettledOnChain(spent=5, received=ARRIVES, bridged=AMOUNT, is_closed=True)
+    assert await ended(*mine) == wanted
+    assert await ended(*theirs, *mine) == wanted
+
+
+async def test_a_settlement_that_the_bridge_was_not_handed_is_told() -> None:
+    said = "hands no such amount to its bridge"
+    assert (await ended(settled(HASH))).fault.endswith(said)
+    assert (await ended(bridged(HASH, AMOUNT - 1), settled(HASH))).fault.endswith(said)
+    assert (await ended(bridged(HASH, destination=1), settled(HASH))).fault.endswith(said)
+    assert (await ended(bridged(b"\x77" * 32), settled(HASH))).fault.endswith(said)
+    assert (await ended(bridged(HASH), settled(HASH), rows=2)).fault.endswith(said)
 
 
 def test_a_transfer_elsewhere_is_not_the_signed_one() -> None:
