@@ -10,7 +10,7 @@ from trio.testing import MockClock
 from cambist.codecs.contracts.bridge_terms import output_of
 from cambist.codecs.contracts.cctp import FINALITY_CONFIRMED
 from cambist.codecs.messages.vocabulary import OrderStatus
-from support.bridge.bridged_orders import COURIER, FAIR, FEE, BridgedStory, bridged_orders
+from support.bridge.bridged_orders import COURIER, FAIR, FEE, FollowedOrders, bridged_orders
 from support.bridge.two_chains import RECIPIENT
 from support.chain.world import ONE
 from support.patience import until_told
@@ -21,15 +21,15 @@ ARRIVES = output_of(FEE, 0, FAIR)
 TO: dict[str, Any] = {"beneficiary": RECIPIENT.address}
 
 
-async def arrived(story: BridgedStory) -> int:
+async def arrived(story: FollowedOrders) -> int:
     return await story.two.balance(story.two.second, "USDC", RECIPIENT)
 
 
-async def is_delivered(story: BridgedStory, order: bytes) -> bool:
+async def is_delivered(story: FollowedOrders, order: bytes) -> bool:
     return (await story.record(order)).output.executed_amount is not None
 
 
-async def is_final(story: BridgedStory) -> None:
+async def is_final(story: FollowedOrders) -> None:
     """Wait until the venue has nothing more to do."""
     with trio.fail_after(300):
         while len(story.orders):

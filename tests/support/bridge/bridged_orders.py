@@ -68,7 +68,7 @@ COURIER = person(95)
 _CAP_WEI = 10**12
 
 
-class BridgedStory:
+class FollowedOrders:
     """See the module.
 
     Attributes:
@@ -233,7 +233,7 @@ class BridgedStory:
 
 
 @asynccontextmanager
-async def bridged_orders(folder: Path) -> AsyncGenerator[tuple[BridgedStory, trio.Nursery]]:
+async def bridged_orders(folder: Path) -> AsyncGenerator[tuple[FollowedOrders, trio.Nursery]]:
     """A venue's parts between two chains, which live in the nursery."""
     wall = SimulatedClock(START_S)
     async with two_chains() as two, sqlite_engine(folder).open() as store, trio.open_nursery() as nursery:
@@ -241,7 +241,7 @@ async def bridged_orders(folder: Path) -> AsyncGenerator[tuple[BridgedStory, tri
         market = await a_market(two.worlds[two.first])
         leases = Leases(store, "one", life_s=60, now_ms=wall.now_ms)
         await nursery.start(leases.run)
-        story = BridgedStory(two, market, store, leases, wall)
+        story = FollowedOrders(two, market, store, leases, wall)
         await story.lives(nursery)
         yield story, nursery
         nursery.cancel_scope.cancel()
