@@ -65,6 +65,15 @@ _REFUSALS = {
 }
 
 
+_WAITS = {
+    (False, False): ("transferUnderWay", "{output} are going to chain {chain} by {bridge} since {since}"),
+    (False, True): ("transferLate", "{output} are late to chain {chain} by {bridge}, sent at {since}"),
+    (True, False): ("refundDue", "{bridge} did not deliver by {since}: it owes a refund of {owed}"),
+    (True, True): ("refundLate", "{bridge} did not deliver by {since}: its refund of {owed} is late"),
+}
+"""(failed, late) -> code and text of a bridge transfer that waits."""
+
+
 class OrderFacts(Struct, frozen=True):
     """State of a Delta order and its chain, from which `explained` derives why the order is not filled.
 
@@ -140,16 +149,15 @@ def _transfers(facts: OrderFacts) -> list[tuple[str, str]]:
     for wait in facts.waits:
         sent, end = wait.transfer.sent, wait.transfer.end
         kind = kind_of_transfer(sent)
-        name = "a bridge" if kind is None else kind.value
-        hint = f"; {wait.hint}" if wait.hint else ""
-        if end is None:
-            way = f"chain {sent.destination_chain_id} by {name}, handed over at {iso_ms(sent.at_ms)}"
-            code = "transferLate" if wait.is_late else "transferUnderWay"
-            reasons.append((code, f"{amount_of(sent.output)} are on the way to {way}{hint}"))
-        else:
-            code = "refundLate" if wait.is_late else "refundDue"
-            way = f"{name}, which did not deliver by {iso_ms(end.at_ms)}"
-            reasons.append((code, f"a refund of {wait.transfer.owed} is due from {way}{hint}"))
+        code, text = _WAITS[end is not None, wait.is_late]
+        told = text.format(
+            bridge="a bridge" if kind is None else kind.value,
+            chain=sent.destination_chain_id,
+            output=amount_of(sent.output),
+            owed=wait.transfer.owed,
+            since=iso_ms(sent.at_ms if end is None else end.at_ms),
+        )
+        reasons.append((code, f"{told}; {wait.hint}" if wait.hint else told))
     return reasons
 
 

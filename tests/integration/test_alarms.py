@@ -30,6 +30,8 @@ from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.events import deliveries, webhooks
 from cambist.engine.store.process.place import FILE_NAME
 from cambist.feeds.maker_cache import MakerCache
+from support.bridge.bridged_stories import ACROSS, BridgedStory, a_bridged_story
+from support.bridge.two_chains import bridged, embedded_chains
 from support.chain.world import USDC, a_world, person
 from support.delta.delta_stories import DeltaStory, a_delta_story
 from support.events.webhook_socket import SECRET, a_webhook_socket
@@ -50,6 +52,8 @@ ALARMS = {
 }
 GWEI = 10**9
 CONNECTIONS_MAX = 8
+LATE_S = 400
+"""Age of a transfer that is late by the settings' defaults."""
 _WEBHOOK = """
 [partners.acme]
 address = "{partner}"
@@ -161,6 +165,15 @@ async def receiver_refuses(story: DeltaStory) -> None:
     await story.submitted(await story.world.a_delta_order(partner_and_fee=paid), partner="acme")
 
 
+# --- Causes: of a venue whose orders go to another chain ---------------------------------------------------
+
+
+async def bridge_does_not_deliver(story: BridgedStory) -> None:
+    story.two.relayer.order(is_silent=True)
+    await story.bridging(ACROSS)
+    await story.pass_time(LATE_S)
+
+
 OF_TRADING: dict[str, tuple[Callable[[Trading], Awaitable[None]], ...]] = {
     "NotReady": (node_is_gone, disk_is_full, maker_is_gone),
     "ChainAway": (node_is_gone, node_hangs),
@@ -177,12 +190,13 @@ OF_DELTA: dict[str, Callable[[DeltaStory], Awaitable[None]]] = {
     "RelayerStuck": gas_is_beyond_the_cap,
     "WebhookDead": receiver_refuses,
 }
+OF_BRIDGES: dict[str, Callable[[BridgedStory], Awaitable[None]]] = {"BridgeLate": bridge_does_not_deliver}
 ALWAYS_POSSIBLE = frozenset({"LoopLag"})
 """Whether others keep this machine busy is nobody's to say: not held to be silent."""
 
 
 def test_every_alarm_has_a_cause() -> None:
-    assert set(ALARMS) == OF_TRADING.keys() | OF_DELTA.keys()
+    assert set(ALARMS) == OF_TRADING.keys() | OF_DELTA.keys() | OF_BRIDGES.keys()
 
 
 # --- Watching ----------------------------------------------------------------------------------------------
@@ -274,3 +288,13 @@ async def test_a_venue_that_settles(tmp_path: Path, name: str, monkeypatch: pyte
             assert not await watched.fires(name)
             await OF_DELTA[name](story)
             await until_told(partial(watched.fires, name))
+
+
+@pytest.mark.parametrize("name", OF_BRIDGES)
+async def test_a_venue_that_bridges(tmp_path: Path, name: str) -> None:
+    async with (await bridged(embedded_chains())).served() as two, a_bridged_story(two, tmp_path) as story:
+        watched = Watched(story.web)
+        await watched.scrape()
+        assert not await watched.fires(name)
+        await OF_BRIDGES[name](story)
+        await until_told(partial(watched.fires, name))

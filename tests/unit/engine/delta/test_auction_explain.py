@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from cambist.codecs.messages.agent_messages import Notice
 from cambist.codecs.messages.auction_messages import AuctionBid, OrderRound
@@ -18,13 +19,16 @@ from cambist.engine.delta.auction.auction_record import Rejections, RoundTimes, 
 from cambist.engine.delta.bids.agent_rest import AgentReport
 from cambist.engine.delta.bids.bids import Rejection, RoundOrder
 from cambist.engine.delta.bids.simulation import Proven
+from cambist.engine.delta.bridging.bridge_desk import TransferWait
 from cambist.engine.delta.explain import OrderFacts, explained
 from cambist.engine.delta.orders.funds import Fund, MissingFund
 from cambist.engine.delta.orders.live_orders import LiveOrder
+from cambist.engine.delta.orders.transfers import OrderTransfer
 from cambist.engine.delta.resting.resting_price import RestingFacts
 from cambist.engine.orders.order_units import order_id
+from cambist.engine.store.rows import amount32
 from support.delta.bidding import ONE, USDC_ONE, a_proven, a_round_order, a_twap, hash_of
-from support.store.stores import NOW_MS
+from support.store.stores import NOW_MS, a_transfer, an_end
 from support.store.stores import a_delta_order as a_row
 
 SALE, PURCHASE = a_round_order(1), a_round_order(2, buys=True)
@@ -306,6 +310,27 @@ def test_an_order_that_rests_says_what_the_books_give_for_it() -> None:
     purchase = codes(resting=RestingFacts(Side.BUY, 5, 70, 80))["resting"]
     assert "it buys 5 for at most 70, and makers' books want 80 after gas and fee now" in purchase
     assert "do not fill it now" in codes(resting=RestingFacts(Side.SELL, 5, 70, None))["resting"]
+
+
+def test_a_transfer_that_waits_says_for_what() -> None:
+    sent = a_transfer(a_row(), amount=amount32(70), output=amount32(60))
+    under_way = OrderTransfer(sent)
+    failed = replace(under_way, end=an_end(sent, is_delivered=False))
+    bridging = {"row": {"status": OrderStatus.BRIDGING}}
+    told = codes(
+        **bridging, waits=(TransferWait(under_way, is_late=False, hint="it waits for its attestation"),)
+    )
+    assert list(told) == ["bridging", "transferUnderWay"]
+    words = "60 are going to chain 10 by across since "
+    assert told["transferUnderWay"].startswith(words)
+    assert told["transferUnderWay"].endswith("; it waits for its attestation")
+    late = codes(**bridging, waits=(TransferWait(under_way, is_late=True, hint=""),))["transferLate"]
+    assert late.startswith("60 are late to chain 10 by across")
+    refunding = {"row": {"status": OrderStatus.REFUNDING}}
+    due = codes(**refunding, waits=(TransferWait(failed, is_late=False, hint=""),))
+    assert due["refundDue"].endswith("it owes a refund of 70")
+    assert "refundLate" in codes(**refunding, waits=(TransferWait(failed, is_late=True, hint=""),))
+    assert "transferUnderWay" in codes(waits=(TransferWait(under_way, is_late=False, hint=""),))
 
 
 def test_every_code_is_on_the_page_and_no_other() -> None:

@@ -46,6 +46,16 @@ def test_the_key_calls_delta_and_itself_and_nothing_else() -> None:
             key.policy.check(*refused)
 
 
+def test_the_key_hands_messages_in_at_the_transmitter_of_cctp() -> None:
+    transmitter = "0x" + "c7" * 20
+    text = TEXT.replace("confirmations = 7", f'confirmations = 7\nmessage_transmitter = "{transmitter}"')
+    key = relay_key(settings_of(text), 1)
+    for target in (transmitter, DELTA):
+        key.policy.check(1, bytes.fromhex(target[2:]), 0, 1_000_000, 9_000_000_000)
+    with pytest.raises(PolicyError):
+        relay_key(settings_of(TEXT), 1).policy.check(1, bytes.fromhex(transmitter[2:]), 0, 21_000, 1)
+
+
 def test_a_relayer_is_made_of_it() -> None:
     class OfChainOne:
         chain_id = 1
