@@ -51,7 +51,7 @@ from support.bridge.away_chain import AwayChain
 from support.bridge.two_chains import DOMAINS, RELAYER, TwoChains
 from support.chain.world import NOBODY, ONE, USDC, World
 from support.contracts.delta_agents import StoryAgent
-from support.delta.delta_stories import DeltaStory, Moved, Record, running_delta, stocked
+from support.delta.delta_stories import CONFIRMATIONS, DeltaStory, Moved, Record, running_delta, stocked
 from support.patience import PATIENCE_S
 from support.venue.venue_role import DECIMALS
 
@@ -189,16 +189,7 @@ class BridgedStory(DeltaStory):
     async def balances(self) -> Moved:
         """Tokens of all accounts on both chains, native ones left out."""
         near = {key: amount for key, amount in (await super().balances()).items() if key[1] != "ETH"}
-        tokens = {"WETH": self.far.weth, "USDC": self.far.usdc, "DAI": self.far.dai}
-        people = {**self.people, "pool": self.far.spoke_pool, "circle": self.far.owner.address}
-        keys = [(who, token) for who in people for token in tokens]
-        calls = [EthCall(tokens[token], calldata.balance_of(people[who])) for who, token in keys]
-        words = await self.far.chain.call_many(calls)
-        there = {
-            (who, f"far {token}"): int.from_bytes(cast("bytes", word), "big")
-            for (who, token), word in zip(keys, words, strict=True)
-        }
-        return near | there
+        return near | await far_balances(self.far, self.people)
 
     async def pass_time(self, seconds: int) -> None:
         """Let time pass for the venue, and for both chains."""
@@ -216,7 +207,7 @@ class BridgedStory(DeltaStory):
     async def confirm(self) -> None:
         """Make all that is mined on either chain final."""
         for world in (self.world, self.far):
-            await world.chain.mine(3)
+            await world.chain.mine(CONFIRMATIONS)
 
     async def becomes_final(self, record: Record) -> None:
         """Mine blocks on both chains until no re-organisation can change an order's end."""
@@ -255,6 +246,19 @@ def arriving(entered: int = FAIR, scaling: int = 0) -> int:
     return output_of(FEE, scaling, entered)
 
 
+async def far_balances(far: World, people: Mapping[str, bytes]) -> Moved:
+    """Tokens of accounts on the second chain, of its pool, and of the account that gets CCTP's fees."""
+    tokens = {"WETH": far.weth, "USDC": far.usdc, "DAI": far.dai}
+    people = {**people, "pool": far.spoke_pool, "circle": far.owner.address}
+    keys = [(who, token) for who in people for token in tokens]
+    calls = [EthCall(tokens[token], calldata.balance_of(people[who])) for who, token in keys]
+    words = await far.chain.call_many(calls)
+    return {
+        (who, f"far {token}"): int.from_bytes(cast("bytes", word), "big")
+        for (who, token), word in zip(keys, words, strict=True)
+    }
+
+
 class BridgedSettings(Struct, frozen=True):
     """Settings of a second chain and of bridges, for a venue whose settings are of the first chain alone."""
 
@@ -263,7 +267,7 @@ class BridgedSettings(Struct, frozen=True):
 
 
 def bridged_settings(
-    two: TwoChains, folder: Path, port: int, *, far_url: str = "http://127.0.0.1:9", confirmations: int = 3
+    two: TwoChains, folder: Path, port: int, *, far_url: str = "http://127.0.0.1:9"
 ) -> BridgedSettings:
     """Write the second chain to the folder's address book; TOML and environment of chain and bridges.
 
@@ -282,7 +286,7 @@ def bridged_settings(
     far = two.worlds[two.second]
     entry = chain_entry("far", far.at, wrappedNative=to_checksum(far.weth), permit2=to_checksum(far.permit2))
     write_entries(folder, {two.second: entry})
-    text = _CHAIN.format(far=two.second, url=far_url, confirmations=confirmations)
+    text = _CHAIN.format(far=two.second, url=far_url, confirmations=CONFIRMATIONS)
     listed = [("USDT", two.first)] + [(symbol, two.second) for symbol in two.tokens]
     for symbol, chain_id in listed:
         text += _TOKEN.format(

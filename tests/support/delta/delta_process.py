@@ -412,27 +412,28 @@ async def a_crash_story(
     round_s: float = ROUND_S,
     more: str = "",
     environ: Mapping[str, str] | None = None,
+    market: Market | None = None,
 ) -> AsyncGenerator[CrashStory]:
     """A venue that serves, in the folder, with agents of these names; killed in the end.
 
     Args:
         round_s: a round ends earlier once all agents have answered.
         more: TOML of the venue; environ: what it refers to.
+        market: on an embedded chain; by default a new one.
     """
-    chain = EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
-    market = await a_market(await a_world(chain))
+    if market is None:
+        chain = EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
+        market = await a_market(await a_world(chain))
     agents = {name: StoryAgent(name, market) for name in names}
     async with AsyncExitStack() as owned:
-        moves = await owned.enter_async_context(Moves.followed(chain))
-        node = GatedNode(all_methods(chain, (), moves))
-        node_port = await owned.enter_async_context(scripted_server(node.script))
+        node, node_port = await owned.enter_async_context(gated_node(market.world.chain))
         ports = {name: await owned.enter_async_context(serving(agent)) for name, agent in agents.items()}
         port = port_of(owned.enter_context(held_port()))
         _write_settings(folder, market.world, port, f"http://127.0.0.1:{node_port}", ports, round_s)
         with (folder / "venue.toml").open("a") as settings:
             settings.write(more)
         story = CrashStory(market, node, agents, folder, port, environ or {})
-        story.relayer_nonce = await chain.nonce(market.world.relayer.address)
+        story.relayer_nonce = await story.chain.nonce(market.world.relayer.address)
         await story.start()
         try:
             yield story
@@ -440,6 +441,15 @@ async def a_crash_story(
             if story.process.returncode is None:
                 await story.kill()
         assert story.logged_errors() == []
+
+
+@asynccontextmanager
+async def gated_node(chain: Any) -> AsyncGenerator[tuple[GatedNode, int]]:
+    """A node of an embedded chain, and its port."""
+    async with Moves.followed(chain) as moves:
+        node = GatedNode(all_methods(chain, (), moves))
+        async with scripted_server(node.script) as port:
+            yield node, port
 
 
 def _write_settings(

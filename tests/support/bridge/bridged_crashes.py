@@ -1,0 +1,134 @@
+"""A venue on two chains as a process that is killed, while chains, bridges and agent live on in this one.
+
+async with a_bridged_crash(tmp_path) as crash:
+    record = await crash.bridging(ACROSS)
+    await crash.story.killed_and_started()
+    await crash.story.becomes(record, "COMPLETED")
+
+Relayer and attester act at once unless a story orders otherwise; the relayer pays nothing out. The chains are
+embedded, each behind a node at which requests can be held up.
+"""
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from cambist.codecs.contracts.bridge_terms import BridgeKind
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from support.bridge.bridged_stories import FAIR, bridge_service, bridged_settings, way
+from support.bridge.two_chains import RELAYER, TwoChains, bridged
+from support.chain.anvil import CHAIN_ID, OTHER_CHAIN_ID
+from support.chain.world import ONE
+from support.contracts.settling import a_market
+from support.delta.delta_process import (
+    CONFIRMATIONS,
+    CrashStory,
+    GatedNode,
+    Record,
+    a_crash_story,
+    gated_node,
+)
+from support.patience import PATIENCE_S
+
+
+class BridgedCrash:
+    """A venue that is killed and started, and both chains with their bridges.
+
+    Attributes:
+        story: the venue, over HTTP, with its agent and the first chain's node.
+        two: the chains, with relayer, attester and their service.
+        far_node: node of the second chain.
+    """
+
+    def __init__(self, story: CrashStory, two: TwoChains, far_node: GatedNode) -> None:
+        self.story = story
+        self.two = two
+        self.far = two.worlds[two.second]
+        self.far_node = far_node
+
+    async def submitted(
+        self, kind: BridgeKind, *, fill_within_s: int | None = None, **changed: Any
+    ) -> Record:
+        """Record of a new order: the user sells one WETH for 2,400 USDC at least on the second chain."""
+        terms = {} if fill_within_s is None else {"fill_within_s": fill_within_s}
+        bridge = way(self.two, kind, **terms)
+        return await self.story.submitted(await self.story.world.a_delta_order(bridge=bridge, **changed))
+
+    async def bridging(self, kind: BridgeKind, **changed: Any) -> Record:
+        """Record of a new order once what it bought is with the bridge."""
+        return await self.story.becomes(await self.submitted(kind, **changed), "BRIDGING")
+
+    async def turns(self, record: Record, status: str) -> Record:
+        """Record once it has a status, although it may have ended in another before."""
+        with trio.fail_after(PATIENCE_S):
+            while (now := await self.story.record(record))["status"] != status:  # noqa: ASYNC110
+                await trio.sleep(0.02)  # as a client polls
+        return now
+
+    async def killed_and_started(self) -> None:
+        """Kill the venue, let requests through to both nodes, and start the venue."""
+        await self.story.kill()
+        await self.started()
+
+    async def started(self) -> None:
+        """Let requests through to both nodes, and start the venue."""
+        self.far_node.lets_through()
+        self.story.node.lets_through()
+        await self.story.start()
+
+    async def pass_time(self, seconds: int) -> None:
+        """Let time pass on both chains, and make the last blocks final."""
+        for world in (self.story.world, self.far):
+            await world.pass_time(seconds)
+            await world.chain.mine(CONFIRMATIONS)
+
+    async def confirm(self) -> None:
+        """Make all that is mined on either chain final."""
+        for world in (self.story.world, self.far):
+            await world.chain.mine(CONFIRMATIONS)
+
+    async def traded(self) -> dict[str, int]:
+        """WETH and USDC of every account that trades: `account symbol` -> raw units."""
+        two, world = self.two, self.story.world
+        found = await self.story.traded()
+        for name, who in (("user", world.user.address), ("filler", RELAYER.address)):
+            found[f"{name} far USDC"] = await two.balance(two.second, "USDC", who)
+        return found | {"pool USDC": await two.balance(two.first, "USDC", world.spoke_pool)}
+
+    async def moved(self, before: dict[str, int]) -> dict[str, int]:
+        """Balance changes since `before`."""
+        after = await self.traded()
+        return {name: after[name] - before[name] for name in before if after[name] != before[name]}
+
+    async def relayed_far(self) -> int:
+        """Number of transactions of the venue's that were mined on the second chain."""
+        return await self.far.chain.nonce(self.story.world.relayer.address)
+
+
+@asynccontextmanager
+async def a_bridged_crash(folder: Path) -> AsyncGenerator[BridgedCrash]:
+    """A venue on two chains that serves, in the folder; killed in the end."""
+    chains = {
+        chain_id: EmbeddedChain(chain_id, lambda: int(time.time()), {}, known_errors())
+        for chain_id in (CHAIN_ID, OTHER_CHAIN_ID)
+    }
+    async with (
+        (await bridged(chains)).served() as two,
+        bridge_service(two) as port,
+        gated_node(chains[OTHER_CHAIN_ID]) as (far_node, far_port),
+    ):
+        two.relayer.order(fill_after_s=0, pays_out=False)
+        two.attester.order(fast_after_s=0, final_after_s=0)
+        far_url = f"http://127.0.0.1:{far_port}"
+        settings = bridged_settings(two, folder, port, far_url=far_url)
+        market = await a_market(two.worlds[two.first])
+        async with a_crash_story(
+            folder, "ann", more=settings.more, environ=settings.environ, market=market
+        ) as story:
+            story.agents["ann"].gives = lambda order: FAIR * int(order.src_amount) // ONE
+            yield BridgedCrash(story, two, far_node)
