@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cambist.codecs.eip712_orders.delta import ExternalOrder
 from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.messages.agent_messages import Notice
 from cambist.config.sections.venue import RateTier
@@ -50,6 +51,9 @@ class KnownAuctions:
 
     def reports(self) -> Mapping[str, AgentReport]:
         return self.agents
+
+    def handler_rests_until_ms(self, order: ExternalOrder) -> int:
+        return 0
 
     def last_round_ms(self, order_hash: bytes) -> int:
         return self.closed.get(order_hash, 0)

@@ -204,7 +204,7 @@ async def test_a_handler_that_fails_in_its_block_has_its_order_fail_after_all_it
         data = SET_BLOCKED + bytes(12) + handler + uint_word(is_so)
         await story.first_in_block(world.stranger, world.usdc, data)
 
-    async with a_delta_story(world, tmp_path, "ann", delta="failures_max = 2\nrest_s = 0.05") as story:
+    async with a_delta_story(world, tmp_path, "ann", delta="failures_max = 2\nrest_s = 600") as story:
         handler = await a_handler(world, FAIR)
         before = await story.balances()
         await story.hold()
@@ -213,6 +213,10 @@ async def test_a_handler_that_fails_in_its_block_has_its_order_fail_after_all_it
         await blocked(is_so=True)
         await world.chain.mine()
         await story.says(record, "settlementsFailed")
+        told = await story.says(record, "handlerRests")
+        assert told.startswith("the order's handler failed in a settlement and rests until ")
+        story.clock.passes(601)
+        story.web.app.delta.scheduler.at(0, "time has passed", lambda: None)
         await blocked(is_so=False)
         await world.chain.mine()
         await story.under_way(record)

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from ....codecs.eip712_orders.delta import ExternalOrder
 from ....codecs.iso_time import iso_ms
 from ....codecs.messages.auction_messages import AgentScore, AgentScores, Auction, Explanation
 from ....codecs.messages.delta_messages import AgentList
@@ -50,6 +51,10 @@ class ChainAuctions(Protocol):
 
     def reports(self) -> Mapping[str, AgentReport]:
         """Return each agent's report of answers, settlements, faults and cool-down, by agent name."""
+        ...
+
+    def handler_rests_until_ms(self, order: ExternalOrder) -> int:
+        """Return when the rest of an order's handler ends, Unix milliseconds; 0 without a rest."""
         ...
 
     def last_round_ms(self, order_hash: bytes) -> int:
@@ -169,6 +174,9 @@ class Auctions:
         rounds = [round_of(row_of(AUCTION_ROUND, values)) for values in found]
         settled = await with_settlements(self._store, [(one.auction_id, one.order) for one in rounds])
         of_chain, live = self._auctions.get(row.chain_id), self._live(row.order_hash)
+        rests_until_ms = 0
+        if of_chain is not None and live is not None and isinstance(live.order, ExternalOrder):
+            rests_until_ms = of_chain.handler_rests_until_ms(live.order)
         return explained(
             OrderFacts(
                 row,
@@ -181,6 +189,7 @@ class Auctions:
                 0 if of_chain is None else of_chain.chain_s,
                 self._lacks(row.chain_id, row.order_hash),
                 () if self._waits is None else await self._waits(row.order_hash),
+                rests_until_ms,
                 is_carried=live is None or self._is_carried(live),
             )
         )

@@ -33,6 +33,7 @@ import structlog
 import trio
 from msgspec import Struct
 
+from ....codecs.eip712_orders.delta import ExternalOrder
 from ....codecs.messages.agent_messages import Notice, NoticeEntry
 from ....config.errors import ChainError, OrderNotFound, RequestError, StoreError
 from ....config.limits import VENUE_ROUNDS_OPEN_MAX
@@ -233,6 +234,10 @@ class Auctioneer:
     def reports(self) -> dict[str, AgentReport]:
         """Return each agent's report of answers, settlements, faults and cool-down, by agent name."""
         return self._agents.reports()
+
+    def handler_rests_until_ms(self, order: ExternalOrder) -> int:
+        """Return when the rest of an order's handler ends, Unix milliseconds; 0 without a rest."""
+        return self._handlers.rests_until_ms(order)
 
     def last_round_ms(self, order_hash: bytes) -> int:
         """Return when the last auction round with an order closed, Unix milliseconds; 0 if unknown."""

@@ -228,7 +228,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             top: last indexed block; the funds are read at this block or a later one.
         """
         read = await self._read(accounts, top.number)
-        worths = await self._vaults.worths(self._orders_of(accounts), read.block_hash)
+        worths = await self._vaults.worths(self._orders_of_vaults(accounts), read.block_hash)
         self._reads += len(accounts)
         doubtful: list[LiveOrder] = []
         compared = 0
@@ -247,9 +247,14 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         for at in range(0, len(doubtful), VENUE_FUNDS_ORDERS_MAX):
             await self._settle_doubts(doubtful[at : at + VENUE_FUNDS_ORDERS_MAX], read)
 
-    def _orders_of(self, accounts: Sequence[DeltaAccount]) -> list[LiveOrder]:
-        found = [self._orders.get(key) for account in accounts for key in self._of_account.get(account, ())]
-        return [live for live in found if live is not None]
+    def _orders_of_vaults(self, accounts: Sequence[DeltaAccount]) -> list[LiveOrder]:
+        hashes = [
+            key
+            for account in accounts
+            if account in self._of_vault
+            for key in self._of_account.get(account, ())
+        ]
+        return [live for key in hashes if (live := self._orders.get(key)) is not None]
 
     def _revalue(self, order_hash: bytes, worths: Mapping[bytes, VaultWorth]) -> None:
         """Keep a vault's new statement about an order, and compute the order's needs anew."""

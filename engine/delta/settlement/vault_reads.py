@@ -72,7 +72,7 @@ class VaultReads:
 
 
 def _asked(live: LiveOrder) -> _Asked | None:
-    part = next_part(live.order, live.filled)
-    if part is None or not isinstance(live.order, ProductiveOrder):
+    if not isinstance(live.order, ProductiveOrder):
         return None
-    return live, live.order, part.amount
+    part = next_part(live.order, live.filled)
+    return None if part is None else (live, live.order, part.amount)
