@@ -1,17 +1,30 @@
 """The venue's own bids on orders of handlers, and the rests of handlers that fail."""
 
-import pytest
+from pathlib import Path
+from typing import Any
 
+import pytest
+import trio
+
+from cambist.codecs.contracts.abi import selector
 from cambist.codecs.contracts.delta_calldata import NO_AGENT, Execution, settle_external
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.messages.agent_messages import Notice, NoticeEntry
 from cambist.config import limits
+from cambist.config.errors import Reverted
 from cambist.config.sections.venue import DeltaSettings
 from cambist.crypto.addresses import to_checksum
+from cambist.engine.chain.port import EthCall
+from cambist.engine.delta.auction.auction_record import round_of
 from cambist.engine.delta.auction.handlers import Handlers
 from cambist.engine.delta.bids.agent_rest import AgentFault
+from cambist.engine.store.queries import auction_rounds
+from cambist.engine.store.tables import AUCTION_ROUND
+from cambist.engine.store.units import row_of
+from support.delta.auctioning import PlayedAgent, an_auction, on_each
 from support.delta.bidding import ALICE, ONE, SIGNATURE, USDC_ONE, a_round_order
 from support.delta.kinds_of_contract import HANDLER, an_external_order, asked_for
+from support.patience import until
 
 NAME = to_checksum(HANDLER)
 SETTINGS = DeltaSettings(rest_s=10, rest_s_max=60)
@@ -112,3 +125,43 @@ def test_a_bounded_number_of_handlers_is_remembered_the_last_used(monkeypatch: p
     list(told.handlers.bids(asked_for(an_external_order())))
     assert told.handlers.rests_until_ms(orders[0])
     assert not told.handlers.rests_until_ms(orders[1])
+
+
+# --- Rounds without agents ------------------------------------------------------------------------------
+
+
+async def test_an_order_of_a_handler_is_won_by_the_venues_bid_in_a_round_without_agents(
+    tmp_path: Path,
+) -> None:
+    ann = PlayedAgent(on_each)
+    async with an_auction(tmp_path, ann=ann) as auction:
+        asked = asked_for(an_external_order())
+        await auction.submitted(asked)
+        await until(lambda: auction.live(asked).settling is not None)
+        await until(lambda: auction.auctioneer.statistics().open_rounds == 0)
+        told = auction.auctioneer.statistics()
+        assert (told.rounds, told.won, told.void) == (1, 1, 0)
+        assert ann.asked == []
+        assert ann.told == []
+        (rows,) = await auction.store.read(auction_rounds(auction.auctioneer._ids._last))
+        assert [row_of(AUCTION_ROUND, values).winner for values in rows] == [NAME]
+
+
+async def test_an_order_whose_handler_fails_in_the_simulation_pauses_and_names_the_handler(
+    tmp_path: Path,
+) -> None:
+    async def refuses(calls: list[EthCall], *_: Any) -> list[Exception]:
+        await trio.lowlevel.checkpoint()
+        return [Reverted("StepFailed", selector("StepFailed(uint256,bytes)")) for _ in calls]
+
+    async with an_auction(tmp_path) as auction:
+        chain: Any = auction.auctioneer._place.chain
+        chain.call_many = refuses
+        asked = asked_for(an_external_order())
+        await auction.submitted(asked)
+        await until(lambda: auction.auctioneer.statistics().waiting == 1)
+        told = auction.auctioneer.statistics()
+        assert (told.rounds, told.won, told.void, told.ready) == (1, 0, 0, 0)
+        (rows,) = await auction.store.read(auction_rounds(auction.auctioneer._ids._last))
+        (bid,) = round_of(row_of(AUCTION_ROUND, rows[0])).order.bids
+        assert (bid.agent, bid.notice) == (NAME, Notice.REVERTED)

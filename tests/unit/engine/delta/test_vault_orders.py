@@ -3,11 +3,13 @@
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.codecs.contracts.abi import selector, uint_word
+from cambist.codecs.contracts.delta_calldata import Execution, agent_id, settle_productive
 from cambist.codecs.contracts.vault_calldata import preview_redeem, preview_withdraw
 from cambist.config.errors import (
     InsufficientBalance,
@@ -15,7 +17,9 @@ from cambist.config.errors import (
     Reverted,
     ServiceUnavailable,
 )
+from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.holdings import Holding
+from cambist.engine.delta.bids.bids import Rejection, RoundOrder, answer_of, asked_of, read_answer, shown
 from cambist.engine.delta.orders.fillable import promised, still_given
 from cambist.engine.delta.orders.funds import Fund, MissingFund, Needs, lacks_of, needs_of, told_of
 from cambist.engine.delta.orders.live_orders import LiveOrder
@@ -25,9 +29,10 @@ from cambist.engine.delta.orders.vault_checks import shares_needed
 from cambist.engine.delta.resting.resting_price import left_of, rate_of
 from cambist.engine.delta.settlement.failures import SettlementFailure, failure_of
 from cambist.engine.store.rows import IntentCause
-from support.delta.bidding import ONE, USDC, USDC_ONE, WETH
+from support.delta.bidding import ONE, SIGNATURE, USDC, USDC_ONE, WETH
 from support.delta.kinds_of_contract import VAULT, a_productive_order, asked_for
 
+FAIR = 2_500 * USDC_ONE
 SHARES = a_productive_order(shares=2 * ONE)
 AMOUNT = a_productive_order(use_shares=False, shares=2 * ONE)
 
@@ -206,3 +211,41 @@ def test_calls_of_an_agent_behind_a_vault_fail_in_doubt() -> None:
     assert failure_of(IntentCause.REVERTED, error4) is SettlementFailure.AGENTS
     done = failure_of(IntentCause.REVERTED, selector("NonceUsed(uint256)"), is_of_vault=True)
     assert done is SettlementFailure.ORDER_DONE
+
+
+# --- Bids -----------------------------------------------------------------------------------------------
+
+
+def test_a_bid_on_shares_has_them_give_what_agents_were_asked_for_and_the_rest_returned() -> None:
+    worth = VaultWorth(2 * ONE, 2 * ONE, 3 * ONE, is_given=True)
+    asked = asked_of(a_live(SHARES, worth))
+    assert asked is not None
+    assert shown(asked).src_amount == str(3 * ONE)
+    (bid,) = bids_on(asked)
+    (part,) = bid.parts
+    assert (part.given, part.leftovers) == (3 * ONE, (WETH,))
+    execution = Execution(FAIR, 3 * ONE, (), (WETH,), agent_id("ann"))
+    assert bid.calldata == settle_productive(SHARES, SIGNATURE, 2 * ONE, execution)
+
+
+def test_a_bid_on_an_amount_is_a_sales() -> None:
+    asked = asked_for(AMOUNT)
+    (bid,) = bids_on(asked)
+    (part,) = bid.parts
+    assert (part.given, part.leftovers) == (0, ())
+    execution = Execution(FAIR, 0, (), (), agent_id("ann"))
+    assert bid.calldata == settle_productive(AMOUNT, SIGNATURE, ONE, execution)
+
+
+def test_no_order_from_a_vault_is_crossed() -> None:
+    both = [asked_for(order, number) for number, order in enumerate((SHARES, AMOUNT))]
+    (refused,) = bids_on(*both)
+    assert isinstance(refused, Rejection)
+    assert "no other type can be crossed" in refused.detail
+
+
+def bids_on(*asked: RoundOrder) -> list[Any]:
+    """What the venue reads of one bid on these orders."""
+    parts = [{"orderHash": to_hex(one.order_hash), "promisedAmount": str(FAIR)} for one in asked]
+    answer = answer_of("ann", 0, 1, msgspec.json.encode({"bids": [{"parts": parts}]}))
+    return list(read_answer(answer, {one.order_hash: one for one in asked}))
