@@ -247,6 +247,27 @@ async def test_a_vault_that_turns_before_the_settlement_is_no_fault_of_the_agent
         await story.becomes(record, "COMPLETED")
 
 
+async def test_a_vault_that_makes_the_agents_calls_fail_is_a_doubt_and_no_strike(
+    world: World, tmp_path: Path
+) -> None:
+    """In the mined settlement alone, the transfer of shares has the bought token block the agent."""
+    async with a_vault_story(world, tmp_path) as vaults:
+        story, ann = vaults.story, vaults.story.agents["ann"]
+        ann.gives = lambda _: FAIR
+        await story.hold()
+        record = await story.submitted(await vaults.an_order())
+        await story.under_way(record)
+        agent = bytes(12) + vaults.market.agent
+        blocks = selector("setBlocked(address,bool)") + agent + uint_word(1)
+        hook = selector("setHook(address,bytes)") + encode(address_word(world.usdc), bytes_tail(blocks))
+        await story.first_in_block(world.stranger, vaults.vault.address, hook)
+        await story.mine()
+        await story.heard("ann", record, "settling", "reverted")
+        (report,) = await story.web.get(f"/v2/delta/agents/scores/{world.chain.chain_id}")
+        assert (report["faults"], report["strikes"]) == ({"inDoubt": 1}, 0)
+        assert await vaults.vault.shares() == 3 * ONE
+
+
 async def test_the_shares_of_a_swap_come_by_permit(world: World, tmp_path: Path) -> None:
     async with a_vault_story(world, tmp_path) as vaults:
         story = vaults.story
