@@ -8,6 +8,7 @@ import trio
 from rich.console import Console
 
 from ..dev.demo.bridged_orders import run_bridged_orders
+from ..dev.demo.earning_orders import run_earning_orders
 from ..dev.demo.foundations import run_foundations
 from ..dev.demo.market_maker import run_market_maker
 from ..dev.demo.orders import run_orders
@@ -26,6 +27,7 @@ def demo() -> None:
     more makers serves a trader's swap. Two agents bid for a user's orders: the user cancels one order,
     another is settled at the second try. A taker fills an OTC order in part, and its maker cancels the rest.
     Two bridges deliver orders on another chain, and one of them refunds an order that it did not deliver.
+    An order earns in a vault while it rests, and a handler turns another into yield.
     The last step shows signed requests and signed orders.
 
     Keys are throw-away or public; files are in a temporary folder; nothing leaves this machine.
@@ -47,3 +49,4 @@ async def _run_on_chain(console: Console, folder: Path) -> None:
             await run_orders(console, stage, place)
             await run_otc_orders(console, stage, place)
             await run_bridged_orders(console, stage, place)
+            await run_earning_orders(console, stage, place)

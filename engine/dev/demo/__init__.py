@@ -2,5 +2,5 @@
 
 In: nothing. Out: each step's result on the terminal; an exception if a step fails.
 Read: `foundations`, `settlement`, `market_maker`, `venue`, `place_settings`, `balances`, `swaps`,
-    `order_scene`, `orders`, `waiting_orders`, `otc_orders`, `bridged_orders`.
+    `order_scene`, `orders`, `waiting_orders`, `otc_orders`, `bridged_orders`, `earning_orders`.
 """

@@ -132,7 +132,7 @@ async def _show_delivery(
     nonces, before = await ways.nonces(), await ways.of_both()
     offer, follower = await _placed(ways, tell, bridge, *only)
     record = await completed(follower)
-    settled, (receipt,) = await proven_order(ways, offer, record, ways.there)
+    settled, (receipt,) = await proven_order(ways, offer.contract, record, ways.there)
     delivery = await _receipt_there(ways, record)
     after = await ways.of_both()
     ways.console.print(moves_table(before, after, TOKENS))
@@ -219,7 +219,7 @@ async def _show_refund(ways: _Ways) -> None:
     record = record_of(follower)
     if record.status is not OrderStatus.REFUNDED:
         raise AssertionError(f"it is not refunded: {record}")
-    settled, (receipt,) = await proven_order(ways, offer, record, ways.there)
+    settled, (receipt,) = await proven_order(ways, offer.contract, record, ways.there)
     await _until_paid_out(ways)
     after = await ways.of_both()
     ways.console.print(moves_table(before, after, TOKENS))

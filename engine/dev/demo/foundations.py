@@ -44,13 +44,13 @@ _ROUNDS = 400
 
 
 def run_foundations(console: Console) -> None:
-    """Run the demo's steps 20 to 22, which use no chain; print each on `console`, and raise if one fails."""
+    """Run the demo's steps 22 to 24, which use no chain; print each on `console`, and raise if one fails."""
     maker, user = (SigningKey(secrets.token_bytes(32)) for _ in range(2))
-    console.rule("20. Beneath: the venue signs its request, the maker verifies it")
+    console.rule("22. Beneath: the venue signs its request, the maker verifies it")
     _show_request(console, user)
-    console.rule("21. A user signs Delta orders")
+    console.rule("23. A user signs Delta orders")
     _show_delta_orders(console, user)
-    console.rule("22. How fast, on this machine")
+    console.rule("24. How fast, on this machine")
     _show_speed(console, maker, user)
 
 

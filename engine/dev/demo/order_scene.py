@@ -32,6 +32,7 @@ from ...client.order.order_terms import OrderWish
 from ...client.schedule import Schedule
 from ...client.terms import TradedToken
 from ...client.trader import Trader
+from ...client.trusted_contract import SigningContract
 from .balances import Balances, balances, moved, moves_table
 from .place_settings import TOKENS
 from .settlement import CHAIN_ID, DemoChain
@@ -205,8 +206,11 @@ async def completed(follower: OrderFollower) -> OrderRecord:
     return record
 
 
-async def why_it_rests(scene: OrderScene, record: OrderRecord) -> str:
+async def why_it_rests(scene: OrderScene, record: OrderRecord, before: str = "") -> str:
     """Print the venue's explanation why a limit order is not settled: the books do not reach its limit.
+
+    Args:
+        before: the reason that the venue gave before a price changed; empty for none.
 
     Returns:
         The venue's reason, as text.
@@ -215,17 +219,20 @@ async def why_it_rests(scene: OrderScene, record: OrderRecord) -> str:
         AssertionError: agents have been asked for bids on the order.
         trio.TooSlowError: the venue does not give this reason within WAIT_S seconds.
     """
-    told = await explained(scene, record, ["resting"])
+    told = await explained(scene, record, ["resting"], before)
     if told.last_rounds:
         raise AssertionError(f"agents were asked about an order that rests: {told.last_rounds}")
     return told.reasons[0].text
 
 
-async def explained(scene: OrderScene, record: OrderRecord, codes: Sequence[str]) -> Explanation:
+async def explained(
+    scene: OrderScene, record: OrderRecord, codes: Sequence[str], before: str = ""
+) -> Explanation:
     """Print and return the venue's explanation why an order has not ended, once it has the expected reasons.
 
     Args:
         codes: codes of the expected reasons, in order.
+        before: text that the first reason must not have any more; empty for any text.
 
     Raises:
         trio.TooSlowError: the venue does not give these reasons within WAIT_S seconds.
@@ -233,7 +240,7 @@ async def explained(scene: OrderScene, record: OrderRecord, codes: Sequence[str]
     with trio.fail_after(WAIT_S):
         while True:
             told = await scene.venue.explanation(record.id)
-            if [reason.code for reason in told.reasons] == list(codes):
+            if [each.code for each in told.reasons] == list(codes) and told.reasons[0].text != before:
                 break
             await trio.sleep(LOOK_S)
     table = Table("GET /explain", "", box=None)
@@ -246,12 +253,12 @@ async def explained(scene: OrderScene, record: OrderRecord, codes: Sequence[str]
 
 
 async def proven_order(
-    scene: OrderScene, offer: OrderOffer, record: OrderRecord, there: Chain | None = None
+    scene: OrderScene, contract: SigningContract, record: OrderRecord, there: Chain | None = None
 ) -> tuple[SettledOnChain, list[Receipt]]:
     """Verify the venue's record of a settled order against the chain, or the chains.
 
     Args:
-        offer: terms of the order, and the contract of the EIP-712 domain under which the user signed.
+        contract: contract of the EIP-712 domain under which the user signed.
         there: destination chain of an order across chains.
 
     Returns:
@@ -260,7 +267,7 @@ async def proven_order(
     Raises:
         AssertionError: the chain contradicts the venue's record.
     """
-    subject = Subject(offer.contract.address, signed_order(record, offer.contract), there)
+    subject = Subject(contract.address, signed_order(record, contract), there)
     settled = await proven(scene.chain, subject, record)
     found = [await scene.chain.receipt(parse_hex(each.origin_tx, "originTx")) for each in record.transactions]
     receipts = [receipt for receipt in found if receipt is not None]

@@ -94,7 +94,7 @@ async def _show_auction(scene: OrderScene) -> None:
     promised = [int(bid.promised_amount or 0) for bid in auctioned.bids]
     if len(promised) != len(AGENTS) or promised[0] <= promised[1]:
         raise AssertionError(f"the bids promise {promised}")
-    settled, (receipt,) = await proven_order(scene, offer, record)
+    settled, (receipt,) = await proven_order(scene, offer.contract, record)
     if signature not in await calldata_of(scene.stage, receipt.tx_hash):
         raise AssertionError("the settlement does not show the user's signature")
     after = await scene.balances()
@@ -183,7 +183,7 @@ async def _show_failure(scene: OrderScene) -> None:
     failed = await _show_block(scene, first)
     await _show_round(scene, record)
     await _show_agents(scene, told_before)
-    settled, (receipt,) = await proven_order(scene, offer, record)
+    settled, (receipt,) = await proven_order(scene, offer.contract, record)
     after = await scene.balances()
     show_moves(scene, before, after, offer, settled, {"beta"}, receipt, failed)
     only_user = {"user": scene.user.address}

@@ -37,6 +37,9 @@ FILL_WITHIN_S = 120
 """Seconds after which a transfer by Across that nobody has filled is refunded."""
 BRIDGES = {"across": f"fill_within_s = {FILL_WITHIN_S}", "cctp": 'tier = "fast"'}
 """Name of each bridge, which is its protocol too -> a setting of it."""
+SHARES = "vUSDC"
+"""Symbol of the shares of the first chain's vault, which holds USDC."""
+_SHARE_DECIMALS = 18
 _STREAMING = "alpha"
 _STALE_S = 300  # longer than the demo moves the clock, so that books and chain reads do not become stale
 _VENUE_NAME = "venue"
@@ -86,6 +89,11 @@ market = true
 delta = true
 rfq = true
 cctp_domain = {domain}
+"""
+_STRATEGY = """
+[[chains.{chain_id}.strategies]]
+vault = "{vault}"
+name = "USDC Vault"
 """
 _VENUE_KEYS = """
 [keys.relayer]
@@ -209,14 +217,18 @@ def venue_text(stage: DemoChain, makers: Mapping[str, int], agents: Mapping[str,
     Args:
         makers, agents: TCP ports of the makers and of the agents, by name.
     """
-    text = (_CHAIN + _VENUE + _NODE + _VENUE_KEYS).format(
-        chain_id=CHAIN_ID, url=stage.running.url, domain=devnet_domain(CHAIN_ID)
+    text = (_CHAIN + _VENUE + _NODE + _STRATEGY + _VENUE_KEYS).format(
+        chain_id=CHAIN_ID,
+        url=stage.running.url,
+        domain=devnet_domain(CHAIN_ID),
+        vault=to_hex(stage.at("vault")),
     )
     text = 'route_seal_keys = ["env:ROUTE_SEAL"]\n' + text + _makers("venue", _VENUE_NAME, makers)
     for agent, port in agents.items():
         secret = Shared(_VENUE_NAME, agent).name
         text += _VENUE_AGENT.format(agent=agent, port=port, asker=_VENUE_NAME, SECRET=secret)
-    return text + _listings(stage) + _far_chain(stage)
+    shares = _listing(CHAIN_ID, stage.at("vault"), SHARES, _SHARE_DECIMALS)
+    return text + _listings(stage) + shares + _far_chain(stage)
 
 
 def _askers_of(maker: str) -> tuple[str, ...]:
@@ -252,15 +264,17 @@ def _makers(role: str, asker: str, ports: Mapping[str, int]) -> str:
 
 
 def _listings(place: PlacedChain, symbols: Iterable[str] = TOKENS) -> str:
-    return "".join(
-        _LISTING.format(
-            chain_id=place.running.chain_id,
-            address=to_hex(place.at(symbol)),
-            symbol=symbol,
-            decimals=TOKENS[symbol],
-            stable="true" if symbol == "USDC" else "false",
-        )
-        for symbol in symbols
+    chain_id = place.running.chain_id
+    return "".join(_listing(chain_id, place.at(symbol), symbol, TOKENS[symbol]) for symbol in symbols)
+
+
+def _listing(chain_id: int, token: bytes, symbol: str, decimals: int) -> str:
+    return _LISTING.format(
+        chain_id=chain_id,
+        address=to_hex(token),
+        symbol=symbol,
+        decimals=decimals,
+        stable="true" if symbol == "USDC" else "false",
     )
 
 

@@ -65,7 +65,7 @@ async def _show_limit_order(scene: OrderScene) -> None:
     tell(f"{_MAKER} raises its bid from {GRIDS[_MAKER][_PAIR]['bids'][0][0]} to {_RAISED[0]}")
     await scene.place.quote(_MAKER, _PAIR, *_RAISED)
     record = await completed(follower)
-    settled, receipts = await proven_order(scene, offer, record)
+    settled, receipts = await proven_order(scene, offer.contract, record)
     show_moves(scene, before, await scene.balances(), offer, settled, {_MAKER}, *receipts)
     more = format_units(settled.received - offer.terms.limit, TOKENS["USDC"])
     scene.show(
@@ -93,7 +93,7 @@ async def _show_twap(scene: OrderScene) -> None:
                     await follower.look()
             await _pass_interval(scene, record_of(follower), tell)
     record = await completed(follower)
-    settled, receipts = await proven_order(scene, offer, record)
+    settled, receipts = await proven_order(scene, offer.contract, record)
     times = [await _time_s(scene, receipt.block_number) for receipt in receipts]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     show_moves(scene, before, await scene.balances(), offer, settled, {_MAKER}, *receipts)
