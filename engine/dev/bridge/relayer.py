@@ -136,10 +136,12 @@ class DevRelayer:
     async def _step(self) -> float:
         """Do what is due about each open deposit; return the seconds until the next look."""
         again_s = inf
-        for chain_id in self.ends:
+        times_s: dict[int, int] = {}
+        for chain_id, end in self.ends.items():
             await self._read(chain_id)
+            times_s[chain_id] = (await end.chain.upcoming()).time_s
         for place, deposit in list(self._open.items()):
-            sight = await self._sight(deposit)
+            sight = await self._sight(deposit, times_s[deposit.made.destination_chain_id])
             step = next_step(deposit.relay, sight, self.orders, self._word)
             again_s = min(again_s, step.again_s, DEV_BRIDGE_LOOK_S)
             try:
@@ -173,7 +175,7 @@ class DevRelayer:
         while len(self._open) > DEV_BRIDGE_DEPOSITS_MAX:
             del self._open[next(iter(self._open))]
 
-    async def _sight(self, deposit: _Deposit) -> DepositSight:
+    async def _sight(self, deposit: _Deposit, time_s: int) -> DepositSight:
         made = deposit.made
         destination = self.ends[made.destination_chain_id]
         token = made.output_token[12:]
@@ -181,12 +183,13 @@ class DevRelayer:
             (deposit.relay.origin_chain_id, made.input_token[12:]), (made.destination_chain_id, token)
         )
         status = await destination.chain.call(EthCall(destination.pool, across.fill_status(deposit.hash32)))
+        is_filled = decode_uint(status) == across.FILL_STATUS_FILLED
         return DepositSight(
-            is_filled=decode_uint(status) == across.FILL_STATUS_FILLED,
+            is_filled=is_filled,
             is_worth=lane is not None and lane.arriving(made.input_amount) >= made.output_amount,
-            funds=await self.funds(made.destination_chain_id, token) if lane else 0,
+            funds=0 if is_filled or lane is None else await self.funds(made.destination_chain_id, token),
             waited_s=trio.current_time() - deposit.seen_s,
-            time_s=(await destination.chain.upcoming()).time_s,
+            time_s=time_s,
         )
 
     async def _fill(self, deposit: _Deposit) -> None:

@@ -15,13 +15,15 @@ real sockets, has the wall clock's time:
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import trio
 
 from cambist.codecs.contracts import across, calldata, cctp
 from cambist.codecs.contracts.abi import address_word, decode_address, selector
+from cambist.codecs.contracts.across import decode_across_log
+from cambist.codecs.contracts.cctp import decode_cctp_log
 from cambist.codecs.contracts.owner_calldata import ACCEPT_OWNER, propose_owner
 from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.transactions import SignedTransaction
@@ -44,6 +46,7 @@ from support.delta.waiting_venue import SimulatedClock
 from support.patience import PATIENCE_S
 from support.server.server_harness import MemoryListener
 
+T = TypeVar("T")
 START_S = 1_800_000_000
 DOMAINS = {CHAIN_ID: 7, OTHER_CHAIN_ID: 9}
 """Chain id -> domain of CCTP."""
@@ -115,7 +118,7 @@ class TwoChains:
 
     async def send(self, chain_id: int, key: SigningKey, to: bytes, data: bytes, wei: int = 0) -> Receipt:
         """Mine a transaction."""
-        return await transact(self.chains[chain_id], key, to, data, value_wei=wei)
+        return await transact(self.chains[chain_id], key, to, data, value_wei=wei, gas=DEV_GAS)
 
     async def balance(self, chain_id: int, symbol: str, who: SigningKey | bytes) -> int:
         """Raw units; ETH for native tokens."""
@@ -158,7 +161,7 @@ class TwoChains:
             "fill_deadline": now_s + 3_600,
         }
         receipt = await self.send(origin, self.user, pool, across.deposit_v3(**(members | changes)))
-        event = across.decode_across_log(receipt.logs[-1].topics, receipt.logs[-1].data)
+        event = decode_across_log(receipt.logs[-1].topics, receipt.logs[-1].data)
         assert isinstance(event, across.FundsDeposited)
         return event
 
@@ -166,11 +169,17 @@ class TwoChains:
         """The fills of a deposit on its destination."""
         destination = deposit.destination_chain_id
         relay = deposit.relay(self.other(destination))
-        found = await self._events(
-            destination, self.places[destination].spoke_pool, across.FILLED_RELAY.topic
+        return [fill for fill in await self.all_fills(destination) if fill.is_of(relay)]
+
+    async def all_fills(self, destination: int, first: int = 0) -> list[across.FilledRelay]:
+        """All fills on a chain, from a height on."""
+        return await self._events(
+            destination, self.places[destination].spoke_pool, across.FilledRelay, first=first
         )
-        fills = [across.decode_across_log(topics, data) for topics, data in found]
-        return [fill for fill in fills if isinstance(fill, across.FilledRelay) and fill.is_of(relay)]
+
+    async def all_deposits(self, origin: int) -> list[across.FundsDeposited]:
+        """All deposits at a chain's pool."""
+        return await self._events(origin, self.places[origin].spoke_pool, across.FundsDeposited)
 
     async def fill(self, deposit: across.FundsDeposited, key: SigningKey) -> Receipt:
         """Fill a deposit from an account that has no tokens yet."""
@@ -187,10 +196,15 @@ class TwoChains:
 
     async def payouts(self, origin: int) -> list[across.ExecutedRelayerRefundRoot]:
         """Payouts of an origin's pool."""
-        pool = self.places[origin].spoke_pool
-        found = await self._events(origin, pool, across.EXECUTED_REFUND_ROOT.topic)
-        payouts = [across.decode_across_log(topics, data) for topics, data in found]
-        return [one for one in payouts if isinstance(one, across.ExecutedRelayerRefundRoot)]
+        return await self._events(origin, self.places[origin].spoke_pool, across.ExecutedRelayerRefundRoot)
+
+    async def all_minted(self, destination: int) -> list[cctp.MintAndWithdraw]:
+        """All that was minted on a chain."""
+        return await self._events(destination, self.places[destination].messenger, cctp.MintAndWithdraw)
+
+    async def all_received(self, destination: int) -> list[cctp.MessageReceived]:
+        """All messages that were taken on a chain."""
+        return await self._events(destination, self.places[destination].transmitter, cctp.MessageReceived)
 
     async def arrived(self, chain_id: int, symbol: str, amount: int) -> None:
         """Wait until RECIPIENT has an amount."""
@@ -261,11 +275,13 @@ class TwoChains:
         )
         return answer.status, msgspec.json.decode(answer.body)
 
-    async def _events(self, chain_id: int, contract: bytes, topic: bytes) -> list[Any]:
+    async def _events(self, chain_id: int, contract: bytes, kind: type[T], *, first: int = 0) -> list[T]:
         chain = self.chains[chain_id]
         head = (await chain.upcoming()).head.number
-        logs = await chain.logs(LogFilter((contract,), ((topic,),)), 0, head)
-        return [(log.topics, log.data) for log in logs]
+        decode = decode_across_log if kind.__module__ == across.__name__ else decode_cctp_log
+        logs = await chain.logs(LogFilter((contract,)), max(first, 0), head)
+        events = [decode(log.topics, log.data) for log in logs]
+        return [event for event in events if isinstance(event, kind)]
 
     # --- Life -------------------------------------------------------------------------------------------
 
