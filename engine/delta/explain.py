@@ -5,11 +5,7 @@
                              balanceLacks, allowanceLacks, depositLacks, vaultLacks, boundLacks
     under way                settling, bridging, refunding
     with a bridge            transferUnderWay, transferLate, refundDue, refundLate
-<<<<<<< HEAD
-    open                     resting, sliceNotDue, bridgeFee, noAgents, agentsRest, agentsLate,
-=======
-    open                     resting, sliceNotDue, noAgents, agentsRest, agentsLate, handlerRests,
->>>>>>> 051d63cc (Name a resting handler as the reason why its orders wait)
+    open                     resting, sliceNotDue, bridgeFee, noAgents, agentsRest, agentsLate, handlerRests,
                              settlementsFailed, notAuctioned
     in its last round        noBids, belowLimit, reverted, simulationMismatch, malformed, late
 
@@ -92,11 +88,8 @@ class OrderFacts(Struct, frozen=True):
         chain_s: chain time against which the due times of TWAP slices are compared, Unix seconds.
         lacks: the owner's funds that were missing at the last read.
         waits: bridge transfers of the order that are neither delivered nor refunded.
-<<<<<<< HEAD
-        is_carried: whether the order's bridge, if any, carries at the fee that the owner signed.
-=======
         handler_rests_until_ms: end of the rest of the order's handler, Unix milliseconds; 0 without a rest.
->>>>>>> 051d63cc (Name a resting handler as the reason why its orders wait)
+        is_carried: whether the order's bridge, if any, carries at the fee that the owner signed.
     """
 
     row: DeltaOrderRow
@@ -109,11 +102,8 @@ class OrderFacts(Struct, frozen=True):
     chain_s: int = 0
     lacks: Sequence[MissingFund] = ()
     waits: Sequence[TransferWait] = ()
-<<<<<<< HEAD
-    is_carried: bool = True
-=======
     handler_rests_until_ms: int = 0
->>>>>>> 051d63cc (Name a resting handler as the reason why its orders wait)
+    is_carried: bool = True
 
 
 def explained(facts: OrderFacts) -> Explanation:
@@ -134,16 +124,8 @@ def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
         return [*([_STATES[status]] if status in _STATES else []), *_funds(facts), *_transfers(facts)]
     if facts.live is not None and facts.live.settling is not None:
         return [("settling", "a bid has won, and its settlement is under way")]
-<<<<<<< HEAD
     reasons = [*_resting(facts), *_schedule(facts), *_bridge_fee(facts)]
-    reasons += [] if _is_handled(facts) else _agents(facts)
-=======
-    reasons = [
-        *_resting(facts),
-        *_schedule(facts),
-        *(_handler(facts) if _is_handled(facts) else _agents(facts)),
-    ]
->>>>>>> 051d63cc (Name a resting handler as the reason why its orders wait)
+    reasons += _handler(facts) if _is_handled(facts) else _agents(facts)
     if facts.row.failures:
         times = "1 settlement" if facts.row.failures == 1 else f"{facts.row.failures} settlements"
         reasons.append(("settlementsFailed", f"{times} of the order failed; the venue auctions it again"))

@@ -55,7 +55,7 @@ class BridgedCrash:
         self, kind: BridgeKind, *, fill_within_s: int | None = None, **changed: Any
     ) -> Record:
         """Record of a new order: the user sells one WETH for 2,400 USDC at least on the second chain."""
-        terms = {} if fill_within_s is None else {"fill_within_s": fill_within_s}
+        terms: dict[str, Any] = {} if fill_within_s is None else {"fill_within_s": fill_within_s}
         bridge = way(self.two, kind, **terms)
         return await self.story.submitted(await self.story.world.a_delta_order(bridge=bridge, **changed))
 
