@@ -18,9 +18,10 @@ from msgspec import Struct
 
 from cambist.codecs.contracts import calldata, delta_calldata
 from cambist.codecs.contracts.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.bridge_terms import SELECTORS, AcrossTerms, BridgeFee, BridgeKind, pack_terms
 from cambist.codecs.contracts.delta_calldata import CrossedOrder, Execution, SettlementStep, agent_id
 from cambist.codecs.contracts.router_calldata import owed
-from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapOrder
+from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaBridge, DeltaOrder, TwapOrder
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.config.errors import Reverted
@@ -34,6 +35,7 @@ from support.chain.anvil import Anvil, opened
 from support.chain.mirrored_chain import MirroredChain
 from support.chain.world import HOUR_S, NOBODY, ONE, USDC, World, a_world
 from support.contracts.contract_model import Crossed, Model, State, Trade
+from support.contracts.fuzz_bridges import entering
 from support.contracts.settling import filled, is_nonce_used
 from support.examples import examples
 
@@ -42,6 +44,16 @@ STEP_GAS = 200_000
 SMALL = 1_000  # amounts of the orders on which rounding matters
 
 Shares = st.sampled_from([0, 1, 250, 333, 500, 777, 1_000, 1_001])  # thousandths of an amount
+
+
+LEAVING = DeltaBridge(
+    SELECTORS[BridgeKind.ACROSS],
+    10,
+    b"\xfa" * 20,
+    0,
+    pack_terms(AcrossTerms(BridgeFee(333_333, 70_001), HOUR_S, NOBODY, 0)),
+)
+"""The bridge of the last two orders: a third of what enters it is its fee."""
 
 
 class Fill(Struct, frozen=True):
@@ -110,16 +122,17 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(Fill, st.integers(0, 3), st.one_of(st.none(), Shares), st.booleans()),
     st.builds(Fill, st.integers(0, 3), Parts, st.just(False)),
     st.builds(Cancel, st.integers(0, 3), st.booleans()),
-    st.builds(Settle, st.integers(0, 3), Parts, st.sampled_from([900, 990, 1_000, 1_001]), Delivered),
-    st.builds(Settle, st.integers(0, 3), Parts, st.just(970), st.just(1_200)),
+    st.builds(Settle, st.integers(0, 5), Parts, st.sampled_from([900, 990, 1_000, 1_001]), Delivered),
+    st.builds(Settle, st.integers(0, 5), Parts, st.just(970), st.just(1_200)),
+    st.builds(Settle, st.integers(4, 5), Parts, st.just(970), Delivered),
     st.builds(Settle, st.sampled_from([0, 2]), Parts, st.just(980), Delivered),
-    st.builds(Settle, st.integers(0, 3), Parts, st.just(970), st.just(1_050), Promised),
+    st.builds(Settle, st.integers(0, 5), Parts, st.just(970), st.just(1_050), Promised),
     st.builds(Slice, Delivered),
     st.builds(Slice, Delivered, Promised),
     st.builds(Slice, st.just(1_050)),
     st.builds(Slice, st.just(1_050)),
     st.builds(
-        Cross, st.integers(0, 3), st.integers(0, 1), Parts, Parts, Given, Paid, Paid, st.none() | Parts
+        Cross, st.integers(0, 5), st.integers(0, 1), Parts, Parts, Given, Paid, Paid, st.none() | Parts
     ),
     EqualParts.flatmap(
         lambda part: st.builds(
@@ -140,7 +153,7 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(
         Cross, st.just(2), st.integers(0, 1), *[st.sampled_from([250, 500])] * 2, st.just(980), Paid, Paid
     ),
-    st.builds(Invalidate, st.integers(0, 4)),
+    st.builds(Invalidate, st.integers(0, 6)),
     st.builds(MoveAway, st.booleans(), st.sampled_from([10, 500, 1_000])),
     st.builds(Jump, st.sampled_from([HALF_S, HOUR_S, 3 * HOUR_S])),
     st.builds(Jump, st.just(HOUR_S)),
@@ -330,7 +343,7 @@ class Stage(Struct):
         amount = whole * action.thousandths // 1_000
         src = order.src_amount * amount // whole
         given = src * action.given // 1_000 if order.kind == KIND_BUY else src
-        delivered = order.dest_amount * amount // whole * action.delivered // 1_000
+        delivered = entering(order, order.dest_amount * amount // whole) * action.delivered // 1_000
         trade = Trade(given, delivered, _promise(order, amount, action.promised))
         signature = world.delta_signed(order)
         data = delta_calldata.settle(order, signature, amount, self.by_agent(order, trade, given))
@@ -363,7 +376,7 @@ def _promise(order: DeltaOrder, amount: int, thousandths: int | None) -> int:
     if order.kind == KIND_BUY:
         limit = order.src_amount * amount // order.dest_amount
         return UINT256_MAX if thousandths is None else limit * thousandths // 1_000
-    return order.dest_amount * amount // order.src_amount * (thousandths or 0) // 1_000
+    return entering(order, order.dest_amount * amount // order.src_amount) * (thousandths or 0) // 1_000
 
 
 def _part_of(order: DeltaOrder, thousandths: int, given: int) -> tuple[int, int]:
@@ -393,10 +406,25 @@ async def a_counter_order(world: World, **changed: Any) -> DeltaOrder:
     return await world.a_delta_order(deadline=deadline, **{"expected_amount": 0} | opposite | changed)
 
 
+async def leaving_orders(world: World, deadline: int, partner_and_fee: int) -> list[DeltaOrder]:
+    """A sale and a purchase that leave by a bridge."""
+    shared: dict[str, Any] = {"deadline": deadline, "partner_and_fee": partner_and_fee, "bridge": LEAVING}
+    bought: dict[str, Any] = {
+        "kind": KIND_BUY,
+        "src_amount": 11 * ONE // 10,
+        "dest_amount": 2_500 * USDC,
+        "expected_amount": ONE,
+    }
+    return [
+        await world.a_delta_order(nonce=6, **shared),
+        await world.a_delta_order(nonce=7, **shared | bought),
+    ]
+
+
 async def a_stage(chain: DevChain) -> Stage:
     world = await a_world(chain)
     agent = await create(chain, world.owner, "DevAgent")
-    model = Model(world.at.delta, world.at.fee_vault, agent, world.protocol)
+    model = Model(world.at.delta, world.at.fee_vault, agent, world.protocol, world.spoke_pool)
     for owner, token, amount, spender in (
         (world.maker, world.usdc, 6_000 * USDC, world.at.rfq),
         (world.taker, world.weth, 3 * ONE, world.at.rfq),
@@ -443,6 +471,7 @@ async def a_stage(chain: DevChain) -> Stage:
             await world.a_delta_order(
                 deadline=now_s + 9 * HOUR_S, nonce=3, kind=KIND_BUY, src_amount=997, dest_amount=SMALL
             ),
+            *await leaving_orders(world, now_s + 9 * HOUR_S, shared),
         ],
         counter_orders=[
             await a_counter_order(world, nonce=4, src_amount=2_500 * USDC, dest_amount=9 * ONE // 10),

@@ -10,10 +10,11 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from cambist.codecs.eip712_orders.delta import KIND_BUY, DeltaOrder, TwapOrder
+from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapOrder
 from cambist.codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.engine.chain.proceeds import Cut, of_purchase, of_sale
+from support.contracts.fuzz_bridges import entering
 
 CLOSED = 1
 
@@ -95,14 +96,16 @@ class Model:
 
     Args:
         delta, vault, agent: addresses of Delta, of the fee vault and of the agent that trades for Delta.
+        pool: address of the bridge, to which the purchase of a bridged order goes.
     """
 
-    def __init__(self, delta: bytes, vault: bytes, agent: bytes, protocol: bytes) -> None:
+    def __init__(self, delta: bytes, vault: bytes, agent: bytes, protocol: bytes, pool: bytes) -> None:
         self.state = State()
         self._delta = delta
         self._vault = vault
         self._agent = agent
         self._protocol = protocol
+        self._pool = pool
 
     def attempt(self, rule: Any, *arguments: Any) -> str | None:
         """Apply a rule; returns the refusal, after which the state is as before."""
@@ -156,6 +159,8 @@ class Model:
         """Settle parts of orders against each other, without a trade."""
         state, parts = self.state, []
         for one in crossings:
+            if one.order.bridge != SAME_CHAIN:
+                raise Refusal("BridgeNotEnabled")
             part = self._counted(one.order, one.order_hash, one.amount)
             self._begin(part, one.src_given, now_s)
             parts.append(part)
@@ -213,7 +218,8 @@ class Model:
             expected = order.expected_amount * amount // whole
         else:
             src, dest = amount, -(-order.dest_amount * amount // whole)
-            expected = -(-order.expected_amount * amount // whole)
+            expected = entering(order, -(-order.expected_amount * amount // whole))
+        dest = entering(order, dest)
         is_whole, is_closed = amount == whole, before + amount == whole
         return Part(order, order_hash, src, dest, expected, is_purchase, is_closed, is_whole)
 
@@ -238,11 +244,13 @@ class Model:
             raise Refusal("PullFailed")
         state.move(order.src_token, order.owner, self._agent, given, "PullFailed")
         state.move(order.dest_token, self._agent, order.owner, trade.delivered, "StepFailed")
-        self._share(part, given, trade.delivered, trade.promised)
+        net = trade.delivered - self._share(part, given, trade.delivered, trade.promised)
+        if order.bridge != SAME_CHAIN:
+            state.move(order.dest_token, order.owner, self._pool, net, "TransferFailed")
 
-    def _share(self, part: Part, given: int, delivered: int, promised: int) -> None:
+    def _share(self, part: Part, given: int, delivered: int, promised: int) -> int:
         """Send a settlement's fee and surplus share to the vault; refuse a settlement that breaks the order's
-        bound or the agent's promise.
+        bound or the agent's promise. Returns what is taken of the destination.
         """
         state, order = self.state, part.order
         terms = unpack_partner_and_fee(order.partner_and_fee)
@@ -262,6 +270,7 @@ class Model:
         if given + cut.total > promised if part.is_purchase else delivered - cut.total < promised:
             raise Refusal("PromiseBroken")
         self._credit(cut, token, terms.partner if any(terms.partner) else self._protocol)
+        return 0 if part.is_purchase else cut.total
 
     def _netted(self, part: Part, cut: Cut, surplus: int) -> Cut:
         """The share of a part is bounded by that of all parts so far."""
