@@ -76,7 +76,7 @@ class Life:
                         await self.two.receive(self.two.other(origin), sent.raw, sent.attestation)
 
     async def _fill(self, which: int) -> None:
-        """Somebody else fills a deposit, if it can be filled still."""
+        """Fill a deposit by another account than the relayer's, unless the pool refuses."""
         two = self.two
         for origin, deposit in self.deposits[which : which + 1]:
             destination = two.other(origin)

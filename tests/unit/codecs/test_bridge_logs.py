@@ -1,6 +1,7 @@
 """Logs, relay hashes and calls of Across and CCTP: topics of the deployed contracts, encodings of eth-abi."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -152,6 +153,27 @@ def test_lengths_and_padding_of_a_message_are_checked(length: int) -> None:
     for tail in (b"", b"\x01" * 32, b"\x01" * 64):  # too short, or with more than zeros after it
         with pytest.raises(InvalidInput, match="MessageSent"):
             cctp.decode_cctp_log([cctp.MESSAGE_SENT.topic], offset + count + tail)
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_any_bytes_are_read_or_refused(data: st.DataObject) -> None:
+    _, layout, decode, _, members = data.draw(st.sampled_from(EVENTS))
+    topics, plain = plain_log(members)
+    changed = bytearray(plain)
+    for at in data.draw(st.lists(st.integers(0, max(0, len(plain) - 1)), max_size=4)):
+        changed[at : at + 1] = data.draw(st.binary(min_size=1, max_size=1))
+    cut = bytes(changed)[: data.draw(st.integers(0, len(plain)))]
+    for log_data in (bytes(changed), cut, data.draw(st.binary(max_size=600))):
+        with suppress(InvalidInput):
+            assert decode([layout.topic, *topics], log_data) is not None
+
+
+@given(st.binary(max_size=400))
+def test_any_message_is_parsed_or_refused(raw: bytes) -> None:
+    for parse in (cctp.parse_message, cctp.parse_burn):
+        with suppress(InvalidInput):
+            parse(b"\0\0\0\1" + raw)
 
 
 def test_other_events_are_none() -> None:
