@@ -123,7 +123,7 @@ async def handed(proof: TransferProof, *logs: tuple[bytes, Record]) -> HandedTra
 async def delivered(
     *logs: tuple[bytes, Record], kind: BridgeKind = BridgeKind.ACROSS, grows: int = 0, count: int = 1
 ) -> ProvenAmount:
-    """What a transaction with these logs proves, named as the delivery of `count` equal transfers."""
+    """Proof of a transaction with these logs, named as the delivery of `count` equal transfers."""
     proof, chain = a_proof(kind), BalanceChain()
     chain.grows = grows
     receipt = await mined(chain, *logs)
@@ -306,7 +306,7 @@ async def test_the_message_is_found_among_others() -> None:
 
 
 async def returned(*logs: tuple[bytes, Record], kind: BridgeKind = BridgeKind.ACROSS) -> ProvenAmount:
-    """What a transaction with these logs proves, named as the refund of a transfer."""
+    """Proof of a transaction with these logs, named as the refund of a transfer."""
     proof, chain = a_proof(kind), ScriptedChain()
     receipt = await mined(chain, *logs)
     told = Refund(to_hex(receipt.tx_hash), HERE, to_checksum(TOKEN), str(AMOUNT))
