@@ -11,7 +11,7 @@ from ...client.schedule import duration_text
 from ...client.terms import TradedToken
 from ..parameters import Duration, amount_option, life_option, price_option, raw_units
 from ..trading import follow
-from .order_place import PlacingOptions, place_order, placing_options
+from .order_place import PlacingOptions, place_order, placing_options, strategy_option
 
 _PRICE, _AMOUNT = "--limit", "--limit-amount"
 
@@ -53,6 +53,7 @@ class _LimitOptions(PlacingOptions, frozen=True, kw_only=True):
     TRADER_LIMIT_ORDER_S,
     f"Life of the order: 90, 30m, 12h, 7d.  [default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
 )
+@strategy_option
 @follow
 @placing_options(_LimitOptions)
 def limit(placing: _LimitOptions) -> None:
@@ -60,10 +61,13 @@ def limit(placing: _LimitOptions) -> None:
 
     The order rests at the venue until makers' prices meet it, also while you are away. Rounding is in your
     favour: you receive at least the price, or with --side BUY pay at most the price. The order needs an
-    approval or a deposit, not a permit. The command shows the resulting amounts and asks.
+    approval or a deposit, not a permit. With --strategy the tokens earn in a yield vault until then, and the
+    order sells its shares. The command shows the resulting amounts and asks.
     """
     if (placing.price is None) == (placing.limit_text is None):
         raise click.UsageError(f"one of {_PRICE} and {_AMOUNT} is needed")
+    if placing.is_partial and placing.strategy is not None:
+        raise click.UsageError("--partial: not with --strategy")
     if placing.is_partial and placing.to_chain is not None:
         raise click.UsageError("--partial: not with --to-chain, where each part would pay the bridge")
     placing.run(place_order, placing)

@@ -5,10 +5,14 @@
 Each command has a struct with its own options, whose `wish` is the order that the user wants.
 """
 
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
+
 import click
 from msgspec.structs import replace
 
 from ....codecs.messages.delta_messages import OrderRecord
+from ....codecs.messages.resource_messages import TokenList
 from ....codecs.messages.vocabulary import OrderType, Side
 from ....config.errors import ChainError, VenueError
 from ....crypto.hexadecimal import to_hex
@@ -21,6 +25,7 @@ from ...client.order.order_terms import OrderWish
 from ...client.order.order_view import DeltaOutcome, order_table
 from ...client.outcome import TradeVerdict
 from ...client.terms import TradedToken
+from ...client.tokens import find_token
 from ...client.trusted_contract import DELTA
 from ..sources import Decorator
 from ..trading import (
@@ -45,11 +50,29 @@ class PlacingOptions(BridgingOptions, frozen=True, kw_only=True):
         life_s: seconds from the build of the order to its deadline.
         slippage_bps: tolerated loss against the quote, basis points; None for the default.
         follows: whether the command follows the order after its submission.
+        strategy: vault from whose shares the order sells, as typed; None to sell the tokens themselves.
     """
 
     life_s: int = 0
     slippage_bps: int | None = None
     follows: bool
+    strategy: str | None = None
+
+    def run(self, do: Callable[..., Awaitable[int]], *what: object) -> NoReturn:
+        """Check the options, and run the command's work as `SigningOptions.run` does."""
+        if self.strategy is not None and (self.to_chain is not None or self.side is not Side.SELL):
+            raise click.UsageError("--strategy: only for a sale on one chain")
+        super().run(do, *what)
+
+    async def find_vault(self, session: TradeSession) -> TradedToken | None:
+        """Find the vault that --strategy names; None without the option.
+
+        Raises:
+            ConfigError: the text is no address of a token.
+        """
+        if self.strategy is None:
+            return None
+        return await find_token(session.trader.chain, TokenList(()), self.strategy, "--strategy")
 
     def wish(self, owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
         """Build the user's wish for a Delta order of these tokens, at the market's price.
@@ -71,6 +94,13 @@ class PlacingOptions(BridgingOptions, frozen=True, kw_only=True):
             partner=self.partner,
             life_s=self.life_s,
         )
+
+
+strategy_option = click.option(
+    "--strategy",
+    metavar="VAULT",
+    help="Sell shares of this vault (ERC-4626) of SELL_TOKEN, as many as give AMOUNT now.",
+)
 
 
 def placing_options(struct: type[PlacingOptions], *own: Decorator) -> Decorator:
@@ -110,7 +140,9 @@ async def place_order(session: TradeSession, placing: PlacingOptions) -> int:
     async with placing.destination() as there:
         src, dest, bridging = await placing.find_ends(session, there)
         placer = OrderPlacer(session.trader, session.venue)
-        wish = replace(placing.wish(session.trader.key.address, src, dest), bridging=bridging)
+        vault = await placing.find_vault(session)
+        wish = placing.wish(session.trader.key.address, src, dest)
+        wish = replace(wish, bridging=bridging, vault=vault)
         offer = await placer.offer(wish, placing.pinned)
         session.console.print(order_table(offer, placing.allowing))
         if placing.is_rehearsal:

@@ -5,7 +5,7 @@ import click
 from ....config.timeouts import TRADER_ORDER_S
 from ..parameters import Duration, life_option
 from ..trading import permit_option, slippage
-from .order_place import PlacingOptions, place_order, placing_options
+from .order_place import PlacingOptions, place_order, placing_options, strategy_option
 
 
 @click.command("swap")
@@ -20,12 +20,14 @@ from .order_place import PlacingOptions, place_order, placing_options
     callback=lambda _, __, no_wait: not no_wait,
     help="Stop after the submission.",
 )
+@strategy_option
 @placing_options(PlacingOptions, permit_option)
 def swap(placing: PlacingOptions) -> None:
     """Swap AMOUNT of SELL_TOKEN for BUY_TOKEN by a Delta order.
 
     Tokens are addresses, or symbols of the venue's list; amounts are in whole tokens, such as 1.5. Shows the
     price and asks. The command compares the venue's order with that price before it signs. Native tokens are
-    deposited for the order; other tokens cost gas only for an approval.
+    deposited for the order; other tokens cost gas only for an approval. With --strategy the tokens come out
+    of a yield vault in the settlement, and the approval is of its shares.
     """
     placing.run(place_order, placing)

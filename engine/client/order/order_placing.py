@@ -22,9 +22,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ....codecs.contracts.delta_calldata import deposit_native_and_pre_sign, deposits, withdraw_to
+from ....codecs.contracts.vault_calldata import ASSET, preview_withdraw, vault_amount, vault_asset
 from ....codecs.messages.delta_messages import BuildResponse, OrderRecord, Route, SubmitBody
 from ....codecs.messages.resource_messages import TokenList
 from ....config.errors import ChainError, ConfigError, UnsafeTransaction, VenueError
+from ....config.limits import VAULT_GAS_MAX
 from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import to_compact64
 from ...chain.port import EthCall, Receipt
@@ -50,7 +52,8 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
     """A Delta order's terms, shown to the trader before anything is signed.
 
     Attributes:
-        held: the owner's balance and allowance of the source token. A TWAP needs a balance for its first
+        held: the owner's balance and allowance of the token that the contract takes: the source token, or the
+            shares of a vault. A TWAP needs a balance for its first
             slice only, but an allowance for all slices; the native token needs a deposit in place of an
             allowance.
     """
@@ -68,7 +71,7 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
     @property
     def missing(self) -> MissingAllowance | None:
         """The allowance that the Delta contract needs for the order and lacks; None if it lacks none."""
-        return self.held.missing(self.terms.src_amount_max)
+        return self.held.missing(self.terms.held_max)
 
 
 class OrderPlacer(VenueTrader):
@@ -83,6 +86,7 @@ class OrderPlacer(VenueTrader):
         Raises:
             PolicyError: the wish is of another chain than the trader.
             VenueError: the venue has no price, or its price is not the requested one.
+            ConfigError: the wish's vault holds another token, or gives nothing.
             ChainError: the source balance is too low, or the chain does not answer.
         """
         self._trader.check_chain(wish.chain_id)
@@ -92,9 +96,10 @@ class OrderPlacer(VenueTrader):
         quoted = await self._venue.delta_quote(wish)
         fee_bps = check_price(quoted.block, wish, contract.address)
         bridge = await self._bridge(quoted.block.route, wish, contract)
-        terms = terms_of(wish, quoted.block, contract.address, fee_bps, bridge)
+        shares = await self._shares(wish)
+        terms = terms_of(wish, quoted.block, contract.address, fee_bps, bridge, shares)
         _check_bounds(terms)
-        has = await held(self._chain, wish.src, wish.owner, contract.address)
+        has = await held(self._chain, terms.held_token, wish.owner, contract.address)
         has.check_balance(terms.src_amount_max if wish.src.is_native else terms.src_amount_first)
         return OrderOffer(terms=terms, quoted=quoted, contract=contract, held=has)
 
@@ -173,6 +178,28 @@ class OrderPlacer(VenueTrader):
         bridge = replace(bridge, contract=into)
         check_contract(wish.chain_id, bridge)
         return bridge
+
+    async def _shares(self, wish: OrderWish) -> int:
+        """Ask the vault of a wish, on the trader's own node, how many shares give the sold amount.
+
+        Returns:
+            The shares; 0 without a vault.
+
+        Raises:
+            ConfigError: the vault holds another token, or gives nothing for shares.
+            ChainError: no node answers.
+        """
+        if wish.vault is None:
+            return 0
+        asked = (ASSET, preview_withdraw(wish.amount))
+        calls = [EthCall(wish.vault.address, data, gas_max=VAULT_GAS_MAX) for data in asked]
+        asset, shares = await self._chain.call_many(calls)
+        if vault_asset(asset) != wish.src.address:
+            raise ConfigError("--strategy", f"{wish.vault.text} is no vault of {wish.src.symbol}")
+        found = vault_amount(shares)
+        if not found:
+            raise ConfigError("--strategy", f"{wish.vault.text} does not say how many shares give the amount")
+        return found
 
     async def _signing(self, offer: OrderOffer) -> SigningInputs:
         """Choose the order's nonce, at random, and its deadline, counted from the later of the trader's clock

@@ -30,6 +30,7 @@ from ....codecs.eip712_orders.delta import (
     ORDER_CANCELLATIONS,
     AnyDeltaOrder,
     OrderCancellations,
+    ProductiveOrder,
     delta_domain_separator,
     order_type_of,
 )
@@ -105,7 +106,10 @@ def check_build(
     with unsafe_if_invalid("toSign.value", f"the type {struct_type.name}"):
         order: SignableOrder = struct_type.from_wire(msgspec.json.decode(to_sign.value), "toSign.value")
         fee = unpack_partner_and_fee(order.partner_and_fee, "toSign.value.partnerAndFee")
-    expected = order_of(terms, signing, order.partner_and_fee)
+    shares = order.shares if isinstance(order, ProductiveOrder) else 0
+    if terms.wish.vault is not None and not 0 < shares <= terms.shares_max:
+        raise UnsafeTransaction("toSign.value.shares", f"1 to {terms.shares_max}", shares)
+    expected = order_of(terms, signing, order.partner_and_fee, shares)
     got = struct_type.to_wire(order)
     hold(
         (f"toSign.value.{name}", wanted, got[name]) for name, wanted in struct_type.to_wire(expected).items()

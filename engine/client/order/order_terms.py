@@ -11,6 +11,8 @@ Source: spec 1.1.12 to 1.1.19, 1.16; interop.md 2 (how slippage rounds).
 Choice: An order is signed at the agreed price however old it is: the bound protects the trader, and the venue
     alone judges the route's age.
 Choice: Surplus is the user's: `cambist swap` and `order` give no partner a share.
+Choice: With `--strategy` the order sells shares of the vault, as many as give the amount now; the trader's
+    own node bounds the number that the venue builds, by the slippage.
 """
 
 from typing import Any
@@ -22,24 +24,28 @@ from ....codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
     ORDER,
+    PRODUCTIVE_ORDER,
     SAME_CHAIN,
     TWAP_BUY_ORDER,
     TWAP_ORDER,
     DeltaBridge,
     DeltaOrder,
+    ProductiveOrder,
     TwapBuyOrder,
     TwapOrder,
 )
 from ....codecs.eip712_orders.typed_struct import TypedStruct
 from ....codecs.messages.delta_messages import BuildBody, DeltaBlock
 from ....codecs.messages.vocabulary import BuildOrderType, OnChainOrderType, OrderType
+from ....codecs.rounding import mul_div_up
+from ....config.limits import BPS_ONE
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ..schedule import Schedule
 from ..terms import BoundedTrade, TradedToken, TradeWish, slipped
 
-SignableOrder = DeltaOrder | TwapOrder | TwapBuyOrder
-"""A Delta order in one of the three forms that a trader can sign."""
+SignableOrder = DeltaOrder | TwapOrder | TwapBuyOrder | ProductiveOrder
+"""A Delta order in one of the four forms that a trader can sign."""
 
 
 class BridgeWish(Struct, frozen=True, kw_only=True):
@@ -75,6 +81,7 @@ class OrderWish(TradeWish, frozen=True, kw_only=True):
         schedule: division of a TWAP into slices; None for an order without slices.
         is_partial: whether the venue may settle the order in parts; the signature does not cover this flag,
             so the trader trusts the venue to respect it.
+        vault: vault from whose shares the order sells `src`; None for an order that sells `src` itself.
         bridging: the way to another chain; None for an order on one chain.
     """
 
@@ -85,6 +92,7 @@ class OrderWish(TradeWish, frozen=True, kw_only=True):
     life_s: int
     schedule: Schedule | None = None
     is_partial: bool = False
+    vault: TradedToken | None = None
     bridging: BridgeWish | None = None
 
     @property
@@ -101,6 +109,8 @@ class OrderWish(TradeWish, frozen=True, kw_only=True):
     @property
     def build_type(self) -> BuildOrderType:
         """The order type that the request to build the order names."""
+        if self.vault is not None:
+            return BuildOrderType.PRODUCTIVE_ORDER
         if self.schedule is None:
             return BuildOrderType.ORDER
         return BuildOrderType.TWAP_ORDER if self.is_sale else BuildOrderType.TWAP_BUY_ORDER
@@ -154,6 +164,7 @@ class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
         fee_bps: the partner's quoted fee, basis points; partner: the name of the partner, who receives it.
         slice_limit: the bound of each slice of a TWAP but the last, raw units; 0 for other orders.
         bridge: the bridge of an order across chains; None for an order on one chain.
+        shares: shares of the wish's vault that give the sold amount now; 0 without a vault.
     """
 
     wish: OrderWish
@@ -164,6 +175,22 @@ class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
     partner: str
     slice_limit: int = 0
     bridge: CheckedBridge | None = None
+    shares: int = 0
+
+    @property
+    def shares_max(self) -> int:
+        """Most shares of a vault that the order may sell; 0 without a vault."""
+        return mul_div_up(self.shares, BPS_ONE + self.wish.slippage_bps, BPS_ONE)
+
+    @property
+    def held_token(self) -> TradedToken:
+        """Token that the contract takes from the owner: the shares of a vault, or the sold token."""
+        return self.wish.src if self.wish.vault is None else self.wish.vault
+
+    @property
+    def held_max(self) -> int:
+        """Raw units of `held_token` that the contract takes at most."""
+        return self.src_amount_max if self.wish.vault is None else self.shares_max
 
     @property
     def expected(self) -> int:
@@ -174,10 +201,10 @@ class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
 
     @property
     def src_amount_first(self) -> int:
-        """Maximum that the order's first settlement takes of an ERC-20 source token, raw units: the balance
-        that the owner needs at first."""
+        """Maximum that the order's first settlement takes of an ERC-20 token of the owner's, raw units: the
+        balance that the owner needs at first."""
         if self.wish.schedule is None:
-            return self.src_amount_max
+            return self.src_amount_max if self.wish.vault is None else self.shares
         return self.wish.priced_amount if self.wish.is_sale else self.slice_limit
 
 
@@ -196,7 +223,12 @@ class SigningInputs(Struct, frozen=True):
 
 
 def terms_of(
-    wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int, bridge: CheckedBridge | None = None
+    wish: OrderWish,
+    quoted: DeltaBlock,
+    delta: bytes,
+    fee_bps: int,
+    bridge: CheckedBridge | None = None,
+    shares: int = 0,
 ) -> SignableTerms:
     """The terms of a wished order at a venue's price.
 
@@ -205,6 +237,7 @@ def terms_of(
         delta: the Delta contract, 20 bytes.
         fee_bps: the partner's quoted fee, basis points.
         bridge: the checked bridge of a price across chains.
+        shares: shares of the wish's vault that give the sold amount now; 0 without a vault.
     """
     src = int(quoted.route.origin.input.amount)
     dest = int(quoted.route.destination.output.amount)
@@ -219,6 +252,7 @@ def terms_of(
         limit=limit,
         slice_limit=slice_limit,
         bridge=bridge,
+        shares=shares,
     )
 
 
@@ -239,6 +273,8 @@ def build_body(terms: SignableTerms, signing: SigningInputs, route: Raw) -> Buil
         partially_fillable=wish.is_partial,
         partner=wish.partner or None,
     )
+    if wish.vault is not None:
+        return structs.replace(body, order_type=wish.build_type, strategy=wish.vault.text)
     if schedule is None:
         return body
     return structs.replace(
@@ -253,12 +289,15 @@ def build_body(terms: SignableTerms, signing: SigningInputs, route: Raw) -> Buil
     )
 
 
-def order_of(terms: SignableTerms, signing: SigningInputs, partner_and_fee: int) -> SignableOrder:
+def order_of(
+    terms: SignableTerms, signing: SigningInputs, partner_and_fee: int, shares: int = 0
+) -> SignableOrder:
     """The order that the trader expects the venue to build for these terms.
 
     Args:
         partner_and_fee: member of the venue's order that packs the partner and the fee; `check_build` checks
             it.
+        shares: shares of a vault that the venue's order sells; `check_build` checks them.
     """
     wish, schedule, bridge = terms.wish, terms.wish.schedule, terms.bridge
     sells = wish.is_sale
@@ -275,13 +314,11 @@ def order_of(terms: SignableTerms, signing: SigningInputs, partner_and_fee: int)
         "bridge": SAME_CHAIN if bridge is None else bridge.signed,
     }
     if schedule is None:
-        return DeltaOrder(
-            **shared,
-            src_amount=terms.src_amount_max,
-            dest_amount=terms.dest_amount_min,
-            expected_amount=terms.expected,
-            kind=KIND_SELL if sells else KIND_BUY,
-        )
+        shared |= {"src_amount": terms.src_amount_max, "dest_amount": terms.dest_amount_min}
+        shared |= {"expected_amount": terms.expected}
+        if wish.vault is not None:
+            return ProductiveOrder(**shared, strategy=wish.vault.address, shares=shares, use_shares=True)
+        return DeltaOrder(**shared, kind=KIND_SELL if sells else KIND_BUY)
     shared |= {"interval": schedule.interval_s, "num_slices": schedule.slices}
     if sells:
         return TwapOrder(**shared, dest_amount_per_slice=terms.slice_limit, total_src_amount=wish.amount)
@@ -311,4 +348,5 @@ _STRUCTS: dict[BuildOrderType, TypedStruct[Any]] = {
     BuildOrderType.ORDER: ORDER,
     BuildOrderType.TWAP_ORDER: TWAP_ORDER,
     BuildOrderType.TWAP_BUY_ORDER: TWAP_BUY_ORDER,
+    BuildOrderType.PRODUCTIVE_ORDER: PRODUCTIVE_ORDER,
 }

@@ -71,7 +71,7 @@ def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
     route = offer.quoted.block.route
     impact = impact_percent(route.origin.input.amount_usd, route.destination.output.amount_usd)
     table.add_row("impact", "not known" if impact is None else f"{impact} %")
-    for name, line in _bridge_rows(terms):
+    for name, line in (*_vault_rows(terms), *_bridge_rows(terms)):
         table.add_row(name, line)
     table.add_row("partner fee", f"{Decimal(terms.fee_bps) / 100} % ({one_line(terms.partner)}), included")
     gas = route.fees.gas
@@ -85,8 +85,8 @@ def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
     table.add_row("valid for", duration_text(wish.life_s))
     table.add_row("spender", f"{to_checksum(terms.delta)} (Delta)")
     if offer.missing:
-        table.add_row("first", f"{allowing.value} of {src.symbol} to the spender")
-    if offer.held.balance < terms.src_amount_max:
+        table.add_row("first", f"{allowing.value} of {terms.held_token.symbol} to the spender")
+    if wish.vault is None and offer.held.balance < terms.src_amount_max:
         has = amount_text(offer.held.balance, src)
         table.add_row("note", f"you have {has}: a slice that is not there when it is due suspends the order")
     if offer.must_deposit:
@@ -122,6 +122,15 @@ def _price_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
         away = percent_away(terms.src_quoted, terms.dest_quoted, *ends)
         name = "limit price" if schedule is None else "worst price"
         yield name, f"{price_text(src, dest, *ends)}  ({away:+} % from now)"
+
+
+def _vault_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
+    """Yield the rows, as (name, text), about the vault from which an order sells."""
+    vault = terms.wish.vault
+    if vault is None:
+        return
+    yield "from", f"{amount_text(terms.shares, vault)} of the vault {vault.symbol}  {vault.text}"
+    yield "at most", f"{amount_text(terms.shares_max, vault)}, sold for all that they are worth by then"
 
 
 def _bridge_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
