@@ -190,6 +190,7 @@ BRIDGE_FEE_STALE_S = 120.0  # a fee of that age does not count
 BRIDGE_FEE_REQUEST_S = 5.0  # for a bridge's API to answer
 BRIDGE_LOOK_S = 2.0  # at most between two looks at the transfers to or from a chain
 BRIDGE_ROUND_S = 30.0  # for a look, before it is given up and begun anew
+BRIDGE_SEARCH_S = 10.0  # of a look, after which it asks for no more, and writes what it has found
 BRIDGE_PAUSE_S = 0.5  # before the next look when the chain or the store is away; doubles
 BRIDGE_PAUSE_S_MAX = 10.0
 BRIDGE_ATTEST_S = 2.0  # between two requests for the attestation of a burn; grows with the burn's age

@@ -243,6 +243,62 @@ async def test_a_crash_at_any_point_loses_nothing(world: BridgedWorld) -> None:
     assert (row.status, row.is_final, amount_of(row.received)) == (_S.COMPLETED, True, 2 * ARRIVES)
 
 
+async def test_a_node_that_answers_few_blocks_at_a_time_is_asked_for_fewer(world: BridgedWorld) -> None:
+    world.origin.range_blocks_max = world.destination.range_blocks_max = 3
+    order, other = await world.placed(), await world.placed()
+    sent = world.settles(order)
+    world.settles(other)
+    world.fills(sent)
+    world.passes(world.destination, 60)
+    await world.looks()
+    assert await status(world, order) is _S.COMPLETED
+    world.passes(world.origin, 30)
+    world.refunds(PART)
+    world.passes(world.origin, 30)
+    await world.looks()
+    assert await status(world, other) is _S.REFUNDED
+
+
+async def test_an_outage_of_the_destination_delays_and_loses_nothing(world: BridgedWorld) -> None:
+    order = await world.placed()
+    sent = world.settles(order)
+    world.destination.is_away = True
+    world.fills(sent)
+    await world.indexes()
+    await world.glances()
+    assert await status(world, order) is _S.BRIDGING
+    world.destination.is_away = False
+    await world.looks()
+    assert await status(world, order) is _S.COMPLETED
+
+
+async def test_engines_that_share_a_store_do_not_count_a_refund_twice(world: BridgedWorld) -> None:
+    """Each sees the entry whole, and allocates it to an order of its own."""
+    orders = [await world.placed() for _ in range(2)]
+    for order in orders:
+        world.settles(order)
+    world.passes(world.destination, 60)
+    await world.looks()
+    world.refunds(PART)
+    await world.indexes()
+    await world.looks()
+    states = sorted([(await world.transfers(order))[0].state for order in orders])
+    assert states == [TransferState.FAILED, TransferState.REFUNDED]
+    owing = orders[[(await world.transfers(order))[0].owed > 0 for order in orders].index(True)]
+    await world.starts(only=owing)
+    await world.looks()
+    assert await status(world, owing) is _S.REFUNDING
+
+
+async def test_a_transfer_to_a_chain_without_a_bridge_says_so(world: BridgedWorld) -> None:
+    order = await world.placed()
+    world.settles(order)
+    await world.starts(only=order, serves_destination=False)
+    await world.indexes()
+    (wait,) = await world.desk.waits(order)
+    assert (wait.is_late, "no bridge of that chain" in wait.hint) == (True, True)
+
+
 async def test_a_transfer_that_waits_too_long_is_late_and_says_so(world: BridgedWorld) -> None:
     order = await world.placed()
     sent = world.settles(order)

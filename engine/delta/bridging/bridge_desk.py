@@ -23,6 +23,7 @@ from .delivery_watch import DeliveryStatistics, DeliveryWatch
 from .refund_watch import RefundStatistics, RefundWatch
 
 _log = structlog.get_logger("cambist.venue")
+_UNSERVED = "the venue's settings have no bridge of that chain any more"
 
 
 class BridgeChainStatistics(Struct, frozen=True):
@@ -140,10 +141,12 @@ class BridgeDesk:
         key, sent = key_of(transfer.sent), transfer.sent
         delivery, refund = self._deliveries.get(sent.destination_chain_id), self._refunds.get(sent.chain_id)
         if transfer.state is TransferState.FAILED:
-            is_late = refund is not None and refund.is_late(key)
-            return TransferWait(transfer, is_late, "" if refund is None else refund.fault)
-        is_late = delivery is not None and delivery.is_late(key)
-        return TransferWait(transfer, is_late, "" if delivery is None else delivery.hint(key))
+            if refund is None:
+                return TransferWait(transfer, is_late=True, hint=_UNSERVED)
+            return TransferWait(transfer, refund.is_late(key), refund.fault)
+        if delivery is None:
+            return TransferWait(transfer, is_late=True, hint=_UNSERVED)
+        return TransferWait(transfer, delivery.is_late(key), delivery.hint(key))
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run the watches and couriers of all chains until cancelled."""

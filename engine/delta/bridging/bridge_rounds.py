@@ -19,6 +19,7 @@ from ....config.timeouts import (
     BRIDGE_PAUSE_S,
     BRIDGE_PAUSE_S_MAX,
     BRIDGE_ROUND_S,
+    BRIDGE_SEARCH_S,
 )
 from ...chain.port import Header, Log, LogFilter, Receipt
 from ..orders.transfers import TransferKey
@@ -48,7 +49,8 @@ class BridgeRounds(ABC):
         self._after: dict[TransferKey, int] = {}  # height up to which logs were read for good
         self._span = BRIDGE_RANGE_BLOCKS_MAX
         self._quiet: dict[bytes, int] = {}  # hash -> version of an order with nothing to look for
-        self._is_again = False
+        self._is_again = self._had_orders = False
+        self._stops_s = 0.0
         self._head_hash = b""
         self._wake = trio.Event()
         self._heights: dict[int, Header | None] = {}
@@ -63,7 +65,7 @@ class BridgeRounds(ABC):
         """Look at orders once.
 
         Args:
-            hashes: followed orders that have changed, or were not quiet at the last look.
+            hashes: followed orders that have changed, or were not quiet at the last look; maybe none.
 
         Raises:
             ChainError, StoreUnavailable: the chain or the store is away; the rest is looked at later.
@@ -76,10 +78,22 @@ class BridgeRounds(ABC):
             ChainError, StoreUnavailable: the chain or the store is away; look again later.
         """
         self._is_again = False
-        hashes = self._restless()
-        if hashes:
+        self._stops_s = trio.current_time() + BRIDGE_SEARCH_S
+        if self._has_work():
+            hashes = self._restless()
             await self._round(hashes)
+            self._had_orders = bool(hashes)
         return self._is_again
+
+    def _has_work(self) -> bool:
+        """Whether orders are to be looked at, or those of the last look are to be forgotten."""
+        return self._had_orders or bool(self._restless())
+
+    def _goes_on(self) -> bool:
+        """Whether a look has time for another request; if not, the next look follows at once."""
+        has_time = trio.current_time() < self._stops_s
+        self._is_again |= not has_time
+        return has_time
 
     def wake(self) -> None:
         """Begin the next round now."""
@@ -91,7 +105,7 @@ class BridgeRounds(ABC):
         pause_s = BRIDGE_PAUSE_S
         while True:
             self._wake = trio.Event()
-            if not self._restless():
+            if not self._has_work():
                 await self._wake.wait()
                 continue
             try:
@@ -142,13 +156,20 @@ class BridgeRounds(ABC):
 
     # --- Logs -------------------------------------------------------------------------------------------
 
-    async def _logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
-        """Read logs in a range of blocks; after a refusal the next ranges are half as long."""
+    async def _logs(self, wanted: LogFilter, first: int, last: int) -> list[Log] | None:
+        """Read logs in a range of blocks; None after a refusal, by which the next ranges are half as long.
+
+        Raises:
+            LogsRefused: the node refuses a single block.
+        """
         try:
             found = await self._chain.logs(wanted, first, last)
         except LogsRefused:
-            self._span = max(1, self._span // 2)
-            raise
+            if first == last:
+                raise
+            self._span = max(1, (last - first + 1) // 2)
+            self._is_again = True
+            return None
         self._span = min(BRIDGE_RANGE_BLOCKS_MAX, 2 * self._span)
         return found
 

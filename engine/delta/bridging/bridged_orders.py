@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 
 from msgspec import Struct
 
+from ....config.errors import OrderNotFound
 from ....config.limits import BRIDGE_ORDERS_READ
 from ...orders.order_units import DELTA
 from ...store.queries import among
@@ -133,7 +134,6 @@ class BridgedOrders:
             more: store changes that write their new state.
 
         Raises:
-            OrderNotFound: the store has no such order.
             StoreUnavailable: nothing was written, or it is unknown whether; read again.
         """
         new = {key_of(one.sent): one for one in changed}
@@ -148,5 +148,9 @@ class BridgedOrders:
             written.extend([] if step is None else [step])
             return step
 
-        await self._orders.step(order.row.order_hash, decide)
+        try:
+            await self._orders.step(order.row.order_hash, decide)
+        except OrderNotFound:
+            self._ends.pop(order.row.order_hash, None)
+            return False
         return bool(written)

@@ -23,7 +23,7 @@ from ....codecs.contracts.abi import uint_word
 from ....codecs.contracts.across import FILLED_RELAY, RelayData
 from ....codecs.contracts.bridge_terms import BridgeKind
 from ....codecs.contracts.cctp import MESSAGE_RECEIVED
-from ....config.errors import ChainError
+from ....config.errors import ChainError, StoreUnavailable
 from ....config.limits import BRIDGE_CLOCK_SLACK_S, BRIDGE_IDS_PER_FILTER, BRIDGE_RANGES_PER_ROUND
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import Header, Log, LogFilter
@@ -208,19 +208,27 @@ class DeliveryWatch(BridgeRounds):
         changes: Mapping[bytes, _EndChanges],
         reached: Mapping[TransferKey, int],
     ) -> None:
-        """Write the changes of each order; an order that has moved on is looked at again at once."""
+        """Write the changes of each order; an order that has moved on is looked at again once it is known.
+
+        Raises:
+            StoreUnavailable: an order was not written; the others were.
+        """
+        failure: StoreUnavailable | None = None
         for order in orders:
             mine = changes[order.row.order_hash]
-            transfers = [one for one, _ in mine]
-            is_written = not mine or await self._orders.write(
-                order, transfers, [change for _, change in mine]
-            )
-            if mine or not is_written:
-                self._is_again = True
+            transfers, rows = [one for one, _ in mine], [change for _, change in mine]
+            try:
+                is_written = not mine or await self._orders.write(order, transfers, rows)
+            except StoreUnavailable as error:
+                failure = error
+                continue
             if is_written:
+                self._is_again |= bool(mine)
                 keys = [key_of(one.sent) for one in order.transfers]
                 self._after |= {key: reached[key] for key in keys if key in reached}
                 self._count(transfers)
+        if failure is not None:
+            raise failure
 
     def _count(self, transfers: Iterable[OrderTransfer]) -> None:
         for one in transfers:
@@ -235,7 +243,7 @@ class DeliveryWatch(BridgeRounds):
         away: set[int] = set()
         for one in waiting:
             origin_id = one.transfer.sent.chain_id
-            if one.key in self._sent or origin_id in away:
+            if one.key in self._sent or origin_id in away or not self._goes_on():
                 continue
             try:
                 self._hints[one.key] = await self._look_up(one)
@@ -305,9 +313,12 @@ class DeliveryWatch(BridgeRounds):
         asked = self._filter(kind, wanted)
         for _ in range(BRIDGE_RANGES_PER_ROUND):
             blocks = window(after, head.number, self._span)
-            if asked is None or blocks is None:
+            if asked is None or blocks is None or not self._goes_on():
                 break
-            for log in await self._logs(asked, *blocks):
+            logs = await self._logs(asked, *blocks)
+            if logs is None:
+                break
+            for log in logs:
                 for one in wanted:
                     if one.key not in ends and (end := await self._end_by(one, log)) is not None:
                         ends[one.key] = one, end

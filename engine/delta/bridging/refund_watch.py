@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ....codecs.contracts.across import EXECUTED_REFUND_ROOT
+from ....config.errors import StoreUnavailable
 from ....config.limits import BRIDGE_RANGES_PER_ROUND
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import Header, LogFilter
@@ -106,8 +107,14 @@ class RefundWatch(BridgeRounds):
             for one in order.transfers:
                 mine += await self._checked_refunds(one, head, states)
         reached = await self._search(owed, head, changes, states) if owed else {}
+        failure: StoreUnavailable | None = None
         for order in orders:
-            await self._write(order, changes[order.row.order_hash], states, reached)
+            try:
+                await self._write(order, changes[order.row.order_hash], states, reached)
+            except StoreUnavailable as error:
+                failure = error
+        if failure is not None:
+            raise failure
         self._rest_of(orders, lambda one: all(_is_quiet(transfer) for transfer in one.transfers))
 
     def _note(self, owed: Sequence[OwedTransfer]) -> None:
@@ -173,8 +180,8 @@ class RefundWatch(BridgeRounds):
         keys = [key_of(one.sent) for one in order.transfers]
         changed = [states[key] for key in keys if key in states]
         is_written = not changes or await self._orders.write(order, changed, changes)
-        self._is_again |= bool(changes)
         if is_written:
+            self._is_again |= bool(changes)
             self._after |= {key: reached[key] for key in keys if key in reached}
             before = {key_of(one.sent): one.state for one in order.transfers}
             self._refunded += sum(
@@ -203,9 +210,12 @@ class RefundWatch(BridgeRounds):
         entries: list[RefundEntry] = []
         for _ in range(BRIDGE_RANGES_PER_ROUND):
             blocks = window(after, head.number, self._span)
-            if blocks is None:
+            if blocks is None or not self._goes_on():
                 break
-            entries += await self._entries(owed, *blocks)
+            found = await self._entries(owed, *blocks)
+            if found is None:
+                break
+            entries += found
             after = blocks[1]
         self._is_again |= after < head.number
         for refund in await self._allocated(entries, owed):
@@ -216,13 +226,16 @@ class RefundWatch(BridgeRounds):
         read_to = min(after, self._place.settled_below(head.number))
         return {key_of(one.transfer.sent): read_to for one in owed}
 
-    async def _entries(self, owed: Sequence[OwedTransfer], first: int, last: int) -> list[RefundEntry]:
-        """Read the paid entries to the owners of owed transfers in a range of blocks."""
+    async def _entries(self, owed: Sequence[OwedTransfer], first: int, last: int) -> list[RefundEntry] | None:
+        """Read the paid entries to owners of owed transfers in a range of blocks; None if it is refused."""
         pool = self._place.spoke_pool or b""
         payees = {(one.owner, one.token) for one in owed}
         found: list[RefundEntry] = []
         done: set[bytes] = set()
-        for log in await self._logs(LogFilter((pool,), ((EXECUTED_REFUND_ROOT.topic,),)), first, last):
+        logs = await self._logs(LogFilter((pool,), ((EXECUTED_REFUND_ROOT.topic,),)), first, last)
+        if logs is None:
+            return None
+        for log in logs:
             if log.tx_hash in done:
                 continue
             done.add(log.tx_hash)

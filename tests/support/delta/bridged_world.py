@@ -124,13 +124,19 @@ class BridgedWorld:
         self.desk: BridgeDesk
         self._indexer: Indexer
 
-    async def starts(self) -> None:
-        """Make the engine's parts anew, with orders from the store, as after a crash."""
+    async def starts(self, *, only: bytes | None = None, serves_destination: bool = True) -> None:
+        """Make the engine's parts anew, with orders from the store, as after a crash.
+
+        Args:
+            only: hash of the only order whose shard the engine has; None for all.
+        """
         self.orders = LiveOrders(self.store, self._leases)
         places = {
             self.origin.chain_id: BridgePlace(self.origin, CONFIRMATIONS, ORIGIN_POOL),
             self.destination.chain_id: BridgePlace(self.destination, CONFIRMATIONS, DESTINATION_POOL),
         }
+        if not serves_destination:
+            del places[self.destination.chain_id]
         self.desk = BridgeDesk(
             self.store, self.orders, places, attester=None, bounds=BOUNDS, wall_ms=lambda: self.now_ms
         )
@@ -144,7 +150,8 @@ class BridgedWorld:
         )
         self._indexer = an_indexer(self.origin, self.store, projection=projection)
         (rows,) = await self.store.read(among(DELTA_ORDER, "chain_id", [self.origin.chain_id]))
-        await self.orders.load([row for row in map(DELTA_KIND.found, rows) if not row.is_final], ())
+        mine = [row for row in map(DELTA_KIND.found, rows) if only in (None, row.order_hash)]
+        await self.orders.load([row for row in mine if not row.is_final], ())
 
     # --- Acts -------------------------------------------------------------------------------------------
 
