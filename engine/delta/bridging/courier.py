@@ -12,6 +12,7 @@ Source: CCTP V2 `receiveMessage`; developers.circle.com, "CCTP API".
 """
 
 from collections.abc import Mapping
+from math import inf
 
 import structlog
 import trio
@@ -47,8 +48,8 @@ class _Errand(Struct):
     """State of one message: when it is looked at next, after which pause, and why it waits."""
 
     wanted: WantedAttestation
+    pause_s: float
     due_s: float = 0.0
-    pause_s: float = BRIDGE_ATTEST_S
     attested: AttestedMessage | None = None
     hint: str = "it waits for its attestation"
 
@@ -91,7 +92,9 @@ class Courier:
     def want(self, wanted: Mapping[TransferKey, WantedAttestation]) -> None:
         """Set the messages to be attested and handed in; others are forgotten."""
         fresh = wanted.keys() - self._errands.keys()
-        self._errands = {key: self._errands.get(key) or _Errand(one) for key, one in wanted.items()}
+        self._errands = {
+            key: self._errands.get(key) or _Errand(one, BRIDGE_ATTEST_S) for key, one in wanted.items()
+        }
         if fresh:
             self._wake.set()
 
@@ -110,13 +113,17 @@ class Courier:
         task_status.started()
         while True:
             self._wake = trio.Event()
-            now_s = trio.current_time()
-            for key, errand in list(self._errands.items()):
-                if errand.due_s <= now_s and key in self._errands:
-                    await self._run(errand)
-            next_s = min((errand.due_s for errand in self._errands.values()), default=None)
-            with trio.move_on_at(trio.current_time() + 3_600 if next_s is None else next_s):
+            await self.look()
+            next_s = min((errand.due_s for errand in self._errands.values()), default=inf)
+            with trio.move_on_at(next_s):
                 await self._wake.wait()
+
+    async def look(self) -> None:
+        """Look at each message that is due, one after the other."""
+        now_s = trio.current_time()
+        for key, errand in list(self._errands.items()):
+            if errand.due_s <= now_s and key in self._errands:
+                await self._run(errand)
 
     async def _run(self, errand: _Errand) -> None:
         try:

@@ -1,0 +1,284 @@
+"""The courier of CCTP messages: what it asks the attestation service, and what it hands in how often."""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cambist.codecs.contracts.abi import uint_word
+from cambist.codecs.contracts.cctp import (
+    RECEIVE_MESSAGE,
+    USED_NONCES,
+    CctpMessage,
+    pack_burn,
+    pack_message,
+    receive_message,
+)
+from cambist.codecs.http1 import encode_response
+from cambist.config.errors import BridgeError, Reverted
+from cambist.config.limits import BRIDGE_MESSAGES_BYTES_MAX, BRIDGE_RECEIVES_MAX
+from cambist.engine.chain.port import At, EthCall, Header
+from cambist.engine.chain.relay.relayer import IntentOutcome
+from cambist.engine.delta.bridging import courier as courier_module
+from cambist.engine.delta.bridging.attester_client import AttesterClient, attester_http
+from cambist.engine.delta.bridging.bridge_places import BridgePlace
+from cambist.engine.delta.bridging.courier import Courier, WantedAttestation
+from cambist.engine.delta.bridging.origins import BurnedMessage
+from cambist.engine.delta.orders.transfers import key_of
+from cambist.engine.store.rows import IntentState
+from support.bridge.transfer_examples import BURN, MESSAGE, SENT, TRANSMITTER
+from support.server.scripted_server import Caller, scripted_server
+
+NONCE = b"\x21" * 32
+BURNED = BurnedMessage(MESSAGE, BURN, 0)
+KEY = key_of(SENT)
+WANTED = {KEY: WantedAttestation(SENT, BURNED)}
+RELAYER = b"\x99" * 20
+
+
+def attested(expiry: int = 0) -> CctpMessage:
+    body = pack_burn(replace(BURN, fee_executed=5, expiration_block=expiry))
+    return replace(MESSAGE, nonce=NONCE, finality_executed=2_000, body=body)
+
+
+def an_answer(message: CctpMessage, status: str = "complete") -> bytes:
+    item = {"message": f"0x{pack_message(message).hex()}", "attestation": "0xaa", "status": status}
+    return msgspec.json.encode({"messages": [item]})
+
+
+class Attestations:
+    """An attestation service on a socket.
+
+    Attributes:
+        status, body: its answers; a status of 0 is no answer.
+        asked: method and target of each request.
+    """
+
+    def __init__(self) -> None:
+        self.status, self.body = 200, an_answer(attested())
+        self.asked: list[tuple[str, str]] = []
+
+    async def serve(self, caller: Caller) -> None:
+        while True:
+            try:
+                request = await caller.request()
+            except (EOFError, trio.BrokenResourceError):
+                return
+            self.asked.append((request.method.decode(), request.target.decode()))
+            if not self.status:
+                await trio.sleep_forever()
+            try:
+                await caller.stream.send_all(encode_response(self.status, self.body))
+            except trio.BrokenResourceError:
+                return
+
+
+class Destination:
+    """As much of a chain as the courier asks.
+
+    Attributes:
+        is_used: whether the nonce is used; refuses: whether the message would revert.
+        height: of the latest block.
+    """
+
+    chain_id = 10
+
+    def __init__(self) -> None:
+        self.is_used = self.refuses = False
+        self.height = 7
+
+    async def call(self, call: EthCall, at: At = None) -> bytes:
+        await trio.lowlevel.checkpoint()
+        assert call.to == TRANSMITTER
+        if call.data == USED_NONCES + NONCE:
+            return uint_word(self.is_used)
+        assert call.data[:4] == RECEIVE_MESSAGE
+        assert call.sender == RELAYER
+        if self.refuses:
+            raise Reverted("Invalid signature", b"")
+        return uint_word(1)
+
+    async def block(self, at: At = None) -> Header:
+        await trio.lowlevel.checkpoint()
+        return Header(self.height, b"\xbb" * 32, b"\xba" * 32, 1, 7)
+
+
+class KnownIntents:
+    """As much of a relayer: intents by key.
+
+    Attributes:
+        state: of each submitted intent.
+    """
+
+    address = RELAYER
+
+    def __init__(self) -> None:
+        self.state = IntentState.PENDING
+        self.submitted: dict[str, EthCall] = {}
+
+    async def submit(self, effect_key: str, call: EthCall) -> None:
+        await trio.lowlevel.checkpoint()
+        assert effect_key not in self.submitted
+        self.submitted[effect_key] = call
+
+    async def outcome(self, effect_key: str) -> IntentOutcome | None:
+        await trio.lowlevel.checkpoint()
+        if effect_key not in self.submitted:
+            return None
+        return IntentOutcome(effect_key, self.state, "", None)
+
+
+class Scene(Struct):
+    service: Attestations
+    chain: Destination
+    relayer: KnownIntents
+    courier: Courier
+    client: AttesterClient
+
+
+@asynccontextmanager
+async def a_client(service: Attestations, request_s: float = 10) -> AsyncIterator[AttesterClient]:
+    async with scripted_server(service.serve) as port, attester_http(ssl.create_default_context()) as http:
+        yield AttesterClient(f"http://127.0.0.1:{port}/iris/", http, request_s)
+
+
+@pytest.fixture
+async def scene(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+    for name in ("BRIDGE_ATTEST_S", "BRIDGE_ATTEST_S_MAX", "BRIDGE_RECEIVE_LOOK_S"):
+        monkeypatch.setattr(courier_module, name, 0.0)
+    service, relayer = Attestations(), KnownIntents()
+    chain = Destination()
+    unreal: dict[str, Any] = {"chain": chain, "relayer": relayer}
+    place = BridgePlace(confirmations=1, transmitter=TRANSMITTER, domain=9, **unreal)
+    async with a_client(service) as client:
+        courier = Courier(place, client)
+        courier.want(WANTED)
+        yield Scene(service, chain, relayer, courier, client)
+
+
+# --- The service ----------------------------------------------------------------------------------------
+
+
+async def test_a_burn_is_asked_for_by_its_transaction(scene: Scene) -> None:
+    found = await scene.client.attested(SENT.tx_hash, BURNED)
+    assert found is not None
+    assert found.nonce == NONCE
+    assert scene.service.asked == [("GET", f"/iris/v2/messages/7?transactionHash=0x{SENT.tx_hash.hex()}")]
+
+
+async def test_a_transaction_that_the_service_does_not_know_is_not_attested(scene: Scene) -> None:
+    scene.service.status = 404
+    assert await scene.client.attested(SENT.tx_hash, BURNED) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(500, b"{}"), (429, b"{}"), (200, b"{"), (200, b" " * (BRIDGE_MESSAGES_BYTES_MAX + 1))],
+    ids=["error", "too many", "malformed", "too long"],
+)
+async def test_an_answer_that_cannot_be_used_is_an_error(scene: Scene, status: int, body: bytes) -> None:
+    scene.service.status, scene.service.body = status, body
+    with pytest.raises(BridgeError):
+        await scene.client.attested(SENT.tx_hash, BURNED)
+
+
+async def test_a_service_that_does_not_answer_costs_no_more_than_its_time() -> None:
+    service = Attestations()
+    service.status = 0
+    async with a_client(service, request_s=0.05) as client:
+        with pytest.raises(BridgeError, match="Timeout"):
+            await client.attested(SENT.tx_hash, BURNED)
+        with pytest.raises(BridgeError, match="Timeout"):
+            await client.attest_anew(NONCE)
+
+
+# --- Errands --------------------------------------------------------------------------------------------
+
+
+async def test_a_message_is_handed_in_once_it_is_attested_and_once(scene: Scene) -> None:
+    scene.service.body = an_answer(attested(), "pending_confirmations")
+    await scene.courier.look()
+    assert scene.courier.attested(KEY) is None
+    assert scene.courier.hint(KEY) == "it waits for its attestation"
+    scene.service.body = an_answer(attested())
+    for _ in range(3):
+        await scene.courier.look()
+    (call,) = scene.relayer.submitted.values()
+    assert call.data == receive_message(pack_message(attested()), b"\xaa")
+    assert len(scene.service.asked) == 2
+    told = scene.courier.statistics()
+    assert (told.waiting, told.attested, told.handed_in, told.failed) == (0, 1, 1, 0)
+
+
+async def test_a_try_that_came_to_nothing_is_followed_by_some_others(scene: Scene) -> None:
+    scene.relayer.state = IntentState.FAILED
+    for _ in range(2 * BRIDGE_RECEIVES_MAX):
+        await scene.courier.look()
+    assert len(scene.relayer.submitted) == BRIDGE_RECEIVES_MAX
+
+
+async def test_a_second_courier_finds_the_try_of_the_first(scene: Scene) -> None:
+    await scene.courier.look()
+    place: Any = scene.courier._place
+    other = Courier(place, scene.client)
+    other.want(WANTED)
+    await other.look()
+    assert len(scene.relayer.submitted) == 1
+
+
+async def test_a_message_that_somebody_handed_in_is_left_alone(scene: Scene) -> None:
+    scene.chain.is_used = True
+    await scene.courier.look()
+    assert scene.relayer.submitted == {}
+    assert scene.courier.attested(KEY) is not None
+    assert scene.courier.hint(KEY) == "it is taken on the destination, and waits to be verified"
+
+
+async def test_a_message_that_would_be_refused_costs_no_gas(scene: Scene) -> None:
+    scene.chain.refuses = True
+    await scene.courier.look()
+    assert scene.relayer.submitted == {}
+    assert scene.courier.hint(KEY).startswith("the destination would refuse it: ")
+
+
+async def test_a_venue_without_a_relayer_there_says_so(scene: Scene) -> None:
+    place: Any = scene.courier._place
+    courier = Courier(replace(place, relayer=None), scene.client)
+    courier.want(WANTED)
+    await courier.look()
+    assert "no relayer on the destination" in courier.hint(KEY)
+
+
+async def test_an_expired_message_is_attested_anew(scene: Scene) -> None:
+    scene.service.body = an_answer(attested(expiry=7))
+    await scene.courier.look()
+    assert scene.relayer.submitted == {}
+    assert scene.service.asked[-1] == ("POST", f"/iris/v2/reattest/0x{NONCE.hex()}")
+    assert scene.courier.attested(KEY) is None
+    scene.service.body = an_answer(attested(expiry=8))
+    await scene.courier.look()
+    assert len(scene.relayer.submitted) == 1
+
+
+async def test_a_service_that_is_away_is_asked_again(scene: Scene) -> None:
+    scene.service.status = 503
+    await scene.courier.look()
+    assert "answered 503" in scene.courier.hint(KEY)
+    assert scene.courier.statistics().failed == 1
+    scene.service.status = 200
+    await scene.courier.look()
+    assert len(scene.relayer.submitted) == 1
+
+
+async def test_what_is_not_wanted_any_more_is_forgotten(scene: Scene) -> None:
+    await scene.courier.look()
+    scene.courier.want({})
+    await scene.courier.look()
+    assert (scene.courier.hint(KEY), scene.courier.attested(KEY)) == ("", None)
+    assert scene.courier.statistics().waiting == 0
