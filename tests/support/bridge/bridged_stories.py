@@ -52,7 +52,7 @@ from support.bridge.two_chains import DOMAINS, RELAYER, TwoChains
 from support.chain.world import NOBODY, ONE, USDC, World
 from support.contracts.delta_agents import StoryAgent
 from support.delta.delta_stories import CONFIRMATIONS, DeltaStory, Moved, Record, running_delta, stocked
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, until
 from support.venue.venue_role import DECIMALS
 
 ACROSS, CCTP = BridgeKind.ACROSS, BridgeKind.CCTP
@@ -199,6 +199,11 @@ class BridgedStory(DeltaStory):
     async def stands_still(self, seconds: int) -> None:
         """Let time pass for the venue and the first chain: the second chain makes no block."""
         await super().pass_time(seconds)
+
+    async def has_read_what_left(self) -> None:
+        """Wait until the venue has found a deposit or burn in the receipt of its settlement."""
+        watch = self.web.app.delta.bridges._deliveries[self.two.second]
+        await until(lambda: watch._sent)
 
     def deliveries(self) -> DeliveryStatistics:
         """Counters of the venue's watch of the second chain."""
