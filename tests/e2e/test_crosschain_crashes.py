@@ -77,7 +77,7 @@ async def before_it_is_seen_mined(crash: BridgedCrash, kind: BridgeKind) -> Reco
 
 
 async def once_it_is_bridging(crash: BridgedCrash, kind: BridgeKind) -> Record:
-    """Nobody has delivered yet."""
+    """The transfer is under way."""
     await crash.far.chain.set_automine(on=False)
     return await crash.bridging(kind)
 

@@ -185,7 +185,7 @@ async def test_the_destinations_node_is_away_for_a_time(
 async def test_the_origins_node_is_away_while_the_transfer_arrives(
     two: TwoChains, tmp_path: Path, kind: BridgeKind
 ) -> None:
-    """What has left the first chain is followed on the second one, whose node answers."""
+    """The transfer is followed on the second chain, whose node answers."""
     async with a_bridged_story(two, tmp_path) as story:
         two.relayer.order(is_silent=True)
         two.attester.order(is_silent=True)
