@@ -3,6 +3,7 @@
     wanted -> attestation service, with growing pauses -> attested: verified against the burned message
            -> nonce unused, the call succeeds as a call: relayer.submit, known by nonce and try
     the message expired unused -> asked to attest anew
+    the destination would refuse the call -> attestation asked for again, with growing pauses
 
 Anybody may hand a message in first: the destination takes each nonce once, and the delivery watch finds the
 log whoever sent it. The relayer's intent is known by nonce, expiry and try: a crash or a second engine sends
@@ -45,12 +46,17 @@ class WantedAttestation(Struct, frozen=True):
 
 
 class _Errand(Struct):
-    """State of one message: when it is looked at next, after which pause, and why it waits."""
+    """State of one message: when it is looked at next, after which pause, and why it waits.
+
+    Attributes:
+        is_refused: whether the destination would refuse the attested message, as of the last look.
+    """
 
     wanted: WantedAttestation
     pause_s: float
     due_s: float = 0.0
     attested: AttestedMessage | None = None
+    is_refused: bool = False
     hint: str = "it waits for its attestation"
 
 
@@ -127,12 +133,13 @@ class Courier:
 
     async def _run(self, errand: _Errand) -> None:
         try:
-            if errand.attested is None:
+            if errand.attested is None or errand.is_refused:
                 await self._attest(errand)
             if errand.attested is not None:
                 await self._hand_in(errand, errand.attested)
-                errand.due_s = trio.current_time() + BRIDGE_RECEIVE_LOOK_S
-                return
+                if not errand.is_refused:
+                    errand.due_s = trio.current_time() + BRIDGE_RECEIVE_LOOK_S
+                    return
         except (BridgeError, ChainError, StoreUnavailable) as error:
             self._failed += isinstance(error, BridgeError)
             errand.hint = f"it waits: {error.detail}"
@@ -150,10 +157,10 @@ class Courier:
         found = await self._attester.attested(wanted.sent.tx_hash, wanted.burned)
         if found is None:
             errand.hint = "it waits for its attestation"
-            return
-        errand.attested, errand.pause_s = found, BRIDGE_ATTEST_S
-        errand.hint = "it is attested, and waits to be taken on the destination"
-        self._attested += 1
+        elif found != errand.attested:
+            errand.attested, errand.pause_s = found, BRIDGE_ATTEST_S
+            errand.hint = "it is attested, and waits to be taken on the destination"
+            self._attested += 1
 
     async def _hand_in(self, errand: _Errand, attested: AttestedMessage) -> None:
         """Submit an attested message to the relayer, unless its nonce is used or a try is under way.
@@ -162,6 +169,7 @@ class Courier:
             BridgeError: the service refused to attest an expired message anew.
             ChainError, StoreUnavailable: the chain or the store is away.
         """
+        errand.is_refused = False
         relayer, transmitter = self._place.relayer, self._place.transmitter
         if relayer is None or transmitter is None:
             errand.hint = "it is attested; the venue has no relayer on the destination to hand it in"
@@ -190,7 +198,7 @@ class Courier:
         try:
             await chain.call(call)
         except Reverted as error:
-            errand.hint = f"the destination would refuse it: {error.detail}"
+            errand.is_refused, errand.hint = True, f"the destination would refuse it: {error.detail}"
             return
         await relayer.submit(key, call)
         self._handed_in += 1
