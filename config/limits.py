@@ -227,7 +227,7 @@ BRIDGE_RANGES_PER_ROUND = 32  # such requests before the other transfers have th
 BRIDGE_CLOCK_SLACK_S = 3_600  # by which a destination's clock may be behind the origin's
 BRIDGE_MESSAGES_MAX = 256  # messages of one transaction that the attestation service may answer
 BRIDGE_MESSAGES_BYTES_MAX = 1 << 20  # of such an answer
-BRIDGE_RECEIVE_GAS = 500_000  # of a call that hands in an attested message: measured below 200,000
+BRIDGE_RECEIVE_GAS = 500_000  # of a call that hands in an attested message; dev contracts use 102,000
 BRIDGE_RECEIVES_MAX = 5  # tries to hand in one attested message, each after the last has failed
 
 # --- Agents ----------------------------------------------------------------------------------------
