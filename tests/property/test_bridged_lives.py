@@ -5,7 +5,6 @@ outages come in any sequence; the real indexer, projection, watches and store fo
 chains, without any memory, says what has to be the case.
 """
 
-import hashlib
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cambist.codecs.contracts.across import FILLED_RELAY
+from cambist.codecs.contracts.bridge_terms import BridgeKind
+from cambist.codecs.contracts.cctp import MESSAGE_RECEIVED
 from cambist.codecs.contracts.contract_events import TRANSFER
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.engine.chain.port import Log
@@ -28,15 +29,21 @@ from support.delta.bridged_world import (
     ARRIVES,
     BLOCK_S,
     CONFIRMATIONS,
+    MINTED,
     PART,
     SPENT,
     BridgedWorld,
     SentDeposit,
     a_bridged_world,
+    tx_hash_of,
 )
 from support.examples import examples
 
-SLICES, ORDERS = 2, 2
+SLICES = 2
+KINDS = (BridgeKind.ACROSS, BridgeKind.ACROSS, BridgeKind.CCTP)
+ORDERS = len(KINDS)
+"""Two orders that share refunds, and one whose messages are all equal."""
+_DELIVERIES = (FILLED_RELAY.topic, MESSAGE_RECEIVED.topic)
 _S, _T = OrderStatus, TransferState
 _ACTS = {
     "settle": st.integers(0, ORDERS - 1),
@@ -65,7 +72,7 @@ async def _live(acts: list[tuple[tuple[str, int], str]], kept: Random) -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with a_bridged_world(sqlite_engine(Path(folder))) as world:
             life = Life(world, kept)
-            life.orders = [await world.placed(slices=SLICES) for _ in range(ORDERS)]
+            life.orders = [await world.placed(slices=SLICES, kind=kind) for kind in KINDS]
             for order in life.orders:
                 life.happens("settle", life.orders.index(order))
             for (name, number), then in acts:
@@ -168,18 +175,21 @@ class Life:
         return [log for block in chain.line for log in block.logs]
 
     def _fills(self, sent: SentDeposit) -> int:
-        number = sent.relay.deposit_id.to_bytes(32, "big")
+        number = sent.relay.deposit_id.to_bytes(32, "big") if sent.attested is None else sent.attested.nonce
         logs = self._logs(self.world.destination)
-        return sum(log.topics[0] == FILLED_RELAY.topic and log.topics[2] == number for log in logs)
+        return sum(log.topics[0] in _DELIVERIES and log.topics[2] == number for log in logs)
 
     def _state(self, transfer: OrderTransfer) -> TransferState:
         """State of a transfer by its destination; FAILED stands for REFUNDED too."""
-        sent = next(one for one in self.sent if one.relay.deposit_id == amount_of(transfer.sent.bridge_id))
+        sent = self._sent_of(transfer)
         if self._fills(sent):
             return _T.DELIVERED
         final = self.world.destination.head.number - CONFIRMATIONS + 1
         is_over = final >= 0 and self.world.destination.line[final].header.time_s > sent.relay.fill_deadline
         return _T.FAILED if is_over else _T.UNDER_WAY
+
+    def _sent_of(self, transfer: OrderTransfer) -> SentDeposit:
+        return next(one for one in self.sent if tx_hash_of(one.name) == transfer.sent.tx_hash)
 
     async def check(self) -> None:
         """Compare the stored orders with the chains."""
@@ -197,7 +207,8 @@ class Life:
                     back += PART - one.owed
                 assert state is _T.FAILED or not one.refunds
             states = {one.state for one in transfers}
-            assert amount_of(row.received) == ARRIVES * sum(one.state is _T.DELIVERED for one in transfers)
+            came = [self._sent_of(one) for one in transfers if one.state is _T.DELIVERED]
+            assert amount_of(row.received) == sum(MINTED if one.attested else ARRIVES for one in came)
             assert row.status is _status(settled, states)
         await self._check_refunds(owed, back)
 
@@ -238,8 +249,3 @@ def _status(settled: int, states: set[TransferState]) -> OrderStatus:
     if _T.FAILED in states:
         return _S.REFUNDING
     return _S.REFUNDED if _T.REFUNDED in states else _S.COMPLETED
-
-
-def tx_hash_of(name: bytes) -> bytes:
-    """Hash of a transaction of a chain made by hand."""
-    return hashlib.sha256(b"tx " + name).digest()

@@ -10,9 +10,11 @@ async with a_bridged_world(engine) as world:
 Blocks are 12 seconds apart on both chains, so that heights are times.
 """
 
+import hashlib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any
+from unittest.mock import patch
 
 import trio
 from msgspec import Struct
@@ -26,13 +28,18 @@ from cambist.codecs.contracts.bridge_terms import (
     AcrossTerms,
     BridgeFee,
     BridgeKind,
+    BridgeTerms,
+    CctpTerms,
     pack_terms,
 )
+from cambist.codecs.contracts.cctp import CctpBurn, CctpMessage, pack_burn, pack_message
 from cambist.codecs.eip712_orders.delta import DeltaBridge, TwapOrder
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus
 from cambist.config.errors import NodeUnavailable
 from cambist.engine.chain.index.indexer import Indexer
 from cambist.engine.chain.port import At, Header
+from cambist.engine.delta.bridging import courier
+from cambist.engine.delta.bridging.attestations import AttestedMessage
 from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
 from cambist.engine.delta.bridging.bridge_places import BridgeBounds, BridgePlace
 from cambist.engine.delta.orders.document import DeltaDocument, order_json
@@ -55,7 +62,7 @@ from cambist.engine.store.tables import (
     DELTA_REFUND,
 )
 from cambist.engine.store.units import row_of
-from support.chain.bridge_logs import deposited, filled, refunded
+from support.chain.bridge_logs import deposited, filled, message_received, message_sent, minted, refunded
 from support.chain.indexing import DELTA, an_indexer, run_dry
 from support.chain.log_emitter import Record, record
 from support.chain.scripted_chain import ScriptedChain, tx
@@ -69,13 +76,27 @@ PART, ARRIVES, SPENT = 1_000 * 10**6, 990 * 10**6, ONE // 2
 FILL_WITHIN_S, BLOCK_S = 120, 12
 CONFIRMATIONS = 3
 START_S = 1_700_000_000
-BRIDGE = DeltaBridge(
-    SELECTORS[BridgeKind.ACROSS],
-    10,
-    OUTPUT,
+ORIGIN_TRANSMITTER, DESTINATION_TRANSMITTER = b"\x0b" * 20, b"\x1b" * 20
+MESSENGER, DOMAINS = b"\x1c" * 20, (7, 9)
+MINTED = PART - 5
+"""Raw units that arrive by CCTP."""
+_FEE = BridgeFee(10_000, 0)
+TERMS: dict[BridgeKind, BridgeTerms] = {
+    BridgeKind.ACROSS: AcrossTerms(_FEE, FILL_WITHIN_S, bytes(20), 0),
+    BridgeKind.CCTP: CctpTerms(_FEE, 2_000, DOMAINS[1]),
+}
+_BURN = CctpBurn(address_word(USDC), address_word(BOB), PART, address_word(b"\x0e" * 20), PART - ARRIVES)
+BURNED = CctpMessage(
+    *DOMAINS,
+    bytes(32),
+    address_word(b"\x0c" * 20),
+    address_word(MESSENGER),
+    bytes(32),
+    2_000,
     0,
-    pack_terms(AcrossTerms(BridgeFee(10_000, 0), FILL_WITHIN_S, bytes(20), 0)),
+    pack_burn(_BURN),
 )
+"""Message of each settlement by CCTP: all are equal."""
 BOUNDS = BridgeBounds(dict.fromkeys(BridgeKind, 60_000), 120_000)
 
 
@@ -96,12 +117,33 @@ class Destination(ScriptedChain):
 
 
 class SentDeposit(Struct, frozen=True):
-    """A settlement with its deposit, as logs that can be mined (again)."""
+    """A settlement with its deposit or burn, as logs that can be mined (again).
+
+    Attributes:
+        relay: of the deposit; of a burn, a deposit without an end that nobody made.
+        attested: of a burn, its message as the attester signs it.
+    """
 
     name: bytes
     order_hash: bytes
     relay: RelayData
     logs: tuple[tuple[bytes, Record], ...]
+    attested: CctpMessage | None = None
+
+
+class AttestsWhatIsThere:
+    """An attester that signs each message whose burn is in the origin as it is now."""
+
+    def __init__(self, world: "BridgedWorld") -> None:
+        self._world = world
+
+    async def attested(self, tx_hash: bytes, _: object) -> AttestedMessage | None:
+        """The attested message of a transaction."""
+        await trio.lowlevel.checkpoint()
+        sent = self._world.burns.get(tx_hash)
+        if sent is None or await self._world.origin.receipt(tx_hash) is None:
+            return None
+        return AttestedMessage(pack_message(sent), b"", sent.nonce, 0)
 
 
 class BridgedWorld:
@@ -110,6 +152,7 @@ class BridgedWorld:
     Attributes:
         now_ms: the wall clock.
         names: names of all transactions ever made, by which a fork mines them again.
+        burns: transaction hash -> attested message of each burn ever made.
     """
 
     def __init__(self, store: Store, leases: Leases) -> None:
@@ -119,6 +162,8 @@ class BridgedWorld:
         self.now_ms = START_S * 1_000
         self._deposits = self._made = 0
         self.names: list[bytes] = []
+        self.burns: dict[bytes, CctpMessage] = {}
+        self._kinds: dict[bytes, BridgeKind] = {}
         self._nonces: dict[bytes, int] = {}
         self.orders: LiveOrders
         self.desk: BridgeDesk
@@ -132,13 +177,18 @@ class BridgedWorld:
         """
         self.orders = LiveOrders(self.store, self._leases)
         places = {
-            self.origin.chain_id: BridgePlace(self.origin, CONFIRMATIONS, ORIGIN_POOL),
-            self.destination.chain_id: BridgePlace(self.destination, CONFIRMATIONS, DESTINATION_POOL),
+            self.origin.chain_id: BridgePlace(
+                self.origin, CONFIRMATIONS, ORIGIN_POOL, ORIGIN_TRANSMITTER, DOMAINS[0]
+            ),
+            self.destination.chain_id: BridgePlace(
+                self.destination, CONFIRMATIONS, DESTINATION_POOL, DESTINATION_TRANSMITTER, DOMAINS[1]
+            ),
         }
         if not serves_destination:
             del places[self.destination.chain_id]
+        attester: Any = AttestsWhatIsThere(self)
         self.desk = BridgeDesk(
-            self.store, self.orders, places, attester=None, bounds=BOUNDS, wall_ms=lambda: self.now_ms
+            self.store, self.orders, places, attester=attester, bounds=BOUNDS, wall_ms=lambda: self.now_ms
         )
         self.orders.watch(self.desk.tend)
         projection = DeltaProjection(
@@ -155,7 +205,7 @@ class BridgedWorld:
 
     # --- Acts -------------------------------------------------------------------------------------------
 
-    async def placed(self, *, slices: int = 1) -> bytes:
+    async def placed(self, *, slices: int = 1, kind: BridgeKind = BridgeKind.ACROSS) -> bytes:
         """Place a TWAP across the chains; its hash."""
         self._made += 1
         row = a_delta_order(
@@ -179,12 +229,12 @@ class BridgedWorld:
             SPENT * slices,
             b"",
             b"",
-            BRIDGE,
+            DeltaBridge(SELECTORS[kind], 10, OUTPUT, 0, pack_terms(TERMS[kind])),
         )
         document = DeltaDocument("TWAPOrder", order_json("TWAPOrder", order), b"")
         await self.orders.submit(row, document, order, terms_of(order))
         await self.orders.step(row.order_hash, lambda row: rested(row, self.now_ms))
-        self._nonces[row.order_hash] = self._made
+        self._nonces[row.order_hash], self._kinds[row.order_hash] = self._made, kind
         return row.order_hash
 
     def settles(self, order_hash: bytes, *, is_last: bool = True, in_block: bool = True) -> SentDeposit:
@@ -197,16 +247,24 @@ class BridgedWorld:
             address_word(ALICE), address_word(BOB), bytes(32), address_word(USDC), address_word(OUTPUT),
             PART, ARRIVES, self.origin.chain_id, number, time_s + FILL_WITHIN_S, 0,
         )  # fmt: skip
-        bridged = events.OrderBridged(order_hash, BRIDGE.protocol_selector, 10, OUTPUT, PART, ARRIVES, number)
+        kind = self._kinds[order_hash]
+        is_burn = kind is BridgeKind.CCTP
+        name = b"settle %d" % number
+        if is_burn:
+            relay = replace(relay, fill_deadline=2**32 - 1)
+        bridge_id = 0 if is_burn else number
+        bridged = events.OrderBridged(order_hash, SELECTORS[kind], 10, OUTPUT, PART, ARRIVES, bridge_id)
         settled = events.OrderSettled(
             order_hash, ALICE, self._nonces[order_hash], WETH, USDC, SPENT, PART, done, is_last
         )
         logs = (
-            (ORIGIN_POOL, deposited(relay, 10)),
+            (ORIGIN_TRANSMITTER, message_sent(BURNED)) if is_burn else (ORIGIN_POOL, deposited(relay, 10)),
             (DELTA, record(bridged)),
             (DELTA, record(settled)),
         )
-        sent = SentDeposit(b"settle %d" % number, order_hash, relay, logs)
+        sent = SentDeposit(name, order_hash, relay, logs, _attested(name) if is_burn else None)
+        if sent.attested is not None:
+            self.burns[tx_hash_of(name)] = sent.attested
         if in_block:
             self.mines(sent)
         return sent
@@ -216,7 +274,14 @@ class BridgedWorld:
         self._mines(self.origin, sent.name, *sent.logs)
 
     def fills(self, sent: SentDeposit, *, pool: bytes = DESTINATION_POOL, **paid: Any) -> None:
-        """Pay a deposit on the destination."""
+        """Pay a deposit on the destination, or hand a burn's message in."""
+        if sent.attested is not None:
+            logs = (
+                (MESSENGER, minted(BOB, OUTPUT, MINTED, PART - MINTED)),
+                (DESTINATION_TRANSMITTER, message_received(sent.attested)),
+            )
+            self._mines(self.destination, b"fill " + sent.name, *logs)
+            return
         self._mines(self.destination, b"fill " + sent.name, (pool, filled(sent.relay, **paid)))
 
     def refunds(self, *amounts: int, is_paid: bool = True, to: bytes = ALICE) -> None:
@@ -253,12 +318,21 @@ class BridgedWorld:
         for watch in self.watches():
             with suppress(NodeUnavailable):
                 await watch.look()
+        await self._fetches()
+
+    async def _fetches(self) -> bool:
+        """Have the couriers ask for attestations; True if they got any."""
+        before = sum(one.statistics().attested for one in self.desk._couriers.values())
+        for one in self.desk._couriers.values():
+            await one.look()
+        return before < sum(one.statistics().attested for one in self.desk._couriers.values())
 
     async def looks(self, rounds: int = 60) -> None:
         """Index the origin, and look at deliveries and refunds, until nothing more changes."""
         for _ in range(rounds):
             await self.indexes()
             is_again = [await watch.look() for watch in self.watches()]
+            is_again.append(await self._fetches())
             if not any(is_again):
                 await self.indexes()
                 return
@@ -303,6 +377,15 @@ class BridgedWorld:
 @asynccontextmanager
 async def a_bridged_world(engine: Engine) -> AsyncIterator[BridgedWorld]:
     """Two chains and a venue's parts between them, on a store."""
+    with ExitStack() as owned:
+        for name in ("BRIDGE_ATTEST_S", "BRIDGE_ATTEST_S_MAX", "BRIDGE_RECEIVE_LOOK_S"):
+            owned.enter_context(patch.object(courier, name, 0.0))
+        async with _a_world(engine) as world:
+            yield world
+
+
+@asynccontextmanager
+async def _a_world(engine: Engine) -> AsyncIterator[BridgedWorld]:
     async with engine.open() as store, trio.open_nursery() as nursery:
         leases = Leases(store, "one", life_s=60, now_ms=lambda: START_S * 1_000)
         await nursery.start(leases.run)
@@ -310,3 +393,14 @@ async def a_bridged_world(engine: Engine) -> AsyncIterator[BridgedWorld]:
         await world.starts()
         yield world
         nursery.cancel_scope.cancel()
+
+
+def tx_hash_of(name: bytes) -> bytes:
+    """Hash of a transaction of a chain made by hand."""
+    return hashlib.sha256(b"tx " + name).digest()
+
+
+def _attested(name: bytes) -> CctpMessage:
+    body = pack_burn(replace(_BURN, fee_executed=PART - MINTED))
+    nonce = hashlib.sha256(b"nonce of " + name).digest()
+    return replace(BURNED, nonce=nonce, finality_executed=2_000, body=body)
