@@ -245,7 +245,7 @@ def test_no_order_from_a_vault_is_crossed() -> None:
 
 
 def bids_on(*asked: RoundOrder) -> list[Any]:
-    """What the venue reads of one bid on these orders."""
+    """Reads of the venue for one bid on these orders."""
     parts = [{"orderHash": to_hex(one.order_hash), "promisedAmount": str(FAIR)} for one in asked]
     answer = answer_of("ann", 0, 1, msgspec.json.encode({"bids": [{"parts": parts}]}))
     return list(read_answer(answer, {one.order_hash: one for one in asked}))
