@@ -1,4 +1,4 @@
-"""Ends of orders across chains that differ: cancelled or filled in parts, attested wrongly, heard by events."""
+"""Ends of orders across chains that differ: cancelled, filled in parts, attested wrongly, told by events."""
 
 from pathlib import Path
 
