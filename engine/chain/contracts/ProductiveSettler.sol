@@ -58,15 +58,11 @@ contract ProductiveSettler is Settling {
         bytes32 orderHash = digestOf(order.structHash());
         uint256 whole = order.useShares ? order.shares : order.srcAmount;
         uint256 filled = count(order.owner, order.nonce, orderHash, amount, whole);
-        part.orderHash = orderHash;
-        part.owner = order.owner;
-        part.beneficiary = order.beneficiary;
-        part.srcToken = order.srcToken;
-        part.destToken = order.destToken;
+        setParties(part, orderHash, order.owner, order.beneficiary, order.srcToken, order.destToken);
+        part.srcPermitted = order.shares;
         part.srcAmount = order.useShares ? 0 : amount;
         part.destAmount = Math.ceilDiv(order.destAmount * amount, whole);
         part.expected = Math.ceilDiv(order.expectedAmount * amount, whole);
-        part.srcPermitted = order.shares;
         part.deadline = order.deadline;
         part.nonce = order.nonce;
         part.partnerAndFee = order.partnerAndFee;

@@ -64,11 +64,7 @@ contract TwapSettler is Settling {
             destAmount =
                 isLast ? Math.ceilDiv(order.destAmountPerSlice * amount, slice) : order.destAmountPerSlice;
         }
-        part.orderHash = orderHash;
-        part.owner = order.owner;
-        part.beneficiary = order.beneficiary;
-        part.srcToken = order.srcToken;
-        part.destToken = order.destToken;
+        setParties(part, orderHash, order.owner, order.beneficiary, order.srcToken, order.destToken);
         part.srcAmount = isPurchase ? order.totalSrcAmount * amount / whole : amount;
         part.destAmount = destAmount;
         part.srcPermitted = order.totalSrcAmount;

@@ -64,7 +64,10 @@ def test_a_cancel_is_taken_in_the_states_that_the_spec_names_and_in_no_other() -
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        (_D.AWAITING_SIGNATURE, {_D.PENDING, _D.EXPIRED, _D.CANCELLING, _D.CANCELLED, _D.COMPLETED}),
+        (
+            _D.AWAITING_SIGNATURE,
+            {_D.PENDING, _D.EXPIRED, _D.CANCELLING, _D.CANCELLED, _D.COMPLETED, _D.BRIDGING},
+        ),
         (_D.CANCELLING, {_D.CANCELLED, _D.COMPLETED, _D.BRIDGING}),
         (_D.BRIDGING, {_D.COMPLETED, _D.REFUNDING}),
         (_D.REFUNDING, {_D.REFUNDED}),

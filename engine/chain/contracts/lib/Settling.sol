@@ -205,6 +205,22 @@ abstract contract Settling is DeltaState {
         }
     }
 
+    /// Names order and parties of a part.
+    function setParties(
+        Part memory part,
+        bytes32 orderHash,
+        address owner,
+        address beneficiary,
+        address srcToken,
+        address destToken
+    ) internal pure {
+        part.orderHash = orderHash;
+        part.owner = owner;
+        part.beneficiary = beneficiary;
+        part.srcToken = srcToken;
+        part.destToken = destToken;
+    }
+
     /// What is to arrive by `bridge` is from here on what has to enter it. Of a purchase, the source is expected.
     function addBridge(Part memory part, DeltaOrders.Bridge calldata bridge) internal view {
         if (part.destToken == Tokens.NATIVE) revert InvalidBridge();
