@@ -249,6 +249,7 @@ STRATEGIES_MAX = 64  # vaults of a chain
 STRATEGY_APR_PERCENT_MAX = 1_000_000  # a share price that grows faster is none
 STRATEGY_SAMPLES_MAX = 720  # share prices of a vault that the venue remembers, at least an hour apart
 DELTA_SHARES_MAX = 2**128 - 1  # of a vault, that an order gives
+VENUE_VAULT_ORDERS_MAX = 64  # orders whose vaults are asked at a time, those read longest ago first
 VENUE_VAULTS_LOOKED_MAX = 50  # owners' shares of vaults that are read again at a time, with their orders
 VAULT_GAS_MAX = 3_000_000  # contracts/lib/Vaults.sol: units that one call of a vault may use
 HANDLER_DATA_BYTES_MAX = 16_384  # of an order, for its handler: calldata of every settlement

@@ -342,6 +342,7 @@ class Auctioneer:
         found = await simulated(candidates, self._at, partial(self._upcoming, this), self._slices)
         rejections += found.rejections
         this.considered.difference_update(found.unknown)
+        this.considered.update(_handled(this))  # a handler that takes too long pauses its orders
         decision = await self._decision(this, found.proven)
         self._closed_ms |= dict.fromkeys(this.orders, closed_ms)
         stands = await self._conclude(this, closed_ms, decision, rejections)
@@ -365,11 +366,8 @@ class Auctioneer:
             best, surplus = await self._slices.work(sorted_out(best_of(bids)))
             candidates += best
             rejections += [*unread, *surplus]
-        for key, asked in this.orders.items():
-            own = [*self._handlers.bids(asked)]
-            candidates += own
-            if own:
-                this.considered.add(key)
+        for asked in this.orders.values():
+            candidates += self._handlers.bids(asked)
         return candidates
 
     async def _decision(self, this: Round, bids: Sequence[Proven]) -> Decision:
@@ -523,6 +521,11 @@ class Auctioneer:
 
 class _NotOpen(Exception):
     """Error: an order of a winning bid was cancelled, has ended, or got another settlement meanwhile."""
+
+
+def _handled(this: Round) -> set[bytes]:
+    """Return the hashes of a round's orders that handlers trade."""
+    return {key for key, asked in this.orders.items() if isinstance(asked.order, ExternalOrder)}
 
 
 def _by_agent(

@@ -15,7 +15,8 @@ keeps its status, and is checked again when the settlement has ended.
 The account of an order from a vault is (vault, owner), and its vault is read with the account, at the same
 block: the vault's statement stays with the order, and a vault that does not give is missing funds. No log
 shows that a vault's shares are worth more or less: such accounts are read again at new blocks, a second
-apart, at most VENUE_VAULTS_LOOKED_MAX of them at a time.
+apart, at most VENUE_VAULTS_LOOKED_MAX of them at a time. A read asks for VENUE_VAULT_ORDERS_MAX orders at
+most, those that were never read and those read longest ago: an owner with many orders delays its own most.
 
 An order that awaits its owner's signature on chain is followed and not suspended. If only a single account
 cannot be read, its orders' settlements are sent nonetheless, and a failed settlement counts as any other.
@@ -44,7 +45,7 @@ from ....config.errors import (
     OrderNotFound,
     StoreUnavailable,
 )
-from ....config.limits import VENUE_FUNDS_ORDERS_MAX, VENUE_VAULTS_LOOKED_MAX
+from ....config.limits import VENUE_FUNDS_ORDERS_MAX, VENUE_VAULT_ORDERS_MAX, VENUE_VAULTS_LOOKED_MAX
 from ....config.timeouts import VAULT_LOOK_S
 from ....crypto.hexadecimal import to_hex
 from ...chain.holdings import Holding, HoldingQuestion, holdings
@@ -139,6 +140,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         self._revalued = revalued
         self._wall_ms = wall_ms
         self._of_vault: dict[DeltaAccount, None] = {}  # accounts of orders from vaults
+        self._valued: dict[bytes, int] = {}  # order hash -> number of the look that asked its vault last
+        self._looks = 0
         self._found: dict[DeltaAccount, Holding | None] = {}  # as read last
         self.claims = Claims(lambda token, owner: self._found.get((token, owner)))
 
@@ -194,6 +197,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
 
     def _forget(self, order_hash: bytes) -> None:
         known = self._followed.get(order_hash)
+        self._valued.pop(order_hash, None)
         super()._forget(order_hash)
         if known is not None and known.account not in self._of_account:
             self._found.pop(known.account, None)
@@ -228,7 +232,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             top: last indexed block; the funds are read at this block or a later one.
         """
         read = await self._read(accounts, top.number)
-        worths = await self._vaults.worths(self._orders_of_vaults(accounts), read.block_hash)
+        asked, later = self._orders_of_vaults(accounts)
+        worths = await self._vaults.worths(asked, read.block_hash)
         self._reads += len(accounts)
         doubtful: list[LiveOrder] = []
         compared = 0
@@ -246,15 +251,29 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             self._changes(account, count)
         for at in range(0, len(doubtful), VENUE_FUNDS_ORDERS_MAX):
             await self._settle_doubts(doubtful[at : at + VENUE_FUNDS_ORDERS_MAX], read)
+        for account in later:
+            self._mark(account)
 
-    def _orders_of_vaults(self, accounts: Sequence[DeltaAccount]) -> list[LiveOrder]:
+    def _orders_of_vaults(
+        self, accounts: Sequence[DeltaAccount]
+    ) -> tuple[list[LiveOrder], frozenset[DeltaAccount]]:
+        """Select the orders whose vaults to ask now.
+
+        Returns:
+            (the orders, accounts of orders that have to wait for their first read).
+        """
         hashes = [
             key
             for account in accounts
             if account in self._of_vault
             for key in self._of_account.get(account, ())
         ]
-        return [live for key in hashes if (live := self._orders.get(key)) is not None]
+        found = [live for key in hashes if (live := self._orders.get(key)) is not None]
+        found.sort(key=lambda live: (live.worth is not None, self._valued.get(live.order_hash, 0)))
+        self._looks += 1
+        asked, others = found[:VENUE_VAULT_ORDERS_MAX], found[VENUE_VAULT_ORDERS_MAX:]
+        self._valued |= {live.order_hash: self._looks for live in asked}
+        return asked, frozenset(_account_of(live) for live in others if live.worth is None)
 
     def _revalue(self, order_hash: bytes, worths: Mapping[bytes, VaultWorth]) -> None:
         """Keep a vault's new statement about an order, and compute the order's needs anew."""

@@ -165,3 +165,22 @@ async def test_an_order_whose_handler_fails_in_the_simulation_pauses_and_names_t
         (rows,) = await auction.store.read(auction_rounds(auction.auctioneer._ids._last))
         (bid,) = round_of(row_of(AUCTION_ROUND, rows[0])).order.bids
         assert (bid.agent, bid.notice) == (NAME, Notice.REVERTED)
+
+
+async def test_an_order_whose_handler_takes_too_long_pauses_as_one_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hangs(*_: Any) -> list[bytes]:
+        await trio.sleep_forever()
+        raise AssertionError
+
+    monkeypatch.setattr("cambist.engine.delta.auction.simulating.AGENT_SIMULATION_S", 0.01)
+    async with an_auction(tmp_path) as auction:
+        chain: Any = auction.auctioneer._place.chain
+        chain.call_many = hangs
+        asked = asked_for(an_external_order())
+        await auction.submitted(asked)
+        await until(lambda: auction.auctioneer.statistics().rounds >= 1)
+        await until(lambda: auction.auctioneer.statistics().open_rounds == 0)
+        told = auction.auctioneer.statistics()
+        assert (told.rounds, told.waiting, told.ready) == (1, 1, 0), "it is not due again at once"
