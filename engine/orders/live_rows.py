@@ -124,7 +124,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     def settled(self, chain_id: int, height: int, settled_below: int) -> list[bytes]:
         """List the hashes of a chain's ended orders whose ends no re-organisation can undo any more.
 
-        A call returns at most VENUE_LOAD_ORDERS hashes; the call for the next block returns further ones.
+        A call returns at most VENUE_LOAD_ORDERS hashes; the call for the next block returns further ones
+        first, so that ends that wait for another chain hold up no others.
 
         Args:
             height: last indexed block; becomes `ended_at` of each order that ended without a log (such as by
@@ -139,6 +140,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 live.ended_at = height
             if live.ended_at <= settled_below and len(found) < VENUE_LOAD_ORDERS:
                 found.append(live.order_hash)
+        for key in found:
+            self._ended[key] = self._ended.pop(key)
         return found
 
     def statistics(self) -> LiveRowsStatistics:

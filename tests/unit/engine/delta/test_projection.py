@@ -115,6 +115,13 @@ async def test_orders_that_have_ended_become_final_by_so_many_a_step(tmp_path: P
     assert finals == [VENUE_LOAD_ORDERS, VENUE_LOAD_ORDERS, rest, 0]
 
 
+async def test_orders_that_wait_for_another_chain_hold_up_no_others(tmp_path: Path) -> None:
+    async with many_orders(tmp_path, OrderStatus.EXPIRED) as (_, orders, _, rows):
+        orders.settled(1, TOP, TOP)
+        seen = [set(orders.settled(1, TOP + step, TOP)) for step in range(-(-MANY // VENUE_LOAD_ORDERS))]
+        assert set().union(*seen) == {row.order_hash for row in rows}
+
+
 # --- Across chains --------------------------------------------------------------------------------------
 
 
