@@ -389,6 +389,22 @@ async def test_an_order_that_is_suspended_takes_nothing_and_one_that_is_cancelle
     assert await front.get(path) == {to_hex(world.weth): str(left)}
 
 
+@pytest.mark.parametrize("status", ["BRIDGING", "REFUNDING", "REFUNDED"])
+async def test_an_order_that_a_bridge_has_takes_nothing(front: OrderFront, status: str) -> None:
+    weth, user = front.world.weth.hex(), front.world.user.address.hex()
+    before = await front.get(f"{AVAILABLE}/{CHAIN_ID}/0x{user}/0x{weth}")
+    record = await front.submitted(await front.a_sale(), type="LIMIT")
+    while_open = await front.get(f"{AVAILABLE}/{CHAIN_ID}/0x{user}/0x{weth}")
+    assert int(while_open[f"0x{weth}"]) == int(before[f"0x{weth}"]) - ONE
+    for step in (OrderStatus.ACTIVE, OrderStatus.BRIDGING, OrderStatus.REFUNDING, OrderStatus.REFUNDED):
+        row = await row_of(front, record)
+        if row.status != status and row.status is not step:
+            await moved(front.store, row, status=step)
+    assert (await front.get(f"{ORDERS}/{record['id']}"))["status"] == status
+    assert await front.get(f"{AVAILABLE}/{CHAIN_ID}/0x{user}/0x{weth}") == before
+    assert await front.get(f"{COMMITTED}/{CHAIN_ID}/0x{user}/0x{weth}") == {f"0x{weth}": "0"}
+
+
 async def test_a_fill_between_the_two_reads_does_not_show_more_than_there_is(tmp_path: Path) -> None:
     class Fills:
         """The chain; right after it has told of balances, an order is filled."""

@@ -4,9 +4,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import trio
 from msgspec.structs import replace
 
 from cambist.codecs.messages.vocabulary import OrderStatus
+from cambist.config.errors import StoreUnavailable
+from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
 from cambist.engine.delta.orders.transfers import TransferState
 from cambist.engine.store.rows import amount_of
 from support.delta.bridged_world import (
@@ -288,6 +291,35 @@ async def test_engines_that_share_a_store_do_not_count_a_refund_twice(world: Bri
     await world.starts(only=owing)
     await world.looks()
     assert await status(world, owing) is _S.REFUNDING
+
+
+async def test_engines_that_allocate_an_entry_at_once_count_each_unit_once(world: BridgedWorld) -> None:
+    orders = [await world.placed() for _ in range(2)]
+    for order in orders:
+        world.settles(order)
+    world.passes(world.destination, 60)
+    await world.looks()
+    world.refunds(PART + PART // 2)
+    desks = []
+    for order in orders:
+        await world.starts(only=order)
+        desks.append(world.desk)
+    refused = 0
+
+    async def looks(desk: BridgeDesk) -> None:
+        nonlocal refused
+        try:
+            await desk._refunds[world.origin.chain_id].look()
+        except StoreUnavailable:
+            refused += 1
+
+    for _ in range(3):
+        async with trio.open_nursery() as nursery:
+            for desk in desks:
+                nursery.start_soon(looks, desk)
+    owed = sorted([(await world.transfers(order))[0].owed for order in orders])
+    assert owed == [0, PART // 2]
+    assert refused <= 1
 
 
 async def test_a_transfer_to_a_chain_without_a_bridge_says_so(world: BridgedWorld) -> None:
