@@ -262,6 +262,24 @@ async def test_a_node_that_answers_few_blocks_at_a_time_is_asked_for_fewer(world
     assert await status(world, other) is _S.REFUNDED
 
 
+async def test_a_node_that_hides_a_fill_makes_no_transfer_fail(world: BridgedWorld) -> None:
+    """The pool's own state says that the deposit is filled."""
+    order = await world.placed()
+    sent = world.settles(order)
+    world.fills(sent)
+    world.passes(world.destination, 60)
+    world.destination.hides_logs = True
+    await world.indexes()
+    for _ in range(3):
+        await world.glances()
+    assert await status(world, order) is _S.BRIDGING
+    (wait,) = await world.desk.waits(order)
+    assert wait.hint == "the bridge says that it delivered, and the node shows no log"
+    world.destination.hides_logs = False
+    await world.looks()
+    assert await status(world, order) is _S.COMPLETED
+
+
 async def test_an_outage_of_the_destination_delays_and_loses_nothing(world: BridgedWorld) -> None:
     order = await world.placed()
     sent = world.settles(order)

@@ -3,14 +3,15 @@
     under way -> deposit or burned message from the origin's receipt, once
               -> logs by exact topics, in bounded ranges of blocks, up to the latest block
                     fits           DELIVERED, with the amount that came
-                    Across: none, and a confirmed block is past the fill deadline: FAILED
+                    Across: none, a confirmed block is past the fill deadline, and the pool itself says
+                    there that the deposit is not filled: FAILED
     DELIVERED -> its block left the chain: under way again
               -> its block is confirmed: final
 
 An origin whose node is away holds up its own transfers alone, and only before their deposits are known.
 
-Choice: A transfer counts as failed only once confirmed blocks of the destination are past its fill deadline
-    and were read without a fill: the contract takes no later fill.
+Choice: A transfer counts as failed only once a confirmed block of the destination is past its fill deadline,
+    without a fill in any log or in the pool's own state: the contract takes no later fill.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,14 +20,20 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ....codecs.contracts.abi import uint_word
-from ....codecs.contracts.across import FILLED_RELAY, RelayData
+from ....codecs.contracts.abi import decode_uint, uint_word
+from ....codecs.contracts.across import (
+    FILL_STATUS_FILLED,
+    FILLED_RELAY,
+    RelayData,
+    fill_status,
+    relay_hash,
+)
 from ....codecs.contracts.bridge_terms import BridgeKind
 from ....codecs.contracts.cctp import MESSAGE_RECEIVED
-from ....config.errors import ChainError, StoreUnavailable
+from ....config.errors import ChainError, InvalidInput, StoreUnavailable
 from ....config.limits import BRIDGE_CLOCK_SLACK_S, BRIDGE_IDS_PER_FILTER, BRIDGE_RANGES_PER_ROUND
 from ....crypto.hexadecimal import to_hex
-from ...chain.port import Header, Log, LogFilter
+from ...chain.port import EthCall, Header, Log, LogFilter
 from ...store.rows import BridgeEnd, BridgeEndState, amount32
 from ...store.tables import BRIDGE_END
 from ...store.units import Change, cas, drop, new
@@ -329,7 +336,13 @@ class DeliveryWatch(BridgeRounds):
         if read_to == final >= 0:
             confirmed = await self._at(final)
             for one in wanted:
-                if one.key not in ends and confirmed is not None and self._is_over(one, confirmed):
+                if one.key in ends or confirmed is None or not self._is_over(one, confirmed):
+                    continue
+                if await self._is_filled(one, confirmed):  # by a log that the node did not show
+                    self._hints[one.key] = "the bridge says that it delivered, and the node shows no log"
+                    self._after.pop(one.key, None)
+                    reached.pop(one.key, None)
+                else:
                     ends[one.key] = one, _failure(one.transfer, confirmed)
         return list(ends.values())
 
@@ -389,6 +402,18 @@ class DeliveryWatch(BridgeRounds):
     def _is_over(self, one: WaitingTransfer, confirmed: Header) -> bool:
         sent = self._sent.get(one.key)
         return isinstance(sent, RelayData) and confirmed.time_s > sent.fill_deadline
+
+    async def _is_filled(self, one: WaitingTransfer, confirmed: Header) -> bool:
+        """Whether the destination's pool has a deposit as filled at a block."""
+        sent = self._sent[one.key]
+        if not isinstance(sent, RelayData):
+            return False
+        asked = fill_status(relay_hash(sent, self._chain.chain_id))
+        returned = await self._chain.call(EthCall(self._place.spoke_pool or b"", asked), confirmed.hash)
+        try:
+            return decode_uint(returned) == FILL_STATUS_FILLED
+        except InvalidInput as error:
+            raise ChainError(error.detail) from None
 
     def _alarm(self, what: str, one: WaitingTransfer, **told: object) -> None:
         sent = one.transfer.sent

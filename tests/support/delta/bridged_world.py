@@ -21,8 +21,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cambist.codecs.contracts import contract_events as events
-from cambist.codecs.contracts.abi import address_word
-from cambist.codecs.contracts.across import RelayData
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.contracts.across import (
+    FILL_STATUS_FILLED,
+    FILL_STATUSES,
+    FILLED_RELAY,
+    RelayData,
+    relay_hash,
+)
 from cambist.codecs.contracts.bridge_terms import (
     SELECTORS,
     AcrossTerms,
@@ -37,7 +43,7 @@ from cambist.codecs.eip712_orders.delta import DeltaBridge, TwapOrder
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus
 from cambist.config.errors import NodeUnavailable
 from cambist.engine.chain.index.indexer import Indexer
-from cambist.engine.chain.port import At, Header
+from cambist.engine.chain.port import At, EthCall, Header, Log, LogFilter
 from cambist.engine.delta.bridging import courier
 from cambist.engine.delta.bridging.attestations import AttestedMessage
 from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
@@ -105,10 +111,35 @@ class Destination(ScriptedChain):
 
     Attributes:
         is_away: the node does not answer.
+        hides_logs: the node shows no logs.
+        relays: hash of a relay -> its deposit's id, as a topic.
     """
 
     chain_id = 10
-    is_away = False
+    is_away = hides_logs = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.relays: dict[bytes, bytes] = {}
+
+    async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
+        found = await super().logs(wanted, first, last)
+        return [] if self.hides_logs else found
+
+    async def call(self, call: EthCall, at: At = None) -> bytes:
+        """`fillStatuses` of the pool."""
+        await trio.lowlevel.checkpoint()
+        assert (call.to, call.data[:4]) == (DESTINATION_POOL, FILL_STATUSES)
+        deposit = self.relays[call.data[4:]]
+        height = next(number for number, block in enumerate(self.line) if block.header.hash == at)
+        logs = [log for block in self.line[: height + 1] for log in block.logs]
+        is_filled = any(
+            log.address == DESTINATION_POOL
+            and log.topics[:1] == (FILLED_RELAY.topic,)
+            and log.topics[2] == deposit
+            for log in logs
+        )
+        return uint_word(FILL_STATUS_FILLED if is_filled else 0)
 
     async def block(self, at: At = None) -> Header | None:
         if self.is_away:
@@ -263,6 +294,7 @@ class BridgedWorld:
             (DELTA, record(settled)),
         )
         sent = SentDeposit(name, order_hash, relay, logs, _attested(name) if is_burn else None)
+        self.destination.relays[relay_hash(relay, 10)] = uint_word(number)
         if sent.attested is not None:
             self.burns[tx_hash_of(name)] = sent.attested
         if in_block:
