@@ -160,8 +160,8 @@ def a_settlement(
 
 
 def any_event(number: int) -> tuple[str, events.ContractEvent]:
-    """(whose, an event) of one of eight kinds; equal numbers are equal events."""
-    order = number // 8
+    """(whose, an event) of one of nine kinds; equal numbers are equal events."""
+    order = number // 9
     kinds: tuple[tuple[str, events.ContractEvent], ...] = (
         ("rfq", a_fill_event(order)),
         ("rfq", a_cancellation(order)),
@@ -171,8 +171,9 @@ def any_event(number: int) -> tuple[str, events.ContractEvent]:
         ("delta", events.OrderPreSigned(hash_of(order), ALICE, bool(order % 2))),
         ("rfq", events.OrdersCancelledUntil(ALICE, order)),
         ("delta", events.FeeAccrued(hash_of(order), BOB, USDC, order, False)),
+        ("delta", events.OrderBridged(hash_of(order), b"\1\2\3\4", 10, USDC, order, order, order)),
     )
-    return kinds[number % 8]
+    return kinds[number % 9]
 
 
 def logs_of(name: int, *numbers: int) -> Sent:
