@@ -1,47 +1,27 @@
 """An order's life as it is pushed, from its submission to its settlement, and again from a token."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-import trio
 
-from cambist.codecs.messages.event_messages import OrderEventMessage
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.store.follower import START
 from cambist.feeds.net.websocket import connect_websocket
 from support.chain.world import ONE, USDC, World
-from support.delta.delta_stories import DeltaStory, a_delta_story
-from support.events.event_streams import PATH, Following, SocketFollowing
-from support.events.sse import EventStream
+from support.delta.delta_stories import a_delta_story
+from support.events.event_streams import PATH, SocketFollowing, following
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
-
-
-@asynccontextmanager
-async def following(story: DeltaStory, query: str) -> AsyncIterator[Following]:
-    async with await trio.open_tcp_stream("127.0.0.1", story.web.port) as stream:
-        events = EventStream(stream)
-        await events.open(f"{PATH}?{query}".encode())
-        yield Following(events)
-
-
-async def until_status(events: Following, status: str) -> list[OrderEventMessage]:
-    messages = [await events.next()]
-    while messages[-1].status != status:
-        messages.append(await events.next())
-    return messages
 
 
 async def test_a_sale_is_followed_without_asking(world: World, tmp_path: Path) -> None:
     async with a_delta_story(world, tmp_path, "ann") as story:
         story.agents["ann"].gives = lambda _: 2_500 * USDC
         owner = to_checksum(world.user.address)
-        async with following(story, f"userAddress={owner}") as events:
+        async with following(story.web.port, f"userAddress={owner}") as events:
             begun = await events.begun()
             record = await story.submitted(await world.a_delta_order())
-            messages = await until_status(events, "COMPLETED")
+            messages = await events.until_status("COMPLETED")
             assert (await story.record(record["id"]))["status"] == "COMPLETED"
         assert [message.status for message in messages][:2] == ["PENDING", "ACTIVE"]
         assert [message.version for message in messages] == list(range(1, len(messages) + 1))
@@ -53,7 +33,7 @@ async def test_a_sale_is_followed_without_asking(world: World, tmp_path: Path) -
         last = messages[-1]
         assert (last.spent_amount, last.received_amount) == (str(ONE), str(2_500 * USDC))
         for after, expected in ((START, messages), (begun, messages), (messages[0].token, messages[1:])):
-            async with following(story, f"orderId={record['id']}&after={after}") as again:
+            async with following(story.web.port, f"orderId={record['id']}&after={after}") as again:
                 await again.begun()
                 assert await again.take(len(expected)) == expected
 

@@ -177,6 +177,19 @@ class BridgedStory(DeltaStory):
                     return now
                 await trio.sleep(0.02)  # as a client polls
 
+    async def is_refunded(self, record: Record) -> Record:
+        """Record once it has a refund."""
+        with trio.fail_after(PATIENCE_S):
+            while not (now := await self.record(record["id"]))["refunds"]:  # noqa: ASYNC110
+                await trio.sleep(0.02)  # as a client polls
+        return now
+
+    async def is_listed(self, record: Record, status: str) -> None:
+        """Check that its owner's orders of a status are this one."""
+        query = {"userAddress": record["owner"], "status": status}
+        listed = await self.web.get("/v2/delta/orders", **query)
+        assert [one["id"] for one in listed["data"]] == [record["id"]]
+
     async def turns(self, record: Record, status: str) -> Record:
         """Record once it has a status, although it may have ended in another before."""
         with trio.fail_after(PATIENCE_S):

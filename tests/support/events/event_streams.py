@@ -141,6 +141,22 @@ class Following:
         """The next events, as many as that."""
         return [await self.next() for _ in range(count)]
 
+    async def until_status(self, status: str) -> list[OrderEventMessage]:
+        """The next events up to one of an order with this status."""
+        messages = [await self.next()]
+        while messages[-1].status != status:
+            messages.append(await self.next())
+        return messages
+
+
+@asynccontextmanager
+async def following(port: int, query: str) -> AsyncIterator[Following]:
+    """A stream of a venue that listens at a port."""
+    async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        events = EventStream(stream)
+        await events.open(f"{PATH}?{query}".encode())
+        yield Following(events)
+
 
 class SocketFollowing:
     """A WebSocket, as its client reads it."""
