@@ -51,10 +51,10 @@ class Venue {
 }
 
 // A price, the approval for it, and the order that is built on it.
-async function built(venue, owner, { srcToken, destToken, amount, side, limit }) {
+async function built(venue, owner, { srcToken, destToken, amount, side, limit, there }) {
   const query = new URLSearchParams({
     chainId: owner.chainId, mode: "DELTA", partner: PARTNER, side, amount, srcToken, destToken, userAddress: owner.address,
-    srcDecimals: await owner.decimals(srcToken), destDecimals: await owner.decimals(destToken),
+    srcDecimals: await owner.decimals(srcToken), ...(there ?? { destDecimals: await owner.decimals(destToken) }),
   });
   const { delta } = await venue.ask(`/v2/quote?${query}`);
   const [src, dest] = [delta.route.origin.input.amount, delta.route.destination.output.amount].map(BigInt);
@@ -94,6 +94,20 @@ async function swap(venue, owner, trade, bytes) {
     orderHash, hash: owner.hash(toSign), order: toSign.value, approved,
     spent: before.src - after.src - gasWei, received: after.dest - before.dest,
     allowanceLeft: isNative ? 0n : await owner.allowance(trade.srcToken, delta.spender),
+  };
+}
+
+// A market order whose output arrives on another chain, followed until it has ended there.
+async function cross(venue, owner, trade, bytes) {
+  const routes = await venue.ask("/v2/delta/prices/bridge-routes");
+  const { delta, quoted, toSign, orderHash } = await built(venue, owner, trade);
+  const before = await owner.balance(trade.srcToken);
+  const signature = await owner.sign(toSign, bytes);
+  const submitted = await venue.ask("/v2/delta/orders", { chainId: owner.chainId, order: toSign.value, signature, partner: PARTNER });
+  const { record, seen } = await venue.followed(submitted.id, ENDED);
+  return {
+    routes, bridge: delta.route.bridge, quoted, seen, record, orderHash, hash: owner.hash(toSign), order: toSign.value,
+    spent: before - (await owner.balance(trade.srcToken)),
   };
 }
 
@@ -140,7 +154,8 @@ async function rest(venue, owner, trade, bytes) {
 }
 
 // Report of the requested story.
-export async function tell(owner, [venue, story, srcToken, destToken, amount, side, bytes]) {
-  const trade = { srcToken, destToken, amount, side };
-  return { swap, rest }[story](new Venue(venue), owner, trade, Number(bytes));
+export async function tell(owner, [venue, story, srcToken, destToken, amount, side, bytes, destChainId, destDecimals, includeBridges]) {
+  const there = destChainId && { destChainId, destDecimals, includeBridges };
+  const trade = { srcToken, destToken, amount, side, there };
+  return { swap, rest, cross }[story](new Venue(venue), owner, trade, Number(bytes));
 }
