@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from cambist.codecs.contracts.bridge_terms import BridgeKind
-from support.bridge.bridged_crashes import BridgedCrash, a_bridged_crash
+from support.bridge.bridged_crashes import BridgedCrash, a_bridged_crash, another_engine, killed
 from support.bridge.bridged_stories import ACROSS, CCTP, FAIR, FILL_WITHIN_S, arriving
 from support.bridge.two_chains import STOCK
 from support.chain.world import ONE, USDC
@@ -257,6 +257,34 @@ async def test_a_refund_leaves_the_chain_while_the_venue_is_down(tmp_path: Path)
         assert now["refunds"] == []
         crash.two.relayer.order(pays_out=True)
         await is_refunded_once(crash, record, before)
+
+
+# --- Another engine ---------------------------------------------------------------------------------------
+
+
+async def test_another_engine_ends_the_transfers_of_a_killed_engine(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    """Each engine has some orders, and one of them the relayers: no message is handed in twice."""
+    async with a_bridged_crash(tmp_path, postgres_url) as crash, another_engine(crash) as other:
+        two, engine = crash.two, crash.story
+        two.relayer.order(is_silent=True)
+        two.attester.order(is_silent=True)
+        before = await crash.traded()
+        records = [(kind, await crash.submitted(kind)) for kind in (ACROSS, CCTP) * 4]
+        for _, record in records:
+            await engine.becomes(record, "BRIDGING")
+        await killed(engine)
+        two.relayer.order(is_silent=False)
+        two.attester.order(is_silent=False)
+        arrived = {ACROSS: arriving(), CCTP: FAIR}
+        for kind, record in records:
+            done = await other.becomes(record, "COMPLETED")
+            assert done["output"]["executedAmount"] == str(arrived[kind])
+        moved = await crash.moved(before)
+        assert (moved["user WETH"], moved["pool USDC"]) == (-8 * ONE, 4 * FAIR)
+        assert moved["user far USDC"] == 4 * sum(arrived.values())
+        assert await crash.relayed_far() == 4
 
 
 # --- Again and again --------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import trio
+from bench.peers.ports import held_port, port_of
 
 from cambist.codecs.contracts.bridge_terms import BridgeKind
 from cambist.engine.chain.artifacts import known_errors
@@ -43,13 +44,17 @@ class BridgedCrash:
         story: the venue, over HTTP, with its agent and the first chain's node.
         two: the chains, with relayer, attester and their service.
         far_node: node of the second chain.
+        environ: what the settings of the venue refer to.
     """
 
-    def __init__(self, story: CrashStory, two: TwoChains, far_node: GatedNode) -> None:
+    def __init__(
+        self, story: CrashStory, two: TwoChains, far_node: GatedNode, environ: dict[str, str]
+    ) -> None:
         self.story = story
         self.two = two
         self.far = two.worlds[two.second]
         self.far_node = far_node
+        self.environ = environ
 
     async def submitted(
         self, kind: BridgeKind, *, fill_within_s: int | None = None, **changed: Any
@@ -111,8 +116,39 @@ class BridgedCrash:
 
 
 @asynccontextmanager
-async def a_bridged_crash(folder: Path) -> AsyncGenerator[BridgedCrash]:
-    """A venue on two chains that serves, in the folder; killed in the end."""
+async def another_engine(crash: BridgedCrash) -> AsyncGenerator[CrashStory]:
+    """A second process of the venue, on the same store; killed in the end."""
+    story = crash.story
+    folder = story.folder / "another"
+    folder.mkdir()
+    with held_port() as held:
+        port = port_of(held)
+        for name in ("venue.toml", "contracts.json"):
+            text = (story.folder / name).read_text()
+            (folder / name).write_text(text.replace(f"port = {story.port}\n", f"port = {port}\n", 1))
+        other = CrashStory(story.market, story.node, story.agents, folder, port, crash.environ)
+        await other.start()
+        try:
+            yield other
+        finally:
+            await killed(other)
+    assert other.logged_errors() == []
+
+
+async def killed(engine: CrashStory) -> None:
+    """Kill an engine that has no store process."""
+    engine.process.kill()
+    with trio.CancelScope(shield=True):
+        await engine.process.ended()
+
+
+@asynccontextmanager
+async def a_bridged_crash(folder: Path, store_url: str | None = None) -> AsyncGenerator[BridgedCrash]:
+    """A venue on two chains that serves, in the folder; killed in the end.
+
+    Args:
+        store_url: of a database; without it, SQLite with a store process.
+    """
     chains = {
         chain_id: EmbeddedChain(chain_id, lambda: int(time.time()), {}, known_errors())
         for chain_id in (CHAIN_ID, OTHER_CHAIN_ID)
@@ -126,9 +162,8 @@ async def a_bridged_crash(folder: Path) -> AsyncGenerator[BridgedCrash]:
         two.attester.order(fast_after_s=0, final_after_s=0)
         far_url = f"http://127.0.0.1:{far_port}"
         settings = bridged_settings(two, folder, port, far_url=far_url)
+        environ = settings.environ | ({"CAMBIST__STORE__URL": f'"{store_url}"'} if store_url else {})
         market = await a_market(two.worlds[two.first])
-        async with a_crash_story(
-            folder, "ann", more=settings.more, environ=settings.environ, market=market
-        ) as story:
+        async with a_crash_story(folder, "ann", more=settings.more, environ=environ, market=market) as story:
             story.agents["ann"].gives = lambda order: FAIR * int(order.src_amount) // ONE
-            yield BridgedCrash(story, two, far_node)
+            yield BridgedCrash(story, two, far_node, environ)
