@@ -225,8 +225,8 @@ BRIDGE_IDS_PER_FILTER = 64  # deposits or nonces that one request for logs names
 BRIDGE_RANGE_BLOCKS_MAX = 2_000  # heights of one request for a bridge's logs
 BRIDGE_RANGES_PER_ROUND = 32  # such requests before the other transfers have their turn
 BRIDGE_CLOCK_SLACK_S = 3_600  # by which a destination's clock may be behind the origin's
-BRIDGE_MESSAGES_MAX = 256  # messages of one transaction that the attestation service may answer
-BRIDGE_MESSAGES_BYTES_MAX = 1 << 20  # of such an answer
+BRIDGE_MESSAGES_MAX = 4_096  # messages of one transaction: a settlement may call contracts that send others
+BRIDGE_MESSAGES_BYTES_MAX = 16 << 20  # of an answer with these messages, of which one may have 8 KiB
 BRIDGE_RECEIVE_GAS = 500_000  # of a call that hands in an attested message; dev contracts use 102,000
 BRIDGE_RECEIVES_MAX = 5  # tries to hand in one attested message, each after the last has failed
 

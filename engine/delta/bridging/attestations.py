@@ -3,6 +3,9 @@
     GET {url}/v2/messages/{domain}?transactionHash=0x...
         -> {"messages": [{"message": "0x...", "attestation": "0x...", "status": "complete"}]}
 
+A settlement's transaction may have messages of anybody whose contract it calls, also of CCTP V1 and of no burn:
+an answered message in another form than a burn's is not the wanted one.
+
 The service is not trusted: an attested message has to be the burned one but for nonce, executed finality, fee
 and expiry, and the destination's contract checks the signatures. A false answer delays a delivery, no more.
 
@@ -74,7 +77,7 @@ def attested_in(answer: bytes, burned: BurnedMessage) -> AttestedMessage | None:
         answer: body of the answer.
 
     Raises:
-        InvalidInput: the answer has another form, or says that a message is complete that is none.
+        InvalidInput: the answer has another form, or too many messages.
     """
     try:
         items = _decode(answer).messages
@@ -90,8 +93,11 @@ def attested_in(answer: bytes, burned: BurnedMessage) -> AttestedMessage | None:
 def _attested(item: _MessageItem, burned: BurnedMessage) -> AttestedMessage | None:
     if item.status != _COMPLETE:
         return None
-    raw = parse_hex(item.message, "message")
-    message = parse_message(raw)
+    try:
+        raw, attestation = parse_hex(item.message, "message"), parse_hex(item.attestation, "attestation")
+        message = parse_message(raw)
+    except InvalidInput:
+        return None
     body = burn_as_attested(message.body, burned.burn)
     if body is None or not any(message.nonce):
         return None
@@ -99,5 +105,4 @@ def _attested(item: _MessageItem, burned: BurnedMessage) -> AttestedMessage | No
     as_sent = replace(message, nonce=sent.nonce, finality_executed=sent.finality_executed, body=sent.body)
     if as_sent != sent:
         return None
-    attestation = parse_hex(item.attestation, "attestation")
     return AttestedMessage(raw, attestation, message.nonce, body.expiration_block)
