@@ -83,21 +83,22 @@ class Destination:
     """As much of a chain as the courier asks.
 
     Attributes:
-        is_used: whether the nonce is used; refuses: whether the message would revert.
+        used: nonces that are used; refuses: whether the message would revert.
         height: of the latest block.
     """
 
     chain_id = 10
 
     def __init__(self) -> None:
-        self.is_used = self.refuses = False
+        self.used: set[bytes] = set()
+        self.refuses = False
         self.height = 7
 
     async def call(self, call: EthCall, at: At = None) -> bytes:
         await trio.lowlevel.checkpoint()
         assert call.to == TRANSMITTER
-        if call.data == USED_NONCES + NONCE:
-            return uint_word(self.is_used)
+        if call.data[:4] == USED_NONCES:
+            return uint_word(call.data[4:] in self.used)
         assert call.data[:4] == RECEIVE_MESSAGE
         assert call.sender == RELAYER
         if self.refuses:
@@ -233,11 +234,27 @@ async def test_a_second_courier_finds_the_try_of_the_first(scene: Scene) -> None
 
 
 async def test_a_message_that_somebody_handed_in_is_left_alone(scene: Scene) -> None:
-    scene.chain.is_used = True
+    scene.chain.used = {NONCE}
     await scene.courier.look()
     assert scene.relayer.submitted == {}
     assert scene.courier.attested(KEY) is not None
     assert scene.courier.hint(KEY) == "it is taken on the destination, and waits to be verified"
+
+
+async def test_a_false_attestation_with_a_used_nonce_is_replaced_once_the_service_tells_the_truth(
+    scene: Scene,
+) -> None:
+    used = NONCE[:-1] + b"\x00"
+    scene.chain.used = {used}
+    scene.service.body = an_answer(replace(attested(), nonce=used))
+    await scene.courier.look()
+    assert scene.courier.hint(KEY) == "it is taken on the destination, and waits to be verified"
+    scene.service.body = an_answer(attested())
+    await scene.courier.look()
+    found = scene.courier.attested(KEY)
+    assert found is not None
+    assert found.nonce == NONCE
+    assert len(scene.relayer.submitted) == 1
 
 
 async def test_a_message_that_would_be_refused_costs_no_gas(scene: Scene) -> None:

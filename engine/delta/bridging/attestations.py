@@ -3,8 +3,8 @@
     GET {url}/v2/messages/{domain}?transactionHash=0x...
         -> {"messages": [{"message": "0x...", "attestation": "0x...", "status": "complete"}]}
 
-A settlement's transaction may have messages of anybody whose contract it calls, also of CCTP V1 and of no burn:
-an answered message in another form than a burn's is not the wanted one.
+A settlement's transaction may have messages of anybody whose contract it calls, also of CCTP V1 and of no
+burn: an answered message in another form than a burn's is not the wanted one.
 
 The service is not trusted: an attested message has to be the burned one but for nonce, executed finality, fee
 and expiry, and the destination's contract checks the signatures. A false answer delays a delivery, no more.

@@ -3,7 +3,8 @@
     wanted -> attestation service, with growing pauses -> attested: verified against the burned message
            -> nonce unused, the call succeeds as a call: relayer.submit, known by nonce and try
     the message expired unused -> asked to attest anew
-    the destination would refuse the call -> attestation asked for again, with growing pauses
+    the destination would refuse the call, or the nonce is used -> attestation asked for again, with growing
+                                                                   pauses, until the delivery is verified
 
 Anybody may hand a message in first: the destination takes each nonce once, and the delivery watch finds the
 log whoever sent it. The relayer's intent is known by nonce, expiry and try: a crash or a second engine sends
@@ -49,14 +50,15 @@ class _Errand(Struct):
     """State of one message: when it is looked at next, after which pause, and why it waits.
 
     Attributes:
-        is_refused: whether the destination would refuse the attested message, as of the last look.
+        is_asked_again: whether the attested message may be false: the destination would refuse it, or does
+            not show that it would take it, as of the last look.
     """
 
     wanted: WantedAttestation
     pause_s: float
     due_s: float = 0.0
     attested: AttestedMessage | None = None
-    is_refused: bool = False
+    is_asked_again: bool = False
     hint: str = "it waits for its attestation"
 
 
@@ -133,11 +135,11 @@ class Courier:
 
     async def _run(self, errand: _Errand) -> None:
         try:
-            if errand.attested is None or errand.is_refused:
+            if errand.attested is None or errand.is_asked_again:
                 await self._attest(errand)
             if errand.attested is not None:
                 await self._hand_in(errand, errand.attested)
-                if not errand.is_refused:
+                if not errand.is_asked_again:
                     errand.due_s = trio.current_time() + BRIDGE_RECEIVE_LOOK_S
                     return
         except (BridgeError, ChainError, StoreUnavailable) as error:
@@ -169,15 +171,17 @@ class Courier:
             BridgeError: the service refused to attest an expired message anew.
             ChainError, StoreUnavailable: the chain or the store is away.
         """
-        errand.is_refused = False
+        errand.is_asked_again = False
         relayer, transmitter = self._place.relayer, self._place.transmitter
         if relayer is None or transmitter is None:
+            errand.is_asked_again = True
             errand.hint = "it is attested; the venue has no relayer on the destination to hand it in"
             return
         chain = self._place.chain
         returned = await chain.call(EthCall(transmitter, used_nonce(attested.nonce)))
         try:
             if decode_uint(returned):
+                errand.is_asked_again = True
                 errand.hint = "it is taken on the destination, and waits to be verified"
                 return
         except InvalidInput as error:
@@ -198,7 +202,7 @@ class Courier:
         try:
             await chain.call(call)
         except Reverted as error:
-            errand.is_refused, errand.hint = True, f"the destination would refuse it: {error.detail}"
+            errand.is_asked_again, errand.hint = True, f"the destination would refuse it: {error.detail}"
             return
         await relayer.submit(key, call)
         self._handed_in += 1
