@@ -7,6 +7,7 @@ import pytest
 import trio
 from msgspec.structs import replace
 
+from cambist.codecs.contracts.bridge_terms import BridgeKind
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import StoreUnavailable
 from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
@@ -219,6 +220,22 @@ async def test_a_forged_fill_delivers_nothing_and_a_fill_of_less_counts_with_wha
     row = await world.row(other)
     assert (row.status, amount_of(row.received)) == (_S.COMPLETED, ARRIVES - 5)
     assert world.desk.statistics()[10].deliveries.odd == 1
+
+
+async def test_a_delivery_under_a_false_attestation_is_found_once_the_service_tells_the_truth(
+    world: BridgedWorld,
+) -> None:
+    world.false_nonce = b"\x66" * 32
+    order = await world.placed(kind=BridgeKind.CCTP)
+    sent = world.settles(order)
+    await world.looks()
+    world.fills(sent)
+    world.passes(world.destination, 2 * CONFIRMATIONS)
+    await world.looks()
+    assert await status(world, order) is _S.BRIDGING
+    world.false_nonce = b""
+    await world.looks()
+    assert await status(world, order) is _S.COMPLETED
 
 
 async def test_a_crash_at_any_point_loses_nothing(world: BridgedWorld) -> None:

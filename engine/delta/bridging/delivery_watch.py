@@ -116,6 +116,7 @@ class DeliveryWatch(BridgeRounds):
         self._courier = courier
         self._bounds = bounds
         self._sent: dict[TransferKey, Sent] = {}
+        self._nonces: dict[TransferKey, bytes] = {}  # by which the logs up to `_after` were read
         self._hints: dict[TransferKey, str] = {}
         self._late: set[TransferKey] = set()
         self._under_way: dict[str, tuple[int, int]] = {}
@@ -175,7 +176,7 @@ class DeliveryWatch(BridgeRounds):
         """Count transfers under way, alarm late ones, and forget all that is not under way any more."""
         now_ms = self._wall_ms()
         keys = {one.key for one in waiting}
-        for memory in (self._sent, self._hints, self._after):
+        for memory in (self._sent, self._hints, self._after, self._nonces):
             for key in [key for key in memory if key not in keys]:
                 del memory[key]
         self._late &= keys
@@ -292,7 +293,11 @@ class DeliveryWatch(BridgeRounds):
         """Group the transfers whose logs can be asked for by protocol, the least searched first."""
         found: dict[BridgeKind, list[WaitingTransfer]] = {}
         for one in waiting:
-            is_ready = isinstance(self._sent.get(one.key), RelayData) or self._attested(one) is not None
+            attested = self._attested(one)
+            is_ready = isinstance(self._sent.get(one.key), RelayData) or attested is not None
+            if attested is not None and self._nonces.get(one.key) != attested.nonce:
+                self._after.pop(one.key, None)  # a false attestation named another nonce before
+                self._nonces[one.key] = attested.nonce
             if one.kind is not None and is_ready:
                 found.setdefault(one.kind, []).append(one)
         for wanted in found.values():
