@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -10,6 +11,9 @@ from msgspec.structs import replace
 from cambist.codecs.contracts.bridge_terms import BridgeKind
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import StoreUnavailable
+from cambist.engine.chain.port import Log
+from cambist.engine.delta.bridging import delivery_watch
+from cambist.engine.delta.bridging.arrivals import Arrival, fill_of
 from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
 from cambist.engine.delta.orders.transfers import TransferState
 from cambist.engine.store.rows import amount_of
@@ -220,6 +224,30 @@ async def test_a_forged_fill_delivers_nothing_and_a_fill_of_less_counts_with_wha
     row = await world.row(other)
     assert (row.status, amount_of(row.received)) == (_S.COMPLETED, ARRIVES - 5)
     assert world.desk.statistics()[10].deliveries.odd == 1
+
+
+async def test_a_flood_of_forged_fills_is_read_for_its_own_deposit_alone(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[bytes] = []
+
+    def counted(log: Log, *others: Any) -> Arrival | None:
+        read.append(log.tx_hash)
+        return fill_of(log, *others)
+
+    monkeypatch.setattr(delivery_watch, "fill_of", counted)
+    orders = [await world.placed() for _ in range(4)]
+    sent = [world.settles(order) for order in orders]
+    for number in range(5):
+        forged = replace(sent[0].relay, output_amount=1)
+        world.fills(replace(sent[0], name=b"forged %d" % number, relay=forged))
+    world.fills(sent[1])
+    for watch in world.watches():
+        await world.indexes()
+        await watch.look()
+    assert len(read) == 6
+    await world.looks()
+    assert [await status(world, order) for order in orders[:2]] == [_S.BRIDGING, _S.COMPLETED]
 
 
 async def test_a_delivery_under_a_false_attestation_is_found_once_the_service_tells_the_truth(

@@ -17,6 +17,7 @@ Choice: A transfer counts as failed only once a confirmed block of the destinati
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
+import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -49,6 +50,7 @@ from .origins import BurnedMessage, burn_in, deposit_in, kind_of_transfer
 
 _log = structlog.get_logger("cambist.venue")
 
+_ID_TOPIC = 2  # deposit id of FilledRelay, nonce of MessageReceived
 Sent = RelayData | BurnedMessage
 """Deposit or burned message of the origin, which the destination's logs have to show."""
 _EndChanges = list[tuple[OrderTransfer, Change]]
@@ -323,6 +325,9 @@ class DeliveryWatch(BridgeRounds):
         after = min([await self._start(one, head) for one in wanted])
         ends: dict[TransferKey, tuple[WaitingTransfer, BridgeEnd]] = {}
         asked = self._filter(kind, wanted)
+        of_id: dict[bytes, list[WaitingTransfer]] = {}
+        for one in wanted:
+            of_id.setdefault(self._id_topic(one), []).append(one)
         for _ in range(BRIDGE_RANGES_PER_ROUND):
             blocks = window(after, head.number, self._span)
             if asked is None or blocks is None or not self._goes_on():
@@ -331,7 +336,8 @@ class DeliveryWatch(BridgeRounds):
             if logs is None:
                 break
             for log in logs:
-                for one in wanted:
+                await trio.lowlevel.checkpoint()  # anybody can fill deposits that nobody made
+                for one in of_id.get(log.topics[_ID_TOPIC], ()):
                     if one.key not in ends and (end := await self._end_by(one, log)) is not None:
                         ends[one.key] = one, end
             after = blocks[1]
@@ -380,6 +386,13 @@ class DeliveryWatch(BridgeRounds):
             return None
         nonces = {found.nonce: None for one in wanted if (found := self._attested(one)) is not None}
         return LogFilter((self._place.transmitter,), ((MESSAGE_RECEIVED.topic,), (), tuple(nonces)))
+
+    def _id_topic(self, one: WaitingTransfer) -> bytes:
+        """Return the topic of a transfer's logs that tells them from other transfers'."""
+        sent, attested = self._sent[one.key], self._attested(one)
+        if isinstance(sent, RelayData):
+            return uint_word(sent.deposit_id)
+        return b"" if attested is None else attested.nonce
 
     async def _end_by(self, one: WaitingTransfer, log: Log) -> BridgeEnd | None:
         """Read a log as the delivery of a transfer; None if it is not that, or its receipt contradicts it."""
