@@ -9,10 +9,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from cambist.codecs.contracts.bridge_terms import BridgeKind
 from cambist.config.chains import CCTP_DOMAINS, SHIPPED_CHAINS
 from cambist.config.errors import ConfigError
 from cambist.config.sections.bridges import BridgedToken
 from cambist.config.settings import parse_settings
+from cambist.engine.delta.bridging.bridge_opening import bounds_of
 from cambist.engine.process.credentials import check_addresses
 
 HERE, THERE = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
@@ -51,6 +53,17 @@ def test_what_is_not_said_has_a_default() -> None:
     assert (slow.finality, slow.estimated_ms) == (2_000, 1_140_000)
     named = parse_settings(GOOD.replace('tier = "fast"', "estimated_s = 60"), {}, Path()).bridges["circle"]
     assert named.estimated_ms == 60_000
+
+
+def test_a_transfer_is_late_after_three_times_its_usual_time_or_as_is_said() -> None:
+    for tier, late_s in (('tier = "fast"', 300), ("", 3_420), ("late_s = 7.5", 7.5)):
+        settings = parse_settings(GOOD.replace('tier = "fast"', tier), {}, Path())
+        bounds = bounds_of(settings.bridges)
+        assert bounds.delivery_ms == {BridgeKind.ACROSS: 300_000, BridgeKind.CCTP: round(1_000 * late_s)}
+        assert bounds.refund_ms == 14_400_000
+    said = parse_settings(GOOD.replace('kind = "across"', 'kind = "across"\nrefund_late_s = 60'), {}, Path())
+    assert bounds_of(said.bridges).refund_ms == 60_000
+    assert bounds_of({}).delivery_ms == dict.fromkeys(BridgeKind, 300_000)
 
 
 def test_domains_ship_and_addresses_do_not() -> None:
