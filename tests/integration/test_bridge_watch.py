@@ -17,6 +17,9 @@ from cambist.engine.delta.bridging.arrivals import Arrival, fill_of
 from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
 from cambist.engine.delta.orders.transfers import TransferState
 from cambist.engine.store.rows import amount_of
+from cambist.engine.store.tables import BRIDGE_END
+from cambist.engine.store.units import new
+from support.chain.scripted_chain import tx
 from support.delta.bridged_world import (
     ARRIVES,
     CONFIRMATIONS,
@@ -24,7 +27,7 @@ from support.delta.bridged_world import (
     BridgedWorld,
     a_bridged_world,
 )
-from support.store.stores import BOB, ENGINES, engine_for
+from support.store.stores import BOB, ENGINES, an_end, engine_for
 
 _S = OrderStatus
 DEADLINE_BLOCKS = 11
@@ -165,6 +168,44 @@ async def test_a_refund_that_leaves_the_chain_is_owed_again(world: BridgedWorld)
     await world.looks()
     assert await status(world, order) is _S.REFUNDED
     assert [int(one.amount) for one in (await world.record(order)).refunds] == [PART // 2, PART - PART // 2]
+
+
+async def test_a_part_of_a_refund_that_moves_to_another_block_is_found_there(world: BridgedWorld) -> None:
+    """Blocks that were read before they were final are read again."""
+    order = await world.placed()
+    world.settles(order)
+    world.passes(world.destination, 60)
+    await world.looks()
+    height = world.origin.head.number
+    world.refunds(PART // 2)
+    (block,) = world.origin.line[height + 1 :]
+    world.passes(world.origin, 1)
+    await world.looks()
+    (before,) = await world.transfers(order)
+    assert before.owed == PART // 2
+    world.origin.cut(height)
+    logs = [(log.address, (log.topics, log.data)) for log in block.logs]
+    world.origin.grow([tx(world.names[-1], *logs)], [], [])
+    await world.looks()
+    (after,) = await world.transfers(order)
+    assert after.owed == PART // 2
+    assert after.refunds[0].block_hash == world.origin.line[height + 1].header.hash
+
+
+async def test_a_step_decided_on_rows_that_have_changed_is_not_written(world: BridgedWorld) -> None:
+    order = await world.placed(slices=2)
+    world.settles(order, is_last=False)
+    await world.indexes()
+    (seen,) = await world.desk._orders.read([order])
+    world.settles(order)
+    await world.indexes()
+    end = an_end(seen.transfers[0].sent)
+    changed = [replace(seen.transfers[0], end=end)]
+    assert not await world.desk._orders.write(seen, changed, [new(BRIDGE_END, end)])
+    assert [one.state for one in await world.transfers(order)] == [TransferState.UNDER_WAY] * 2
+    (now,) = await world.desk._orders.read([order])
+    assert await world.desk._orders.write(now, changed, [new(BRIDGE_END, end)])
+    assert await status(world, order) is _S.BRIDGING
 
 
 async def test_slices_are_delivered_and_refunded_each_for_itself(world: BridgedWorld) -> None:
