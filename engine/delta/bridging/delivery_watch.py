@@ -358,9 +358,13 @@ class DeliveryWatch(BridgeRounds):
         return list(ends.values())
 
     async def _start(self, one: WaitingTransfer, head: Header) -> int:
-        """Return the height up to which no log of a transfer can be: read before, or older than it."""
+        """Return the height up to which no log of a transfer can be: read before, or older than it.
+
+        A chain that stood still goes on with blocks of that time: its head may be older than the transfer.
+        """
         if one.key not in self._after:
-            search = first_block(head.number, one.transfer.sent.at_ms // 1_000 - BRIDGE_CLOCK_SLACK_S)
+            since_s = min(one.transfer.sent.at_ms // 1_000, head.time_s) - BRIDGE_CLOCK_SLACK_S
+            search = first_block(head.number, since_s)
             try:
                 height = next(search)
                 while True:
