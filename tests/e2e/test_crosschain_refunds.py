@@ -21,7 +21,7 @@ from support.bridge.bridged_stories import (
 from support.bridge.two_chains import TwoChains
 from support.chain.world import ONE, USDC
 from support.delta.delta_stories import Record
-from support.patience import until
+from support.patience import until, until_told
 
 HOUR_S = 3_600
 
@@ -149,6 +149,22 @@ async def test_a_destination_stands_still_for_an_hour_and_delivers_then(
         assert (await story.explain(record))["reasons"] == []
         await until(lambda: (story.deliveries().late, story.deliveries().delivered) == (0, 1))
         await story.becomes_final(record)
+
+
+async def test_a_destination_delivers_by_a_clock_that_is_hours_behind(two: TwoChains, tmp_path: Path) -> None:
+    """A chain goes on after an outage with blocks of that time, and the venue looks at them later."""
+    async with a_bridged_story(two, tmp_path) as story:
+        await story.stands_still(2 * HOUR_S)
+        story.nodes[two.second].is_away = True
+        record = await story.bridging(ACROSS)
+        await until(two.relayer.open_deposits)
+        (deposit,) = two.relayer.open_deposits()
+        await until_told(lambda: two.fills(deposit))
+        await story.far.chain.mine(10)
+        story.nodes[two.second].is_away = False
+        record = await story.becomes(record, "COMPLETED")
+        assert record["output"]["executedAmount"] == str(arriving())
+        assert await story.far.now_s() < await story.world.now_s() - HOUR_S
 
 
 async def test_a_message_waits_an_hour_for_its_attestation(two: TwoChains, tmp_path: Path) -> None:
