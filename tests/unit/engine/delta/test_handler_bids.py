@@ -14,6 +14,7 @@ from cambist.config import limits
 from cambist.config.errors import Reverted
 from cambist.config.sections.venue import DeltaSettings
 from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import EthCall
 from cambist.engine.delta.auction.auction_record import round_of
 from cambist.engine.delta.auction.handlers import Handlers
@@ -22,11 +23,11 @@ from cambist.engine.store.queries import auction_rounds
 from cambist.engine.store.tables import AUCTION_ROUND
 from cambist.engine.store.units import row_of
 from support.delta.auctioning import PlayedAgent, an_auction, on_each
-from support.delta.bidding import ALICE, ONE, SIGNATURE, USDC_ONE, a_round_order
+from support.delta.bidding import ALICE, ONE, SIGNATURE, USDC_ONE, a_round_order, hash_of
 from support.delta.kinds_of_contract import HANDLER, an_external_order, asked_for
 from support.patience import until
 
-NAME = to_checksum(HANDLER)
+NAME, BOB = to_checksum(HANDLER), b"\xb0" * 20
 SETTINGS = DeltaSettings(rest_s=10, rest_s_max=60)
 
 
@@ -38,13 +39,15 @@ class Told:
         self.agents: list[str] = []
         self.handlers = Handlers(SETTINGS, lambda *told: self.agents.append(told[0]), lambda: self.now_ms)
 
-    def fails(self, name: str = NAME, fault: AgentFault | None = AgentFault.REVERTED) -> None:
-        """A settlement of an agent or a handler fails."""
-        self.handlers.tell(name, 1, NoticeEntry(Notice.REVERTED, "0x01"), fault)
+    def fails(
+        self, name: str = NAME, fault: AgentFault | None = AgentFault.REVERTED, *, number: int = 1
+    ) -> None:
+        """A settlement of the order with this number fails, of an agent or a handler."""
+        self.handlers.tell(name, 1, NoticeEntry(Notice.REVERTED, to_hex(hash_of(number))), fault)
 
-    def rest_s(self) -> float:
-        """Seconds that the handler still rests."""
-        until_ms = self.handlers.rests_until_ms(an_external_order())
+    def rest_s(self, owner: bytes = ALICE) -> float:
+        """Seconds that the handler still rests for an owner."""
+        until_ms = self.handlers.rests_until_ms(an_external_order(owner=owner))
         return (until_ms - self.now_ms) / 1_000 if until_ms else 0
 
 
@@ -98,17 +101,28 @@ def test_a_handler_rests_longer_after_each_failure_and_a_delivery_takes_one_back
     told.fails()
     assert told.rest_s() == 20
     told.now_ms += 20_000
-    told.handlers.tell(NAME, 1, NoticeEntry(Notice.SETTLED, "0x01"), None)
+    told.handlers.tell(NAME, 1, NoticeEntry(Notice.SETTLED, to_hex(hash_of(1))), None)
     told.fails()
     assert told.rest_s() == 20
     assert told.agents == []
+
+
+def test_the_orders_of_one_owner_rest_a_handler_for_no_other() -> None:
+    """Else any owner could make orders that fail when they are mined, and stop all others' at no cost."""
+    told = Told()
+    for number, owner in ((1, ALICE), (2, BOB)):
+        list(told.handlers.bids(asked_for(an_external_order(owner=owner), number)))
+    told.fails(number=1)
+    assert (told.rest_s(ALICE), told.rest_s(BOB)) == (10, 0)
+    told.fails(number=2)
+    assert told.rest_s(BOB) == 10
 
 
 def test_the_owners_failures_and_those_of_agents_rest_no_handler() -> None:
     told = Told()
     list(told.handlers.bids(asked_for(an_external_order())))
     told.fails(fault=None)
-    told.fails("ann")
+    told.fails("ann", number=2)
     assert told.rest_s() == 0
     assert told.agents == ["ann"]
 
@@ -118,11 +132,11 @@ def test_a_bounded_number_of_handlers_is_remembered_the_last_used(monkeypatch: p
     assert limits.HANDLERS_KEPT_MAX > 2
     told = Told()
     orders = [an_external_order(handler=bytes([number]) * 20) for number in (1, 2)]
-    for order in orders:
-        list(told.handlers.bids(asked_for(order)))
-        told.fails(to_checksum(order.handler))
-    list(told.handlers.bids(asked_for(orders[0])))
-    list(told.handlers.bids(asked_for(an_external_order())))
+    for number, order in enumerate(orders, start=1):
+        list(told.handlers.bids(asked_for(order, number)))
+        told.fails(to_checksum(order.handler), number=number)
+    list(told.handlers.bids(asked_for(orders[0], 1)))
+    list(told.handlers.bids(asked_for(an_external_order(), 3)))
     assert told.handlers.rests_until_ms(orders[0])
     assert not told.handlers.rests_until_ms(orders[1])
 
