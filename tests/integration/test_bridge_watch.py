@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from cambist.codecs.contracts.bridge_terms import BridgeKind
 from cambist.codecs.messages.vocabulary import OrderStatus
-from cambist.config.errors import StoreUnavailable
+from cambist.config.errors import ChainError, StoreUnavailable
 from cambist.engine.chain.port import Log
 from cambist.engine.delta.bridging import delivery_watch
 from cambist.engine.delta.bridging.arrivals import Arrival, fill_of
@@ -377,6 +377,38 @@ async def test_an_outage_of_the_destination_delays_and_loses_nothing(world: Brid
     world.destination.is_away = False
     await world.looks()
     assert await status(world, order) is _S.COMPLETED
+
+
+async def test_a_node_that_lacks_a_receipt_loses_no_delivery_and_no_refund(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Logs and receipts may come from different nodes, of which one is behind."""
+
+    async def lacks(_: bytes) -> None:
+        await trio.lowlevel.checkpoint()
+
+    order, other = await world.placed(), await world.placed()
+    sent = world.settles(order)
+    world.settles(other)
+    await world.looks()
+    world.fills(sent)
+    world.passes(world.destination, 2 * CONFIRMATIONS)
+    with monkeypatch.context() as behind:
+        behind.setattr(world.destination, "receipt", lacks)
+        with pytest.raises(ChainError, match="no receipt"):
+            await world.looks()
+    world.passes(world.destination, DEADLINE_BLOCKS)
+    await world.looks()
+    assert [await status(world, one) for one in (order, other)] == [_S.COMPLETED, _S.REFUNDING]
+    world.refunds(PART)
+    world.passes(world.origin, 2 * CONFIRMATIONS)
+    await world.indexes()
+    with monkeypatch.context() as behind:
+        behind.setattr(world.origin, "receipt", lacks)
+        with pytest.raises(ChainError, match="no receipt"):
+            await world.looks()
+    await world.looks()
+    assert await status(world, other) is _S.REFUNDED
 
 
 async def test_engines_that_share_a_store_do_not_count_a_refund_twice(world: BridgedWorld) -> None:

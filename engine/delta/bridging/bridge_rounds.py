@@ -173,11 +173,18 @@ class BridgeRounds(ABC):
         self._span = min(BRIDGE_RANGE_BLOCKS_MAX, 2 * self._span)
         return found
 
-    async def _receipt_of(self, log: Log) -> Receipt | None:
-        """Read the receipt that has a log; None if the node's answers about the log differ."""
+    async def _receipt_of(self, log: Log) -> Receipt:
+        """Read the receipt that has a log.
+
+        Raises:
+            ChainError: the answers about the log differ, as those of two nodes may. The range of blocks is
+                read again; else its blocks could be noted as read for good, and the log be lost.
+        """
         receipt = await self._chain.receipt(log.tx_hash)
         is_there = receipt is not None and receipt.block_hash == log.block_hash and log in receipt.logs
-        return receipt if is_there and await self._has(log.block_number, log.block_hash) else None
+        if receipt is None or not is_there or not await self._has(log.block_number, log.block_hash):
+            raise ChainError(f"there is no receipt of the log {log.log_index} in block {log.block_number}")
+        return receipt
 
     async def _still_there(self, number: int, block_hash: bytes, head: Header) -> bool | None:
         """Whether a block is in the chain; None if the node does not show its height (now)."""

@@ -399,17 +399,19 @@ class DeliveryWatch(BridgeRounds):
         return b"" if attested is None else attested.nonce
 
     async def _end_by(self, one: WaitingTransfer, log: Log) -> BridgeEnd | None:
-        """Read a log as the delivery of a transfer; None if it is not that, or its receipt contradicts it."""
+        """Read a log as the delivery of a transfer; None if it is not that.
+
+        Raises:
+            ChainError: the log's receipt contradicts it.
+        """
         sent = self._sent[one.key]
         arrival: Arrival | None = None
         if isinstance(sent, RelayData):
             arrival = fill_of(log, sent, self._place.spoke_pool or b"")
-            if arrival is None or await self._receipt_of(log) is None:
-                return None
+            if arrival is not None:
+                await self._receipt_of(log)
         elif (attested := self._attested(one)) is not None and attested.nonce in log.topics:
             receipt = await self._receipt_of(log)
-            if receipt is None:
-                return None
             token = one.transfer.sent.output_token
             transmitter = self._place.transmitter or b""
             arrival = mint_of(log, receipt.logs, sent, attested.nonce, transmitter, token)

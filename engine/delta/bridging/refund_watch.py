@@ -239,10 +239,8 @@ class RefundWatch(BridgeRounds):
             if log.tx_hash in done:
                 continue
             done.add(log.tx_hash)
-            receipt = await self._receipt_of(log)
-            if receipt is not None:
-                paid = entries_in(receipt.logs, pool)
-                found += [entry for entry in paid if (entry.account, entry.token) in payees]
+            paid = entries_in((await self._receipt_of(log)).logs, pool)
+            found += [entry for entry in paid if (entry.account, entry.token) in payees]
         return found
 
     async def _allocated(
