@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cambist.codecs.contracts.bridge_terms import BridgeKind
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import ChainError, StoreUnavailable
-from cambist.engine.chain.port import Log
+from cambist.engine.chain.port import At, Header, Log
 from cambist.engine.delta.bridging import delivery_watch
 from cambist.engine.delta.bridging.arrivals import Arrival, fill_of
 from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
@@ -289,6 +289,28 @@ async def test_a_flood_of_forged_fills_is_read_for_its_own_deposit_alone(
     assert len(read) == 6
     await world.looks()
     assert [await status(world, order) for order in orders[:2]] == [_S.BRIDGING, _S.COMPLETED]
+
+
+async def test_forged_fills_in_many_blocks_cost_no_request_each(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else one deposit's forged fills, which anybody can make, keep a look from its end, and all orders."""
+    asked: list[At] = []
+    read = world.destination.block
+
+    async def counted(at: At = None) -> Header | None:
+        asked.append(at)
+        return await read(at)
+
+    sent = world.settles(await world.placed())
+    for number in range(100):
+        forged = replace(sent.relay, output_amount=1)
+        world.fills(replace(sent, name=b"forged %d" % number, relay=forged))
+    await world.indexes()
+    monkeypatch.setattr(world.destination, "block", counted)
+    for watch in world.watches():
+        await watch.look()
+    assert len(asked) < 20
 
 
 async def test_a_delivery_under_a_false_attestation_is_found_once_the_service_tells_the_truth(

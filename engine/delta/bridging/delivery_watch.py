@@ -415,7 +415,7 @@ class DeliveryWatch(BridgeRounds):
             token = one.transfer.sent.output_token
             transmitter = self._place.transmitter or b""
             arrival = mint_of(log, receipt.logs, sent, attested.nonce, transmitter, token)
-        header = await self._at(log.block_number)
+        header = None if arrival is None else await self._at(log.block_number)
         if arrival is None or header is None:
             return None
         if arrival.oddity:
