@@ -7,6 +7,7 @@
     DOUBTFUL        an owner may be the cause: by a contract that checks signatures or receives native tokens,
                     or by a transaction of the settlement's block that a later one undid; else the agent's
                     calls, which may waste gas or fake an owner's error
+                    or the order's bridge, which was there in the simulation
     AGENTS          the calls of the bid failed
 
 Source: ARCHITECTURE.md, "Settlement"; contracts/Delta.sol, `settle`.
@@ -15,11 +16,14 @@ Source: ARCHITECTURE.md, "Settlement"; contracts/Delta.sol, `settle`.
 from collections.abc import Collection, Mapping
 from enum import StrEnum
 
-from ....codecs.contracts.abi import address_word, selector
+from ....codecs.contracts.abi import SELECTOR_BYTES, address_word, selector
 from ....codecs.contracts.contract_events import TRANSFER
+from ....codecs.eip712_orders.delta import ProductiveOrder
 from ...chain.port import Log
 from ...store.rows import IntentCause
 from ..bids.agent_rest import AgentFault
+from ..orders.terms import SettledOrder
+from ..orders.transfers import bridge_of
 from ..orders.vault import OF_VAULT
 
 
@@ -77,6 +81,18 @@ BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
 }
 """Kinds of failed settlements by the relayer's cause, for failures without a known contract error."""
 
+_OF_THE_BID = frozenset(
+    map(
+        selector,
+        (
+            "StepFailed(uint256,bytes)", "BelowMinimum(uint256,uint256)", "AboveMaximum(uint256,uint256)",
+            "PromiseBroken(bytes32,uint256,uint256)", "TransferFailed(address)", "BelowBridgeFee(uint256)",
+            "InvalidAgent()", "TooMuchGas(uint256)", "NotTheUsers(uint256)", "MixedPair()", "NoOrders()",
+            "Reentered()", "Panic(uint256)",
+        ),
+    )
+)  # fmt: skip
+
 UNEXPLAINED = frozenset({_C.UNEXPLAINED, _C.UNKNOWN})
 """Causes that the relayer reports for a reverted transaction whose error is not known."""
 
@@ -85,8 +101,7 @@ def failure_of(
     cause: IntentCause | None,
     error4: bytes | None,
     owners: Collection[bytes] | None = None,
-    *,
-    is_of_vault: bool = False,
+    order: SettledOrder | None = None,
 ) -> SettlementFailure:
     """Classify a failed settlement by the cause that the relayer reports and the contract's errors.
 
@@ -97,13 +112,22 @@ def failure_of(
             unknown. An error that occurs only with the agent's calls does not excuse the agent. The errors in
             `owners` also explain a failure that another transaction of the block caused, such as the owner's
             cancellation or a settlement that used up a token's hourly cap.
-        is_of_vault: whether the order sells from a vault. The contract raises a vault's errors before any
-            call of the agent's, so that they are the owner's; and the vault may have made these calls fail.
+        order: the signed order, if known. The contract raises a vault's errors before any call of the
+            agent's, so that they are the owner's; and the vault may have made these calls fail. The errors of
+            a bridge, which takes what the order buys, come through as they are.
     """
+    is_of_vault = isinstance(order, ProductiveOrder)
+    is_bridged = order is not None and bridge_of(order).destination_chain_id > 0
     if is_of_vault and error4 in OF_VAULT:
         return _F.FUNDS
     found = _failure(cause, error4, owners)
-    return _F.DOUBTFUL if is_of_vault and found is _F.AGENTS else found
+    is_others = is_of_vault or (is_bridged and is_of_bridge(error4))
+    return _F.DOUBTFUL if is_others and found is _F.AGENTS else found
+
+
+def is_of_bridge(error4: bytes | None) -> bool:
+    """Whether an error of a bridged order's settlement is neither the contract's nor of an agent's calls."""
+    return len(error4 or b"") == SELECTOR_BYTES and error4 not in BY_ERROR and error4 not in _OF_THE_BID
 
 
 def _failure(

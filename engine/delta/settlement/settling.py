@@ -55,7 +55,8 @@ from ..bids.simulation import Proven
 from ..orders.life import ENDED, OPEN, SETTLE, SETTLED_WHOLE, DeltaStep, failed, part_settled, starved
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import next_part
-from .failures import OF_TIME, UNEXPLAINED, SettlementFailure, failure_of, fault_in, is_owners_act
+from . import failures
+from .failures import SettlementFailure, failure_of, fault_in, is_of_bridge
 from .funds_watch import AreLacking
 
 _log = structlog.get_logger("cambist.venue")
@@ -68,6 +69,8 @@ OTHERS_FUNDS_GONE = "the funds of an order that is crossed with it are not there
 """Reason that agents receive if the funds of another order in the same settlement were missing."""
 OWNERS_CODE = "code of an owner's ran in it"
 """Beginning of the reason that agents receive if an owner's contract may have made a settlement fail."""
+BRIDGES_CODE = "the order's bridge failed"
+"""Beginning of the agents' reason if a bridge took in the simulation what it did not take when mined."""
 OWNER_ACTED = "an owner acted in its block"
 """Beginning of the agents' reason if an owner's transaction in the settlement's block may be the cause."""
 _NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
@@ -321,8 +324,7 @@ class Settling:
         live = self._orders.get(order_hash)
         height = 0 if outcome.receipt is None else outcome.receipt.block_number
         owners = await self._owners_errors(settlement, outcome)
-        is_of_vault = live is not None and isinstance(live.order, ProductiveOrder)
-        failure = failure_of(outcome.cause, outcome.error4, owners, is_of_vault=is_of_vault)
+        failure = failure_of(outcome.cause, outcome.error4, owners, None if live is None else live.order)
         if failure is SettlementFailure.AGENTS and await self._lacked_gas(order_hash, settlement, outcome):
             failure = SettlementFailure.DOUBTFUL
         if failure is SettlementFailure.ORDER_DONE:
@@ -343,7 +345,7 @@ class Settling:
         transaction: the agent could make the call fail as if the owner's tokens were missing. A settlement
         that succeeds at the block before may fail in its own block because of another transaction there.
         """
-        is_comparable = outcome.error4 is not None or outcome.cause in UNEXPLAINED
+        is_comparable = outcome.error4 is not None or outcome.cause in failures.UNEXPLAINED
         if outcome.receipt is None or not is_comparable or not settlement.owners_data:
             return None
         call = EthCall(self._delta, settlement.owners_data, self._relayer.address, gas_max=settlement.gas)
@@ -352,7 +354,7 @@ class Settling:
             if header is None:
                 return None
             before = await self._error_of(call, header.parent_hash)
-            return (before - OF_TIME) | await self._error_of(call, header.hash)
+            return (before - failures.OF_TIME) | await self._error_of(call, header.hash)
         except ChainError as error:
             _log.warning("a failed settlement stays unexplained", key=settlement.key, detail=str(error))
             return None
@@ -444,8 +446,8 @@ class Settling:
     async def _doubt(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> str:
         """Return the reason why an owner, not the agent, may have made a settlement fail; empty for none."""
         orders = self._orders_of(order_hash, settlement)
-        if await self._any_calls_contract(orders):
-            return OWNERS_CODE
+        if is_of_bridge(outcome.error4) or await self._any_calls_contract(orders):
+            return BRIDGES_CODE if is_of_bridge(outcome.error4) else OWNERS_CODE
         return OWNER_ACTED if await self._have_acted(orders, outcome) else ""
 
     async def _have_acted(self, orders: Sequence[LiveOrder], outcome: IntentOutcome) -> bool:
@@ -465,7 +467,7 @@ class Settling:
             if header is None:
                 return False
             logs = await self._chain.logs_of(LogFilter(tokens, topics), own)
-            if any(is_owners_act(log, self._delta) for log in logs):
+            if any(failures.is_owners_act(log, self._delta) for log in logs):
                 return True
             before = [await self._chain.nonce(owner, header.parent_hash) for owner in owners]
             return before != [await self._chain.nonce(owner, own) for owner in owners]

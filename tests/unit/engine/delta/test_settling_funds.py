@@ -10,8 +10,9 @@ import pytest
 import trio
 
 from cambist.codecs.contracts.abi import selector
+from cambist.codecs.contracts.bridge_terms import SELECTORS, BridgeKind
 from cambist.codecs.contracts.delta_calldata import Execution, agent_id, settle
-from cambist.codecs.eip712_orders.delta import DeltaOrder
+from cambist.codecs.eip712_orders.delta import DeltaBridge, DeltaOrder
 from cambist.codecs.messages.agent_messages import Notice
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.engine.chain.holdings import Holding
@@ -42,6 +43,8 @@ from support.store.stores import NOW_MS
 
 SALE, OTHER = a_round_order(1), a_round_order(2)
 BOBS = a_round_order(3, a_delta_order(nonce=3, owner=b"\xb0" * 20))
+_ACROSS = DeltaBridge(SELECTORS[BridgeKind.ACROSS], 10, OTHER.terms.dest_token, 0, bytes(5 * 32))
+BRIDGED = a_round_order(4, a_delta_order(nonce=4, bridge=_ACROSS))
 _S = OrderStatus
 
 
@@ -360,3 +363,27 @@ def test_claims_of_shards_that_others_hold_now_are_forgotten() -> None:
     assert not claims.claim([a_live(OTHER, settling=None)])
     claims.leave({OTHER.order_hash[0]})
     assert claims.claim([a_live(OTHER, settling=None)])
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "faults"),
+    [
+        (BRIDGED, "DepositsArePaused()", {"inDoubt": 1}),
+        (BRIDGED, "Error(string)", {"inDoubt": 1}),
+        (BRIDGED, "BridgeFailed(address)", {"inDoubt": 1}),
+        (BRIDGED, "StepFailed(uint256,bytes)", {"reverted": 1}),
+        (BRIDGED, "BelowMinimum(uint256,uint256)", {"reverted": 1}),
+        (SALE, "DepositsArePaused()", {"reverted": 1}),
+    ],
+)
+async def test_a_bridge_that_fails_once_a_settlement_is_mined_strikes_no_agent(
+    tmp_path: Path, asked: RoundOrder, error: str, faults: dict[str, int]
+) -> None:
+    """A pool or messenger that is paused between simulation and block; its error comes through as it is."""
+    relayer = PlayedRelayer(error)
+    async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_each)) as auction:
+        await auction.submitted(asked)
+        await until(lambda: bool(relayer.handed))
+        relayer.may_end.set()
+        await until(lambda: bool(auction.auctioneer.reports()["ann"].faults))
+        assert auction.auctioneer.reports()["ann"].faults == faults

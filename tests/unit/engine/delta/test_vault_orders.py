@@ -201,15 +201,15 @@ def test_what_a_new_order_needs_of_its_vault() -> None:
 @pytest.mark.parametrize("error", ["RedemptionFailed(address)", "TooManyShares(uint256,uint256)"])
 def test_a_vaults_errors_are_the_owners_whatever_a_call_shows(error: str, owners: Any) -> None:
     error4 = selector(error)
-    found = failure_of(IntentCause.REVERTED, error4, owners, is_of_vault=True)
+    found = failure_of(IntentCause.REVERTED, error4, owners, SHARES)
     assert found is SettlementFailure.FUNDS
 
 
 def test_calls_of_an_agent_behind_a_vault_fail_in_doubt() -> None:
     error4 = selector("StepFailed(uint256,bytes)")
-    assert failure_of(IntentCause.REVERTED, error4, is_of_vault=True) is SettlementFailure.DOUBTFUL
+    assert failure_of(IntentCause.REVERTED, error4, order=SHARES) is SettlementFailure.DOUBTFUL
     assert failure_of(IntentCause.REVERTED, error4) is SettlementFailure.AGENTS
-    done = failure_of(IntentCause.REVERTED, selector("NonceUsed(uint256)"), is_of_vault=True)
+    done = failure_of(IntentCause.REVERTED, selector("NonceUsed(uint256)"), order=SHARES)
     assert done is SettlementFailure.ORDER_DONE
 
 
