@@ -206,9 +206,8 @@ async def test_shares_and_their_allowance_suspend_as_tokens_do(
         record = await story.submitted(await vaults.an_order())
         await goes(vaults)
         await story.becomes(record, "SUSPENDED")
-        told = await story.reasons(record)
-        assert list(told) == ["suspended", lack]
-        assert told[lack].endswith(str(ONE))
+        assert (await story.says(record, lack)).endswith(str(ONE))
+        assert list(await story.reasons(record)) == ["suspended", lack], "the vault is not blamed"
         await comes(vaults)
         await story.becomes(record, "PENDING")
         story.agents["ann"].gives = lambda _: FAIR
