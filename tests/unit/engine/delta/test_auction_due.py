@@ -11,6 +11,7 @@ from cambist.codecs.messages.agent_messages import Notice, NoticeEntry
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.sections.venue import DeltaSettings
 from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import Header, Upcoming
 from cambist.engine.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.delta.auction.auction_queue import AuctionQueue
@@ -302,7 +303,7 @@ async def test_orders_of_a_handler_that_rests_wait_as_long() -> None:
     clock = Clock()
     asked = asked_for(an_external_order())
     list(clock.handlers.bids(asked))
-    reverted = NoticeEntry(Notice.REVERTED, "0x01")
+    reverted = NoticeEntry(Notice.REVERTED, to_hex(asked.order_hash))
     clock.handlers.tell(to_checksum(HANDLER), 1, reverted, AgentFault.REVERTED)
     until_ms = clock.handlers.rests_until_ms(an_external_order())
     assert until_ms > NOW_MS
