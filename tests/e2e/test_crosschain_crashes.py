@@ -20,6 +20,8 @@ from support.patience import PATIENCE_S, until_told
 
 pytestmark = pytest.mark.process
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "3"))
+LOST_S = 3.0
+"""Seconds after which the dev relayer gives up a transaction that a re-organisation has dropped."""
 SMALL = ONE // 10
 """WETH of one order among many."""
 KINDS = pytest.mark.parametrize("kind", BridgeKind)
@@ -290,11 +292,16 @@ async def test_another_engine_ends_the_transfers_of_a_killed_engine(
 # --- Again and again --------------------------------------------------------------------------------------
 
 
-async def test_orders_by_both_bridges_outlive_kills_at_random_moments(tmp_path: Path) -> None:
+async def test_orders_by_both_bridges_outlive_kills_at_random_moments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile the second chain loses a block now and then, and what was delivered by it."""
+    monkeypatch.setattr("cambist.engine.chain.transact.TRANSACTION_S", LOST_S)
     seed = int(os.environ.get("CRASH_SEED") or secrets.randbits(32))
     print(f"CRASH_SEED={seed}")  # noqa: T201  whoever sees it fail repeats it
     random = Random(seed)
     async with a_bridged_crash(tmp_path) as crash:
+        await crash.confirm()
         before = await crash.traded()
         records: list[tuple[BridgeKind, Record]] = []
         for _ in range(ROUNDS):
@@ -304,7 +311,10 @@ async def test_orders_by_both_bridges_outlive_kills_at_random_moments(tmp_path: 
             node = random.choice((crash.story.node, crash.far_node))
             with trio.move_on_after(PATIENCE_S):
                 await node.answers(random.randint(1, 120))
-            await crash.killed_and_started()
+            await crash.story.kill()
+            if random.random() < 0.5:
+                await crash.far.chain.reorganise(1)
+            await crash.started()
         arrived = {ACROSS: arriving(FAIR * SMALL // ONE), CCTP: FAIR * SMALL // ONE}
         for kind, record in records:
             done = await crash.story.becomes(record, "COMPLETED")
