@@ -159,7 +159,8 @@ async def test_a_fill_of_another_deposit_is_none(fill: RelayData, arrives: int) 
 
 
 async def test_a_fill_for_less_or_for_another_is_none() -> None:
-    for changed in ({"output": ARRIVES - 1}, {"recipient": address_word(THIEF)}):
+    changes: tuple[dict[str, Any], ...] = ({"output": ARRIVES - 1}, {"recipient": address_word(THIEF)})
+    for changed in changes:
         told = await delivered((FAR_POOL, filled(RELAY, **changed)), paid())
         assert f"the bridge promised {ARRIVES}" in told.fault, changed
 
