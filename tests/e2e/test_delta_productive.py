@@ -242,10 +242,21 @@ async def test_shares_give_the_agent_what_its_bid_was_simulated_with(
     await vault.acts(Mode.SHORT, ONE)
     assert await market.refused_settlement(order, market.from_agent(FAIR), receiver=market.agent) == failed
     await vault.acts(Mode.HONEST)
+    await market.settle(order, market.from_agent(FAIR), **bid)
+    assert await world.balance(world.weth, market.agent) == ONE
+
+
+async def test_what_a_vault_earns_after_the_bid_is_the_owners(
+    world: World, market: Market, vault: Vault
+) -> None:
+    """An agent that knows of a harvest, or sets it off, sells no more than it has bid on."""
+    order = await market.a_productive_order(strategy=vault.address, use_shares=True)
     await vault.earns(ONE)
-    settled = await market.settle(order, market.from_agent(FAIR), **bid)
-    assert settled.event.spent == ONE + ONE // 4
-    assert await world.balance(world.weth, market.agent) == ONE + ONE // 4
+    before = await world.balance(world.weth, world.user)
+    settled = await market.settle(order, market.from_agent(FAIR), receiver=market.agent, src_given=ONE)
+    assert settled.event.spent == ONE
+    assert await world.balance(world.weth, market.agent) == ONE
+    assert await world.balance(world.weth, world.user) == before + ONE // 4
 
 
 async def test_a_source_that_is_not_the_vaults_asset_is_refused(

@@ -42,10 +42,11 @@ contract ProductiveSettler is Settling {
         uint256 destBefore = Tokens.balance(wrapped(part.destToken), address(this));
         redeem(part, order, amount);
         part.taken = Tokens.balance(src, address(this)) - srcBefore;
-        uint256 least = order.useShares ? Math.most(execution.srcGiven, 1) : amount;
-        if (part.taken < least) revert RedemptionFailed(order.strategy);
+        uint256 given = order.useShares ? execution.srcGiven : amount;
+        if (part.taken < Math.most(given, 1)) revert RedemptionFailed(order.strategy);
         if (order.useShares) countGiven(src, part.taken);
-        send(src, receiverOf(execution), order.useShares ? part.taken : amount);
+        // What shares are worth beyond what was bid on is the owner's: a vault can earn between bid and block.
+        send(src, receiverOf(execution), given == 0 ? part.taken : given);
         (spent, received) = settleTaken(part, src, execution, srcBefore, destBefore);
         gasUsed -= gasleft();
     }

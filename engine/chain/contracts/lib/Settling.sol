@@ -30,9 +30,10 @@ abstract contract Settling is DeltaState {
 
     /// How a part is traded. `promised` is what the agent's bid promised: the least that arrives (sale) or the most that
     /// is spent (purchase). `receiver`, zero for the executor, gets what is given: of a sale all, of a purchase
-    /// `srcGiven`, at most the part's maximum; of shares of a vault they have to give `srcGiven` at least. Steps deliver here, to Delta; `agent` is the id of the agent whose caller
-    /// makes the calls. What the executor has of `leftovers` goes to the owner, afterwards and also before: a unit that
-    /// somebody left there would make a step fail that gives all there is to orders that take no more.
+    /// `srcGiven`, at most the part's maximum; of shares of a vault `srcGiven`, or all they are worth where that is 0.
+    /// Steps deliver here, to Delta; `agent` is the id of the agent whose caller makes the calls. What the executor has
+    /// of `leftovers` goes to the owner, afterwards and also before: a unit that somebody left there would make a step
+    /// fail that gives all there is to orders that take no more.
     struct Execution {
         uint256 promised;
         uint256 srcGiven;
