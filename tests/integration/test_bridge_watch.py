@@ -12,7 +12,7 @@ from cambist.codecs.contracts.bridge_terms import BridgeKind
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import ChainError, StoreUnavailable
 from cambist.engine.chain.port import At, Header, Log
-from cambist.engine.delta.bridging import delivery_watch
+from cambist.engine.delta.bridging import bridge_rounds, delivery_watch
 from cambist.engine.delta.bridging.arrivals import Arrival, fill_of
 from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
 from cambist.engine.delta.orders.transfers import TransferState
@@ -311,6 +311,39 @@ async def test_forged_fills_in_many_blocks_cost_no_request_each(
     for watch in world.watches():
         await watch.look()
     assert len(asked) < 20
+
+
+async def test_a_look_that_has_no_time_left_asks_for_no_more_deliveries_and_refunds(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else deliveries in very many blocks keep each look from its end, and none of them is ever final."""
+    deliveries, refunds = world.watches()[1], world.watches()[2]
+    for order in [await world.placed() for _ in range(9)]:
+        world.settles(order)
+    world.passes(world.destination, 40)
+    await world.looks()
+    for _ in range(9):
+        world.refunds(PART)
+    await refunds.look()
+    for one in [world.settles(await world.placed()) for _ in range(9)]:
+        world.fills(one)
+    await world.indexes()
+    await deliveries.look()
+    asked: list[At] = []
+    for chain in (world.origin, world.destination):
+        read = chain.block
+
+        async def counted(at: At = None, read: Any = read) -> Header | None:
+            asked.append(at)
+            found: Header | None = await read(at)
+            return found
+
+        monkeypatch.setattr(chain, "block", counted)
+    with monkeypatch.context() as hurried:
+        hurried.setattr(bridge_rounds, "BRIDGE_SEARCH_S", -1.0)
+        assert await deliveries.look()
+        assert await refunds.look()
+    assert asked == [None, None]
 
 
 async def test_a_delivery_under_a_false_attestation_is_found_once_the_service_tells_the_truth(

@@ -195,11 +195,11 @@ class DeliveryWatch(BridgeRounds):
         self._under_way = counted
 
     async def _checked_ends(self, order: BridgedOrder, head: Header) -> _EndChanges:
-        """Return the changes of deliveries that are not final: undone, or final now."""
+        """Return the changes of deliveries that are not final: undone or final now, as far as a look goes."""
         changes: _EndChanges = []
         for one in order.transfers:
             end = one.delivery
-            if end is None or end.is_final:
+            if end is None or end.is_final or not self._goes_on():
                 continue
             is_there = await self._still_there(end.end_number, end.end_block, head)
             if is_there is False:

@@ -144,7 +144,7 @@ class RefundWatch(BridgeRounds):
     async def _checked_refunds(
         self, one: OrderTransfer, head: Header, states: dict[TransferKey, OrderTransfer]
     ) -> list[Change]:
-        """Return the changes of refunds that are not final: undone, or final now.
+        """Return the changes of refunds that are not final, as far as a look goes: undone, or final now.
 
         Args:
             states: key -> state of a transfer after the changes; entries are added.
@@ -152,15 +152,14 @@ class RefundWatch(BridgeRounds):
         changes: list[Change] = []
         kept: list[DeltaRefund] = []
         for refund in one.refunds:
-            is_there = refund.is_final or await self._still_there(
-                refund.block_number, refund.block_hash, head
-            )
+            is_left = refund.is_final or not self._goes_on()
+            is_there = is_left or await self._still_there(refund.block_number, refund.block_hash, head)
             if is_there is False:
                 self._gone += 1
                 changes.append(drop(DELTA_REFUND, refund))
                 continue
             is_deep = refund.block_number <= self._place.settled_below(head.number)
-            if is_there and is_deep and not refund.is_final:
+            if is_there and is_deep and not is_left:
                 final = replace(refund, is_final=True)
                 changes.append(cas(DELTA_REFUND, final))
                 kept.append(replace(final, version=refund.version + 1))
