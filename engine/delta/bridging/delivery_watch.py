@@ -17,7 +17,6 @@ Choice: A transfer counts as failed only once a confirmed block of the destinati
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
-import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -336,7 +335,7 @@ class DeliveryWatch(BridgeRounds):
             if logs is None:
                 break
             for log in logs:
-                await trio.lowlevel.checkpoint()  # anybody can fill deposits that nobody made
+                await self._let_others_run()  # anybody can fill deposits that nobody made
                 for one in of_id.get(log.topics[_ID_TOPIC], ()):
                     if one.key not in ends and (end := await self._end_by(one, log)) is not None:
                         ends[one.key] = one, end
