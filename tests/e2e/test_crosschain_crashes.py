@@ -3,6 +3,7 @@ end, is settled once and delivered once, and every unit is accounted for on both
 
 import os
 import secrets
+import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from random import Random
@@ -17,6 +18,7 @@ from support.bridge.two_chains import STOCK
 from support.chain.world import ONE, USDC
 from support.delta.delta_process import CONFIRMATIONS, Record
 from support.patience import PATIENCE_S, until_told
+from support.store.store_work import store_processes
 
 pytestmark = pytest.mark.process
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "3"))
@@ -287,6 +289,23 @@ async def test_another_engine_ends_the_transfers_of_a_killed_engine(
         assert (moved["user WETH"], moved["pool USDC"]) == (-8 * ONE, 4 * FAIR)
         assert moved["user far USDC"] == 4 * sum(arrived.values())
         assert await crash.relayed_far() == 4
+
+
+@KINDS
+async def test_the_store_is_killed_while_a_transfer_is_under_way(tmp_path: Path, kind: BridgeKind) -> None:
+    async with a_bridged_crash(tmp_path) as crash:
+        two, story = crash.two, crash.story
+        two.relayer.order(is_silent=True)
+        two.attester.order(is_silent=True)
+        before = await crash.traded()
+        record = await crash.bridging(kind)
+        (store,) = store_processes(story.process.pid)
+        os.kill(store, signal.SIGKILL)
+        two.relayer.order(is_silent=False)
+        two.attester.order(is_silent=False)
+        await story.answered("GET", f"/v2/delta/orders/{record['id']}")
+        await is_completed_once(crash, record, kind, before)
+        assert story.starts == 1
 
 
 # --- Again and again --------------------------------------------------------------------------------------

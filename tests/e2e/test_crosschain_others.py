@@ -6,20 +6,24 @@ import pytest
 from msgspec.structs import replace
 
 from cambist.codecs.contracts import cctp
-from cambist.codecs.contracts.abi import address_word
+from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.contracts.bridge_terms import BridgeKind
 from cambist.config.errors import Reverted
 from support.bridge.bridged_stories import ACROSS, CCTP, FAIR, BridgedStory, a_bridged_story, arriving
-from support.bridge.two_chains import TwoChains
+from support.bridge.two_chains import OWNER, TwoChains
 from support.chain.bridge_logs import filled
 from support.chain.log_emitter import RUNTIME
 from support.chain.log_emitter import calldata as emitted
 from support.chain.put_code import put_code
 from support.chain.world import URGENT_TIP_WEI
+from support.contracts.bridging import PAUSE_DEPOSITS, SET_LIMIT
 from support.delta.delta_stories import Moved, Record
 from support.patience import until
 
 KINDS = pytest.mark.parametrize("kind", BridgeKind)
+
+REFUSALS = {ACROSS: "DepositsArePaused()", CCTP: "Burn token not supported"}
+"""Words of a bridge's contract that takes nothing."""
 
 
 def carried(story: BridgedStory, kind: BridgeKind) -> Moved:
@@ -156,6 +160,30 @@ async def test_a_forged_fill_is_no_delivery(two: TwoChains, tmp_path: Path) -> N
         record = await story.becomes(record, "COMPLETED")
         assert record["output"]["executedAmount"] == str(arriving())
         assert (story.deliveries().delivered, story.deliveries().odd) == (1, 0)
+
+
+@KINDS
+async def test_a_bridge_takes_nothing_for_a_time(two: TwoChains, tmp_path: Path, kind: BridgeKind) -> None:
+    """The order waits with its owner's tokens untouched, and says why."""
+    async with a_bridged_story(two, tmp_path) as story:
+        await opened(story, kind, is_open=False)
+        before = await story.balances()
+        record = await story.submitted(await story.an_order(kind))
+        assert REFUSALS[kind] in await story.says(record, "reverted")
+        assert await story.moved_since(before) == {}
+        await opened(story, kind, is_open=True)
+        await story.becomes(record, "COMPLETED")
+        assert await story.moved_since(before) == carried(story, kind)
+
+
+async def opened(story: BridgedStory, kind: BridgeKind, *, is_open: bool) -> None:
+    """Let the first chain's bridge take deposits or burns, or none."""
+    world = story.world
+    if kind is ACROSS:
+        await world.send(OWNER, world.spoke_pool, PAUSE_DEPOSITS + uint_word(not is_open))
+    else:
+        limit = SET_LIMIT + address_word(world.usdc) + uint_word(is_open * 10**12)
+        await world.send(world.owner, world.token_messenger, limit)
 
 
 # --- Nodes that are away ----------------------------------------------------------------------------------
