@@ -17,19 +17,13 @@ from support.chain.log_emitter import calldata as emitted
 from support.chain.put_code import put_code
 from support.chain.world import URGENT_TIP_WEI
 from support.contracts.bridging import PAUSE_DEPOSITS, SET_LIMIT
-from support.delta.delta_stories import Moved, Record
+from support.delta.delta_stories import Record
 from support.patience import until
 
 KINDS = pytest.mark.parametrize("kind", BridgeKind)
 
 REFUSALS = {ACROSS: "DepositsArePaused()", CCTP: "Burn token not supported"}
 """Words of a bridge's contract that takes nothing."""
-
-
-def carried(story: BridgedStory, kind: BridgeKind) -> Moved:
-    """Movements of a settlement and of one delivery."""
-    there = story.filled() if kind is ACROSS else {("user", "far USDC"): FAIR}
-    return story.sold(by=kind) | there
 
 
 async def burned(story: BridgedStory, record: Record) -> tuple[bytes, bytes]:
@@ -70,7 +64,7 @@ async def test_somebody_else_sends_the_message_first(two: TwoChains, tmp_path: P
         story.nodes[two.second].is_away = False
         record = await story.becomes(record, "COMPLETED")
         assert record["transactions"][0]["destinationTx"] == f"0x{receipt.tx_hash.hex()}"
-        assert await story.moved_since(before) == carried(story, CCTP)
+        assert await story.moved_since(before) == story.carried(CCTP)
         await story.becomes_final(record)
         assert await story.far.chain.nonce(relayer) == sent
 
@@ -82,7 +76,7 @@ async def test_the_same_message_twice_pays_once(two: TwoChains, tmp_path: Path) 
         message, attestation = await burned(story, record)
         with pytest.raises(Reverted, match="Nonce already used"):
             await two.receive(two.second, message, attestation)
-        assert await story.moved_since(before) == carried(story, CCTP)
+        assert await story.moved_since(before) == story.carried(CCTP)
         await story.becomes_final(record)
 
 
@@ -111,7 +105,7 @@ async def test_the_venue_and_a_stranger_send_the_message_into_one_block(
         sent = await far.chain.nonce(relayer)
         await story.becomes_final(record)
         assert await far.chain.nonce(relayer) == sent == 1
-        assert await story.moved_since(before) == carried(story, CCTP)
+        assert await story.moved_since(before) == story.carried(CCTP)
 
 
 # --- Bridges that do otherwise than promised ------------------------------------------------------------
@@ -173,7 +167,7 @@ async def test_a_bridge_takes_nothing_for_a_time(two: TwoChains, tmp_path: Path,
         assert await story.moved_since(before) == {}
         await opened(story, kind, is_open=True)
         await story.becomes(record, "COMPLETED")
-        assert await story.moved_since(before) == carried(story, kind)
+        assert await story.moved_since(before) == story.carried(kind)
 
 
 async def opened(story: BridgedStory, kind: BridgeKind, *, is_open: bool) -> None:
@@ -204,7 +198,7 @@ async def test_the_destinations_node_is_away_for_a_time(
         story.nodes[two.second].is_away = False
         await story.becomes(record, "COMPLETED")
         moved = await story.moved_since(before)
-        assert moved["user", "far USDC"] == carried(story, kind)["user", "far USDC"]
+        assert moved["user", "far USDC"] == story.carried(kind)["user", "far USDC"]
         await until(lambda: not story.deliveries().fault)
         await story.becomes_final(record)
 
@@ -224,6 +218,6 @@ async def test_the_origins_node_is_away_while_the_transfer_arrives(
         two.relayer.order(is_silent=False)
         two.attester.order(is_silent=False)
         await story.becomes(record, "COMPLETED")
-        assert await story.moved_since(before) == carried(story, kind)
+        assert await story.moved_since(before) == story.carried(kind)
         story.nodes[two.first].is_away = False
         await story.becomes_final(record)

@@ -8,16 +8,10 @@ from cambist.codecs.contracts.bridge_terms import BridgeKind
 from support.bridge.bridged_stories import ACROSS, CCTP, FAIR, BridgedStory, a_bridged_story, arriving
 from support.bridge.two_chains import TwoChains
 from support.chain.world import ONE, USDC
-from support.delta.delta_stories import Moved, Record
+from support.delta.delta_stories import Record
 from support.patience import until
 
 KINDS = pytest.mark.parametrize("kind", BridgeKind)
-
-
-def carried(story: BridgedStory, kind: BridgeKind) -> Moved:
-    """Movements of a settlement and of one delivery."""
-    there = story.filled() if kind is ACROSS else {("user", "far USDC"): FAIR}
-    return story.sold(by=kind) | there
 
 
 async def undone(story: BridgedStory, record: Record) -> Record:
@@ -46,7 +40,7 @@ async def test_a_settlement_leaves_the_chain_before_anything_is_delivered(
         two.attester.order(is_silent=False)
         record = await story.becomes(record, "COMPLETED")
         assert len(record["transactions"]) == 1
-        assert await story.moved_since(before) == carried(story, kind)
+        assert await story.moved_since(before) == story.carried(kind)
         await story.becomes_final(record)
         assert len(story.agents["ann"].requests) == 1, "nothing is auctioned anew while it may be mined again"
 
@@ -83,7 +77,7 @@ async def test_a_burn_that_is_mined_again_has_been_delivered(two: TwoChains, tmp
         await story.mine()
         record = await story.becomes(record, "COMPLETED")
         assert record["transactions"] == [first]
-        assert await story.moved_since(before) == carried(story, CCTP)
+        assert await story.moved_since(before) == story.carried(CCTP)
         await story.becomes_final(record)
 
 
@@ -105,7 +99,7 @@ async def test_a_delivery_leaves_the_destination_and_is_made_again(
         await story.far.chain.set_automine(on=True)
         await story.far.chain.mine()
         await story.becomes(record, "COMPLETED")
-        assert await story.moved_since(before) == carried(story, kind)
+        assert await story.moved_since(before) == story.carried(kind)
         await until(lambda: story.deliveries().gone == 1)
         await story.becomes_final(record)
 
@@ -124,7 +118,7 @@ async def test_both_chains_are_reorganised_at_once(two: TwoChains, tmp_path: Pat
         await story.far.chain.mine()
         await story.mine()
         await story.becomes(record, "COMPLETED")
-        assert await story.moved_since(before) == carried(story, kind)
+        assert await story.moved_since(before) == story.carried(kind)
         await story.becomes_final(record)
 
 

@@ -4,7 +4,7 @@ async with a_bridged_story(two, tmp_path) as story:
     before = await story.balances()
     record = await story.submitted(await story.an_order(ACROSS))
     await story.becomes(record, "COMPLETED")
-    assert await story.moved_since(before) == story.sold(FAIR) | story.filled(FAIR)
+    assert await story.moved_since(before) == story.carried(ACROSS)
 
 The venue serves both chains, and three bridges: `across`, `cctp` and `express`, the latter CCTP by its fast
 tier. The venue asks the service of relayer and attester over a socket. The agent `ann` trades at FAIR for one
@@ -243,10 +243,11 @@ class BridgedStory(DeltaStory):
         moved = {("user", "WETH"): -spent, ("agent", "WETH"): spent, ("agent", "USDC"): -bought}
         return moved | ({("pool", "USDC"): bought} if by is ACROSS else {})
 
-    def filled(self, entered: int = FAIR, *, who: str = "user") -> Moved:
-        """Movements of a fill by the dev relayer on the second chain."""
-        arrives = arriving(entered)
-        return {(who, "far USDC"): arrives, ("filler", "far USDC"): -arrives}
+    def carried(self, kind: BridgeKind) -> Moved:
+        """Movements of the settlement and the delivery of an order of one WETH."""
+        if kind is ACROSS:
+            return self.sold() | {("user", "far USDC"): arriving(), ("filler", "far USDC"): -arriving()}
+        return self.sold(by=kind) | {("user", "far USDC"): FAIR}
 
 
 def way(two: TwoChains, kind: BridgeKind, symbol: str = "USDC", **changed: Any) -> DeltaBridge:
