@@ -287,13 +287,17 @@ async def a_world(chain: DevChain, domain: int = DOMAIN) -> World:
     owner, relayer, maker, user, taker, partner, stranger = map(person, range(7))
     for key in (owner, relayer, maker, user, taker, partner, stranger):
         await chain.set_balance(key.address, 1_000 * ONE)
-    weth, permit2 = [await create(chain, owner, name, gas=DEV_GAS) for name in ("DevWeth", "DevPermit2")]
+    own = uint_word(domain)  # worlds of other domains have no address in common
+    weth, permit2 = [
+        await create(chain, owner, name, salt32=own, gas=DEV_GAS) for name in ("DevWeth", "DevPermit2")
+    ]
     usdc, dai = [
         await create(
             chain,
             owner,
             "DevToken",
             encode(bytes_tail(name), bytes_tail(name), uint_word(decimals)),
+            salt32=own,
             gas=DEV_GAS,
         )
         for name, decimals in ((b"USDC", 6), (b"DAI", 18))
