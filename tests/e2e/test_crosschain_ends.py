@@ -7,6 +7,7 @@ import pytest
 from cambist.codecs.contracts import cctp
 from cambist.codecs.contracts.bridge_terms import BridgeKind
 from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
 from support.bridge.bridged_stories import (
     ACROSS,
     CCTP,
@@ -15,6 +16,7 @@ from support.bridge.bridged_stories import (
     BridgedStory,
     a_bridged_story,
     arriving,
+    way,
 )
 from support.bridge.two_chains import TwoChains
 from support.chain.world import NATIVE, ONE, USDC
@@ -97,6 +99,26 @@ async def test_equal_orders_of_one_owner_arrive_each_once(two: TwoChains, tmp_pa
         moved = await story.moved_since(before)
         assert moved["user", "far USDC"] == 2 * (FAIR + arriving())
         assert (moved["user", "WETH"], moved["pool", "USDC"]) == (-4 * ONE, 2 * FAIR)
+
+
+@KINDS
+async def test_orders_go_both_ways_at_once(two: TwoChains, tmp_path: Path, kind: BridgeKind) -> None:
+    """Each chain is the origin of one order and the destination of the other."""
+    async with a_bridged_story(two, tmp_path, is_two_way=True) as story:
+        before = await story.balances()
+        there = await story.submitted(await story.an_order(kind))
+        order = await story.far.a_delta_order(bridge=way(two, kind, origin=two.second))
+        signature = to_hex(story.far.delta_signed(order))
+        back = await story.submitted(order, chainId=two.second, signature=signature)
+        for record, origin in ((there, two.first), (back, two.second)):
+            done = await story.becomes(record, "COMPLETED")
+            assert (done["input"]["chainId"], done["output"]["chainId"]) == (origin, two.other(origin))
+            await story.becomes_final(record)
+        moved = story.carried(kind)
+        for (who, token), amount in story.carried(kind).items():
+            key = who, token.removeprefix("far ") if token.startswith("far ") else f"far {token}"
+            moved[key] = moved.get(key, 0) + amount
+        assert await story.moved_since(before) == {key: amount for key, amount in moved.items() if amount}
 
 
 async def test_native_tokens_are_sold_by_a_deposit(two: TwoChains, tmp_path: Path) -> None:

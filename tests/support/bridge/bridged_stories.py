@@ -36,6 +36,7 @@ from cambist.codecs.contracts.bridge_terms import (
 )
 from cambist.codecs.contracts.cctp import FINALITY_FINALIZED
 from cambist.codecs.eip712_orders.delta import DeltaBridge, DeltaOrder
+from cambist.codecs.messages.agent_messages import AuctionOrder
 from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
@@ -51,6 +52,7 @@ from support.bridge.away_chain import AwayChain
 from support.bridge.two_chains import DOMAINS, RELAYER, TwoChains
 from support.chain.world import NOBODY, ONE, USDC, World
 from support.contracts.delta_agents import StoryAgent
+from support.contracts.settling import Market
 from support.delta.delta_stories import CONFIRMATIONS, DeltaStory, Moved, Record, running_delta, stocked
 from support.patience import PATIENCE_S, until
 from support.venue.venue_role import DECIMALS
@@ -250,14 +252,21 @@ class BridgedStory(DeltaStory):
         return self.sold(by=kind) | {("user", "far USDC"): FAIR}
 
 
-def way(two: TwoChains, kind: BridgeKind, symbol: str = "USDC", **changed: Any) -> DeltaBridge:
-    """A bridge to a token on the second chain; changed members are of its terms."""
-    terms = TERMS[kind]
+def way(
+    two: TwoChains, kind: BridgeKind, symbol: str = "USDC", *, origin: int | None = None, **changed: Any
+) -> DeltaBridge:
+    """A bridge to a token on the other chain than the origin; changed members are of its terms.
+
+    Args:
+        origin: id of the chain; by default the first one.
+    """
+    origin = two.first if origin is None else origin
+    destination, terms = two.other(origin), TERMS[kind]
     if isinstance(terms, CctpTerms):
-        terms = replace(terms, domain=DOMAINS[two.second])
-    scaling = two.decimals(symbol, two.second) - two.decimals(symbol, two.first)
-    token = two.tokens[symbol][two.second]
-    return DeltaBridge(SELECTORS[kind], two.second, token, scaling, pack_terms(replace(terms, **changed)))
+        terms = replace(terms, domain=DOMAINS[destination])
+    scaling = two.decimals(symbol, destination) - two.decimals(symbol, origin)
+    token = two.tokens[symbol][destination]
+    return DeltaBridge(SELECTORS[kind], destination, token, scaling, pack_terms(replace(terms, **changed)))
 
 
 def arriving(entered: int = FAIR, scaling: int = 0) -> int:
@@ -341,33 +350,38 @@ async def bridge_service(two: TwoChains) -> AsyncGenerator[int]:
 
 
 @asynccontextmanager
-async def a_bridged_story(two: TwoChains, folder: Path) -> AsyncGenerator[BridgedStory]:
-    """A story whose venue serves; relayer and attester act at once, and the relayer pays nothing out."""
+async def a_bridged_story(
+    two: TwoChains, folder: Path, *, is_two_way: bool = False
+) -> AsyncGenerator[BridgedStory]:
+    """A story whose venue serves; relayer and attester act at once, and the relayer pays nothing out.
+
+    Args:
+        is_two_way: the second chain has a market, too, with the agent `bob`.
+    """
     two.relayer.order(fill_after_s=0, pays_out=False)
     two.attester.order(fast_after_s=0, final_after_s=0)
-    world = two.worlds[two.first]
-    market = await stocked(world)
-    agent = StoryAgent("ann", market)
-    agent.gives = lambda order: FAIR * int(order.src_amount) // ONE
-    agent.takes = lambda order: -(-ONE * int(order.dest_amount) // FAIR)
+    markets = {"ann": await stocked(two.worlds[two.first])}
+    if is_two_way:
+        markets["bob"] = await stocked(two.worlds[two.second])
+    agents = {name: _dealer(name, market) for name, market in markets.items()}
     with pytest.MonkeyPatch.context() as patch:
         for name, pause_s in PAUSES.items():
             patch.setattr(f"cambist.engine.delta.bridging.{name}", pause_s)
-        async with bridge_service(two) as port, a_bridged_venue(two, folder, agent, port) as story:
+        async with bridge_service(two) as port, a_bridged_venue(two, folder, agents, port) as story:
             yield story
 
 
 @asynccontextmanager
 async def a_bridged_venue(
-    two: TwoChains, folder: Path, agent: StoryAgent, port: int
+    two: TwoChains, folder: Path, agents: dict[str, StoryAgent], port: int
 ) -> AsyncGenerator[BridgedStory]:
-    """A venue with this agent; a second venue in the same folder is a restart."""
+    """A venue with these agents, `ann` among them; a second venue in the same folder is a restart."""
     settings = bridged_settings(two, folder, port)
     nodes = {chain_id: AwayChain(chain) for chain_id, chain in two.chains.items()}
     async with running_delta(
-        agent.market,
+        agents["ann"].market,
         folder,
-        {agent.name: agent},
+        agents,
         more=settings.more,
         environ=settings.environ,
         chains=cast("Any", nodes),
@@ -375,6 +389,18 @@ async def a_bridged_venue(
         story = BridgedStory(two, running, nodes)
         _show_books(story.world, running)
         yield story
+
+
+def _dealer(name: str, market: Market) -> StoryAgent:
+    """An agent that trades WETH at FAIR on the chain of its market."""
+    agent = StoryAgent(name, market)
+
+    def is_mine(order: AuctionOrder) -> bool:
+        return agent.traded(order.src_token) == market.world.weth
+
+    agent.gives = lambda order: FAIR * int(order.src_amount) // ONE if is_mine(order) else None
+    agent.takes = lambda order: -(-ONE * int(order.dest_amount) // FAIR) if is_mine(order) else None
+    return agent
 
 
 def _show_books(world: World, running: DeltaStory) -> None:
