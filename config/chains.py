@@ -49,7 +49,7 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             (interop.md section 2).
         strategies: yield strategies from which orders may sell (ProductiveOrder).
         handlers: addresses of contracts that may trade orders for their owners (ExternalOrder); `*` admits
-            any contract, no entry none.
+            any contract, no entry none. The default is none, and any on a local development chain.
         node: settings of the chain's nodes.
     """
 
@@ -73,7 +73,7 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     delta_domain_name: str = limits.DELTA_DOMAIN_NAME
     delta_domain_version: str = limits.DELTA_DOMAIN_VERSION
     strategies: tuple[StrategySettings, ...] = ()
-    handlers: tuple[str, ...] = ("*",)
+    handlers: tuple[str, ...] = ()
     node: NodeSettings = NodeSettings()
 
 

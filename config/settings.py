@@ -243,7 +243,7 @@ def _key_of(table: dict[str, Any], key: str, name: str) -> str:
 
 
 def _with_shipped_chains(chains: object) -> object:
-    """Merge the shipped chains with the settings of the operator's file; a devnet serves OTC by default."""
+    """Merge the shipped chains with the settings of the operator's file; a devnet serves OTC, and any handler, by default."""
     if not isinstance(chains, dict):
         return chains
     said = chains.copy()
@@ -251,7 +251,7 @@ def _with_shipped_chains(chains: object) -> object:
         if not _CHAIN_ID.match(chain_id):
             raise ConfigError(f"chains.{chain_id}", "a chain is named by its id, a number above zero")
         if int(chain_id) in DEVNET_CHAINS and isinstance(members, dict):
-            said[chain_id] = {"rfq": True} | members
+            said[chain_id] = {"rfq": True, "handlers": ["*"]} | members
     return _with_shipped(said, SHIPPED_CHAINS)
 
 

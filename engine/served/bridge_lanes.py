@@ -184,14 +184,14 @@ class BridgeLanes:
             amount: raw units that enter the bridge.
 
         Returns:
-            False also while no present fee is known.
+            False also while no present fee is known, and for an amount outside the bridge's limits.
         """
         terms = parse_terms(bridge)
         signed = fee_of(terms.fee, amount)
         for lane in self._lanes:
             is_it = lane.origin_chain == chain_id and lane.carries(bridge, dest_token)
             now = lane.fees.at(now_ms) if is_it and _fits(terms, lane.terms(terms.fee)) else None
-            if now is None:
+            if now is None or not now.least <= amount <= now.most:
                 continue
             with_margin = signed * (limits.BPS_ONE + lane.settings.margin_bps)
             if with_margin >= fee_of(now.fee, amount) * limits.BPS_ONE:
