@@ -41,6 +41,7 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         delta, market, rfq: whether Delta orders, Market swaps and OTC orders are served on the chain; `rfq`
             is True by default for a local development chain (devnet).
         router, delta_contract, rfq_contract, executor, fee_vault: contract addresses; empty until deployed.
+        arrivals: contract that swaps what a bridge delivers; empty without such swaps.
         spoke_pool: Across's contract for deposits and fills; empty without Across.
         token_messenger, message_transmitter: contracts of CCTP (V2) for burns and messages; empty without it.
         cctp_domain: Circle's number of the chain; None if CCTP does not serve the chain.
@@ -65,6 +66,7 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     rfq_contract: str = ""
     executor: str = ""
     fee_vault: str = ""
+    arrivals: str = ""
     spoke_pool: str = ""
     token_messenger: str = ""
     message_transmitter: str = ""
@@ -81,7 +83,7 @@ DEVNET_CHAINS = (31_337, 31_338)
 """Chain ids of development chains (choices.md#chains-and-tokens)."""
 
 CONTRACT_SETTINGS = ("router", "delta_contract", "rfq_contract", "executor", "fee_vault")
-BRIDGE_CONTRACT_SETTINGS = ("spoke_pool", "token_messenger", "message_transmitter")
+BRIDGE_CONTRACT_SETTINGS = ("arrivals", "spoke_pool", "token_messenger", "message_transmitter")
 ADDRESS_SETTINGS = ("wrapped_native", *CONTRACT_SETTINGS, *BRIDGE_CONTRACT_SETTINGS)
 """Names of the settings of a chain whose values are addresses."""
 

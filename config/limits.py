@@ -229,6 +229,10 @@ BRIDGE_MESSAGES_MAX = 4_096  # messages of one transaction: a settlement may cal
 BRIDGE_MESSAGES_BYTES_MAX = 16 << 20  # of an answer with these messages, of which one may have 8 KiB
 BRIDGE_RECEIVE_GAS = 500_000  # of a call that hands in an attested message; dev contracts use 102,000
 BRIDGE_RECEIVES_MAX = 5  # tries to hand in one attested message, each after the last has failed
+ARRIVAL_UNTIL_MAX_S = 86_400  # from an order's deadline to the end of the swap after its bridge
+ARRIVAL_PAY_OUT_GAS = 500_000  # of a call that pays out what a bridge delivered; it may create the account
+ARRIVAL_TRIES_MAX = 32  # transactions that try the swap of one arrival, each after the last has failed
+ARRIVALS_AT_ONCE = 8  # arrivals of a chain for which firm quotes are asked at the same time
 
 # --- Agents ----------------------------------------------------------------------------------------
 AGENT_REQUEST_BYTES_MAX = 4 << 20  # of POST /solve: AGENT_ORDERS_MAX orders, and some room

@@ -198,6 +198,13 @@ BRIDGE_ATTEST_S_MAX = 30.0
 BRIDGE_RECEIVE_LOOK_S = 5.0  # between two looks whether an attested message was handed in
 BRIDGE_LATE_S_MIN = 300.0  # least age at which a transfer under way is alarmed, unless the settings say so
 BRIDGE_REFUND_LATE_S = 14_400.0  # from a transfer's failure until a missing refund is alarmed
+ARRIVAL_LOOK_S = 5.0  # between two looks whether an arrival's swap was mined
+ARRIVAL_PAUSE_S = (
+    2.0  # before another try of a swap that no maker fills, or whose transaction failed; doubles
+)
+ARRIVAL_PAUSE_S_MAX = 30.0
+ARRIVAL_SWAP_S = 3_600  # from an order's deadline, for which the swap after its bridge is tried
+ARRIVAL_LATE_S = 300.0  # from the end of that time until an arrival that is not paid out is alarmed
 
 # --- Agent -----------------------------------------------------------------------------------------
 AGENT_ROUTE_LEFT_S = 60.0  # a signed route that expires sooner is not bid again

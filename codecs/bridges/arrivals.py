@@ -35,6 +35,9 @@ _MEMBERS = 6
 SWAP = selector(f"swap({_TERMS},bytes[],address[])")
 PAY_OUT = selector(f"payOut({_TERMS},address)")
 ARRIVAL_OF = selector(f"arrivalOf({_TERMS})")
+ARRIVAL_SWAPPED = keccak256(b"ArrivalSwapped(address,address,address,uint256,uint256)")
+ARRIVAL_PAID_OUT = keccak256(b"ArrivalPaidOut(address,address,address,uint256)")
+_WORDS = {ARRIVAL_SWAPPED: 3, ARRIVAL_PAID_OUT: 2}
 
 
 class ArrivalTerms(msgspec.Struct, frozen=True):
@@ -55,6 +58,45 @@ class ArrivalTerms(msgspec.Struct, frozen=True):
     least: int
     until: int
     salt: bytes
+
+
+class ArrivalGiven(msgspec.Struct, frozen=True):
+    """Event of Arrivals: all that had arrived was swapped, or paid out as it came.
+
+    Attributes:
+        arrival: account that held it, 20 bytes.
+        token: token that the account held, 20 bytes.
+        amount: raw units of `token` that the account held.
+        received: raw units of the wanted token that the beneficiary got by a swap; None for a pay-out.
+    """
+
+    arrival: bytes
+    beneficiary: bytes
+    token: bytes
+    amount: int
+    received: int | None
+
+
+def decode_arrival_log(topics: Sequence[bytes], data: bytes) -> ArrivalGiven | None:
+    """Decode a log of Arrivals; None for an event of another kind.
+
+    Raises:
+        InvalidInput: the log is malformed.
+    """
+    count = _WORDS.get(topics[0]) if topics else None
+    if count is None:
+        return None
+    if len(topics) != 3 or len(data) != count * WORD_BYTES:
+        raise InvalidInput(
+            field="log", expected=f"3 topics, {count} words", got=f"{len(topics)}, {len(data)} bytes"
+        )
+    words = [data[at : at + WORD_BYTES] for at in range(0, len(data), WORD_BYTES)]
+    accounts = (topics[1], topics[2], words[0])
+    if any(any(word[:12]) for word in accounts):
+        raise InvalidInput(field="log", expected="three addresses", got=b"".join(accounts).hex())
+    amounts = [int.from_bytes(word, "big") for word in words[1:]]
+    arrival, beneficiary, token = (word[12:] for word in accounts)
+    return ArrivalGiven(arrival, beneficiary, token, amounts[0], amounts[1] if count == 3 else None)
 
 
 def pack_arrival(terms: ArrivalTerms) -> bytes:

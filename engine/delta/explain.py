@@ -4,7 +4,7 @@
     waits for its owner      awaitingSignature, suspended, cancelling
                              balanceLacks, allowanceLacks, depositLacks, vaultLacks, boundLacks
     under way                settling, bridging, refunding
-    with a bridge            transferUnderWay, transferLate, refundDue, refundLate
+    with a bridge            transferUnderWay, transferLate, swapDue, swapLate, refundDue, refundLate
     open                     resting, sliceNotDue, bridgeFee, noAgents, agentsRest, agentsLate, handlerRests,
                              settlementsFailed, notAuctioned
     in its last round        noBids, belowLimit, reverted, simulationMismatch, malformed, late
@@ -40,12 +40,13 @@ from .bridging.origins import kind_of_transfer
 from .orders.funds import MissingFund, told_of
 from .orders.life import OPEN
 from .orders.terms import slice_due
+from .orders.transfers import TransferState
 from .resting.resting_price import RestingFacts
 
 if TYPE_CHECKING:
     from .orders.live_orders import LiveOrder
 
-_S = OrderStatus
+_S, _T = OrderStatus, TransferState
 _STATES = {
     _S.AWAITING_SIGNATURE: ("awaitingSignature", "the owner, a contract, has yet to sign the order on chain"),
     _S.SUSPENDED: ("suspended", "the owner's funds are below what the next settlement takes"),
@@ -66,12 +67,23 @@ _REFUSALS = {
 
 
 _WAITS = {
-    (False, False): ("transferUnderWay", "{output} are going to chain {chain} by {bridge} since {since}"),
-    (False, True): ("transferLate", "{output} are late to chain {chain} by {bridge}, sent at {since}"),
-    (True, False): ("refundDue", "{bridge} did not deliver by {since}: it owes a refund of {owed}"),
-    (True, True): ("refundLate", "{bridge} did not deliver by {since}: its refund of {owed} is late"),
+    (_T.UNDER_WAY, False): (
+        "transferUnderWay",
+        "{output} are going to chain {chain} by {bridge} since {since}",
+    ),
+    (_T.UNDER_WAY, True): ("transferLate", "{output} are late to chain {chain} by {bridge}, sent at {since}"),
+    (_T.ARRIVED, False): (
+        "swapDue",
+        "{arrived} came to chain {chain} by {bridge} at {since}: their swap waits",
+    ),
+    (_T.ARRIVED, True): (
+        "swapLate",
+        "{arrived} came to chain {chain} by {bridge} at {since}: their swap is late",
+    ),
+    (_T.FAILED, False): ("refundDue", "{bridge} did not deliver by {since}: it owes a refund of {owed}"),
+    (_T.FAILED, True): ("refundLate", "{bridge} did not deliver by {since}: its refund of {owed} is late"),
 }
-"""(failed, late) -> code and text of a bridge transfer that waits."""
+"""(state, late) -> code and text of a bridge transfer that waits."""
 
 
 class OrderFacts(Struct, frozen=True):
@@ -151,11 +163,12 @@ def _transfers(facts: OrderFacts) -> list[tuple[str, str]]:
     for wait in facts.waits:
         sent, end = wait.transfer.sent, wait.transfer.end
         kind = kind_of_transfer(sent)
-        code, text = _WAITS[end is not None, wait.is_late]
+        code, text = _WAITS[wait.transfer.state, wait.is_late]
         told = text.format(
             bridge="a bridge" if kind is None else kind.value,
             chain=sent.destination_chain_id,
             output=amount_of(sent.output),
+            arrived=0 if end is None else amount_of(end.amount),
             owed=wait.transfer.owed,
             since=iso_ms(sent.at_ms if end is None else end.at_ms),
         )

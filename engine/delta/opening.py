@@ -53,8 +53,8 @@ from .settlement.vault_reads import VaultReads
 def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
     """Load the key of the account (relayer) that sends a chain's settlements.
 
-    The key signs only calls of the Delta contract and of CCTP's MessageTransmitter, and calls from the
-    account to itself, which use up a nonce.
+    The key signs only calls of the Delta contract, of Arrivals and of CCTP's MessageTransmitter, and calls
+    from the account to itself, which use up a nonce.
 
     Raises:
         ConfigError: the chain has no relayer, the key cannot be read, or the chain has no Delta contract; the
@@ -72,7 +72,11 @@ def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
     contract = chain.delta_contract
     if not contract:
         raise ConfigError(f"chains.{chain_id}.delta_contract", "is not set: Delta needs its contract")
-    named_contracts = {"delta_contract": contract, "message_transmitter": chain.message_transmitter}
+    named_contracts = {
+        "delta_contract": contract,
+        "message_transmitter": chain.message_transmitter,
+        "arrivals": chain.arrivals,
+    }
     allowed = [
         parse_address(text, f"chains.{chain_id}.{name}") for name, text in named_contracts.items() if text
     ]
@@ -136,7 +140,10 @@ async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: Serve
         owned,
         opening.settings.bridges,
         places,
-        {chain_id: chain.relayer for chain_id, chain in chains.items()},
+        {
+            chain_id: (chain.relayer, opening.settings.relayers[chain_id].gas_max)
+            for chain_id, chain in chains.items()
+        },
         store=footing.store,
         orders=orders,
         tls=opening.tls,

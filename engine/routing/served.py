@@ -33,6 +33,7 @@ _IN_BOOK = {
     "executor": "executor",
     "fee_vault": "fee_vault",
     "wrapped_native": "wrapped_native",
+    "arrivals": "arrivals",
     "spoke_pool": "spoke_pool",
     "token_messenger": "token_messenger",
     "message_transmitter": "message_transmitter",

@@ -1,8 +1,8 @@
 """Lanes between served chains: bridges with their tokens and current fees, for quotes and for orders.
 
 Source: spec 1.12, 1.22; choices.md#quotes-and-routes.
-Choice: A quote across chains swaps on the origin alone: `destToken` is a token that a bridge delivers, and
-    `allowBridgeAndSwap` adds none.
+Choice: With `allowBridgeAndSwap` a sale may pass a bridge of another token than `destToken`, which makers
+    swap on the destination, if it has an Arrivals contract. A purchase swaps on the origin alone.
 Choice: A transfer of a bridge's own token, without a swap, is `No route (crosschain)`: a Delta order has two
     different tokens on its origin.
 """
@@ -25,6 +25,7 @@ from ...codecs.contracts.bridge_terms import (
 )
 from ...codecs.eip712_orders.delta import DeltaBridge
 from ...codecs.messages.delta_messages import BridgeParams, QuoteParameters
+from ...codecs.messages.vocabulary import Side
 from ...config import limits
 from ...config.errors import InvalidInput, NoRoute
 from ...config.sections.bridges import BridgeSettings
@@ -32,7 +33,7 @@ from ...crypto.addresses import ZERO_ADDRESS, to_checksum
 from ...crypto.hexadecimal import to_hex
 from ...feeds.bridges.lane_fees import LaneFees
 from ..routing.tokens import ListedToken
-from .served_chain import ServedChains, served_chain_at
+from .served_chain import ServedChain, ServedChains, served_chain_at
 
 _MESSAGE = "No route (crosschain)"
 
@@ -108,7 +109,8 @@ class BridgeLanes:
         """Return the lanes that a quote from `chainId` to another chain, `destChainId`, may take.
 
         Returns:
-            Lanes to `destToken` from another token than `srcToken`; one at least.
+            Lanes from another token than `srcToken`; one at least. Those to `destToken` are first; those to
+            a token that is to be swapped into it follow for a sale, unless `allowBridgeAndSwap` is false.
 
         Raises:
             NoRoute: the quote has no such lane; the error says why.
@@ -126,7 +128,10 @@ class BridgeLanes:
             raise NoRoute(place.no_delta, message=_MESSAGE)
         src = place.tokens.find(query.src_token, "srcToken", query.src_decimals)
         dest = there.tokens.find(query.dest_token, "destToken", query.dest_decimals)
-        found = [lane for lane in self._between(src_chain, dest_chain) if lane.destination is dest]
+        between = self._between(src_chain, dest_chain)
+        found = [lane for lane in between if lane.destination is dest]
+        if query.allow_bridge_and_swap and query.side is Side.SELL and self.swaps_at(dest_chain):
+            found += [lane for lane in between if lane.destination.routed != dest.routed]
         if not found:
             way = f"no bridge delivers {dest.symbol} on chain {dest_chain} from chain {src_chain}"
             raise NoRoute(way, field="destToken", message=_MESSAGE)
@@ -139,6 +144,19 @@ class BridgeLanes:
                 message=_MESSAGE,
             )
         return swapped
+
+    def swaps_at(self, chain_id: int) -> ServedChain | None:
+        """Return the chain on which the venue swaps what bridges deliver there; None if it does not."""
+        there = self._places.get(chain_id)
+        return there if there is not None and there.arrivals and not there.no_delta else None
+
+    def delivered(self, lane: BridgeLane, *, with_swaps: bool) -> Iterator[ListedToken]:
+        """Yield the tokens that a lane brings: its own, and those that makers' books swap it into."""
+        yield lane.destination
+        there = self.swaps_at(lane.destination_chain) if with_swaps else None
+        for token in () if there is None else there.tokens.by_address.values():
+            if there is not None and there.pathfinder.paths(lane.destination.routed, token.routed):
+                yield token
 
     def check(self, bridge: DeltaBridge, chain_id: int, dest_token: bytes) -> None:
         """Check that a signed bridge is one that the venue serves.

@@ -16,7 +16,8 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
     Attributes:
         pulse: record of whether the chain's nodes answer at present.
         has_relayer: whether a relayer settles the chain's Delta orders.
-        router, executor, rfq, delta, fee_vault: 20 bytes; empty for a contract that is not deployed.
+        router, executor, rfq, delta, fee_vault, arrivals: 20 bytes; empty for a contract that is not
+            deployed.
     """
 
     chain_id: int
@@ -30,6 +31,7 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
     delta: bytes
     fee_vault: bytes
     tokens: TokenTable
+    arrivals: bytes = b""
 
     @property
     def no_delta(self) -> str:

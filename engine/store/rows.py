@@ -177,11 +177,16 @@ class BridgeEndState(StrEnum):
 
     Attributes:
         DELIVERED: the destination's verified log shows that the beneficiary got tokens.
+        ARRIVED: tokens came to the account from which a swap on the destination takes them.
+        SWAPPED, PAID_OUT: after ARRIVED, the beneficiary got the wanted token, or the bridge's as it came.
         FAILED: no log of the destination delivers the transfer, and none can any more: a refund is due.
     """
 
     DELIVERED = "DELIVERED"
     FAILED = "FAILED"
+    ARRIVED = "ARRIVED"
+    SWAPPED = "SWAPPED"
+    PAID_OUT = "PAID_OUT"
 
 
 class BridgeEnd(Row, frozen=True, array_like=True, gc=False):
@@ -190,7 +195,8 @@ class BridgeEnd(Row, frozen=True, array_like=True, gc=False):
     Attributes:
         end_block, end_number: hash and height of the destination's block that shows the end.
         end_tx, end_log: transaction hash and log index of the delivery; None for a failure.
-        amount: raw units of the output token that the beneficiary got; 0 for a failure.
+        amount: raw units that the beneficiary got, after a swap of the wanted token, else of the output
+            token; 0 for a failure.
         at_ms: time of the destination's block, Unix milliseconds.
         is_final: whether no re-organisation of the destination can undo the end.
     """

@@ -234,6 +234,20 @@ def _bridges(chains: Mapping[str, BridgeChainStatistics]) -> Iterator[Metric]:
         ),
         "chain", "what",
     )  # fmt: skip
+    yield _gauge(
+        "bridge_arrivals", "Deliveries by bridges that wait for their swap on the chain",
+        (((at,), one.swapper.waiting) for at, one in chains.items() if one.swapper is not None), "chain",
+    )  # fmt: skip
+    yield _counter(
+        "bridge_swaps", "Swaps and pay-outs of deliveries handed to the relayer, and tries without one",
+        (
+            ((chain_id, what), getattr(chain.swapper, what))
+            for chain_id, chain in chains.items()
+            for what in ("swaps", "pay_outs", "failed")
+            if chain.swapper is not None
+        ),
+        "chain", "what",
+    )  # fmt: skip
 
 
 def _gauge(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:

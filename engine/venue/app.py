@@ -549,6 +549,7 @@ async def _place(
         rfq=at["rfq_contract"],
         delta=at["delta_contract"],
         fee_vault=at["fee_vault"],
+        arrivals=at["arrivals"],
         tokens=served.tokens,
         **msgspec.structs.asdict(makers),
     )

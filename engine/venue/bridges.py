@@ -1,7 +1,8 @@
 """Endpoints that list the served lanes between chains, and the bridges with their names and icons.
 
 Source: spec 1.22; interop.md 3.
-Choice: `tokens` of a bridge route are those on the destination chain, any of which may be `destToken`.
+Choice: `tokens` of a bridge route are those on the destination chain, any of which may be `destToken`; with
+    `allowBridgeAndSwap` also those of a sale that makers' books there swap a delivered token into.
 Choice: The icon of a bridge is a `data:` URL of an SVG that ships with the venue: clients need no other host.
 """
 
@@ -65,11 +66,13 @@ class BridgeEndpoints:
         )
 
     def _routes(self, call: HttpCall) -> Reply:
-        named = decode_bridge_routes_query(call.request.query or b"").bridges
+        query = decode_bridge_routes_query(call.request.query or b"")
+        named, with_swaps = query.bridges, query.allow_bridge_and_swap
         tokens: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
         for lane in self._lanes:
             if named is None or lane.name in named:
-                tokens[lane.origin_chain, lane.destination_chain].add(lane.destination.text)
+                brought = self._lanes.delivered(lane, with_swaps=with_swaps)
+                tokens[lane.origin_chain, lane.destination_chain].update(token.text for token in brought)
         routes = [BridgeRoute(*ends, tuple(sorted(found))) for ends, found in sorted(tokens.items())]
         return Reply(200, encode(BridgeRoutes(tuple(routes))))
 

@@ -40,7 +40,7 @@ from ...codecs.messages.market_messages import (
     QuoteResponse,
     decode_quote_query,
 )
-from ...codecs.messages.vocabulary import Mode
+from ...codecs.messages.vocabulary import Mode, Side
 from ...codecs.messages.wire import encode
 from ...config.errors import (
     GasCostExceedsTradeAmount,
@@ -53,14 +53,21 @@ from ...config.errors import (
 from ...config.settings import Settings
 from ...crypto.addresses import parse_address, to_checksum
 from ..api.routes import Endpoint
-from ..delta.pricing.crosschain import Passage, amount_to_plan, crosschain_block, current_fee, passage
+from ..delta.pricing.crosschain import (
+    Passage,
+    amount_to_plan,
+    crosschain_block,
+    current_fee,
+    passage,
+    swapped_there,
+)
 from ..delta.pricing.issued import IssuedRoutes, quoted_as
 from ..delta.pricing.price import DeltaAsk, canonical_route, delta_block
 from ..market.market_desk import MarketDesk
 from ..market.no_route import no_route
 from ..market.prices import FeeRules, ask_of_quote, with_partner
 from ..routing.search.gas import swap_gas
-from ..routing.search.plan import PlanTotal
+from ..routing.search.plan import PlanTotal, SwapRequest
 from ..served.bridge_lanes import BridgeLane, BridgeLanes
 from ..served.served_chain import ServedChain, ServedChains, delta_chain_at, served_chain_at
 from ..server.routing import HttpCall, Reply
@@ -264,7 +271,30 @@ class Quotes:
             dest_decimals=lane.origin.decimals,
             amount=str(amount_to_plan(lane, fee, query.side, amount)),
         )
-        return passage(*self._swap(place, on_origin, now_ms), lane, fee, place.usd, amount)
+        found = passage(*self._swap(place, on_origin, now_ms), lane, fee, place.usd, amount)
+        return self._swapped_there(query, found, now_ms)
+
+    def _swapped_there(self, query: QuoteParameters, found: Passage, now_ms: int) -> Passage:
+        """Add the swap on the destination, if the query wants another token than the lane delivers."""
+        there = self._places[found.lane.destination_chain]
+        src, dest = found.lane.destination, there.tokens.find(query.dest_token, "destToken", None)
+        if src is dest:
+            return found
+        gas_price_wei = there.gas.gas_price_wei
+        users = [parse_address(text, "userAddress") for text in (query.user_address,) if text]
+        wanted = SwapRequest(
+            src.routed,
+            dest.routed,
+            found.arriving,
+            Side.SELL,
+            without=there.barred(*users, now_ms=now_ms),
+            gas_price_wei=gas_price_wei,
+        )
+        plan = there.pathfinder.total(wanted)
+        if plan is None:
+            raise no_route(there, src, dest, wanted)
+        gas_wei = self._gas(plan) * gas_price_wei
+        return swapped_there(found, dest, plan, gas_wei, there.tokens.wrapped_native, there.usd)
 
     def _gas(self, plan: PlanTotal) -> int:
         """Estimate the gas units of a Delta settlement: the route's fills and hops, plus `delta_gas`."""

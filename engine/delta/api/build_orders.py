@@ -87,6 +87,7 @@ class DeltaOrders:
         route, side = await self._issued_route(body, now_ms)
         src, dest = route.origin.input.token, route.origin.output.token
         place = delta_chain_at(self._places, src.chain_id, "route.origin.input.token.chainId")
+        there = self._places.get(route.destination.input.token.chain_id)
         shares = 0
         if body.order_type is BuildOrderType.PRODUCTIVE_ORDER:
             shares = await in_time(_shares(place, body, route))
@@ -100,6 +101,8 @@ class DeltaOrders:
             nonce=int.from_bytes(self._random32(), "big"),
             shares=shares,
             handlers=handlers_of(place.settings),
+            arrivals=b"" if there is None else there.arrivals,
+            salt=self._random32(),
         )
         return built(body, route, terms)
 

@@ -39,11 +39,13 @@ class Arrival(Struct, frozen=True):
         log: the log that shows the delivery.
         amount: raw units of the output token that came.
         oddity: difference from the deposit, to be alarmed; empty without one.
+        is_elsewhere: whether another account got it than the deposit says.
     """
 
     log: Log
     amount: int
     oddity: str = ""
+    is_elsewhere: bool = False
 
 
 def fill_of(log: Log, relay: RelayData, pool: bytes) -> Arrival | None:
@@ -63,9 +65,10 @@ def fill_of(log: Log, relay: RelayData, pool: bytes) -> Arrival | None:
     oddities = []
     if event.updated_output_amount < relay.output_amount:
         oddities.append(f"{event.updated_output_amount} came of {relay.output_amount}")
-    if event.updated_recipient != relay.recipient:
+    is_elsewhere = event.updated_recipient != relay.recipient
+    if is_elsewhere:
         oddities.append(f"it was paid to 0x{event.updated_recipient[12:].hex()}")
-    return Arrival(log, event.updated_output_amount, "; ".join(oddities))
+    return Arrival(log, event.updated_output_amount, "; ".join(oddities), is_elsewhere)
 
 
 def mint_of(

@@ -13,6 +13,9 @@ from msgspec import Struct
 
 from ....crypto.hexadecimal import to_hex
 from ...store.store import Store
+from ..arriving.arrival_place import ArrivalPlace
+from ..arriving.arrival_watch import ArrivalWatch
+from ..arriving.swapper import Swapper, SwapperStatistics
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.transfers import OrderTransfer, TransferState, bridge_of, key_of
 from .attester_client import AttesterClient
@@ -23,15 +26,22 @@ from .delivery_watch import DeliveryStatistics, DeliveryWatch
 from .refund_watch import RefundStatistics, RefundWatch
 
 _log = structlog.get_logger("cambist.venue")
+_WAITING = (TransferState.UNDER_WAY, TransferState.ARRIVED, TransferState.FAILED)
 _UNSERVED = "the venue's settings have no bridge of that chain any more"
 
 
 class BridgeChainStatistics(Struct, frozen=True):
-    """Counters of one chain as destination and as origin; `courier` is None without CCTP."""
+    """Counters of one chain as destination and as origin.
+
+    Attributes:
+        courier: None without CCTP.
+        swapper: None without an Arrivals contract.
+    """
 
     deliveries: DeliveryStatistics
     refunds: RefundStatistics
     courier: CourierStatistics | None
+    swapper: SwapperStatistics | None
 
 
 class TransferWait(Struct, frozen=True):
@@ -54,6 +64,7 @@ class BridgeDesk:
         attester: client of the attestation service; None without CCTP.
         bounds: ages at which waiting transfers are alarmed.
         wall_ms: returns the time, Unix milliseconds.
+        arrivals: chains on which swaps after a bridge are made, by chain id; each is in `places`.
     """
 
     def __init__(
@@ -65,6 +76,7 @@ class BridgeDesk:
         attester: AttesterClient | None,
         bounds: BridgeBounds,
         wall_ms: Callable[[], int],
+        arrivals: Mapping[int, ArrivalPlace] | None = None,
     ) -> None:
         self._orders = BridgedOrders(store, orders, wall_ms)
         self._couriers = {
@@ -87,6 +99,18 @@ class BridgeDesk:
             chain_id: RefundWatch(place, self._orders, wall_ms, store=store, late_ms=bounds.refund_ms)
             for chain_id, place in places.items()
         }
+        swapped = arrivals or {}
+        self._swappers = {chain_id: Swapper(place) for chain_id, place in swapped.items()}
+        self._arrivals = {
+            chain_id: ArrivalWatch(
+                places[chain_id],
+                self._orders,
+                wall_ms,
+                arrivals=place.served.arrivals,
+                swapper=self._swappers[chain_id],
+            )
+            for chain_id, place in swapped.items()
+        }
         self._unserved: set[int] = set()
 
     def statistics(self) -> Mapping[int, BridgeChainStatistics]:
@@ -96,6 +120,7 @@ class BridgeDesk:
                 watch.statistics(),
                 self._refunds[chain_id].statistics(),
                 courier.statistics() if (courier := self._couriers.get(chain_id)) else None,
+                swapper.statistics() if (swapper := self._swappers.get(chain_id)) else None,
             )
             for chain_id, watch in self._deliveries.items()
         }
@@ -105,6 +130,8 @@ class BridgeDesk:
         if not self._orders.tend(live):
             return
         destination, origin = bridge_of(live.order).destination_chain_id, live.row.chain_id
+        if destination in self._arrivals:
+            self._arrivals[destination].wake()
         for chain_id, watches in ((destination, self._deliveries), (origin, self._refunds)):
             watch = watches.get(chain_id)
             if watch is not None:
@@ -131,14 +158,20 @@ class BridgeDesk:
             StoreUnavailable: the store does not answer.
         """
         return tuple(
-            self._wait(transfer)
+            self._wait(transfer, order.parties.beneficiary)
             for order in await self._orders.read([order_hash])
             for transfer in order.transfers
-            if transfer.state in (TransferState.UNDER_WAY, TransferState.FAILED)
+            if transfer.state in _WAITING
         )
 
-    def _wait(self, transfer: OrderTransfer) -> TransferWait:
+    def _wait(self, transfer: OrderTransfer, account: bytes) -> TransferWait:
         key, sent = key_of(transfer.sent), transfer.sent
+        if transfer.state is TransferState.ARRIVED:
+            watch = self._arrivals.get(sent.destination_chain_id)
+            if watch is None:
+                return TransferWait(transfer, is_late=True, hint=_UNSERVED)
+            hint = self._swappers[sent.destination_chain_id].hint(account)
+            return TransferWait(transfer, watch.is_late(key), hint or watch.fault)
         delivery, refund = self._deliveries.get(sent.destination_chain_id), self._refunds.get(sent.chain_id)
         if transfer.state is TransferState.FAILED:
             if refund is None:
@@ -153,6 +186,8 @@ class BridgeDesk:
         async with trio.open_nursery() as nursery:
             for courier in self._couriers.values():
                 await nursery.start(courier.run)
-            for watch in (*self._deliveries.values(), *self._refunds.values()):
+            for swapper in self._swappers.values():
+                await nursery.start(swapper.run)
+            for watch in (*self._deliveries.values(), *self._arrivals.values(), *self._refunds.values()):
                 await nursery.start(watch.run)
             task_status.started()

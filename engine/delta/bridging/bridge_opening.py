@@ -11,6 +11,7 @@ from ....crypto.addresses import parse_address
 from ...chain.relay.relayer import Relayer
 from ...served.served_chain import ServedChain, ServedChains
 from ...store.store import Store
+from ..arriving.arrival_place import ArrivalPlace
 from ..orders.live_orders import LiveOrders
 from .attester_client import AttesterClient, attester_http
 from .bridge_desk import BridgeDesk
@@ -21,7 +22,7 @@ async def open_desk(
     owned: AsyncExitStack,
     bridges: Mapping[str, BridgeSettings],
     places: ServedChains,
-    relayers: Mapping[int, Relayer],
+    relayers: Mapping[int, tuple[Relayer, int]],
     *,
     store: Store,
     orders: LiveOrders,
@@ -33,18 +34,29 @@ async def open_desk(
     Args:
         owned: exit stack that closes the client of the attestation service.
         bridges: settings of the bridges by name; the first of CCTP names the attestation service.
-        relayers: relayers by chain id, which hand attested messages in.
+        relayers: relayers by chain id with the most gas of their calls; they hand attested messages in, and
+            make swaps of what arrived.
     """
     cctp = next((one for one in bridges.values() if one.kind == "cctp"), None)
     attester = None
     if cctp is not None:
         http = await owned.enter_async_context(attester_http(tls))
         attester = AttesterClient(cctp.url, http, cctp.request_s)
-    ends = {chain_id: _place(place, relayers.get(chain_id)) for chain_id, place in places.items()}
+    ends = {
+        chain_id: end
+        for chain_id, place in places.items()
+        if (end := _place(place, relayers.get(chain_id, (None, 0))[0])).spoke_pool or end.transmitter
+    }
+    arrivals = {
+        chain_id: ArrivalPlace(places[chain_id], *relayers[chain_id])
+        for chain_id in ends
+        if places[chain_id].arrivals and chain_id in relayers
+    }
     return BridgeDesk(
         store,
         orders,
-        {chain_id: end for chain_id, end in ends.items() if end.spoke_pool or end.transmitter},
+        ends,
+        arrivals=arrivals,
         attester=attester,
         bounds=bounds_of(bridges),
         wall_ms=wall_ms,

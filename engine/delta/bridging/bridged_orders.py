@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 
 from msgspec import Struct
 
+from ....codecs.bridges.arrivals import ArrivalTerms
 from ....config.errors import OrderNotFound
 from ....config.limits import BRIDGE_ORDERS_READ
 from ...orders.order_units import DELTA
@@ -18,6 +19,7 @@ from ...store.rows import DeltaFill, DeltaOrderRow, amount_of
 from ...store.store import Store
 from ...store.tables import BRIDGE_END, BRIDGE_TRANSFER, DELTA_FILL, DELTA_ORDER, DELTA_REFUND
 from ...store.units import Change, row_of
+from ..orders.arriving import arrival_of
 from ..orders.life import DeltaStep, told_by_bridge
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.transfers import OrderTransfer, bridge_of, followed, key_of
@@ -30,12 +32,14 @@ class BridgedOrder(Struct, frozen=True):
     Attributes:
         fills: oldest first.
         transfers: oldest first.
+        arrival: swap on the destination, from the account to which the bridge delivers; None without one.
     """
 
     row: DeltaOrderRow
     parties: TransferParties
     fills: tuple[DeltaFill, ...]
     transfers: tuple[OrderTransfer, ...]
+    arrival: ArrivalTerms | None = None
 
 
 class BridgedOrders:
@@ -74,6 +78,11 @@ class BridgedOrders:
     def to(self, chain_id: int) -> list[bytes]:
         """List the hashes of the followed orders whose destination is a chain."""
         return [key for key, (_, destination) in self._ends.items() if destination == chain_id]
+
+    def arriving_at(self, chain_id: int) -> list[bytes]:
+        """List the hashes of the followed orders that have a swap made on a chain, their destination."""
+        found = ((key, self._orders.get(key)) for key in self.to(chain_id))
+        return [key for key, live in found if live is not None and live.document.arrivals]
 
     def from_(self, chain_id: int) -> list[bytes]:
         """List the hashes of the followed orders whose origin is a chain."""
@@ -119,6 +128,7 @@ class BridgedOrders:
                     TransferParties(terms.owner, terms.beneficiary, terms.dest_token),
                     tuple(fill for fill in settled if fill.order_hash == row.order_hash),
                     tuple(one for one in transfers if one.sent.order_hash == row.order_hash),
+                    arrival_of(live.order, live.document.arrivals),
                 )
             )
         return found

@@ -7,6 +7,7 @@
                     there that the deposit is not filled: FAILED
     DELIVERED -> its block left the chain: under way again
               -> its block is confirmed: final
+    ARRIVED in place of DELIVERED where a swap follows: `delta.arriving` looks on
 
 An origin whose node is away holds up its own transfers alone, and only before their deposits are known.
 
@@ -197,7 +198,7 @@ class DeliveryWatch(BridgeRounds):
         """Return the changes of deliveries that are not final: undone or final now, as far as a look goes."""
         changes: _EndChanges = []
         for one in order.transfers:
-            end = one.delivery
+            end = one.end
             if end is None or end.is_final or not self._goes_on():
                 continue
             is_there = await self._still_there(end.end_number, end.end_block, head)
@@ -242,7 +243,7 @@ class DeliveryWatch(BridgeRounds):
     def _count(self, transfers: Iterable[OrderTransfer]) -> None:
         for one in transfers:
             if one.end is not None and one.end.version == 1:
-                self._delivered += one.state is TransferState.DELIVERED
+                self._delivered += one.state in (TransferState.DELIVERED, TransferState.ARRIVED)
                 self._failed += one.state is TransferState.FAILED
 
     # --- What was sent ----------------------------------------------------------------------------------
@@ -420,7 +421,9 @@ class DeliveryWatch(BridgeRounds):
         if arrival.oddity:
             self._odd += 1
             self._alarm("a bridge delivered otherwise than promised", one, detail=arrival.oddity)
-        return _delivery(one.transfer, arrival, header)
+        has_swap = one.order.arrival is not None and not arrival.is_elsewhere
+        state = BridgeEndState.ARRIVED if has_swap else BridgeEndState.DELIVERED
+        return _delivery(one.transfer, arrival, header, state)
 
     def _is_over(self, one: WaitingTransfer, confirmed: Header) -> bool:
         sent = self._sent.get(one.key)
@@ -456,14 +459,14 @@ def _is_quiet(transfer: OrderTransfer) -> bool:
     return transfer.end is not None and transfer.end.is_final
 
 
-def _delivery(transfer: OrderTransfer, arrival: Arrival, header: Header) -> BridgeEnd:
+def _delivery(transfer: OrderTransfer, arrival: Arrival, header: Header, state: BridgeEndState) -> BridgeEnd:
     sent, log = transfer.sent, arrival.log
     return BridgeEnd(
         *key_of(sent),
         sent.order_hash,
         sent.destination_chain_id,
         1,
-        BridgeEndState.DELIVERED,
+        state,
         log.block_hash,
         log.block_number,
         log.tx_hash,

@@ -50,6 +50,7 @@ from ...served.signed_by import (
     signature_state,
 )
 from ...store.rows import DeltaOrderRow
+from ..orders.arriving import arrival_of
 from ..orders.live_orders import LiveOrders
 from ..orders.record import new_record
 from ..orders.transfers import bridge_of
@@ -232,15 +233,13 @@ class OrderDesk:
     async def _check_owner_there(self, submission: Submission) -> None:
         """Check that a contract that buys for itself on another chain exists there too."""
         terms, there = submission.terms, bridge_of(submission.order).destination_chain_id
-        if (
-            there
-            and terms.beneficiary == terms.owner
-            and not await self._places[there].chain.code(terms.owner)
-        ):
+        swap = arrival_of(submission.order, submission.document.arrivals)
+        beneficiary = terms.beneficiary if swap is None else swap.beneficiary
+        if there and beneficiary == terms.owner and not await self._places[there].chain.code(terms.owner):
             raise InvalidInput(
                 field="order.beneficiary",
                 expected=f"an account of the owner on chain {there}: the owner is a contract, and not there",
-                got=to_checksum(terms.beneficiary),
+                got=to_checksum(beneficiary),
             )
 
     async def _of_one_signer(self, order_ids: Sequence[str]) -> tuple[DeltaOrderRow, ...]:

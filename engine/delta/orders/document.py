@@ -27,6 +27,8 @@ class DeltaDocument(Struct, frozen=True, omit_defaults=True):
         include_agents: names of the only agents that may bid; empty for all agents.
         exclude_agents: names of agents that may not bid.
         referrer: address of the referrer, 20 bytes; empty without a referrer.
+        arrivals: contract on the destination that swaps what the bridge delivers, 20 bytes; empty for an
+            order without such a swap.
     """
 
     order_type: str
@@ -36,6 +38,7 @@ class DeltaDocument(Struct, frozen=True, omit_defaults=True):
     include_agents: tuple[str, ...] = ()
     exclude_agents: tuple[str, ...] = ()
     referrer: bytes = b""
+    arrivals: bytes = b""
 
     def admits(self, agent: str) -> bool:
         """Whether an agent may bid for the order, by its lists of included and excluded agents."""

@@ -17,6 +17,8 @@ Choice: `input.amount` of a sale of a vault's shares is the estimate that its ow
     beside it is the amount that the shares gave.
 Choice: On one chain `destinationTx` is `originTx`, and an order has no refunds. Across chains `destinationTx`
     and `receivedAmount` are null, and a sale's `executedAmount` lacks them, until a delivery is verified.
+Choice: With a swap on the destination `beneficiary` and `output` are the swap's, `expectedAmount` null, and
+    `destinationTx` the swap. If the bridge's token was paid out instead, `output` is of that token.
 """
 
 from collections.abc import Sequence
@@ -24,7 +26,9 @@ from decimal import Decimal
 from functools import lru_cache
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
+from ....codecs.bridges.arrivals import ArrivalTerms
 from ....codecs.iso_time import iso_ms
 from ....codecs.messages.delta_messages import OrderInput, OrderOutput, OrderRecord, OrderTransaction
 from ....codecs.messages.delta_messages import Refund as RefundEntry
@@ -32,7 +36,8 @@ from ....codecs.messages.vocabulary import Side
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...orders.order_units import order_id
-from ...store.rows import DeltaFill, DeltaOrderRow, DeltaRefund, amount_of
+from ...store.rows import BridgeEndState, DeltaFill, DeltaOrderRow, DeltaRefund, amount_of
+from .arriving import arrival_of
 from .document import DeltaDocument, order_of, shown_order
 from .terms import (
     OrderTerms,
@@ -86,7 +91,12 @@ def _record(
     transfers: Sequence[OrderTransfer],
 ) -> OrderRecord:
     given, got = _ends(row, order, terms, fills, transfers)
-    owner = to_checksum(row.owner)
+    owner, beneficiary = to_checksum(row.owner), terms.beneficiary
+    arrival = arrival_of(order, document.arrivals)
+    if arrival is not None:
+        beneficiary = arrival.beneficiary
+        if not any(one.end is not None and one.end.state is BridgeEndState.PAID_OUT for one in transfers):
+            got = _swapped(got, arrival)
     created_at = iso_ms(row.created_ms)
     return OrderRecord(
         id=str(order_id(row.order_hash)),
@@ -97,7 +107,7 @@ def _record(
         input=given,
         output=got,
         owner=owner,
-        beneficiary=owner if terms.beneficiary == row.owner else to_checksum(terms.beneficiary),
+        beneficiary=owner if beneficiary == row.owner else to_checksum(beneficiary),
         order_hash=to_hex(row.order_hash),
         partner=row.partner,
         order=shown_order(document),
@@ -151,6 +161,13 @@ def _ends(
             max_amount=str(terms.src_total),
         ),
         OrderOutput(chain_id=dest_chain, token=dest, amount=str(output_total(order))),
+    )
+
+
+def _swapped(output: OrderOutput, arrival: ArrivalTerms) -> OrderOutput:
+    """Return the output of an order with a swap on its destination, in units of the token that is wanted."""
+    return replace(
+        output, token=_token_text(arrival.dest_token), expected_amount=None, min_amount=str(arrival.least)
     )
 
 

@@ -2,12 +2,14 @@
 
     transfer          end at the destination    refund on the origin    state
     OrderBridged      none                      none                    UNDER_WAY
+                      ARRIVED                   none                    ARRIVED
                       DELIVERED                 none                    DELIVERED
+                      SWAPPED, PAID_OUT         none                    DELIVERED
                       FAILED                    none                    FAILED
                       FAILED                    verified                REFUNDED
 
     states of all transfers of a settled order                          status of the order
-    a transfer is UNDER_WAY                                             BRIDGING
+    a transfer is UNDER_WAY or ARRIVED                                  BRIDGING
     none is UNDER_WAY, one is FAILED                                    REFUNDING
     none is UNDER_WAY or FAILED, one is REFUNDED                        REFUNDED
     all are DELIVERED                                                   COMPLETED
@@ -34,6 +36,7 @@ from ...orders.lifecycles import DELTA_LIFECYCLE, DeltaReason
 from ...store.rows import BridgeEnd, BridgeEndState, BridgeTransfer, DeltaFill, DeltaRefund, amount_of
 
 _S, _W = OrderStatus, DeltaReason
+_DELIVERED = (BridgeEndState.DELIVERED, BridgeEndState.SWAPPED, BridgeEndState.PAID_OUT)
 
 TransferKey = tuple[int, bytes, bytes, int]
 """Place of a transfer's log on the origin: (chain id, block hash, transaction hash, log index)."""
@@ -43,6 +46,7 @@ class TransferState(StrEnum):
     """State of a bridge transfer, which follows from the logs of both chains."""
 
     UNDER_WAY = "underWay"
+    ARRIVED = "arrived"
     DELIVERED = "delivered"
     FAILED = "failed"
     REFUNDED = "refunded"
@@ -67,6 +71,8 @@ class OrderTransfer(Struct, frozen=True):
             return TransferState.UNDER_WAY
         if self.delivery is not None:
             return TransferState.DELIVERED
+        if self.end.state is BridgeEndState.ARRIVED:
+            return TransferState.ARRIVED
         return TransferState.FAILED if self.owed else TransferState.REFUNDED
 
     @property
@@ -78,7 +84,7 @@ class OrderTransfer(Struct, frozen=True):
     @property
     def delivery(self) -> BridgeEnd | None:
         """The verified delivery to the beneficiary; None without one."""
-        is_delivered = self.end is not None and self.end.state is BridgeEndState.DELIVERED
+        is_delivered = self.end is not None and self.end.state in _DELIVERED
         return self.end if is_delivered else None
 
     @property
@@ -139,7 +145,8 @@ def settled_reason(status: OrderStatus, fill_count: int, transfers: Sequence[Ord
     if status in DELTA_LIFECYCLE.before(_W.ORIGIN_SETTLED):
         return _W.ORIGIN_SETTLED
     states = Counter(transfer.state for transfer in transfers)
-    if states[TransferState.UNDER_WAY] or len(transfers) < fill_count:
+    is_under_way = states[TransferState.UNDER_WAY] or states[TransferState.ARRIVED]
+    if is_under_way or len(transfers) < fill_count:
         return _W.ORIGIN_SETTLED if status is _S.BRIDGING else _W.DESTINATION_GONE
     if states[TransferState.FAILED]:
         return _W.REFUND_GONE if status is _S.REFUNDED else _W.DESTINATION_FAILED
@@ -147,8 +154,8 @@ def settled_reason(status: OrderStatus, fill_count: int, transfers: Sequence[Ord
 
 
 def delivered(transfers: Iterable[OrderTransfer]) -> int:
-    """Sum the raw units of the output token that verified deliveries brought to the beneficiary."""
-    return sum(amount_of(one.end.amount) for one in transfers if one.end is not None)
+    """Sum the raw units that verified deliveries, or the swaps after them, brought to the beneficiary."""
+    return sum(amount_of(one.delivery.amount) for one in transfers if one.delivery is not None)
 
 
 def transfers_of_fills(

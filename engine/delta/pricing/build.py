@@ -23,6 +23,9 @@ Choice: A passed `deadline` is `Order expired` at the build already.
 Choice: Parameters of another kind than `orderType` are ignored as unknown ones are.
 Choice: An order across chains fills whole, or slice by slice: `partiallyFillable` is refused, since each part
     would pay the bridge's fixed fee.
+Choice: A swap after a bridge is signed in `metadata`, with the beneficiary it pays; the order's own is the
+    account that it takes from, and its amounts are of the token that arrives. Slippage counts for each swap.
+Choice: The swap after a bridge may be made until an hour after the order's deadline.
 Choice: `metadata` is at most 4 KiB: it goes into the calldata of every settlement.
 Choice: A permit is refused for the native token, which is deposited, and where its spender is not the Delta
     contract. A `permit_only` token needs one (`Permit / Permit2 required`) and has no limit orders or TWAPs,
@@ -35,6 +38,7 @@ from typing import Any
 from msgspec import UNSET, Raw, Struct
 
 from ....codecs.amounts import parse_amount, parse_positive_amount
+from ....codecs.bridges.arrivals import ArrivalTerms, arrival_address, pack_arrival
 from ....codecs.contracts.permit import parse_permit, permit_spender
 from ....codecs.eip712_orders.delta import (
     KIND_BUY,
@@ -78,12 +82,14 @@ from ....config.errors import (
     TwapTotalTooSmall,
 )
 from ....config.sections.partners import resolve_fee
+from ....config.timeouts import ARRIVAL_SWAP_S
 from ....crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
 from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ...market.prices import FeeRules
 from ...routing.tokens import ListedToken
 from ...served.served_chain import ServedChains
+from ..orders.arriving import arrival_code
 from ..orders.terms import next_part
 from .order_kinds import AdmittedHandlers, check_kind_of_contract, of_kind
 
@@ -134,6 +140,8 @@ class BuildTerms(Struct, frozen=True):
         nonce: nonce of the order if the body has none.
         shares: shares of the vault that a ProductiveOrder signs; 0 for every other order type.
         handlers: handlers of the chain; None for any.
+        arrivals: contract on the destination that swaps what a bridge delivers, 20 bytes; empty without one.
+        salt: makes the terms of a swap on the destination unlike all others, 32 bytes.
     """
 
     domain: DeltaDomain
@@ -145,6 +153,8 @@ class BuildTerms(Struct, frozen=True):
     nonce: int
     shares: int = 0
     handlers: AdmittedHandlers = None
+    arrivals: bytes = b""
+    salt: bytes = bytes(32)
 
 
 class _BuildAmounts(Struct, frozen=True):
@@ -237,6 +247,11 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
     metadata = parse_hex(body.metadata, "metadata")
     check_metadata(metadata, "metadata")
     _check_deadline(body, body.deadline, terms.now_s)
+    if route.destination.input.token != route.destination.output.token and route.bridge is not None:
+        swap = _swap_there(body, route, terms, side, beneficiary)
+        beneficiary = arrival_address(terms.arrivals, swap, arrival_code())
+        metadata = pack_arrival(swap)
+        amounts = _arriving_amounts(body, route, amounts)
     ends = (owner, beneficiary, terms.src.address, terms.dest.address)
     bridge = _bridge(body, route)
     if body.order_type not in _TWAPS:
@@ -410,6 +425,51 @@ def _amounts(body: BuildBody, route: Route, side: Side) -> _BuildAmounts:
             field="slippage", expected="a source amount of at most 2^256 - 1", got=body.slippage
         )
     return _BuildAmounts(src, dest, bound, src)
+
+
+def _arriving_amounts(body: BuildBody, route: Route, swapped: _BuildAmounts) -> _BuildAmounts:
+    """Return the amounts of an order whose bridge delivers another token, in units of that token.
+
+    A `limitAmount` of the wanted token becomes the amount that the quoted swap turns into it, rounded up.
+    """
+    arriving = parse_positive_amount(route.destination.input.amount, "route.destination.input.amount")
+    if body.limit_amount is not None:
+        limit = -(-arriving * swapped.bound // swapped.dest)
+        return _BuildAmounts(swapped.src, arriving, limit, limit)
+    bound = arriving * (limits.BPS_ONE - body.slippage) // limits.BPS_ONE
+    return _BuildAmounts(swapped.src, arriving, bound, arriving)
+
+
+def _swap_there(
+    body: BuildBody, route: Route, terms: BuildTerms, side: Side, beneficiary: bytes
+) -> ArrivalTerms:
+    """Return the terms of the swap on the destination that an order on a route signs.
+
+    Raises:
+        InvalidInput: the order is no whole sale, has metadata of its own, or its route is not served.
+    """
+    if body.order_type is not BuildOrderType.ORDER or side is not Side.SELL:
+        raise InvalidInput(
+            field="orderType", expected="a sale by Order, for a swap after a bridge", got=body.order_type
+        )
+    if body.metadata != "0x":
+        raise InvalidInput(
+            field="metadata",
+            expected="0x: the terms of the swap after the bridge are there",
+            got=body.metadata,
+        )
+    if not terms.arrivals or body.deadline is None:
+        raise InvalidInput("no swap after a bridge is served on the destination", field="route")
+    there = route.destination
+    amounts = _amounts(body, route, side)
+    return ArrivalTerms(
+        beneficiary,
+        parse_address(there.input.token.address, "route.destination.input.token"),
+        parse_address(there.output.token.address, "route.destination.output.token"),
+        amounts.bound,
+        body.deadline + ARRIVAL_SWAP_S,
+        terms.salt,
+    )
 
 
 def _permit(body: BuildBody, terms: BuildTerms) -> bytes:

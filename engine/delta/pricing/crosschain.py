@@ -4,7 +4,7 @@
     purchase   what arrives + bridge's fee = what enters the bridge;  the books' cost + gas + partner's fee
 
     origin        input: the user's token      output: the bridge's token that enters
-    destination   input and output: the token that arrives
+    destination   input: the token that arrives     output: the same, or what makers there swap it into
 
 The recommended route is `route`. The others are `alternatives`: by return, then by time, then by name.
 
@@ -13,6 +13,8 @@ Choice: `best-return` is the most that arrives of a sale or the least that a pur
     least expected time, `recommended` the fastest of the routes within 10 basis points of the best return.
 Choice: An order across chains is not auctioned while its bridge asks more than the owner signed, its margin
     included: no relayer would fill it, and the refund would come late.
+Choice: A swap on the destination is priced by the books there, less its gas; `fees.gas` is the origin's
+    alone. At equal return a route without it comes first.
 Choice: `fees.bridge` is in the bridge's token on the origin, from which the bridge takes it.
 """
 
@@ -21,6 +23,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ....codecs.amounts import format_usd
 from ....codecs.contracts.bridge_terms import fee_of, input_of, output_of
@@ -40,14 +43,29 @@ from ....config.errors import NoRoute
 from ....feeds.books.usd_prices import UsdPrices
 from ....feeds.bridges.fee_answers import LaneFee
 from ...routing.search.plan import PlanTotal
+from ...routing.tokens import ListedToken
 from ...served.bridge_lanes import BridgeLane, BridgeLanes
 from ..orders.transfers import bridge_of
-from .price import DeltaAsk, net_of
+from .price import DeltaAsk, gas_in_token, net_of, priced
 
 if TYPE_CHECKING:
     from ..orders.live_orders import LiveOrder
 
 _PERCENT = Decimal(100)  # basis points of one percent
+
+
+class SwapThere(Struct, frozen=True):
+    """A priced swap on the destination of what a bridge delivers there.
+
+    Attributes:
+        dest: the token that is wanted.
+        output: raw units of `dest` after gas.
+        gas: cost of the swap's gas, raw units of `dest`.
+    """
+
+    dest: ListedToken
+    output: int
+    gas: int
 
 
 class Passage(Struct, frozen=True):
@@ -59,6 +77,7 @@ class Passage(Struct, frozen=True):
         gas: cost of gas, in the token that pays for it.
         entering: raw units of the lane's token that enter the bridge.
         arriving: raw units that arrive on the destination chain.
+        there: swap of what arrives; None if the lane's token is wanted.
     """
 
     ask: DeltaAsk
@@ -68,18 +87,29 @@ class Passage(Struct, frozen=True):
     gas: int
     entering: int
     arriving: int
+    there: SwapThere | None = None
 
     @property
-    def by_return(self) -> tuple[int, int, str]:
-        """Sort key: the better return first, then the shorter time, then the name of the bridge."""
-        worth = -self.arriving if self.ask.side is Side.SELL else self.src
-        return worth, self.fee.estimated_ms, self.lane.name
+    def output(self) -> int:
+        """Raw units of the wanted token on the destination chain."""
+        return self.arriving if self.there is None else self.there.output
+
+    @property
+    def by_return(self) -> tuple[int, bool, int, str]:
+        """Sort key: the better return first, then routes without a swap there, the shorter time, the name."""
+        worth = -self.output if self.ask.side is Side.SELL else self.src
+        return worth, self.there is not None, self.fee.estimated_ms, self.lane.name
+
+    @property
+    def by_time(self) -> tuple[int, bool]:
+        """Sort key: the shorter time first, then routes without a swap there."""
+        return self.fee.estimated_ms, self.there is not None
 
     def is_near(self, best: "Passage") -> bool:
         """Whether the return is within BRIDGE_RECOMMENDED_BPS of the best return."""
         whole, near = limits.BPS_ONE, limits.BRIDGE_RECOMMENDED_BPS
         if self.ask.side is Side.SELL:
-            return self.arriving * whole >= best.arriving * (whole - near)
+            return self.output * whole >= best.output * (whole - near)
         return self.src * whole <= best.src * (whole + near)
 
 
@@ -147,6 +177,25 @@ def passage(
     return Passage(ask, lane, fee, src, gas, entering, arriving)
 
 
+def swapped_there(
+    one: Passage, dest: ListedToken, plan: PlanTotal, gas_wei: int, native: bytes, usd_there: UsdPrices
+) -> Passage:
+    """Price the swap on the destination of what a sale's bridge delivers there.
+
+    Args:
+        dest: the token that is wanted.
+        plan: amounts of that swap by the destination's live books, before gas.
+        gas_wei: cost of that swap's gas, wei.
+        native: the destination's wrapped native token, 20 bytes.
+
+    Raises:
+        PricingError, GasCostExceedsTradeAmount: as `delta_block`.
+    """
+    gas = gas_in_token(dest, gas_wei, native, usd_there)
+    _, output = priced(Side.SELL, plan, gas, 0)
+    return replace(one, there=SwapThere(dest, output, gas))
+
+
 def crosschain_block(
     found: Sequence[Passage], usd: UsdPrices, usd_there: UsdPrices, block_id: str
 ) -> DeltaBlock:
@@ -158,8 +207,8 @@ def crosschain_block(
         block_id: unique id of the object.
     """
     ranked = sorted(found, key=lambda one: one.by_return)
-    best, fastest = ranked[0], min(ranked, key=lambda one: one.fee.estimated_ms)
-    recommended = min((one for one in ranked if one.is_near(best)), key=lambda one: one.fee.estimated_ms)
+    best, fastest = ranked[0], min(ranked, key=lambda one: one.by_time)
+    recommended = min((one for one in ranked if one.is_near(best)), key=lambda one: one.by_time)
     tagged = {"recommended": recommended, "fastest": fastest, "best-return": best}
     routes = [
         _route(one, tuple(tag for tag, of in tagged.items() if of is one), usd, usd_there)
@@ -189,14 +238,20 @@ def _check_limits(fee: LaneFee, entering: int) -> None:
 def _route(one: Passage, tags: tuple[str, ...], usd: UsdPrices, usd_there: UsdPrices) -> Route:
     ask, lane = one.ask, one.lane
     src, middle = TokenReference(ask.chain_id, ask.src.text), TokenReference(ask.chain_id, lane.origin.text)
-    dest = TokenReference(lane.destination_chain, lane.destination.text)
+    delivered = TokenReference(lane.destination_chain, lane.destination.text)
 
     def of_middle(amount: int) -> AmountEntry:
         return AmountEntry(middle, str(amount), format_usd(usd.value(lane.origin.routed, amount)))
 
     arrives = AmountEntry(
-        dest, str(one.arriving), format_usd(usd_there.value(lane.destination.routed, one.arriving))
+        delivered, str(one.arriving), format_usd(usd_there.value(lane.destination.routed, one.arriving))
     )
+    output = arrives
+    if (there := one.there) is not None:
+        wanted = TokenReference(lane.destination_chain, there.dest.text)
+        output = AmountEntry(
+            wanted, str(there.output), format_usd(usd_there.value(there.dest.routed, there.output))
+        )
     gas = AmountEntry(
         middle if ask.paying is lane.origin else src,
         str(one.gas),
@@ -205,4 +260,4 @@ def _route(one: Passage, tags: tuple[str, ...], usd: UsdPrices, usd_there: UsdPr
     given = AmountEntry(src, str(one.src), format_usd(usd.value(ask.src.routed, one.src)))
     bridge = Bridge(lane.name, one.fee.estimated_ms, tags, lane.params(one.fee.fee))
     fees = Fees(gas, (of_middle(fee_of(one.fee.fee, one.entering)),))
-    return Route(Leg(given, of_middle(one.entering)), Leg(arrives, arrives), bridge, fees)
+    return Route(Leg(given, of_middle(one.entering)), Leg(arrives, output), bridge, fees)
