@@ -94,7 +94,7 @@ BRIDGE_END = Table(
     "bridge_end",
     BridgeEnd,
     (_LOG, Unique(("destination_chain_id", "end_tx", "end_log"), "state = 'DELIVERED'")),
-    ("is_final",),
+    ("state", "end_block", "end_number", "end_tx", "end_log", "amount", "at_ms", "is_final"),
 )
 DELTA_REFUND = Table(
     "delta_refund",

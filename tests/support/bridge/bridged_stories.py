@@ -139,8 +139,8 @@ class BridgedStory(DeltaStory):
         """Record of a new order once what it bought is with the bridge."""
         return await self.becomes(await self.submitted(await self.an_order(kind, **changed)), "BRIDGING")
 
-    async def quoted(self, bridge: str, side: str, amount: int) -> dict[str, Any]:
-        """Route of a quote from WETH to USDC on the second chain, by a bridge."""
+    async def quoted(self, bridge: str, side: str, amount: int, **changed: str) -> dict[str, Any]:
+        """Route of a quote from WETH to USDC on the second chain, by a bridge; parameters may be changed."""
         query = {
             "chainId": self.two.first,
             "destChainId": self.two.second,
@@ -153,7 +153,7 @@ class BridgedStory(DeltaStory):
             "includeBridges": bridge,
             "mode": "DELTA",
         }
-        told = await self.web.get("/v2/quote", **query)
+        told = await self.web.get("/v2/quote", **query | changed)
         return cast("dict[str, Any]", told["delta"]["route"])
 
     async def ordered(self, route: dict[str, Any], slippage_bps: int = 100) -> Record:

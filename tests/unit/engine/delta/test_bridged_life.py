@@ -11,7 +11,15 @@ from cambist.engine.delta.orders import life
 from cambist.engine.delta.orders.life import DeltaFacts, DeltaStep
 from cambist.engine.delta.orders.transfers import OrderTransfer, TransferState, followed
 from cambist.engine.orders.order_units import DELTA
-from cambist.engine.store.rows import BridgeEnd, BridgeTransfer, DeltaFill, DeltaOrderRow, amount32, amount_of
+from cambist.engine.store.rows import (
+    BridgeEnd,
+    BridgeEndState,
+    BridgeTransfer,
+    DeltaFill,
+    DeltaOrderRow,
+    amount32,
+    amount_of,
+)
 from support.store.stores import NOW_MS, a_delta_order, a_fill, a_refund_of, a_transfer, an_end
 
 _S = OrderStatus
@@ -30,6 +38,8 @@ def in_state(sent: BridgeTransfer, state: TransferState, *, is_final: bool = Fal
         return OrderTransfer(sent)
     if state is TransferState.DELIVERED:
         return OrderTransfer(sent, an_end(sent, is_final=is_final))
+    if state is TransferState.ARRIVED:
+        return OrderTransfer(sent, replace(an_end(sent, is_final=is_final), state=BridgeEndState.ARRIVED))
     lost = an_end(sent, is_delivered=False)
     back = a_refund_of(sent, tx=sent.block_number, is_final=is_final)
     return OrderTransfer(sent, lost, (back,) if state is TransferState.REFUNDED else ())
@@ -50,6 +60,7 @@ def told(
 FILL, SENT = a_slice(7, is_last=True)
 OF_ONE = {
     TransferState.UNDER_WAY: _S.BRIDGING,
+    TransferState.ARRIVED: _S.BRIDGING,
     TransferState.DELIVERED: _S.COMPLETED,
     TransferState.FAILED: _S.REFUNDING,
     TransferState.REFUNDED: _S.REFUNDED,
@@ -86,10 +97,10 @@ def test_the_origins_settlement_makes_an_order_bridging_whatever_happened_before
     DELTA.advanced(row, step.after)
 
 
-U, D, F, R = TransferState
+U, A, D, F, R = TransferState
 MIXED = {
     (D, U): _S.BRIDGING, (F, U): _S.BRIDGING, (R, U): _S.BRIDGING, (D, F): _S.REFUNDING, (R, F): _S.REFUNDING,
-    (D, R): _S.REFUNDED, (R, R): _S.REFUNDED, (D, D): _S.COMPLETED,
+    (D, R): _S.REFUNDED, (R, R): _S.REFUNDED, (D, D): _S.COMPLETED, (A, D): _S.BRIDGING, (A, F): _S.BRIDGING,
 }  # fmt: skip
 
 
@@ -102,7 +113,7 @@ def test_an_order_of_several_transfers_waits_for_each(states: tuple[TransferStat
     after = row if step is None else step.after
     assert after.status is MIXED[states]
     assert amount_of(after.received) == sum(
-        amount_of(one.end.amount) for one in transfers if one.end is not None
+        amount_of(one.end.amount) for one in transfers if one.end is not None and one.state is D
     )
 
 
