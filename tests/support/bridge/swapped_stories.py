@@ -17,7 +17,7 @@ import pytest
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.routing.firm.firm_scores import FirmMaker
+from cambist.engine.routing.firm.firm_scores import FirmMaker, FirmScores
 from cambist.engine.served.served_chain import ServedChain
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.books.book import build_book
@@ -73,8 +73,9 @@ async def a_far_maker(story: BridgedStory) -> AsyncGenerator[SocketMaker]:
     separator = rfq_domain_separator(RFQ_NAME, far.chain.chain_id, far.at.rfq)
     maker = SocketMaker("zoe", person(23), RFQ_ORDER.compiled.digest_for(separator))
     maker.now_s = lambda: place.desk.wall_ms() // 1_000
-    await far.chain.set_balance(maker.key.address, ONE)
-    await far.give(maker.key, far.dai, 100_000 * ONE, far.at.rfq)
+    if not await far.balance(far.dai, maker.key):  # as after a restart
+        await far.chain.set_balance(maker.key.address, ONE)
+        await far.give(maker.key, far.dai, 100_000 * ONE, far.at.rfq)
     async with AsyncExitStack() as owned:
         port = await owned.enter_async_context(scripted_server(maker.script))
         client = FirmClient(
@@ -91,6 +92,8 @@ async def a_far_maker(story: BridgedStory) -> AsyncGenerator[SocketMaker]:
         )
         known = cast("dict[str, FirmMaker]", place.desk.makers)
         known[maker.name] = FirmMaker(client, MakerHealth(1, 1), cache)
+        desk = place.desk
+        desk.scores = FirmScores(known, desk.digest_of, desk.settings.hard_s, desk.wall_ms)
         show_far_books(story, maker)
         story.people["zoe"] = maker.key.address
         await until(lambda: place.gas.is_fresh)
