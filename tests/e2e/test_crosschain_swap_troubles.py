@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from cambist.codecs.bridges.arrivals import ArrivalTerms, pay_out_arrival
 from cambist.config.timeouts import ARRIVAL_SWAP_S
@@ -15,7 +16,7 @@ from support.bridge.swapped_stories import a_far_maker, a_swapped_story, dai_for
 from support.bridge.two_chains import TwoChains
 from support.chain.world import ONE
 from support.delta.delta_stories import Moved, Record
-from support.patience import until
+from support.patience import PATIENCE_S, until
 
 ENTERED = FAIR - FAIR // 10_000
 ARRIVED = {"across": arriving(ENTERED), "cctp": ENTERED}
@@ -144,6 +145,14 @@ async def test_a_token_that_comes_by_mistake_is_no_end(two: TwoChains, tmp_path:
         assert record["output"]["executedAmount"] == str(dai_for(ENTERED))
 
 
+async def completes_with_blocks(story: BridgedStory, record: Record) -> None:
+    """Mine blocks on the second chain, as chains do, until an order is completed."""
+    with trio.fail_after(PATIENCE_S):
+        while (await story.record(record["id"]))["status"] != "COMPLETED":
+            await story.far.chain.mine()
+            await trio.sleep(0.02)  # as chains make their blocks
+
+
 @BRIDGES
 async def test_the_swap_leaves_the_destination_and_is_made_again(
     two: TwoChains, tmp_path: Path, bridge: str
@@ -156,8 +165,7 @@ async def test_the_swap_leaves_the_destination_and_is_made_again(
         now = await story.turns(record, "BRIDGING")
         assert now["output"]["executedAmount"] is None
         await story.far.chain.set_automine(on=True)
-        await story.far.chain.mine()
-        await story.becomes(record, "COMPLETED")
+        await completes_with_blocks(story, record)
         assert await story.moved_since(before) == swapped(bridge)
         await story.becomes_final(record)
 
@@ -173,8 +181,7 @@ async def test_delivery_and_swap_leave_the_destination(two: TwoChains, tmp_path:
         await story.turns(record, "BRIDGING")
         await two.start()
         await story.far.chain.set_automine(on=True)
-        await story.far.chain.mine()
-        await story.becomes(record, "COMPLETED")
+        await completes_with_blocks(story, record)
         assert await story.moved_since(before) == swapped(bridge)
         await story.becomes_final(record)
 
@@ -202,8 +209,7 @@ async def test_a_new_start_swaps_once(two: TwoChains, tmp_path: Path, moment: st
         a_far_maker(again),
     ):
         await again.far.chain.set_automine(on=True)
-        await again.far.chain.mine()
-        await again.becomes(record, "COMPLETED")
+        await completes_with_blocks(again, record)
         assert await again.moved_since(before) == swapped("across")
         await again.becomes_final(record)
         sent = await again.far.chain.nonce(again.world.relayer.address)
