@@ -5,13 +5,22 @@ from typing import Any
 
 import pytest
 import trio
+from msgspec.structs import replace
 
-from cambist.codecs.bridges.arrivals import ArrivalTerms, pay_out_arrival
+from cambist.codecs.bridges.arrivals import ArrivalTerms, arrival_address, pack_arrival, pay_out_arrival
+from cambist.config.limits import ARRIVAL_UNTIL_MAX_S
 from cambist.config.timeouts import ARRIVAL_SWAP_S
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.delta.arriving.swapper import SwapperStatistics
-from cambist.engine.delta.orders.arriving import arrival_of
-from support.bridge.bridged_stories import FAIR, BridgedStory, a_bridged_venue, arriving, bridge_service
+from cambist.engine.delta.orders.arriving import arrival_code, arrival_of
+from support.bridge.bridged_stories import (
+    ACROSS,
+    FAIR,
+    BridgedStory,
+    a_bridged_venue,
+    arriving,
+    bridge_service,
+)
 from support.bridge.swapped_stories import a_far_maker, a_swapped_story, dai_for, far_place, quoted_dai
 from support.bridge.two_chains import TwoChains
 from support.chain.world import ONE
@@ -216,7 +225,7 @@ async def test_a_new_start_swaps_once(two: TwoChains, tmp_path: Path, moment: st
         assert sent == 1, "the swap is sent once"
 
 
-async def refused(story: BridgedStory, route: dict[str, Any], **changed: Any) -> str:
+async def refusal(story: BridgedStory, route: dict[str, Any], **changed: Any) -> str:
     """Details of a build's refusal."""
     asked = {"route": route, "owner": to_checksum(story.world.user.address)}
     deadline = await story.world.now_s() + 3_600
@@ -228,10 +237,10 @@ async def refused(story: BridgedStory, route: dict[str, Any], **changed: Any) ->
 async def test_only_a_whole_sale_is_swapped_after_its_bridge(two: TwoChains, tmp_path: Path) -> None:
     async with a_swapped_story(two, tmp_path) as (story, _):
         route = await quoted_dai(story, "across")
-        assert "metadata: expected 0x" in await refused(story, route, metadata="0x01")
-        assert "partiallyFillable" in await refused(story, route, partiallyFillable=True)
+        assert "metadata: expected 0x" in await refusal(story, route, metadata="0x01")
+        assert "partiallyFillable" in await refusal(story, route, partiallyFillable=True)
         twap = {"orderType": "TWAPOrder", "interval": 60, "numSlices": 2, "totalSrcAmount": str(2 * ONE)}
-        assert "orderType: expected a sale by Order" in await refused(story, route, **twap)
+        assert "orderType: expected a sale by Order" in await refusal(story, route, **twap)
         dest = {"destToken": to_checksum(story.far.dai), "destDecimals": "18", "mode": "DELTA"}
         ends = {"srcToken": to_checksum(story.world.weth), "srcDecimals": "18", "amount": str(ONE)}
         chains = {"chainId": str(two.first), "destChainId": str(two.second)}
@@ -263,3 +272,29 @@ async def test_a_limit_is_of_the_token_that_is_wanted(two: TwoChains, tmp_path: 
         assert int(value["destAmount"]) == int(value["expectedAmount"])
         assert 98 * arriving_now < 100 * int(value["destAmount"]) <= 99 * arriving_now + 100
         assert int(value["metadata"][2 + 3 * 64 : 2 + 4 * 64], 16) == limit
+
+
+async def test_a_submission_has_listed_tokens_and_a_time_that_fits(two: TwoChains, tmp_path: Path) -> None:
+    async with a_swapped_story(two, tmp_path) as (story, _):
+        order = await story.an_order(ACROSS)
+        good = ArrivalTerms(
+            story.world.user.address, story.far.usdc, story.far.dai, 1, order.deadline + 1, bytes(32)
+        )
+        changes: list[tuple[dict[str, Any], str]] = [
+            ({"dest_token": b"\x11" * 20}, "a swap into another token of GET /tokens"),
+            ({"dest_token": story.far.usdc}, "a swap into another token of GET /tokens"),
+            ({"until": order.deadline - 1}, "a swap until"),
+            ({"until": order.deadline + ARRIVAL_UNTIL_MAX_S + 1}, "a swap until"),
+            ({"beneficiary": bytes(20)}, "order.metadata"),
+        ]
+        for changed, told in changes:
+            terms = replace(good, **changed)
+            at = arrival_address(far_place(story).arrivals, terms, arrival_code())
+            bad = replace(order, beneficiary=at, metadata=pack_arrival(terms))
+            status, refused = await story.submit(bad)
+            assert status == 400, told
+            assert told in refused["details"]
+        at = arrival_address(far_place(story).arrivals, good, arrival_code())
+        record = await story.submitted(replace(order, beneficiary=at, metadata=pack_arrival(good)))
+        record = await story.becomes(record, "COMPLETED")
+        assert record["output"]["executedAmount"] == str(dai_for(arriving()))
