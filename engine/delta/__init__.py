@@ -2,5 +2,5 @@
 
 In: signed orders. Out: settlements on chain, records, and the reason why an order waits.
 Read: `orders/`, `pricing/`, `intake/`, `resting/`, `bids/`, `auction/`, `settlement/`, `bridging/`,
-    `engine`, `opening`, `explain`, `api/`.
+    `arriving/`, `bridge_desk`, `bridge_opening`, `engine`, `opening`, `explain`, `api/`.
 """

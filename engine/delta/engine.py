@@ -43,7 +43,7 @@ from ..store.store import Store
 from ..store.tables import EFFECT
 from ..store.units import row_of
 from .auction.auctioneer import Auctioneer, AuctioneerStatistics
-from .bridging.bridge_desk import BridgeChainStatistics, BridgeDesk
+from .bridge_desk import BridgeChainStatistics, BridgeDesk
 from .orders.funds import MissingFund
 from .orders.life import CANCEL, CANCELLABLE, ENDED, DeltaStep, cancel_done, expired, rested
 from .orders.live_orders import LiveOrder, LiveOrders

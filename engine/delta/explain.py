@@ -35,7 +35,7 @@ from ...crypto.hexadecimal import to_hex
 from ..orders.order_units import order_id
 from ..store.rows import DeltaOrderRow, amount_of
 from .bids.agent_rest import AgentReport
-from .bridging.bridge_desk import TransferWait
+from .bridge_desk import TransferWait
 from .bridging.origins import kind_of_transfer
 from .orders.funds import MissingFund, told_of
 from .orders.life import OPEN
@@ -72,14 +72,8 @@ _WAITS = {
         "{output} are going to chain {chain} by {bridge} since {since}",
     ),
     (_T.UNDER_WAY, True): ("transferLate", "{output} are late to chain {chain} by {bridge}, sent at {since}"),
-    (_T.ARRIVED, False): (
-        "swapDue",
-        "{arrived} came to chain {chain} by {bridge} at {since}: their swap waits",
-    ),
-    (_T.ARRIVED, True): (
-        "swapLate",
-        "{arrived} came to chain {chain} by {bridge} at {since}: their swap is late",
-    ),
+    (_T.ARRIVED, False): ("swapDue", "{arrived} came to chain {chain} at {since}, and are to be swapped"),
+    (_T.ARRIVED, True): ("swapLate", "{arrived} came to chain {chain} at {since}: their swap is late"),
     (_T.FAILED, False): ("refundDue", "{bridge} did not deliver by {since}: it owes a refund of {owed}"),
     (_T.FAILED, True): ("refundLate", "{bridge} did not deliver by {since}: its refund of {owed} is late"),
 }

@@ -38,7 +38,7 @@ from .auction.auctioneer import Auctioneer, AuctionIds
 from .auction.handlers import Handlers
 from .auction.simulating import AuctionAt
 from .bids.agent_client import AgentClient
-from .bridging.bridge_opening import open_desk
+from .bridge_opening import open_desk
 from .engine import DeltaChain, DeltaEngine
 from .orders.live_orders import LiveOrder, LiveOrders
 from .pricing.crosschain import is_carried

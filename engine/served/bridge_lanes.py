@@ -109,7 +109,7 @@ class BridgeLanes:
         """Return the lanes that a quote from `chainId` to another chain, `destChainId`, may take.
 
         Returns:
-            Lanes from another token than `srcToken`; one at least. Those to `destToken` are first; those to
+            Lanes from another token than `srcToken`; one at least. Lanes to `destToken` are first. Lanes to
             a token that is to be swapped into it follow for a sale, unless `allowBridgeAndSwap` is false.
 
         Raises:

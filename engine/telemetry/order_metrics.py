@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from prometheus_client.core import Metric
 
 from ...codecs.messages.vocabulary import OrderStatus, OtcState
-from ..delta.bridging.bridge_desk import BridgeChainStatistics
+from ..delta.bridge_desk import BridgeChainStatistics
 from ..delta.engine import DeltaChainStatistics, DeltaStatistics
 from ..orders.accounts_watch import FundsStatistics
 from ..orders.order_engines import OrderEnginesStatistics

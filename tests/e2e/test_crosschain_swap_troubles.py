@@ -11,7 +11,7 @@ from cambist.codecs.bridges.arrivals import ArrivalTerms, arrival_address, pack_
 from cambist.config.limits import ARRIVAL_UNTIL_MAX_S
 from cambist.config.timeouts import ARRIVAL_SWAP_S
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.delta.arriving.swapper import SwapperStatistics
+from cambist.engine.delta.arriving.arrival_swaps import ArrivalStatistics
 from cambist.engine.delta.orders.arriving import arrival_code, arrival_of
 from support.bridge.bridged_stories import (
     ACROSS,
@@ -53,7 +53,7 @@ def swapped(bridge: str) -> Moved:
     return sold(bridge) | there
 
 
-def swapper(story: BridgedStory) -> SwapperStatistics:
+def swapper(story: BridgedStory) -> ArrivalStatistics:
     """Counters of the venue's swaps on the second chain."""
     found = story.web.app.delta.bridges.statistics()[story.two.second].swapper
     assert found is not None

@@ -32,7 +32,7 @@ from ...store.units import row_of
 from ..auction.auction_record import round_of
 from ..bids.agent_caller import caller_of
 from ..bids.agent_rest import AgentReport
-from ..bridging.bridge_desk import TransferWait
+from ..bridge_desk import TransferWait
 from ..explain import OrderFacts, explained
 from ..intake.stored_orders import StoredOrders
 from ..orders.funds import MissingFund

@@ -30,7 +30,7 @@ from ..bridging.bridged_orders import BridgedOrders
 from ..bridging.log_windows import window
 from ..orders.transfers import TransferKey, key_of
 from .arrival_ends import ArrivedTransfer, arrived_in, ended_by
-from .swapper import Swapper
+from .arrival_swaps import ArrivalSwaps
 
 _log = structlog.get_logger("cambist.venue")
 _EVENTS = (ARRIVAL_SWAPPED, ARRIVAL_PAID_OUT)
@@ -52,7 +52,7 @@ class ArrivalWatch(BridgeRounds):
         wall_ms: Callable[[], int],
         *,
         arrivals: bytes,
-        swapper: Swapper,
+        swapper: ArrivalSwaps,
     ) -> None:
         super().__init__(place, orders, wall_ms)
         self._arrivals = arrivals

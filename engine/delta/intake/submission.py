@@ -30,8 +30,6 @@ Choice: Any correctly signed order of the venue's contract is accepted, built he
 Choice: Tokens inside the signed struct are addresses in any case, the native placeholder included.
 Choice: An order across chains is accepted if a served lane has its tokens, destination, protocol, scaling and
     terms: the settings' time to fill at least, no exclusive relayer's time, CCTP's finality and domain.
-Choice: An order whose beneficiary is the account of the terms in its `metadata` has a swap on its
-    destination, of listed tokens, which may be made until a day after the deadline at most.
 Choice: A sale may have a minimum of 0; every other amount is above 0. Amounts whose products exceed the
     contract's words are refused.
 Choice: A deadline lies after now and before the year 10000. Zero and the native placeholder own no order.
@@ -109,7 +107,6 @@ from ...served.signed_by import (
 )
 from ...served.token_permits import Answers
 from ...store.rows import DeltaOrderRow, amount32
-from ..orders.arriving import arrival_of
 from ..orders.document import DeltaDocument, order_json
 from ..orders.entering import entering
 from ..orders.funds import source_of
@@ -129,6 +126,7 @@ from ..orders.transfers import bridge_of
 from ..orders.vault_checks import check_shares, check_strategy, shares_needed, vault_calls
 from ..pricing.build import DeltaDomain, check_metadata, check_purchase_slices
 from ..pricing.order_kinds import AdmittedHandlers, check_handler
+from .swap_checks import swap_after
 
 _decode_object = decoder(dict[str, Any], bytes_max=limits.JSON_BYTES_MAX)
 _TWAPS = (TwapOrder, TwapBuyOrder)
@@ -253,7 +251,7 @@ def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submissio
     order = found.order
     src = _check_tokens(order, rules.tokens)
     _check_bridge(body, order, rules)
-    arrivals = _swap_after(order, rules)
+    arrivals = swap_after(order, rules.bridges)
     check_account(order.owner, "order.owner")
     first = _check_amounts(order)
     _check_contracts(order, rules)
@@ -314,35 +312,6 @@ def _check_bridge(body: SubmitBody, order: SettledOrder, rules: Rules) -> None:
             raise InvalidInput(
                 field=f"order.{name}", expected="an amount that the bridge's terms carry", got=amount
             )
-
-
-def _swap_after(order: SettledOrder, rules: Rules) -> bytes:
-    """Return the contract that swaps what an order's bridge delivers; empty for an order without such a swap.
-
-    Raises:
-        InvalidInput: the destination does not list the wanted token, or its time is over before the order's.
-    """
-    there = rules.bridges.swaps_at(bridge_of(order).destination_chain_id)
-    terms = None if there is None else arrival_of(order, there.arrivals)
-    if there is None or terms is None:
-        return b""
-    tokens = there.tokens.by_address
-    token, dest = tokens.get(terms.token), tokens.get(terms.dest_token)
-    if token is None or dest is None or token.routed == dest.routed:
-        raise InvalidInput(
-            field="order.metadata",
-            expected=f"a swap into another token of GET /tokens on chain {there.chain_id}",
-            got=to_checksum(terms.dest_token),
-        )
-    latest = order.deadline + limits.ARRIVAL_UNTIL_MAX_S
-    if not order.deadline <= terms.until <= latest:
-        raise InvalidInput(
-            field="order.metadata", expected=f"a swap until {order.deadline} to {latest}", got=terms.until
-        )
-    check_account(terms.beneficiary, "order.metadata")
-    if side_of(order) is not Side.SELL:
-        raise InvalidInput(field="order.kind", expected="0 (SELL) with a swap after the bridge", got=1)
-    return there.arrivals
 
 
 def _check_amounts(order: SettledOrder) -> DeltaPart:

@@ -240,18 +240,11 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
     check_kind_of_contract(body, terms.handlers)
     _check_kind(body)
     side = _quoted_side(body, terms.quoted)
-    amounts = _amounts(body, route, side)
+    beneficiary, metadata, amounts = _receiving(body, route, terms, side, beneficiary)
     permit = _permit(body, terms)
     partner_and_fee = _partner_and_fee(body, terms)
     nonce = terms.nonce if body.nonce is None else parse_amount(body.nonce, "nonce")
-    metadata = parse_hex(body.metadata, "metadata")
-    check_metadata(metadata, "metadata")
     _check_deadline(body, body.deadline, terms.now_s)
-    if route.destination.input.token != route.destination.output.token and route.bridge is not None:
-        swap = _swap_there(body, route, terms, side, beneficiary)
-        beneficiary = arrival_address(terms.arrivals, swap, arrival_code())
-        metadata = pack_arrival(swap)
-        amounts = _arriving_amounts(body, route, amounts)
     ends = (owner, beneficiary, terms.src.address, terms.dest.address)
     bridge = _bridge(body, route)
     if body.order_type not in _TWAPS:
@@ -427,6 +420,24 @@ def _amounts(body: BuildBody, route: Route, side: Side) -> _BuildAmounts:
     return _BuildAmounts(src, dest, bound, src)
 
 
+def _receiving(
+    body: BuildBody, route: Route, terms: BuildTerms, side: Side, beneficiary: bytes
+) -> tuple[bytes, bytes, _BuildAmounts]:
+    """Return an order's beneficiary, metadata and amounts, which with a swap after its bridge are the swap's.
+
+    Raises:
+        InvalidInput: the metadata is invalid, or the swap is refused; see `_swap_there`.
+    """
+    amounts = _amounts(body, route, side)
+    metadata = parse_hex(body.metadata, "metadata")
+    check_metadata(metadata, "metadata")
+    swap = _swap_there(body, route, terms, side, beneficiary)
+    if swap is None:
+        return beneficiary, metadata, amounts
+    account = arrival_address(terms.arrivals, swap, arrival_code())
+    return account, pack_arrival(swap), _arriving_amounts(body, route, amounts)
+
+
 def _arriving_amounts(body: BuildBody, route: Route, swapped: _BuildAmounts) -> _BuildAmounts:
     """Return the amounts of an order whose bridge delivers another token, in units of that token.
 
@@ -442,12 +453,14 @@ def _arriving_amounts(body: BuildBody, route: Route, swapped: _BuildAmounts) -> 
 
 def _swap_there(
     body: BuildBody, route: Route, terms: BuildTerms, side: Side, beneficiary: bytes
-) -> ArrivalTerms:
-    """Return the terms of the swap on the destination that an order on a route signs.
+) -> ArrivalTerms | None:
+    """Return the terms of the swap on the destination that an order on a route signs; None without one.
 
     Raises:
         InvalidInput: the order is no whole sale, has metadata of its own, or its route is not served.
     """
+    if route.bridge is None or route.destination.input.token == route.destination.output.token:
+        return None
     if body.order_type is not BuildOrderType.ORDER or side is not Side.SELL:
         raise InvalidInput(
             field="orderType", expected="a sale by Order, for a swap after a bridge", got=body.order_type

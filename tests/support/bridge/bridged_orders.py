@@ -37,8 +37,8 @@ from cambist.engine.chain.index.applied import IndexedContracts
 from cambist.engine.chain.relay.fee_policy import FeePolicy
 from cambist.engine.chain.relay.relay_plan import RelayPolicy
 from cambist.engine.chain.relay.relayer import Relayer
+from cambist.engine.delta.bridge_desk import BridgeDesk
 from cambist.engine.delta.bridging.attester_client import AttesterClient
-from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
 from cambist.engine.delta.bridging.bridge_places import BridgeBounds, BridgePlace
 from cambist.engine.delta.intake.stored_orders import StoredOrders
 from cambist.engine.delta.orders.document import DeltaDocument, order_json

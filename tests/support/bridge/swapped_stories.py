@@ -105,6 +105,6 @@ async def a_swapped_story(two: TwoChains, folder: Path) -> AsyncGenerator[tuple[
     """A story whose venue swaps on the second chain, with the maker there."""
     with pytest.MonkeyPatch.context() as patch:
         for name, pause_s in SWAP_PAUSES.items():
-            patch.setattr(f"cambist.engine.delta.arriving.swapper.{name}", pause_s)
+            patch.setattr(f"cambist.engine.delta.arriving.arrival_swaps.{name}", pause_s)
         async with a_bridged_story(two, folder) as story, a_far_maker(story) as maker:
             yield story, maker

@@ -44,9 +44,9 @@ from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus
 from cambist.config.errors import NodeUnavailable
 from cambist.engine.chain.index.indexer import Indexer
 from cambist.engine.chain.port import At, EthCall, Header, Log, LogFilter
+from cambist.engine.delta.bridge_desk import BridgeDesk
 from cambist.engine.delta.bridging import courier
 from cambist.engine.delta.bridging.attestations import AttestedMessage
-from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
 from cambist.engine.delta.bridging.bridge_places import BridgeBounds, BridgePlace
 from cambist.engine.delta.orders.document import DeltaDocument, order_json
 from cambist.engine.delta.orders.life import rested

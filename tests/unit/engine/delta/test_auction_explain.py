@@ -19,7 +19,7 @@ from cambist.engine.delta.auction.auction_record import Rejections, RoundTimes, 
 from cambist.engine.delta.bids.agent_rest import AgentReport
 from cambist.engine.delta.bids.bids import Rejection, RoundOrder
 from cambist.engine.delta.bids.simulation import Proven
-from cambist.engine.delta.bridging.bridge_desk import TransferWait
+from cambist.engine.delta.bridge_desk import TransferWait
 from cambist.engine.delta.explain import OrderFacts, explained
 from cambist.engine.delta.orders.funds import Fund, MissingFund
 from cambist.engine.delta.orders.live_orders import LiveOrder

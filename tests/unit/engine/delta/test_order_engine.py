@@ -10,8 +10,8 @@ import trio
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import StoreUnavailable, TransitionError
 from cambist.config.settings import parse_settings
-from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
-from cambist.engine.delta.bridging.bridge_opening import bounds_of
+from cambist.engine.delta.bridge_desk import BridgeDesk
+from cambist.engine.delta.bridge_opening import bounds_of
 from cambist.engine.delta.engine import DeltaChain, DeltaEngine
 from cambist.engine.delta.orders.live_orders import LiveOrders
 from cambist.engine.orders.followed_chain import FollowedChains

@@ -80,7 +80,8 @@ def test_arrived_transfers_of_orders_with_a_swap_wait() -> None:
 
 
 def ended(one: ArrivedTransfer, event: bytes, *amounts: int, **changed: Any) -> Any:
-    given = {"account": ACCOUNT, "token": USDC, "address": ARRIVALS, "block": 51, "index": 0} | changed
+    usual = {"account": ACCOUNT, "token": USDC, "address": ARRIVALS, "block": 51, "index": 0}
+    given: dict[str, Any] = usual | changed
     data = address_word(given["token"]) + b"".join(map(uint_word, amounts))
     log = Log(
         given["address"],

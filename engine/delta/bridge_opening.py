@@ -4,18 +4,18 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from ssl import SSLContext
 
-from ....codecs.contracts.bridge_terms import BridgeKind
-from ....config.sections.bridges import BridgeSettings
-from ....config.timeouts import BRIDGE_LATE_S_MIN, BRIDGE_REFUND_LATE_S
-from ....crypto.addresses import parse_address
-from ...chain.relay.relayer import Relayer
-from ...served.served_chain import ServedChain, ServedChains
-from ...store.store import Store
-from ..arriving.arrival_place import ArrivalPlace
-from ..orders.live_orders import LiveOrders
-from .attester_client import AttesterClient, attester_http
+from ...codecs.contracts.bridge_terms import BridgeKind
+from ...config.sections.bridges import BridgeSettings
+from ...config.timeouts import BRIDGE_LATE_S_MIN, BRIDGE_REFUND_LATE_S
+from ...crypto.addresses import parse_address
+from ..chain.relay.relayer import Relayer
+from ..served.served_chain import ServedChain, ServedChains
+from ..store.store import Store
+from .arriving.arrival_place import ArrivalPlace
 from .bridge_desk import BridgeDesk
-from .bridge_places import BridgeBounds, BridgePlace
+from .bridging.attester_client import AttesterClient, attester_http
+from .bridging.bridge_places import BridgeBounds, BridgePlace
+from .orders.live_orders import LiveOrders
 
 
 async def open_desk(

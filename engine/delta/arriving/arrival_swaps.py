@@ -51,7 +51,7 @@ class _SwapErrand(Struct):
     hint: str = "it has arrived, and waits for its swap"
 
 
-class SwapperStatistics(Struct, frozen=True):
+class ArrivalStatistics(Struct, frozen=True):
     """Counters of a swapper.
 
     Attributes:
@@ -66,7 +66,7 @@ class SwapperStatistics(Struct, frozen=True):
     failed: int
 
 
-class Swapper:
+class ArrivalSwaps:
     """Swaps arrivals on one destination, or pays them out; `run` is its task.
 
     Args:
@@ -82,9 +82,9 @@ class Swapper:
         self._room = trio.CapacityLimiter(ARRIVALS_AT_ONCE)
         self._swaps = self._pay_outs = self._failed = 0
 
-    def statistics(self) -> SwapperStatistics:
+    def statistics(self) -> ArrivalStatistics:
         """Return the number of waiting arrivals, and the counters since the start."""
-        return SwapperStatistics(len(self._errands), self._swaps, self._pay_outs, self._failed)
+        return ArrivalStatistics(len(self._errands), self._swaps, self._pay_outs, self._failed)
 
     def want(self, wanted: Mapping[bytes, ArrivalTerms]) -> None:
         """Set the arrivals to be swapped, by their accounts; others are forgotten."""

@@ -11,19 +11,19 @@ import structlog
 import trio
 from msgspec import Struct
 
-from ....crypto.hexadecimal import to_hex
-from ...store.store import Store
-from ..arriving.arrival_place import ArrivalPlace
-from ..arriving.arrival_watch import ArrivalWatch
-from ..arriving.swapper import Swapper, SwapperStatistics
-from ..orders.live_orders import LiveOrder, LiveOrders
-from ..orders.transfers import OrderTransfer, TransferState, bridge_of, key_of
-from .attester_client import AttesterClient
-from .bridge_places import BridgeBounds, BridgePlace
-from .bridged_orders import BridgedOrders
-from .courier import Courier, CourierStatistics
-from .delivery_watch import DeliveryStatistics, DeliveryWatch
-from .refund_watch import RefundStatistics, RefundWatch
+from ...crypto.hexadecimal import to_hex
+from ..store.store import Store
+from .arriving.arrival_place import ArrivalPlace
+from .arriving.arrival_swaps import ArrivalStatistics, ArrivalSwaps
+from .arriving.arrival_watch import ArrivalWatch
+from .bridging.attester_client import AttesterClient
+from .bridging.bridge_places import BridgeBounds, BridgePlace
+from .bridging.bridged_orders import BridgedOrders
+from .bridging.courier import Courier, CourierStatistics
+from .bridging.delivery_watch import DeliveryStatistics, DeliveryWatch
+from .bridging.refund_watch import RefundStatistics, RefundWatch
+from .orders.live_orders import LiveOrder, LiveOrders
+from .orders.transfers import OrderTransfer, TransferState, bridge_of, key_of
 
 _log = structlog.get_logger("cambist.venue")
 _WAITING = (TransferState.UNDER_WAY, TransferState.ARRIVED, TransferState.FAILED)
@@ -41,7 +41,7 @@ class BridgeChainStatistics(Struct, frozen=True):
     deliveries: DeliveryStatistics
     refunds: RefundStatistics
     courier: CourierStatistics | None
-    swapper: SwapperStatistics | None
+    swapper: ArrivalStatistics | None
 
 
 class TransferWait(Struct, frozen=True):
@@ -100,7 +100,7 @@ class BridgeDesk:
             for chain_id, place in places.items()
         }
         swapped = arrivals or {}
-        self._swappers = {chain_id: Swapper(place) for chain_id, place in swapped.items()}
+        self._swappers = {chain_id: ArrivalSwaps(place) for chain_id, place in swapped.items()}
         self._arrivals = {
             chain_id: ArrivalWatch(
                 places[chain_id],
