@@ -29,8 +29,8 @@ from bench.bench_resting import ENDS, NOW_MS, Market
 from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.engine.chain.index.watch import Watch
-from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
-from cambist.engine.delta.bridging.bridge_opening import bounds_of
+from cambist.engine.delta.bridge_desk import BridgeDesk
+from cambist.engine.delta.bridge_opening import bounds_of
 from cambist.engine.delta.engine import DeltaChain, DeltaEngine
 from cambist.engine.delta.orders.document import (
     DeltaDocument,

@@ -243,7 +243,7 @@ def _key_of(table: dict[str, Any], key: str, name: str) -> str:
 
 
 def _with_shipped_chains(chains: object) -> object:
-    """Merge the shipped chains with the operator's settings; a devnet serves OTC and any handler by default."""
+    """Merge shipped chains with the operator's settings; a devnet serves OTC and any handler by default."""
     if not isinstance(chains, dict):
         return chains
     said = chains.copy()

@@ -211,10 +211,10 @@ async def test_a_new_start_swaps_once(two: TwoChains, tmp_path: Path, moment: st
             await until(lambda: swapper(story).swaps == 1)
         else:
             await until(lambda: swapper(story).swaps == 1)
-        agent = story.agents["ann"]
+        agents = dict(story.agents)
     async with (
         bridge_service(two) as port,
-        a_bridged_venue(two, tmp_path, agent, port) as again,
+        a_bridged_venue(two, tmp_path, agents, port) as again,
         a_far_maker(again),
     ):
         await again.far.chain.set_automine(on=True)

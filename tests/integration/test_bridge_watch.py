@@ -12,9 +12,9 @@ from cambist.codecs.contracts.bridge_terms import BridgeKind
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import ChainError, StoreUnavailable
 from cambist.engine.chain.port import At, Header, Log
+from cambist.engine.delta.bridge_desk import BridgeDesk
 from cambist.engine.delta.bridging import bridge_rounds, delivery_watch
 from cambist.engine.delta.bridging.arrivals import Arrival, fill_of
-from cambist.engine.delta.bridging.bridge_desk import BridgeDesk
 from cambist.engine.delta.orders.transfers import TransferState
 from cambist.engine.store.rows import amount_of
 from cambist.engine.store.tables import BRIDGE_END
