@@ -140,7 +140,6 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/delta/bridge_opening.py",
         "engine/delta/bridging/bridge_rounds.py",
         "engine/delta/bridging/courier.py",
-        "engine/delta/bridging/delivery_watch.py",
         "engine/delta/pricing/yield_watch.py",
         "engine/delta/settlement/funds_watch.py",
         "engine/delta/pricing/issued.py",
