@@ -46,7 +46,7 @@ from .resting.resting_price import RestingFacts
 if TYPE_CHECKING:
     from .orders.live_orders import LiveOrder
 
-_S, _T = OrderStatus, TransferState
+_S = OrderStatus
 _STATES = {
     _S.AWAITING_SIGNATURE: ("awaitingSignature", "the owner, a contract, has yet to sign the order on chain"),
     _S.SUSPENDED: ("suspended", "the owner's funds are below what the next settlement takes"),
@@ -66,16 +66,14 @@ _REFUSALS = {
 }
 
 
+_U, _A, _F = TransferState.UNDER_WAY, TransferState.ARRIVED, TransferState.FAILED
 _WAITS = {
-    (_T.UNDER_WAY, False): (
-        "transferUnderWay",
-        "{output} are going to chain {chain} by {bridge} since {since}",
-    ),
-    (_T.UNDER_WAY, True): ("transferLate", "{output} are late to chain {chain} by {bridge}, sent at {since}"),
-    (_T.ARRIVED, False): ("swapDue", "{arrived} came to chain {chain} at {since}, and are to be swapped"),
-    (_T.ARRIVED, True): ("swapLate", "{arrived} came to chain {chain} at {since}: their swap is late"),
-    (_T.FAILED, False): ("refundDue", "{bridge} did not deliver by {since}: it owes a refund of {owed}"),
-    (_T.FAILED, True): ("refundLate", "{bridge} did not deliver by {since}: its refund of {owed} is late"),
+    (_U, False): ("transferUnderWay", "{output} are going to chain {chain} by {bridge} since {since}"),
+    (_U, True): ("transferLate", "{output} are late to chain {chain} by {bridge}, sent at {since}"),
+    (_A, False): ("swapDue", "{arrived} came to chain {chain} at {since}, and are to be swapped"),
+    (_A, True): ("swapLate", "{arrived} came to chain {chain} at {since}: their swap is late"),
+    (_F, False): ("refundDue", "{bridge} did not deliver by {since}: it owes a refund of {owed}"),
+    (_F, True): ("refundLate", "{bridge} did not deliver by {since}: its refund of {owed} is late"),
 }
 """(state, late) -> code and text of a bridge transfer that waits."""
 
