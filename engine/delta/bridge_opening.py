@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from ssl import SSLContext
 
-from ...codecs.contracts.bridge_terms import BridgeKind
+from ...codecs.bridges.bridge_terms import BridgeKind
 from ...config.sections.bridges import BridgeSettings
 from ...config.timeouts import BRIDGE_LATE_S_MIN, BRIDGE_REFUND_LATE_S
 from ...crypto.addresses import parse_address

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 
-from ...codecs.contracts.bridge_terms import (
+from ...codecs.bridges.bridge_terms import (
     SELECTORS,
     AcrossTerms,
     BridgeFee,

@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 from msgspec import Meta, Struct
 
 from ...codecs.amounts import parse_amount
-from ...codecs.contracts.bridge_terms import FEE_FIXED_MAX, PPM_ONE, BridgeFee, fee_of
+from ...codecs.bridges.bridge_terms import FEE_FIXED_MAX, PPM_ONE, BridgeFee, fee_of
 from ...codecs.messages.wire import check_number, decoder
 from ...codecs.rounding import mul_div_up
 from ...config import limits

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.contracts.bridge_terms import (
+from cambist.codecs.bridges.bridge_terms import (
     SELECTORS,
     AcrossTerms,
     BridgeFee,

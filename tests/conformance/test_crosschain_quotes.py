@@ -11,8 +11,7 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 
-from cambist.codecs.canonical_json import canonical
-from cambist.codecs.contracts.bridge_terms import (
+from cambist.codecs.bridges.bridge_terms import (
     SELECTORS,
     AcrossTerms,
     BridgeFee,
@@ -23,6 +22,7 @@ from cambist.codecs.contracts.bridge_terms import (
     output_of,
     parse_terms,
 )
+from cambist.codecs.canonical_json import canonical
 from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.codecs.messages.vocabulary import Side
 from cambist.crypto.hexadecimal import parse_hex, to_hex

@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from cambist.codecs.contracts import cctp
+from cambist.codecs.bridges import cctp
 from cambist.codecs.contracts.abi import address_word
 from cambist.config.errors import Reverted
 from cambist.crypto.addresses import to_checksum

@@ -10,9 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.contracts import calldata
-from cambist.codecs.contracts.abi import address_word, selector, uint_word
-from cambist.codecs.contracts.across import (
+from cambist.codecs.bridges.across import (
     FILL_STATUS_FILLED,
     ExecutedRelayerRefundRoot,
     FundsDeposited,
@@ -24,7 +22,7 @@ from cambist.codecs.contracts.across import (
     fill_status,
     relay_hash,
 )
-from cambist.codecs.contracts.cctp import (
+from cambist.codecs.bridges.cctp import (
     CctpBurn,
     CctpMessage,
     MessageReceived,
@@ -36,6 +34,8 @@ from cambist.codecs.contracts.cctp import (
     receive_message,
     used_nonce,
 )
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.codecs.contracts.contract_events import topic
 from cambist.engine.chain.artifacts import abi_of, artifact
 from cambist.engine.chain.port import Receipt

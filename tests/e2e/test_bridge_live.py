@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cambist.codecs.contracts import cctp
+from cambist.codecs.bridges import cctp
 from cambist.engine.chain.port import DevChain
 from support.bridge.two_chains import RECIPIENT, bridged, embedded_chains
 from support.chain.anvil import CHAIN_ID, OTHER_CHAIN_ID, opened

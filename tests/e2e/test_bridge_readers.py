@@ -4,8 +4,8 @@ import msgspec
 import pytest
 from trio.testing import MockClock
 
-from cambist.codecs.contracts import cctp
-from cambist.codecs.contracts.bridge_terms import BridgeFee, fee_of, output_of
+from cambist.codecs.bridges import cctp
+from cambist.codecs.bridges.bridge_terms import BridgeFee, fee_of, output_of
 from cambist.config.sections.bridges import BridgedToken, BridgeSettings
 from cambist.engine.delta.bridging.attestations import attested_in, messages_target
 from cambist.engine.delta.bridging.origins import BurnedMessage

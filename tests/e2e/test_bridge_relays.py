@@ -7,7 +7,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from cambist.codecs.contracts import across, calldata
+from cambist.codecs.bridges import across
+from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word
 from cambist.engine.dev.bridge.relayer import RelayEnd
 from support.bridge.away_chain import AwayChain

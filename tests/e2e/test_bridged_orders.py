@@ -7,8 +7,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from cambist.codecs.contracts.bridge_terms import output_of
-from cambist.codecs.contracts.cctp import FINALITY_CONFIRMED
+from cambist.codecs.bridges.bridge_terms import output_of
+from cambist.codecs.bridges.cctp import FINALITY_CONFIRMED
 from cambist.codecs.messages.vocabulary import OrderStatus
 from support.bridge.bridged_orders import COURIER, FAIR, FEE, FollowedOrders, bridged_orders
 from support.bridge.two_chains import RECIPIENT

@@ -3,8 +3,8 @@
 import pytest
 from trio.testing import MockClock
 
-from cambist.codecs.contracts import cctp
-from cambist.codecs.contracts.bridge_terms import (
+from cambist.codecs.bridges import cctp
+from cambist.codecs.bridges.bridge_terms import (
     SELECTORS,
     AcrossTerms,
     BridgeFee,

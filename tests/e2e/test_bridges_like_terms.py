@@ -7,8 +7,7 @@ import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cambist.codecs.contracts.abi import Dynamic, address_word, bytes_tail, decode_uint, encode, uint_word
-from cambist.codecs.contracts.bridge_terms import (
+from cambist.codecs.bridges.bridge_terms import (
     PPM_ONE,
     SCALING_MAX,
     SELECTORS,
@@ -20,6 +19,7 @@ from cambist.codecs.contracts.bridge_terms import (
     output_of,
     pack_terms,
 )
+from cambist.codecs.contracts.abi import Dynamic, address_word, bytes_tail, decode_uint, encode, uint_word
 from cambist.config.errors import Reverted
 from cambist.config.limits import UINT256_MAX
 from cambist.engine.chain.artifacts import artifact, known_errors

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from cambist.codecs.bridges.bridge_terms import SELECTORS, AcrossTerms, BridgeFee, BridgeKind, pack_terms
 from cambist.codecs.contracts import calldata, delta_calldata
 from cambist.codecs.contracts.abi import address_word, selector, uint_word
-from cambist.codecs.contracts.bridge_terms import SELECTORS, AcrossTerms, BridgeFee, BridgeKind, pack_terms
 from cambist.codecs.contracts.delta_calldata import CrossedOrder, Execution, SettlementStep, agent_id
 from cambist.codecs.contracts.router_calldata import owed
 from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaBridge, DeltaOrder, TwapOrder

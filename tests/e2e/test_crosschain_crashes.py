@@ -11,7 +11,7 @@ from random import Random
 import pytest
 import trio
 
-from cambist.codecs.contracts.bridge_terms import BridgeKind
+from cambist.codecs.bridges.bridge_terms import BridgeKind
 from support.bridge.bridged_crashes import BridgedCrash, a_bridged_crash, another_engine, killed
 from support.bridge.bridged_stories import ACROSS, CCTP, FAIR, FILL_WITHIN_S, arriving
 from support.bridge.two_chains import STOCK

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs.contracts import cctp
-from cambist.codecs.contracts.bridge_terms import BridgeKind
+from cambist.codecs.bridges import cctp
+from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from support.bridge.bridged_stories import (

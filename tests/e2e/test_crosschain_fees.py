@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cambist.codecs.contracts.bridge_terms import BridgeFee, output_of
+from cambist.codecs.bridges.bridge_terms import BridgeFee, output_of
 from cambist.engine.dev.bridge.lanes import RelayerTerms
 from support.bridge.bridged_stories import ACROSS, FAIR, a_bridged_story
 from support.bridge.two_chains import TwoChains

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 import trio
 
-from cambist.codecs.contracts.bridge_terms import BridgeKind
+from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.codecs.contracts.contract_events import Transfer
 from cambist.engine.chain.port import DevChain
 from support.bridge.bridged_stories import FAIR, FILL_WITHIN_S, BridgedStory, a_bridged_story

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from cambist.codecs.contracts import cctp
+from cambist.codecs.bridges import cctp
+from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.codecs.contracts.abi import address_word, uint_word
-from cambist.codecs.contracts.bridge_terms import BridgeKind
 from cambist.config.errors import Reverted
 from support.bridge.bridged_stories import ACROSS, CCTP, FAIR, BridgedStory, a_bridged_story, arriving
 from support.bridge.two_chains import OWNER, TwoChains

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs.contracts import across
-from cambist.codecs.contracts.bridge_terms import BridgeKind
+from cambist.codecs.bridges import across
+from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import LogFilter

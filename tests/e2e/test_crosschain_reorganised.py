@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs.contracts.bridge_terms import BridgeKind
+from cambist.codecs.bridges.bridge_terms import BridgeKind
 from support.bridge.bridged_stories import ACROSS, CCTP, FAIR, BridgedStory, a_bridged_story, arriving
 from support.bridge.two_chains import TwoChains
 from support.chain.world import ONE, USDC

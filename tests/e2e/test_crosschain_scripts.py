@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.codecs.contracts.bridge_terms import BridgeKind
+from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.crypto.addresses import to_checksum
 from support.bridge.bridged_stories import (
     FILL_WITHIN_S,

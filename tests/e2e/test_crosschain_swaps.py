@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs.contracts.bridge_terms import BridgeFee, BridgeKind, input_of, output_of
+from cambist.codecs.bridges.bridge_terms import BridgeFee, BridgeKind, input_of, output_of
 from cambist.codecs.contracts.contract_events import Transfer
 from cambist.crypto.addresses import to_checksum
 from support.bridge.bridged_stories import ACROSS, FAIR, FEE, BridgedStory, a_bridged_story, arriving

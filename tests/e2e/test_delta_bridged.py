@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from cambist.codecs.bridges.across import ExecutedRelayerRefundRoot, decode_across_log, execute_refund_leaf
+from cambist.codecs.bridges.bridge_terms import SELECTORS, BridgeFee, BridgeKind, input_of, output_of
+from cambist.codecs.bridges.cctp import parse_burn
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
-from cambist.codecs.contracts.across import ExecutedRelayerRefundRoot, decode_across_log, execute_refund_leaf
-from cambist.codecs.contracts.bridge_terms import SELECTORS, BridgeFee, BridgeKind, input_of, output_of
-from cambist.codecs.contracts.cctp import parse_burn
 from cambist.codecs.contracts.contract_events import OrderBridged
 from cambist.codecs.contracts.delta_calldata import settle_crossed
 from cambist.codecs.eip712_orders.delta import DeltaBridge, TwapBuyOrder, TwapOrder

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cambist.codecs.bridges.bridge_terms import SELECTORS, AcrossTerms, BridgeFee, BridgeKind, pack_terms
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word, selector, uint_word
-from cambist.codecs.contracts.bridge_terms import SELECTORS, AcrossTerms, BridgeFee, BridgeKind, pack_terms
 from cambist.codecs.contracts.router_calldata import swap_exact_in
 from cambist.codecs.eip712_orders.delta import SAME_CHAIN, DeltaBridge
 from cambist.config.errors import Reverted

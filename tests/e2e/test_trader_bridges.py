@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cambist.codecs.contracts.bridge_terms import BridgeTerms, fee_of, input_of, output_of
+from cambist.codecs.bridges.bridge_terms import BridgeTerms, fee_of, input_of, output_of
 from cambist.codecs.messages.vocabulary import OrderStatus, OrderType, Side
 from cambist.config.errors import UnsafeTransaction
 from cambist.crypto.hexadecimal import to_hex

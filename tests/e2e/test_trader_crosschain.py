@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from cambist.codecs.contracts.bridge_terms import BridgeFee, fee_of, input_of, output_of
+from cambist.codecs.bridges.bridge_terms import BridgeFee, fee_of, input_of, output_of
 from cambist.codecs.messages.vocabulary import OrderStatus, Side
 from cambist.config.errors import UnsafeTransaction, VenueError
 from cambist.engine.client.client import VenueClient

@@ -11,8 +11,7 @@ import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cambist.codecs.contracts.abi import uint_word
-from cambist.codecs.contracts.cctp import (
+from cambist.codecs.bridges.cctp import (
     RECEIVE_MESSAGE,
     USED_NONCES,
     CctpMessage,
@@ -20,6 +19,7 @@ from cambist.codecs.contracts.cctp import (
     pack_message,
     receive_message,
 )
+from cambist.codecs.contracts.abi import uint_word
 from cambist.codecs.http1 import encode_response
 from cambist.config.errors import BridgeError, Reverted
 from cambist.config.limits import BRIDGE_MESSAGES_BYTES_MAX, BRIDGE_RECEIVES_MAX

@@ -8,7 +8,7 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from cambist.codecs.contracts.bridge_terms import BridgeKind
+from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import ChainError, StoreUnavailable
 from cambist.engine.chain.port import At, Header, Log

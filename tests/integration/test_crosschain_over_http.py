@@ -10,7 +10,7 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from cambist.codecs.contracts.bridge_terms import BridgeFee, fee_of
+from cambist.codecs.bridges.bridge_terms import BridgeFee, fee_of
 from cambist.config.sections.bridges import BridgedToken, BridgeSettings
 from cambist.config.settings import Settings
 from cambist.crypto.addresses import to_checksum

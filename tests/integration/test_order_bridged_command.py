@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.contracts.bridge_terms import BridgeFee, input_of, output_of
+from cambist.codecs.bridges.bridge_terms import BridgeFee, input_of, output_of
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.delta.orders.transfers import bridge_of
 from support.chain.world import ONE, USDC

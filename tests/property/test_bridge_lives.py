@@ -13,7 +13,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from cambist.codecs.contracts import across, calldata, cctp
+from cambist.codecs.bridges import across, cctp
+from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word
 from cambist.config.errors import Reverted
 from support.bridge.two_chains import RECIPIENT, TwoChains, two_chains

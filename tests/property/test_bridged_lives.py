@@ -14,9 +14,9 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cambist.codecs.contracts.across import FILLED_RELAY
-from cambist.codecs.contracts.bridge_terms import BridgeKind
-from cambist.codecs.contracts.cctp import MESSAGE_RECEIVED
+from cambist.codecs.bridges.across import FILLED_RELAY
+from cambist.codecs.bridges.bridge_terms import BridgeKind
+from cambist.codecs.bridges.cctp import MESSAGE_RECEIVED
 from cambist.codecs.contracts.contract_events import TRANSFER
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.engine.chain.port import Log

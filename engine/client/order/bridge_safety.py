@@ -13,7 +13,7 @@
 A bridge that fails pays back the token that entered it: a false token there would cost the trader all that
 is sold. The venue's choice of it is shown; `BridgeWish.via` binds it.
 
-Source: spec 1.7; codecs.contracts.bridge_terms; Across `fillDeadlineBuffer`; Circle, "CCTP domains".
+Source: spec 1.7; codecs.bridges.bridge_terms; Across `fillDeadlineBuffer`; Circle, "CCTP domains".
 Choice: The trader takes no route whose destination has a swap: it would trust the venue's choice of a
     contract on the other chain.
 Choice: A CCTP domain or a bridge's contract without a public number or address is accepted, and shown before
@@ -23,7 +23,7 @@ Choice: A CCTP domain or a bridge's contract without a public number or address 
 from collections.abc import Iterator
 
 from ....codecs.amounts import parse_amount
-from ....codecs.contracts.bridge_terms import (
+from ....codecs.bridges.bridge_terms import (
     AcrossTerms,
     BridgeTerms,
     CctpTerms,

@@ -19,7 +19,7 @@ from typing import Any
 
 from msgspec import Raw, Struct, structs
 
-from ....codecs.contracts.bridge_terms import BridgeTerms
+from ....codecs.bridges.bridge_terms import BridgeTerms
 from ....codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,

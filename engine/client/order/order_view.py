@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ....codecs.contracts.bridge_terms import AcrossTerms, CctpTerms
+from ....codecs.bridges.bridge_terms import AcrossTerms, CctpTerms
 from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderStatus, OrderType, Side
 from ....config.error_text import one_line

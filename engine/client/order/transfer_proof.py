@@ -21,15 +21,14 @@ from typing import TypeVar
 from msgspec import Struct, structs
 
 from ....codecs.amounts import parse_amount
-from ....codecs.contracts.abi import address_word, uint_word
-from ....codecs.contracts.across import (
+from ....codecs.bridges.across import (
     ExecutedRelayerRefundRoot,
     FilledRelay,
     FundsDeposited,
     decode_across_log,
 )
-from ....codecs.contracts.bridge_terms import SELECTORS, BridgeKind
-from ....codecs.contracts.cctp import (
+from ....codecs.bridges.bridge_terms import SELECTORS, BridgeKind
+from ....codecs.bridges.cctp import (
     CctpBurn,
     CctpMessage,
     MessageReceived,
@@ -39,6 +38,7 @@ from ....codecs.contracts.cctp import (
     parse_burn,
     parse_message,
 )
+from ....codecs.contracts.abi import address_word, uint_word
 from ....codecs.contracts.contract_events import OrderBridged, Transfer
 from ....codecs.eip712_orders.delta import AnyDeltaOrder, DeltaBridge
 from ....codecs.messages.delta_messages import Refund

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ....codecs.contracts.across import FILLED_RELAY, FilledRelay, RelayData, decode_across_log
-from ....codecs.contracts.cctp import (
+from ....codecs.bridges.across import FILLED_RELAY, FilledRelay, RelayData, decode_across_log
+from ....codecs.bridges.cctp import (
     MESSAGE_RECEIVED,
     MINT_AND_WITHDRAW,
     CctpBurn,

@@ -15,7 +15,7 @@ Source: developers.circle.com, "CCTP API", GET /v2/messages; CCTP V2 message for
 import msgspec
 from msgspec.structs import replace
 
-from ....codecs.contracts.cctp import parse_message
+from ....codecs.bridges.cctp import parse_message
 from ....config.errors import InvalidInput
 from ....config.limits import BRIDGE_MESSAGES_MAX
 from ....crypto.hexadecimal import parse_hex

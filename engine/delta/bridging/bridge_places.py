@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from ....codecs.contracts.bridge_terms import BridgeKind
+from ....codecs.bridges.bridge_terms import BridgeKind
 from ...chain.port import Chain
 from ...chain.relay.relayer import Relayer
 

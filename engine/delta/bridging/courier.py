@@ -20,8 +20,8 @@ import structlog
 import trio
 from msgspec import Struct
 
+from ....codecs.bridges.cctp import receive_message, used_nonce
 from ....codecs.contracts.abi import decode_uint
-from ....codecs.contracts.cctp import receive_message, used_nonce
 from ....config.errors import BridgeError, ChainError, InvalidInput, Reverted, StoreUnavailable
 from ....config.limits import BRIDGE_RECEIVE_GAS, BRIDGE_RECEIVES_MAX
 from ....config.timeouts import BRIDGE_ATTEST_S, BRIDGE_ATTEST_S_MAX, BRIDGE_RECEIVE_LOOK_S

@@ -21,16 +21,16 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ....codecs.contracts.abi import decode_uint, uint_word
-from ....codecs.contracts.across import (
+from ....codecs.bridges.across import (
     FILL_STATUS_FILLED,
     FILLED_RELAY,
     RelayData,
     fill_status,
     relay_hash,
 )
-from ....codecs.contracts.bridge_terms import BridgeKind
-from ....codecs.contracts.cctp import MESSAGE_RECEIVED
+from ....codecs.bridges.bridge_terms import BridgeKind
+from ....codecs.bridges.cctp import MESSAGE_RECEIVED
+from ....codecs.contracts.abi import decode_uint, uint_word
 from ....config.errors import ChainError, InvalidInput, StoreUnavailable
 from ....config.limits import BRIDGE_CLOCK_SLACK_S, BRIDGE_IDS_PER_FILTER, BRIDGE_RANGES_PER_ROUND
 from ....crypto.hexadecimal import to_hex

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from ....codecs.contracts.abi import address_word
-from ....codecs.contracts.across import FUNDS_DEPOSITED, FundsDeposited, RelayData, decode_across_log
-from ....codecs.contracts.bridge_terms import SELECTORS, BridgeKind
-from ....codecs.contracts.cctp import (
+from ....codecs.bridges.across import FUNDS_DEPOSITED, FundsDeposited, RelayData, decode_across_log
+from ....codecs.bridges.bridge_terms import SELECTORS, BridgeKind
+from ....codecs.bridges.cctp import (
     MESSAGE_SENT,
     CctpBurn,
     CctpMessage,
@@ -22,6 +21,7 @@ from ....codecs.contracts.cctp import (
     parse_burn,
     parse_message,
 )
+from ....codecs.contracts.abi import address_word
 from ....codecs.contracts.contract_events import ORDER_BRIDGED
 from ....config.errors import InvalidInput
 from ...chain.port import Log

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from ....codecs.contracts.across import EXECUTED_REFUND_ROOT, ExecutedRelayerRefundRoot, decode_across_log
+from ....codecs.bridges.across import EXECUTED_REFUND_ROOT, ExecutedRelayerRefundRoot, decode_across_log
 from ....codecs.contracts.contract_events import TRANSFER, Transfer, decode_event
 from ....config.errors import InvalidInput
 from ...chain.port import Log

@@ -14,7 +14,7 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ....codecs.contracts.across import EXECUTED_REFUND_ROOT
+from ....codecs.bridges.across import EXECUTED_REFUND_ROOT
 from ....config.errors import StoreUnavailable
 from ....config.limits import BRIDGE_RANGES_PER_ROUND
 from ....crypto.hexadecimal import to_hex

@@ -51,8 +51,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ....codecs.bridges.bridge_terms import PPM_ONE
 from ....codecs.contracts.abi import WORD_BYTES
-from ....codecs.contracts.bridge_terms import PPM_ONE
 from ....codecs.contracts.calldata import balance_of
 from ....codecs.contracts.delta_calldata import deposits, order_state
 from ....codecs.contracts.delta_results import decode_order_state

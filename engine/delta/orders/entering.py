@@ -6,12 +6,12 @@ turned into the least that has to enter the bridge. The contract does the same, 
 
     signed       part, pro rata, rounded up       least output  ->  enters the bridge   destAmount of the part
 
-Source: contracts/Bridges.sol, `inputsOf`; codecs.contracts.bridge_terms.
+Source: contracts/Bridges.sol, `inputsOf`; codecs.bridges.bridge_terms.
 """
 
 from functools import lru_cache
 
-from ....codecs.contracts.bridge_terms import BridgeFee, input_of, parse_terms
+from ....codecs.bridges.bridge_terms import BridgeFee, input_of, parse_terms
 from ....codecs.eip712_orders.delta import AnyDeltaOrder, DeltaBridge
 from .transfers import bridge_of
 

@@ -26,7 +26,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ....codecs.amounts import format_usd
-from ....codecs.contracts.bridge_terms import fee_of, input_of, output_of
+from ....codecs.bridges.bridge_terms import fee_of, input_of, output_of
 from ....codecs.messages.delta_messages import (
     AmountEntry,
     Bridge,

@@ -17,8 +17,7 @@ from math import inf
 import msgspec
 from msgspec import Struct
 
-from ....codecs.contracts.abi import uint_word
-from ....codecs.contracts.cctp import (
+from ....codecs.bridges.cctp import (
     FINALITY_CONFIRMED,
     FINALITY_FINALIZED,
     CctpMessage,
@@ -26,6 +25,7 @@ from ....codecs.contracts.cctp import (
     pack_message,
     parse_burn,
 )
+from ....codecs.contracts.abi import uint_word
 from ....codecs.rounding import mul_div_up
 from ....config.errors import InvalidInput
 from ....config.limits import BPS_ONE

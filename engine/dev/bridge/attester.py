@@ -15,7 +15,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from ....codecs.contracts import cctp
+from ....codecs.bridges import cctp
 from ....config.errors import ChainError, InvalidInput
 from ....config.limits import DEV_BRIDGE_MESSAGES_MAX
 from ....config.timeouts import DEV_BRIDGE_AGAIN_S, DEV_BRIDGE_LOOK_S

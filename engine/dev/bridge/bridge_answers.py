@@ -7,7 +7,7 @@ Source: https://docs.across.to, "GET /suggested-fees"; https://developers.circle
 
 from typing import Any
 
-from ....codecs.contracts.cctp import (
+from ....codecs.bridges.cctp import (
     FINALITY_CONFIRMED,
     FINALITY_FINALIZED,
     CctpMessage,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ....codecs.contracts.bridge_terms import PPM_ONE
+from ....codecs.bridges.bridge_terms import PPM_ONE
 from ....codecs.rounding import div_down, div_up, mul_div_up
 
 _MICRO = 1_000_000

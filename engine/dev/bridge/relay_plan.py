@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ....codecs.contracts.across import RelayData
+from ....codecs.bridges.across import RelayData
 
 
 class RelayerOrders(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -15,7 +15,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from ....codecs.contracts import across
+from ....codecs.bridges import across
 from ....codecs.contracts.abi import address_word, decode_uint, uint_word
 from ....codecs.contracts.calldata import balance_of
 from ....config.errors import ChainError

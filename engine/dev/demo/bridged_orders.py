@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ....codecs.amounts import format_units
-from ....codecs.contracts.bridge_terms import fee_of, output_of
+from ....codecs.bridges.bridge_terms import fee_of, output_of
 from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderStatus
 from ....config.sections.nodes import NodeSettings

@@ -18,7 +18,7 @@ from typing import Any
 import trio
 from bench.peers.ports import held_port, port_of
 
-from cambist.codecs.contracts.bridge_terms import BridgeKind
+from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.bridge.bridged_stories import FAIR, bridge_service, bridged_settings, way

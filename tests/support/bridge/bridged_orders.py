@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import trio
 
-from cambist.codecs.contracts.bridge_terms import (
+from cambist.codecs.bridges.bridge_terms import (
     SELECTORS,
     AcrossTerms,
     BridgeFee,
@@ -27,7 +27,7 @@ from cambist.codecs.contracts.bridge_terms import (
     CctpTerms,
     pack_terms,
 )
-from cambist.codecs.contracts.cctp import FINALITY_FINALIZED
+from cambist.codecs.bridges.cctp import FINALITY_FINALIZED
 from cambist.codecs.eip712_orders.delta import DeltaBridge, DeltaOrder, TwapOrder
 from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.messages.delta_messages import OrderRecord

@@ -23,8 +23,7 @@ import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cambist.codecs.contracts import calldata
-from cambist.codecs.contracts.bridge_terms import (
+from cambist.codecs.bridges.bridge_terms import (
     SELECTORS,
     AcrossTerms,
     BridgeFee,
@@ -34,7 +33,8 @@ from cambist.codecs.contracts.bridge_terms import (
     output_of,
     pack_terms,
 )
-from cambist.codecs.contracts.cctp import FINALITY_FINALIZED
+from cambist.codecs.bridges.cctp import FINALITY_FINALIZED
+from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.delta import DeltaBridge, DeltaOrder
 from cambist.codecs.messages.agent_messages import AuctionOrder
 from cambist.codecs.messages.maker_messages import PriceGrid

@@ -1,8 +1,8 @@
 """A transfer by each bridge: what the origin's logs show of it, to be compared with others."""
 
+from cambist.codecs.bridges.across import RelayData
+from cambist.codecs.bridges.cctp import CctpBurn, CctpMessage, pack_burn
 from cambist.codecs.contracts.abi import address_word
-from cambist.codecs.contracts.across import RelayData
-from cambist.codecs.contracts.cctp import CctpBurn, CctpMessage, pack_burn
 from cambist.engine.delta.bridging.origins import TransferParties
 from cambist.engine.store.rows import amount32, amount_of
 from support.store.stores import ALICE, BOB, USDC, a_delta_order, a_transfer

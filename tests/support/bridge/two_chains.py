@@ -20,10 +20,11 @@ from typing import Any, TypeVar
 import msgspec
 import trio
 
-from cambist.codecs.contracts import across, calldata, cctp
+from cambist.codecs.bridges import across, cctp
+from cambist.codecs.bridges.across import decode_across_log
+from cambist.codecs.bridges.cctp import decode_cctp_log
+from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word, decode_address, selector
-from cambist.codecs.contracts.across import decode_across_log
-from cambist.codecs.contracts.cctp import decode_cctp_log
 from cambist.codecs.contracts.owner_calldata import ACCEPT_OWNER, propose_owner
 from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.transactions import SignedTransaction

@@ -7,7 +7,7 @@ refunded(usdc, [(alice, 5)])  ExecutedRelayerRefundRoot
 
 from collections.abc import Sequence
 
-from cambist.codecs.contracts import across, cctp
+from cambist.codecs.bridges import across, cctp
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, uint_word, words_tail
 from cambist.crypto.keccak import keccak256
 from support.chain.log_emitter import Record

@@ -15,9 +15,8 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs.contracts import across, cctp
-from cambist.codecs.contracts.abi import address_word, selector, uint_word
-from cambist.codecs.contracts.bridge_terms import (
+from cambist.codecs.bridges import across, cctp
+from cambist.codecs.bridges.bridge_terms import (
     SELECTORS,
     AcrossTerms,
     BridgeFee,
@@ -29,6 +28,7 @@ from cambist.codecs.contracts.bridge_terms import (
     output_of,
     pack_terms,
 )
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.codecs.contracts.contract_events import OrderBridged
 from cambist.codecs.eip712_orders.delta import SAME_CHAIN, DeltaBridge
 from cambist.codecs.http1 import Request

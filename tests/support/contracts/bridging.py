@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs.contracts import across, calldata, cctp
-from cambist.codecs.contracts.abi import address_word, selector, uint_word
-from cambist.codecs.contracts.bridge_terms import (
+from cambist.codecs.bridges import across, cctp
+from cambist.codecs.bridges.bridge_terms import (
     SELECTORS,
     AcrossTerms,
     BridgeFee,
@@ -22,6 +21,8 @@ from cambist.codecs.contracts.bridge_terms import (
     CctpTerms,
     pack_terms,
 )
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.codecs.contracts.contract_events import OrderBridged
 from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.crypto.keccak import keccak256

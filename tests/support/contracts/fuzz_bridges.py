@@ -3,8 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from cambist.codecs.contracts.abi import Dynamic, address_word, bytes_tail, encode, uint_word
-from cambist.codecs.contracts.bridge_terms import (
+from cambist.codecs.bridges.bridge_terms import (
     SELECTORS,
     AcrossTerms,
     BridgeFee,
@@ -15,6 +14,7 @@ from cambist.codecs.contracts.bridge_terms import (
     pack_terms,
     parse_terms,
 )
+from cambist.codecs.contracts.abi import Dynamic, address_word, bytes_tail, encode, uint_word
 from cambist.codecs.contracts.contract_events import OrderBridged, OrderSettled, decode_event
 from cambist.codecs.eip712_orders.delta import SAME_CHAIN, AnyDeltaOrder, DeltaBridge, ExternalOrder
 from cambist.config.errors import InvalidInput

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.codecs.contracts import calldata, delta_calldata
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
-from cambist.codecs.contracts.bridge_terms import BridgeKind
 from cambist.engine.delta.bids.agent_caller import caller_of
 from support.contracts.fuzz_bridges import a_bridge, module_call
 from support.contracts.settling import STEP_GAS

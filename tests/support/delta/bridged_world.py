@@ -20,16 +20,14 @@ import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cambist.codecs.contracts import contract_events as events
-from cambist.codecs.contracts.abi import address_word, uint_word
-from cambist.codecs.contracts.across import (
+from cambist.codecs.bridges.across import (
     FILL_STATUS_FILLED,
     FILL_STATUSES,
     FILLED_RELAY,
     RelayData,
     relay_hash,
 )
-from cambist.codecs.contracts.bridge_terms import (
+from cambist.codecs.bridges.bridge_terms import (
     SELECTORS,
     AcrossTerms,
     BridgeFee,
@@ -38,7 +36,9 @@ from cambist.codecs.contracts.bridge_terms import (
     CctpTerms,
     pack_terms,
 )
-from cambist.codecs.contracts.cctp import CctpBurn, CctpMessage, pack_burn, pack_message
+from cambist.codecs.bridges.cctp import CctpBurn, CctpMessage, pack_burn, pack_message
+from cambist.codecs.contracts import contract_events as events
+from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.eip712_orders.delta import DeltaBridge, TwapOrder
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus
 from cambist.config.errors import NodeUnavailable

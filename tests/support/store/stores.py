@@ -17,7 +17,7 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from cambist.codecs.contracts.bridge_terms import SELECTORS, BridgeKind
+from cambist.codecs.bridges.bridge_terms import SELECTORS, BridgeKind
 from cambist.codecs.messages.vocabulary import (
     OnChainOrderType,
     OrderStatus,

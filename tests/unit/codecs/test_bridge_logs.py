@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cambist.codecs.contracts import across, cctp
+from cambist.codecs.bridges import across, cctp
 from cambist.codecs.contracts.abi import LogLayout, selector
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import LOG_DATA_BYTES_MAX

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.contracts.cctp import (
+from cambist.codecs.bridges.cctp import (
     CctpBurn,
     CctpMessage,
     pack_burn,

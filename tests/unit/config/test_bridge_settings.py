@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cambist.codecs.contracts.bridge_terms import BridgeKind
+from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.config.chains import CCTP_DOMAINS, SHIPPED_CHAINS
 from cambist.config.errors import ConfigError
 from cambist.config.sections.bridges import BridgedToken

@@ -11,7 +11,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.contracts.bridge_terms import BridgeFee, fee_of
+from cambist.codecs.bridges.bridge_terms import BridgeFee, fee_of
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import BRIDGE_ANSWER_BYTES_MAX
 from cambist.config.sections.bridges import BridgedToken, BridgeSettings

@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
-from cambist.codecs.contracts.bridge_terms import (
+from cambist.codecs.bridges.bridge_terms import (
     SELECTORS,
     AcrossTerms,
     BridgeFee,

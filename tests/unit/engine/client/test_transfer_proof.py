@@ -7,10 +7,10 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
+from cambist.codecs.bridges.across import RelayData
+from cambist.codecs.bridges.bridge_terms import SELECTORS, BridgeKind
+from cambist.codecs.bridges.cctp import CctpBurn, CctpMessage, pack_burn
 from cambist.codecs.contracts.abi import address_word, uint_word
-from cambist.codecs.contracts.across import RelayData
-from cambist.codecs.contracts.bridge_terms import SELECTORS, BridgeKind
-from cambist.codecs.contracts.cctp import CctpBurn, CctpMessage, pack_burn
 from cambist.codecs.contracts.contract_events import OrderBridged, OrderSettled, Transfer
 from cambist.codecs.eip712_orders.delta import KIND_SELL, DeltaBridge, DeltaOrder
 from cambist.codecs.messages.delta_messages import (

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from cambist.codecs.bridges.cctp import CctpMessage, pack_burn, pack_message
 from cambist.codecs.contracts.abi import address_word
-from cambist.codecs.contracts.cctp import CctpMessage, pack_burn, pack_message
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import BRIDGE_MESSAGES_MAX, CCTP_BODY_BYTES_MAX
 from cambist.engine.chain.port import Log

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from cambist.codecs.bridges.bridge_terms import SELECTORS, BridgeKind
+from cambist.codecs.bridges.cctp import CctpMessage, pack_burn
 from cambist.codecs.contracts.abi import address_word
-from cambist.codecs.contracts.bridge_terms import SELECTORS, BridgeKind
-from cambist.codecs.contracts.cctp import CctpMessage, pack_burn
 from cambist.codecs.contracts.contract_events import OrderBridged
 from cambist.engine.chain.port import Log
 from cambist.engine.delta.bridging.origins import (

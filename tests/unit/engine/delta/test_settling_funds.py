@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 import trio
 
+from cambist.codecs.bridges.bridge_terms import SELECTORS, BridgeKind
 from cambist.codecs.contracts.abi import selector
-from cambist.codecs.contracts.bridge_terms import SELECTORS, BridgeKind
 from cambist.codecs.contracts.delta_calldata import Execution, agent_id, settle
 from cambist.codecs.eip712_orders.delta import DeltaBridge, DeltaOrder
 from cambist.codecs.messages.agent_messages import Notice

@@ -12,8 +12,8 @@ from cambist.codecs.bridges.arrivals import (
     arrival_address,
     pack_arrival,
 )
+from cambist.codecs.bridges.bridge_terms import SELECTORS, AcrossTerms, BridgeFee, BridgeKind, pack_terms
 from cambist.codecs.contracts.abi import address_word, uint_word
-from cambist.codecs.contracts.bridge_terms import SELECTORS, AcrossTerms, BridgeFee, BridgeKind, pack_terms
 from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaBridge, DeltaOrder
 from cambist.engine.chain.port import Header, Log
 from cambist.engine.delta.arriving.arrival_ends import ArrivedTransfer, arrived_in, ended_by

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.contracts.across import RelayData
-from cambist.codecs.contracts.bridge_terms import BridgeFee, fee_of, output_of
-from cambist.codecs.contracts.cctp import (
+from cambist.codecs.bridges.across import RelayData
+from cambist.codecs.bridges.bridge_terms import BridgeFee, fee_of, output_of
+from cambist.codecs.bridges.cctp import (
     FINALITY_CONFIRMED,
     FINALITY_FINALIZED,
     CctpBurn,

@@ -27,9 +27,9 @@ import msgspec
 
 from ...config.errors import InvalidInput
 from ...config.limits import BRIDGE_SCALING_MAX
+from ..contracts.abi import WORD_BYTES, address_word, selector, uint_word
 from ..eip712_orders.delta import DeltaBridge
 from ..rounding import div_down, div_up, mul_div_up
-from .abi import WORD_BYTES, address_word, selector, uint_word
 
 PPM_ONE = 1_000_000
 SCALING_MAX = BRIDGE_SCALING_MAX

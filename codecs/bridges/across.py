@@ -15,7 +15,16 @@ from collections.abc import Sequence
 import msgspec
 
 from ...crypto.keccak import keccak256
-from .abi import Dynamic, LogLayout, address_word, bytes_tail, encode, selector, uint_word, words_tail
+from ..contracts.abi import (
+    Dynamic,
+    LogLayout,
+    address_word,
+    bytes_tail,
+    encode,
+    selector,
+    uint_word,
+    words_tail,
+)
 
 _RELAY = "(bytes32,bytes32,bytes32,bytes32,bytes32,uint256,uint256,uint256,uint256,uint32,uint32,bytes)"
 _LEAF = "(uint256,uint256,uint256[],uint32,address,address[])"

@@ -25,7 +25,7 @@ import msgspec
 
 from ...config.errors import InvalidInput
 from ...config.limits import CCTP_BODY_BYTES_MAX
-from .abi import LogLayout, address_word, bytes_tail, encode, selector, uint_word
+from ..contracts.abi import LogLayout, address_word, bytes_tail, encode, selector, uint_word
 
 DEPOSIT_FOR_BURN_CALL = selector("depositForBurn(uint256,uint32,bytes32,address,bytes32,uint256,uint32)")
 RECEIVE_MESSAGE = selector("receiveMessage(bytes,bytes)")
