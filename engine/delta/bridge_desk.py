@@ -1,6 +1,6 @@
 """The bridges of a venue: the watches and couriers of all chains, run together.
 
-    an order is loaded, or has changed -> tend: its destination and its origin look at it
+    an order is loaded, or has changed -> tend: the tasks of its destination and its origin look at the order
 
 Source: ARCHITECTURE.md, "Orders".
 """
@@ -34,8 +34,8 @@ class BridgeChainStatistics(Struct, frozen=True):
     """Counters of one chain as destination and as origin.
 
     Attributes:
-        courier: None without CCTP.
-        swapper: None without an Arrivals contract.
+        courier: counters of the courier; None without CCTP.
+        swapper: counters of the swapper; None without an Arrivals contract.
     """
 
     deliveries: DeliveryStatistics
@@ -45,10 +45,10 @@ class BridgeChainStatistics(Struct, frozen=True):
 
 
 class TransferWait(Struct, frozen=True):
-    """Why a transfer of an order waits, for people.
+    """The reason why a transfer of an order waits, as people read it.
 
     Attributes:
-        hint: cause beside the bridge itself; empty without one.
+        hint: cause other than the bridge itself; empty without such a cause.
     """
 
     transfer: OrderTransfer
@@ -126,7 +126,7 @@ class BridgeDesk:
         }
 
     def tend(self, live: LiveOrder) -> None:
-        """Have a changed order's transfers looked at, on both chains."""
+        """Have the tasks of both chains look at the transfers of a changed order."""
         if not self._orders.tend(live):
             return
         destination, origin = bridge_of(live.order).destination_chain_id, live.row.chain_id
@@ -152,7 +152,7 @@ class BridgeDesk:
         self._orders.leave(held)
 
     async def waits(self, order_hash: bytes) -> tuple[TransferWait, ...]:
-        """Read the transfers of an order that wait for a delivery or refund; none for an order not held here.
+        """Read an order's transfers that wait for a delivery or refund; empty if the order is not in memory.
 
         Raises:
             StoreUnavailable: the store does not answer.

@@ -33,9 +33,9 @@ async def open_desk(
 
     Args:
         owned: exit stack that closes the client of the attestation service.
-        bridges: settings of the bridges by name; the first of CCTP names the attestation service.
-        relayers: relayers by chain id with the most gas of their calls; they hand attested messages in, and
-            make swaps of what arrived.
+        bridges: settings of the bridges by name; the first bridge of CCTP names the attestation service.
+        relayers: chain id -> (relayer, most units of gas of a call); relayers hand in attested messages, and
+            send the swaps of arrivals.
     """
     cctp = next((one for one in bridges.values() if one.kind == "cctp"), None)
     attester = None
@@ -64,7 +64,7 @@ async def open_desk(
 
 
 def bounds_of(bridges: Mapping[str, BridgeSettings]) -> BridgeBounds:
-    """Return the ages at which transfers are alarmed: the longest of each protocol's bridges."""
+    """Return the ages at which waiting transfers raise alarms: per protocol, its bridges' longest age."""
     least_ms = round(BRIDGE_LATE_S_MIN * 1_000)
     late_ms = {
         kind: max((one.late_ms for one in bridges.values() if one.kind == kind.value), default=least_ms)

@@ -93,7 +93,7 @@ class OrderFacts(Struct, frozen=True):
         lacks: the owner's funds that were missing at the last read.
         waits: bridge transfers of the order that are neither delivered nor refunded.
         handler_rests_until_ms: end of the rest of the order's handler, Unix milliseconds; 0 without a rest.
-        is_carried: whether the order's bridge, if any, carries at the fee that the owner signed.
+        is_carried: whether the order's bridge, if any, carries the order at the fee that the owner signed.
     """
 
     row: DeltaOrderRow

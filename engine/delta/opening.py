@@ -245,7 +245,7 @@ def _price_watch(opening: DeltaOpening, place: ServedChain, queue: AuctionQueue)
 
 
 async def _calls_contract(chain: Chain, live: LiveOrder) -> bool:
-    """Whether a settlement calls a contract that the order's owner chose or is.
+    """Whether a settlement calls a contract that is the order's owner or that the owner chose.
 
     The owner itself, the receiver of native tokens and the vault from which the order sells are such
     contracts. The result is False if the chain does not answer.

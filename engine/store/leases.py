@@ -110,8 +110,8 @@ class Leases:
     def changed(self) -> trio.Event:
         """Return the trio event that is set at the next change of the held shards.
 
-        `OrderEngines._follow_shards` waits for it. A caller that gets the event before calling `held` misses
-        no change.
+        `OrderEngines._follow_shards` waits for the event. A caller that gets the event before calling `held`
+        misses no change.
         """
         return self._changed
 

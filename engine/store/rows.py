@@ -123,7 +123,7 @@ class DeltaFill(Row, frozen=True, array_like=True, gc=False):
     """A settlement of a Delta order, identified by the chain's log of the settlement.
 
     Attributes:
-        destination_tx: not used any more, None: `BridgeEnd` has a crosschain order's deliveries.
+        destination_tx: always None, not used any more: `BridgeEnd` has a crosschain order's deliveries.
         spent, received: source and destination amounts of this fill, 32 bytes each; for a crosschain order
             `received` entered the bridge.
         filled: amount settled so far, this fill included, of the token whose amount the order fixes (SELL:
@@ -150,11 +150,11 @@ class BridgeTransfer(Row, frozen=True, array_like=True, gc=False):
 
     Attributes:
         selector4: `protocolSelector` of the bridge in the signed order, 4 bytes.
-        destination_chain_id: at most NEVER_S: a later number in the contract's log is stored as NEVER_S.
+        destination_chain_id: at most NEVER_S: a larger number in the contract's log is stored as NEVER_S.
         output_token: token that arrives, 20 bytes.
         amount: raw units of the origin's token that entered the bridge; 32 bytes, as all amounts here.
         output: least raw units of `output_token` that the bridge promised.
-        bridge_id: the bridge's number of the transfer (Across: deposit id); 0 for a bridge without.
+        bridge_id: the bridge's number of the transfer (Across: deposit id); 0 for a bridge without numbers.
     """
 
     chain_id: int
@@ -178,7 +178,7 @@ class BridgeEndState(StrEnum):
     Attributes:
         DELIVERED: the destination's verified log shows that the beneficiary got tokens.
         ARRIVED: tokens came to the account from which a swap on the destination takes them.
-        SWAPPED, PAID_OUT: after ARRIVED, the beneficiary got the wanted token, or the bridge's as it came.
+        SWAPPED, PAID_OUT: after ARRIVED, the beneficiary got the wanted token, or the bridge's unswapped.
         FAILED: no log of the destination delivers the transfer, and none can any more: a refund is due.
     """
 
@@ -195,7 +195,7 @@ class BridgeEnd(Row, frozen=True, array_like=True, gc=False):
     Attributes:
         end_block, end_number: hash and height of the destination's block that shows the end.
         end_tx, end_log: transaction hash and log index of the delivery; None for a failure.
-        amount: raw units that the beneficiary got, after a swap of the wanted token, else of the output
+        amount: raw units that the beneficiary got: after a swap, of the wanted token; else of the output
             token; 0 for a failure.
         at_ms: time of the destination's block, Unix milliseconds.
         is_final: whether no re-organisation of the destination can undo the end.

@@ -361,12 +361,13 @@ class VenueApp:
     def readiness(self) -> Readiness:
         """Return whether the venue can serve at least one chain, and all reasons against readiness.
 
-        Reasons are faults of the store, the clock and each chain, and that the venue is starting up or
-        shutting down. The venue is not ready without the store, nor after the system's clock was moved by
-        more than CLOCK_STEP_S_MAX since the start: the venue would misjudge deadlines.
+        A reason is a fault of one chain, a store that does not answer, a start or shutdown of the venue that
+        is under way, or a system clock that was moved by more than CLOCK_STEP_S_MAX since the start: the
+        venue would misjudge deadlines. Each of the last three reasons alone makes the venue not ready; a
+        fault of one chain does not, as long as the venue can serve another chain.
 
-        A chain without makers to which a bridge delivers prices nothing: it needs no books, and does not make
-        the venue ready.
+        A chain that has no makers and only receives tokens by a bridge needs no order books, since the venue
+        quotes no prices on it; such a chain alone does not make the venue ready.
         """
         reached = {lane.destination_chain for lane in self.bridges}
         prices = {chain: bool(place.feeds) or chain not in reached for chain, place in self.places.items()}

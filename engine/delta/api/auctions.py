@@ -54,7 +54,7 @@ class ChainAuctions(Protocol):
         ...
 
     def handler_rests_until_ms(self, order: ExternalOrder) -> int:
-        """Return when the rest of an order's handler ends, Unix milliseconds; 0 without a rest."""
+        """Return the end of the pause (rest) of an order's handler, Unix milliseconds; 0 without a rest."""
         ...
 
     def last_round_ms(self, order_hash: bytes) -> int:
@@ -73,7 +73,7 @@ class Auctions:
         lacks: returns, for a chain id and an order hash, the owner's funds that were missing at the last
             read.
         waits: reads the bridge transfers of an order that are neither delivered nor refunded.
-        is_carried: whether the bridge of an order carries at the fee that its owner signed.
+        is_carried: returns whether an order's bridge carries the order at the fee that its owner signed.
     """
 
     def __init__(

@@ -132,8 +132,8 @@ async def _shares(place: ServedChain, body: BuildBody, route: Route) -> int:
 
     Raises:
         InvalidInput: the body asks for a purchase.
-        InvalidProductiveOrderParams: the body names no vault, or one that the venue does not serve for the
-            route's source token.
+        InvalidProductiveOrderParams: the body names no vault, or names a vault that the venue does not serve
+            for the route's source token.
         ServiceUnavailable: the vault does not answer.
         ChainError: no node answers.
     """

@@ -1,6 +1,6 @@
-"""Logs of Arrivals that end an arrived transfer: it was swapped, or paid out as it came. Pure.
+"""Reads the Arrivals logs that end an arrived transfer: a swap, or a pay-out of the unswapped tokens. Pure.
 
-A log before the delivery gave other tokens than the bridge's, which came by mistake.
+A log from before the delivery concerns other tokens, which somebody sent to the account by mistake.
 
 Source: contracts/Arrivals.sol, `ArrivalSwapped`, `ArrivalPaidOut`.
 """
@@ -45,7 +45,7 @@ def arrived_in(order: BridgedOrder) -> list[ArrivedTransfer]:
 
 
 def ended_by(one: ArrivedTransfer, log: Log, arrivals: bytes, header: Header) -> BridgeEnd | None:
-    """Read a log as the swap or pay-out of an arrived transfer; None if it is not that.
+    """Read a log as the swap or pay-out of an arrived transfer; None for any other log.
 
     Args:
         arrivals: the Arrivals contract, 20 bytes.

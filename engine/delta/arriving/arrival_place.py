@@ -1,4 +1,4 @@
-"""A destination as swaps after a bridge see it: its makers, contracts and relayer. Pure."""
+"""Describes a destination to the swaps after a bridge: its makers, contracts and relayer. Pure."""
 
 from msgspec import Struct
 
@@ -7,12 +7,12 @@ from ...served.served_chain import ServedChain
 
 
 class ArrivalPlace(Struct, frozen=True):
-    """Destination on which what a bridge delivers is swapped.
+    """A destination on which makers swap the tokens that a bridge delivers.
 
     Attributes:
         served: the chain, which has an Arrivals contract.
         relayer: account that sends swaps and pay-outs.
-        gas_max: most units of gas of a swap.
+        gas_max: largest number of units of gas that a swap may use.
     """
 
     served: ServedChain

@@ -1,13 +1,14 @@
-"""Has makers swap what bridges delivered on one destination, or pays it out after the signed time.
+"""Has makers swap the tokens that bridges delivered on one destination, or pays the tokens out unswapped.
 
-    wanted -> nothing under way -> firm quotes for the beneficiary -> the call succeeds as a call
+    a wanted arrival -> no try under way -> firm quotes for the beneficiary -> a simulated call succeeds
            -> relayer.submit, known by arrival and try, cancelled when the quotes expire
     no quotes, or a failed try -> again, with growing pauses
     the signed time is over -> payOut, known by arrival and try
 
-The relayer's intent is known by arrival and try: a crash or a second engine sends a try once, and the
-contract gives what has arrived once. The watch of arrivals finds the log whoever sent the transaction. The
-swapper keeps only data that a new start finds again.
+The key of a relayer's intent consists of the arrival and the number of the try: even after a crash, or with a
+second engine, each try is sent once. The contract pays out an arrival's tokens only once. The watch of
+arrivals finds the log, whoever sent the transaction. The swapper keeps only data that the process finds again
+after a restart.
 
 Source: contracts/Arrivals.sol.
 """
@@ -38,10 +39,11 @@ _IN_VAIN = (IntentState.FAILED, IntentState.CANCELLED, IntentState.REVERTED)
 
 
 class _SwapErrand(Struct):
-    """State of one arrival: when it is looked at next, after which pause, and why it waits.
+    """State of one arrival: the time of its next look, the length of its pauses, and the reason why it waits.
 
     Attributes:
-        tries: intent's name -> number of the first try that is not known to have failed.
+        tries: name of an intent (swap or pay-out) -> number of the first try that is not known to have
+            failed.
     """
 
     terms: ArrivalTerms
@@ -67,7 +69,7 @@ class ArrivalStatistics(Struct, frozen=True):
 
 
 class ArrivalSwaps:
-    """Swaps arrivals on one destination, or pays them out; `run` is its task.
+    """Has makers swap the arrivals on one destination, or pays the arrivals out. `run` is its task.
 
     Args:
         place: the destination.
@@ -87,7 +89,7 @@ class ArrivalSwaps:
         return ArrivalStatistics(len(self._errands), self._swaps, self._pay_outs, self._failed)
 
     def want(self, wanted: Mapping[bytes, ArrivalTerms]) -> None:
-        """Set the arrivals to be swapped, by their accounts; others are forgotten."""
+        """Set the arrivals to be swapped, by their accounts, and forget all other arrivals."""
         fresh = wanted.keys() - self._errands.keys()
         self._errands = {
             account: self._errands.get(account) or _SwapErrand(terms, 0.0, ARRIVAL_PAUSE_S, {})
@@ -97,7 +99,7 @@ class ArrivalSwaps:
             self._wake.set()
 
     def hint(self, account: bytes) -> str:
-        """Explain to people for what an arrival waits; empty for an unknown one."""
+        """Return a text that says what an arrival waits for; empty for an unknown arrival."""
         errand = self._errands.get(account)
         return "" if errand is None else errand.hint
 
@@ -141,8 +143,9 @@ class ArrivalSwaps:
         """Hand a swap or pay-out to the relayer, unless one is under way.
 
         Raises:
-            RequestError: makers give no quotes within the minimum.
-            ChainError, StoreUnavailable: the chain refuses the call, or the chain or the store is away.
+            RequestError: makers give no quotes that reach the signed minimum.
+            ChainError, StoreUnavailable: the chain refuses the call, or the chain or the store does not
+                answer.
         """
         swap_key = await self._free_key("arrival", account, errand)
         head = await self._served.chain.block()
@@ -195,7 +198,7 @@ class ArrivalSwaps:
         return EthCall(self._served.arrivals, data, self._place.relayer.address, gas_max=gas_max)
 
     async def _amount(self, account: bytes, terms: ArrivalTerms) -> int:
-        """Read the raw units that an arrival holds, native ones included where they are wrapped."""
+        """Read the raw units that an arrival holds; for the wrapped native token, native units count too."""
         served = self._served
         try:
             held = decode_uint(await served.chain.call(EthCall(terms.token, balance_of(account))))

@@ -1,11 +1,11 @@
-"""Looks on one destination for the swaps and pay-outs of what bridges delivered there.
+"""Searches one destination for swaps and pay-outs of the tokens that bridges delivered there.
 
-    ARRIVED -> wanted of the swapper; logs of Arrivals by exact topics, in bounded ranges of blocks
+    ARRIVED -> passed to the swapper; logs of Arrivals by exact topics, in bounded ranges of blocks
                    ArrivalSwapped   SWAPPED, with the amount of the wanted token
                    ArrivalPaidOut   PAID_OUT, with the amount of the bridge's token
 
-The watch of deliveries follows the end until it is final: where its block leaves the chain, the delivery is
-looked for again, and then its swap.
+The watch of deliveries follows each end until the end is final. If the end's block leaves the chain, the
+watches search for the delivery again, and then for the swap.
 
 Choice: A swap or pay-out counts whoever sent it: the contract gives all to the beneficiary in every case.
 """
@@ -41,8 +41,8 @@ class ArrivalWatch(BridgeRounds):
 
     Args:
         place: the destination.
-        arrivals: its Arrivals contract, 20 bytes.
-        swapper: has the swaps made.
+        arrivals: the destination's Arrivals contract, 20 bytes.
+        swapper: has makers swap the arrivals.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ArrivalWatch(BridgeRounds):
         self._late: set[TransferKey] = set()
 
     def is_late(self, key: TransferKey) -> bool:
-        """Whether an arrival waits for longer than its signed time, and time to pay it out."""
+        """Whether an arrival still waits after its signed time and the time for a pay-out are over."""
         return key in self._late
 
     def _followed(self) -> list[bytes]:
@@ -80,7 +80,7 @@ class ArrivalWatch(BridgeRounds):
         self._rest_of(orders, lambda order: not arrived_in(order))
 
     def _note(self, waiting: Sequence[ArrivedTransfer]) -> None:
-        """Have the waiting arrivals swapped, alarm late ones, and forget all others."""
+        """Pass the waiting arrivals to the swapper, raise alarms for late arrivals, and forget all others."""
         self._swapper.want({one.account: one.terms for one in waiting})
         keys = {key_of(one.end) for one in waiting}
         self._after = {key: height for key, height in self._after.items() if key in keys}
@@ -100,7 +100,7 @@ class ArrivalWatch(BridgeRounds):
     async def _search(
         self, wanted: Sequence[ArrivedTransfer], head: Header
     ) -> list[tuple[ArrivedTransfer, BridgeEnd]]:
-        """Search the swaps of arrivals in the blocks from their deliveries on, as far as one round goes."""
+        """Search for ends of arrivals in the blocks from the deliveries on, as far as one round has time."""
         after = min(self._after.get(key_of(one.end), one.end.end_number - 1) for one in wanted)
         accounts = tuple({address_word(one.account): None for one in wanted})
         asked = LogFilter((self._arrivals,), (_EVENTS, accounts))

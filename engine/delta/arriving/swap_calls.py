@@ -1,6 +1,7 @@
-"""Calls of Arrivals that have makers' signed quotes fill a swap. Pure.
+"""Encodes calls of the Arrivals contract that fill a swap from makers' signed quotes. Pure.
 
-Hops that give the wanted token deliver to Arrivals, others to the executor, from which the next hop sells.
+Hops that give the wanted token deliver to Arrivals. All other hops deliver to the executor, from which the
+next hop sells.
 
 Source: contracts/Arrivals.sol; contracts/RfqExecutor.sol.
 """
@@ -13,9 +14,9 @@ from ...served.served_chain import ServedChain
 
 
 def swap_call(terms: ArrivalTerms, route: FirmRoute, place: ServedChain) -> bytes:
-    """Encode the call of Arrivals that has a signed route fill a swap.
+    """Encode the call of the Arrivals contract that fills a swap by a signed route.
 
-    Rests of the source and of tokens between go to the beneficiary.
+    Unspent units of the source token and of intermediate tokens go to the beneficiary.
     """
     dest = place.tokens.by_address[terms.dest_token].routed
     fills = [_fill(hop, dest, place) for hop in route.hops]

@@ -51,11 +51,11 @@ class AuctionQueue:
 
     Args:
         agents: agents of the chain, which decide how many orders share a round.
-        handlers: rests of handlers, whose orders wait as long.
+        handlers: pauses (rests) of failing handlers; a handler's orders wait until its rest ends.
         wakeup: event that the queue sets when an order is due.
         scheduler: the engine's scheduler of timers.
         head_time_s: returns the time of the latest block that this process has seen, Unix seconds.
-        is_carried: whether the bridge of an order carries at the fee that its owner signed.
+        is_carried: returns whether an order's bridge carries the order at the fee that its owner signed.
         settings: pauses and time limits.
         wall_ms: returns the time, Unix milliseconds.
 
@@ -193,8 +193,8 @@ class AuctionQueue:
         """Remove the due orders for which agents have capacity, and group them into new auction rounds.
 
         Due orders of handlers form a round of their own, without agents, one round at a time: slow handlers
-        leave room for other rounds. Orders that are no longer open, or
-        have a settlement under way, get no round.
+        leave room for other rounds. Orders that are no longer open, or have a settlement under way, get no
+        round.
 
         Args:
             standing: capacities of the agents that may be asked, by name; changed in place.

@@ -236,7 +236,7 @@ class Auctioneer:
         return self._agents.reports()
 
     def handler_rests_until_ms(self, order: ExternalOrder) -> int:
-        """Return when the rest of an order's handler ends, Unix milliseconds; 0 without a rest."""
+        """Return the end of the pause (rest) of an order's handler, Unix milliseconds; 0 without a rest."""
         return self._handlers.rests_until_ms(order)
 
     def last_round_ms(self, order_hash: bytes) -> int:
@@ -358,7 +358,8 @@ class Auctioneer:
     ) -> list[Candidate]:
         """Decode the bids in the agents' answers and select the bids to simulate, each agent's best first.
 
-        The other bids are appended to `rejections`. Orders of handlers have the venue's own bids.
+        The other bids are appended to `rejections`. The candidates for orders of handlers are the venue's own
+        bids.
         """
         candidates: list[Candidate] = []
         for answer in answers:

@@ -37,7 +37,7 @@ _Bid: TypeAlias = tuple[int, int]
 
 
 class Handlers:
-    """Strikes and rests of the handlers of one chain's orders by owner, of the pairs that were used last.
+    """Failures (strikes) and pauses (rests) of one chain's handlers, for recent pairs of handler and owner.
 
     Args:
         settings: lengths of rests.
@@ -53,7 +53,7 @@ class Handlers:
         self._of_order: dict[str, AgentRest] = {}  # of the orders of which a bid was made last
 
     def rests_until_ms(self, order: ExternalOrder) -> int:
-        """Return when the rest of an order's handler for its owner ends, Unix milliseconds; 0 for none."""
+        """Return the end of a handler's rest for the order's owner, Unix milliseconds; 0 without a rest."""
         rest = self._rests.get((order.handler, order.owner))
         return 0 if rest is None else rest.rests_until_ms(self._wall_ms())
 
@@ -76,7 +76,7 @@ class Handlers:
             yield candidate_of(name, place, part)
 
     def tell(self, name: str, auction_id: int, entry: NoticeEntry, fault: AgentFault | None) -> None:
-        """Record the outcome of a settlement by a handler, or pass the outcome of an agent's on.
+        """Record the outcome of a handler's settlement, or notify an agent of the outcome of its settlement.
 
         Args:
             name: agent of the settlement, or the address of its handler.

@@ -13,8 +13,9 @@ The limit of a bid for a part of an order is pro rata, computed to the unit as t
 In a bid, `given` of a sale, and `paid` and `traded` of a single order, have no effect: the contract does not
 use them.
 
-An order from a vault is asked for in source tokens. If it sells shares, its settlement redeems as much as the
-agents were asked to sell, or fails; what the vault gives beyond that and no step spends returns to the owner.
+Agents bid on an order from a vault in source tokens. If the order sells shares, the settlement redeems the
+amount that the agents were asked to sell, or fails. The owner gets back everything that the vault gives
+beyond this amount and that no step spends.
 
 Source: codecs/messages/agent_messages.py; ARCHITECTURE.md, "Auction"; contracts/Delta.sol.
 Choice: A refused bid costs an agent that bid alone; an unreadable answer costs all of its bids.
@@ -150,11 +151,11 @@ class CandidatePart(Struct, frozen=True):
     Attributes:
         asked: the order in the auction round.
         part: amounts of the order that the bid settles: all that is auctioned, or less.
-        promised: raw units: least that the user receives (SELL) or most that the user spends (BUY); otherwise
-            the settlement reverts.
+        promised: least raw units that the user receives (SELL), or most raw units that the user spends (BUY);
+            the settlement reverts if the amounts miss the promise.
         given: for a purchase, raw units of the source token that `receiver` gets, or in a crossing, that the
-            order adds to the pooled source tokens; for a sale of a vault's shares, the least that these have
-            to give; 0 for any other sale, which gives its whole source amount.
+            order adds to the pooled source tokens; for a sale of a vault's shares, the least raw units that
+            the shares have to give; 0 for any other sale, which gives its whole source amount.
         paid: for a crossed order, raw units of its destination token that the order receives, before its fee.
         receiver: address that gets the source tokens, 20 bytes; EXECUTOR for the executor contract.
         traded: for a crossed order, raw units of its source token that `receiver` gets from the pooled source
@@ -379,7 +380,7 @@ def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes
 
 
 def candidate_of(name: str, place: int, part: CandidatePart) -> Candidate:
-    """Make a bid of the venue's own on one order, as if it were the first answer of its round.
+    """Make the venue's own bid on one order; the bid counts as the first answer of the round.
 
     Args:
         name: name of the bidder in records.

@@ -4,8 +4,8 @@
     CCTP     MessageReceived of the configured transmitter with the attested nonce and the burned message's
              body, and the mint before it to the beneficiary
 
-A log that fits only in part is of another transfer, or a forgery: anybody may fill a deposit that does not
-exist. The watch ignores such a log.
+A log that fits only in part belongs to another transfer, or is a forgery: anybody may fill a deposit that
+does not exist. The watch ignores such a log.
 
 Source: Across `FilledRelay`; CCTP V2 `MessageReceived`, `MintAndWithdraw`.
 Choice: A fill that pays less or to another account than the deposit says needs the owner's own signature at
@@ -37,9 +37,9 @@ class Arrival(Struct, frozen=True):
 
     Attributes:
         log: the log that shows the delivery.
-        amount: raw units of the output token that came.
-        oddity: difference from the deposit, to be alarmed; empty without one.
-        is_elsewhere: whether another account got it than the deposit says.
+        amount: raw units of the output token that arrived.
+        oddity: difference from the deposit, which raises an alarm; empty without a difference.
+        is_elsewhere: whether another account than the deposit's recipient got the tokens.
     """
 
     log: Log
@@ -49,7 +49,7 @@ class Arrival(Struct, frozen=True):
 
 
 def fill_of(log: Log, relay: RelayData, pool: bytes) -> Arrival | None:
-    """Read a log of the destination as the delivery of an Across deposit; None if it is not that.
+    """Read a log of the destination as the delivery of an Across deposit; None for any other log.
 
     Args:
         pool: Across's contract on the destination.
@@ -79,10 +79,10 @@ def mint_of(
     transmitter: bytes,
     token: bytes,
 ) -> Arrival | None:
-    """Read a log of the destination as the delivery of a CCTP burn; None if it is not that.
+    """Read a log of the destination as the delivery of a CCTP burn; None for any other log.
 
     Args:
-        log: a MessageReceived.
+        log: log of a MessageReceived event.
         receipt_logs: all logs of the log's transaction, in their sequence.
         nonce: nonce that the attester gave the message, 32 bytes.
         transmitter: CCTP's MessageTransmitter on the destination.
@@ -116,7 +116,7 @@ def mint_of(
 def burn_as_attested(body: bytes, burn: CctpBurn) -> CctpBurn | None:
     """Parse a message's body as an attested form of a burn; None if it is another burn.
 
-    The attester fills in fee and expiry, and changes no other member. The fee is at most the owner's.
+    The attester fills in fee and expiry, and changes no other member. The fee is at most the burn's maximum.
     """
     try:
         attested = parse_burn(body)

@@ -1,13 +1,14 @@
-"""Attested messages of CCTP, as the attestation service answers, compared with what was burned. Pure.
+"""Reads attested CCTP messages from the attestation service's answers, and compares them with the burn. Pure.
 
     GET {url}/v2/messages/{domain}?transactionHash=0x...
         -> {"messages": [{"message": "0x...", "attestation": "0x...", "status": "complete"}]}
 
-A settlement's transaction may have messages of anybody whose contract it calls, also of CCTP V1 and of no
-burn: an answered message in another form than a burn's is not the wanted one.
+A settlement may call contracts of anybody, which may send messages of CCTP V1 and messages without a burn. A
+message in the answer that does not have the form of a burn is therefore skipped.
 
-The service is not trusted: an attested message has to be the burned one but for nonce, executed finality, fee
-and expiry, and the destination's contract checks the signatures. A false answer delays a delivery, no more.
+The service is not trusted: an attested message has to equal the burned message except for nonce, executed
+finality, fee and expiry, and the destination's contract checks the signatures. A false answer can only delay
+a delivery.
 
 Source: developers.circle.com, "CCTP API", GET /v2/messages; CCTP V2 message format.
 """
@@ -31,7 +32,7 @@ class AttestedMessage(msgspec.Struct, frozen=True):
     Attributes:
         raw: bytes of the message, with nonce, fee and expiry.
         attestation: the attester's signatures.
-        nonce: 32 bytes, by which the destination takes the message once.
+        nonce: number by which the destination accepts the message only once, 32 bytes.
         expiration_block: height of the destination from which the message is refused; 0 for never.
     """
 
@@ -71,7 +72,8 @@ def reattest_target(nonce: bytes) -> str:
 def attested_in(answer: bytes, burned: BurnedMessage) -> AttestedMessage | None:
     """Find the attested form of a burned message in the service's answer; None if it is not attested yet.
 
-    Equal messages of one transaction are told apart by their rank among the answered ones, sorted by nonce.
+    If the answer has equal messages of one transaction, the burned message's rank selects one of them, in the
+    order of their nonces.
 
     Args:
         answer: body of the answer.

@@ -37,10 +37,10 @@ class AttesterClient:
         """Ask for the attested form of a burned message; None if it is not attested yet.
 
         Args:
-            tx_hash: transaction of the origin that burned.
+            tx_hash: hash of the origin's transaction that burned the tokens.
 
         Raises:
-            BridgeError: no answer in time, or one that cannot be used.
+            BridgeError: the service gives no usable answer in time.
         """
         answer = await self._ask("GET", messages_target(burned.message.source_domain, tx_hash))
         if answer.status_code == _NOT_FOUND:
@@ -56,7 +56,7 @@ class AttesterClient:
         """Ask to attest an expired message anew.
 
         Raises:
-            BridgeError: no answer in time, or a refusal.
+            BridgeError: the service does not answer in time, or refuses.
         """
         answer = await self._ask("POST", reattest_target(nonce))
         if not answer.is_success:

@@ -1,4 +1,4 @@
-"""A chain as the bridges see it: contracts, domain, confirmations, and bounds of waiting. Pure."""
+"""Describes a chain to the bridges' tasks: contracts, domain, confirmations, and bounds of waiting. Pure."""
 
 from msgspec import Struct
 
@@ -8,14 +8,14 @@ from ...chain.relay.relayer import Relayer
 
 
 class BridgePlace(Struct, frozen=True):
-    """End of bridges: a chain with its bridges' contracts.
+    """A chain on which bridges begin or end, with the bridges' contracts.
 
     Attributes:
         confirmations: number of blocks, a log's own included, after which the log is final.
         spoke_pool: Across's contract, 20 bytes; None without Across.
         transmitter: CCTP's MessageTransmitter, 20 bytes; None without CCTP.
         domain: Circle's number of the chain; None without CCTP.
-        relayer: account that hands in attested messages; None if nobody of the venue does.
+        relayer: account that hands in attested messages; None if the venue has no such account.
     """
 
     chain: Chain
@@ -31,11 +31,11 @@ class BridgePlace(Struct, frozen=True):
 
 
 class BridgeBounds(Struct, frozen=True):
-    """Times after which a transfer that still waits is alarmed, milliseconds.
+    """Ages at which a transfer that still waits raises an alarm, milliseconds.
 
     Attributes:
-        delivery_ms: from the settlement to the delivery, by protocol.
-        refund_ms: from a transfer's failure to its refund.
+        delivery_ms: longest time from the settlement to the delivery, by protocol.
+        refund_ms: longest time from a transfer's failure to its refund.
     """
 
     delivery_ms: dict[BridgeKind, int]

@@ -65,10 +65,12 @@ class BridgeRounds(ABC):
         """Look at orders once.
 
         Args:
-            hashes: followed orders that have changed, or were not quiet at the last look; maybe none.
+            hashes: followed orders that have changed, or needed another look at the last one; the list may be
+                empty.
 
         Raises:
-            ChainError, StoreUnavailable: the chain or the store is away; the rest is looked at later.
+            ChainError, StoreUnavailable: the chain or the store does not answer; a later round looks at the
+                other orders.
         """
 
     async def look(self) -> bool:
@@ -86,7 +88,7 @@ class BridgeRounds(ABC):
         return self._is_again
 
     def _has_work(self) -> bool:
-        """Whether orders are to be looked at, or those of the last look are to be forgotten."""
+        """Whether orders need a look, or the task still has to forget the orders of its last look."""
         return self._had_orders or bool(self._restless())
 
     def _goes_on(self) -> bool:
@@ -130,7 +132,7 @@ class BridgeRounds(ABC):
         return [key for key in followed if self._quiet.get(key) != self._orders.version(key)]
 
     def _rest_of(self, orders: Sequence[BridgedOrder], is_quiet: Callable[[BridgedOrder], bool]) -> None:
-        """Note the orders with nothing to look for until their next change."""
+        """Note the orders that need no further look until their next change."""
         self._quiet |= {one.row.order_hash: one.row.version for one in orders if is_quiet(one)}
 
     def _held_up(self, why: str) -> None:
@@ -157,7 +159,7 @@ class BridgeRounds(ABC):
     # --- Logs -------------------------------------------------------------------------------------------
 
     async def _logs(self, wanted: LogFilter, first: int, last: int) -> list[Log] | None:
-        """Read logs in a range of blocks; None after a refusal, by which the next ranges are half as long.
+        """Read logs in a range of blocks; None if the node refuses: the next ranges are half as long.
 
         Raises:
             LogsRefused: the node refuses a single block.
@@ -180,8 +182,8 @@ class BridgeRounds(ABC):
         """Read the receipt that has a log.
 
         Raises:
-            ChainError: the answers about the log differ, as those of two nodes may. The range of blocks is
-                read again; else its blocks could be noted as read for good, and the log be lost.
+            ChainError: the answers about the log differ, as those of two nodes may. The caller has to read
+                the range of blocks again, because the log would be lost otherwise.
         """
         receipt = await self._chain.receipt(log.tx_hash)
         is_there = receipt is not None and receipt.block_hash == log.block_hash and log in receipt.logs
@@ -190,7 +192,7 @@ class BridgeRounds(ABC):
         return receipt
 
     async def _still_there(self, number: int, block_hash: bytes, head: Header) -> bool | None:
-        """Whether a block is in the chain; None if the node does not show its height (now)."""
+        """Whether a block is in the chain; None if the node shows no block at that height now."""
         return await self._has(number, block_hash) if number <= head.number else None
 
     # --- Blocks -----------------------------------------------------------------------------------------
@@ -205,7 +207,7 @@ class BridgeRounds(ABC):
         return head
 
     async def _at(self, number: int) -> Header | None:
-        """Read the block at a height, once a round; None if the chain has no such block."""
+        """Read the block at a height, at most once in a round; None if the chain has no such block."""
         if number not in self._heights:
             self._heights[number] = await self._chain.block(number)
         return self._heights[number]

@@ -1,7 +1,7 @@
 """Orders with bridge transfers: the list of followed orders, their reads from the store, and their changes.
 
-A step is decided on rows that were read together, and is written only if the order's row still is as it was
-read: a step of the indexer in between makes the writer read again.
+A step is decided on rows that were read together. The step is written only if the order's row has not changed
+since: after a step of the indexer in between, the writer reads the order again.
 
 Source: ARCHITECTURE.md, "Orders", "Transitions".
 """
@@ -27,12 +27,13 @@ from .origins import TransferParties
 
 
 class BridgedOrder(Struct, frozen=True):
-    """An order with its transfers, as the store had them together.
+    """An order and its transfers, which were read from the store together.
 
     Attributes:
-        fills: oldest first.
-        transfers: oldest first.
-        arrival: swap on the destination, from the account to which the bridge delivers; None without one.
+        fills: settlements of the order, oldest first.
+        transfers: bridge transfers of the order, oldest first.
+        arrival: terms of the swap on the destination, from the account to which the bridge delivers; None
+            without a swap.
     """
 
     row: DeltaOrderRow
@@ -80,7 +81,7 @@ class BridgedOrders:
         return [key for key, (_, destination) in self._ends.items() if destination == chain_id]
 
     def arriving_at(self, chain_id: int) -> list[bytes]:
-        """List the hashes of the followed orders that have a swap made on a chain, their destination."""
+        """List the hashes of the followed orders whose destination is a chain and that need a swap there."""
         found = ((key, self._orders.get(key)) for key in self.to(chain_id))
         return [key for key, live in found if live is not None and live.document.arrivals]
 
@@ -89,7 +90,7 @@ class BridgedOrders:
         return [key for key, (origin, _) in self._ends.items() if origin == chain_id]
 
     def version(self, order_hash: bytes) -> int:
-        """Return the version of an order in memory; 0 for an order that is not there."""
+        """Return the version of an order in memory; 0 for an order that is not in memory."""
         live = self._orders.get(order_hash)
         return 0 if live is None else live.row.version
 
@@ -136,15 +137,15 @@ class BridgedOrders:
     async def write(
         self, order: BridgedOrder, changed: Iterable[OrderTransfer], more: Sequence[Change] = ()
     ) -> bool:
-        """Store a change of an order's transfers with the order's step; False if the order has moved on.
+        """Store a change of an order's transfers with the order's step; False if the order has changed.
 
         Args:
             order: the order as it was read.
             changed: the transfers that change, in their new state.
-            more: store changes that write their new state.
+            more: store changes that write the new state of the transfers.
 
         Raises:
-            StoreUnavailable: nothing was written, or it is unknown whether; read again.
+            StoreUnavailable: the change was not written, or may have been written; read the order again.
         """
         new = {key_of(one.sent): one for one in changed}
         transfers = [new.get(key_of(one.sent), one) for one in order.transfers]

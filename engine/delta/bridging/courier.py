@@ -1,14 +1,15 @@
 """Brings CCTP messages to one destination: has each burned message attested, and hands it in once.
 
     wanted -> attestation service, with growing pauses -> attested: verified against the burned message
-           -> nonce unused, the call succeeds as a call: relayer.submit, known by nonce and try
+           -> nonce unused, a simulated call succeeds: relayer.submit, known by nonce and try
     the message expired unused -> asked to attest anew
     the destination would refuse the call, or the nonce is used -> attestation asked for again, with growing
                                                                    pauses, until the delivery is verified
 
-Anybody may hand a message in first: the destination takes each nonce once, and the delivery watch finds the
-log whoever sent it. The relayer's intent is known by nonce, expiry and try: a crash or a second engine sends
-it once. The courier keeps only data that a new start finds again.
+Anybody may hand a message in first: the destination accepts each nonce once, and the delivery watch finds the
+log, whoever sent the transaction. The key of a relayer's intent consists of nonce, expiry and number of the
+try: even after a crash, or with a second engine, each try is sent once. The courier keeps only data that the
+process finds again after a restart.
 
 Source: CCTP V2 `receiveMessage`; developers.circle.com, "CCTP API".
 """
@@ -47,11 +48,11 @@ class WantedAttestation(Struct, frozen=True):
 
 
 class _Errand(Struct):
-    """State of one message: when it is looked at next, after which pause, and why it waits.
+    """State of one message: the time of its next look, the length of its pauses, and the reason why it waits.
 
     Attributes:
-        is_asked_again: whether the attested message may be false: the destination would refuse it, or does
-            not show that it would take it, as of the last look.
+        is_asked_again: whether to ask for the attestation again: at the last look the destination would have
+            refused the message, its nonce was used, or the venue had no relayer there.
     """
 
     wanted: WantedAttestation
@@ -98,7 +99,7 @@ class Courier:
         return CourierStatistics(waiting, self._attested, self._handed_in, self._failed)
 
     def want(self, wanted: Mapping[TransferKey, WantedAttestation]) -> None:
-        """Set the messages to be attested and handed in; others are forgotten."""
+        """Set the messages to be attested and handed in, and forget all other messages."""
         fresh = wanted.keys() - self._errands.keys()
         self._errands = {
             key: self._errands.get(key) or _Errand(one, BRIDGE_ATTEST_S) for key, one in wanted.items()
@@ -107,12 +108,12 @@ class Courier:
             self._wake.set()
 
     def attested(self, key: TransferKey) -> AttestedMessage | None:
-        """Return the attested message of a transfer; None before."""
+        """Return the attested message of a transfer; None before the attestation."""
         errand = self._errands.get(key)
         return None if errand is None else errand.attested
 
     def hint(self, key: TransferKey) -> str:
-        """Explain to people for what a transfer's message waits; empty for an unknown one."""
+        """Return a text that says what a transfer's message waits for; empty for an unknown transfer."""
         errand = self._errands.get(key)
         return "" if errand is None else errand.hint
 

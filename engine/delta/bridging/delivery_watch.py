@@ -1,4 +1,4 @@
-"""Looks on one destination for the deliveries of transfers under way, and follows them until they are final.
+"""Searches one destination for deliveries of transfers, and follows each delivery until it is final.
 
     under way -> deposit or burned message from the origin's receipt, once
               -> logs by exact topics, in bounded ranges of blocks, up to the latest block
@@ -9,7 +9,7 @@
               -> its block is confirmed: final
     ARRIVED in place of DELIVERED where a swap follows: `delta.arriving` looks on
 
-An origin whose node is away holds up its own transfers alone, and only before their deposits are known.
+An origin whose nodes do not answer delays only its own transfers, and only while their deposits are unknown.
 
 Choice: A transfer counts as failed only once a confirmed block of the destination is past its fill deadline,
     without a fill in any log or in the pool's own state: the contract takes no later fill.
@@ -60,7 +60,8 @@ class WaitingTransfer(Struct, frozen=True):
     """A transfer under way to the watch's chain.
 
     Attributes:
-        kind: its protocol; None for an unknown one, whose delivery nobody can verify.
+        kind: protocol of the transfer; None for an unknown protocol, whose deliveries the venue cannot
+            verify.
     """
 
     order: BridgedOrder
@@ -79,9 +80,9 @@ class DeliveryStatistics(Struct, frozen=True):
     Attributes:
         under_way: protocol -> (number of transfers under way, age of the oldest in milliseconds).
         late: number of transfers under way that wait longer than their bridge's bound.
-        delivered, failed, gone, odd: numbers of deliveries; of transfers that can arrive no more; of
-            deliveries that a re-organisation undid; of deliveries that differ from their deposit.
-        fault: reason why the last look failed; empty after a whole one.
+        delivered, failed: numbers of deliveries, and of transfers that cannot arrive any more.
+        gone, odd: numbers of deliveries undone by a re-organisation, and of deliveries unlike their deposits.
+        fault: reason why the last look failed; empty after a complete look.
     """
 
     under_way: Mapping[str, tuple[int, int]]
@@ -137,7 +138,7 @@ class DeliveryWatch(BridgeRounds):
         )
 
     def hint(self, key: TransferKey) -> str:
-        """Explain to people for what a transfer under way waits; empty if it waits for its bridge alone."""
+        """Return a text that says what a transfer under way waits for; empty if only for the bridge."""
         courier = "" if self._courier is None else self._courier.hint(key)
         return self._hints.get(key) or courier or self.fault
 
@@ -175,7 +176,7 @@ class DeliveryWatch(BridgeRounds):
         self._rest_of(orders, lambda one: all(_is_quiet(transfer) for transfer in one.transfers))
 
     def _note(self, waiting: Sequence[WaitingTransfer]) -> None:
-        """Count transfers under way, alarm late ones, and forget all that is not under way any more."""
+        """Count the transfers under way, raise alarms for late transfers, and forget all other transfers."""
         now_ms = self._wall_ms()
         keys = {one.key for one in waiting}
         for memory in (self._sent, self._hints, self._after, self._nonces):
@@ -195,7 +196,7 @@ class DeliveryWatch(BridgeRounds):
         self._under_way = counted
 
     async def _checked_ends(self, order: BridgedOrder, head: Header) -> _EndChanges:
-        """Return the changes of deliveries that are not final: undone or final now, as far as a look goes."""
+        """Return changes of deliveries that were undone or have become final, as far as one look has time."""
         changes: _EndChanges = []
         for one in order.transfers:
             end = one.end
@@ -218,10 +219,10 @@ class DeliveryWatch(BridgeRounds):
         changes: Mapping[bytes, _EndChanges],
         reached: Mapping[TransferKey, int],
     ) -> None:
-        """Write the changes of each order; an order that has moved on is looked at again once it is known.
+        """Write the changes of each order; an order whose row has changed meanwhile gets another look.
 
         Raises:
-            StoreUnavailable: an order was not written; the others were.
+            StoreUnavailable: the change of at least one order was not written; the other changes were.
         """
         failure: StoreUnavailable | None = None
         for order in orders:
@@ -270,7 +271,7 @@ class DeliveryWatch(BridgeRounds):
             )
 
     async def _look_up(self, one: WaitingTransfer) -> str:
-        """Find a transfer's deposit or burned message; return why it was not found, or an empty text."""
+        """Find a transfer's deposit or burned message; return why the search failed, or an empty text."""
         sent, parties = one.transfer.sent, one.order.parties
         origin = self._places.get(sent.chain_id)
         if origin is None or one.kind is None:
@@ -316,7 +317,7 @@ class DeliveryWatch(BridgeRounds):
         head: Header,
         reached: dict[TransferKey, int],
     ) -> list[tuple[WaitingTransfer, BridgeEnd]]:
-        """Search the ends of transfers of one protocol, as far as one round goes.
+        """Search for the ends of transfers of one protocol, as far as one round has time.
 
         Args:
             reached: key -> height up to which the transfer's logs are read for good; entries are added.
@@ -358,9 +359,9 @@ class DeliveryWatch(BridgeRounds):
         return list(ends.values())
 
     async def _start(self, one: WaitingTransfer, head: Header) -> int:
-        """Return the height up to which no log of a transfer can be: read before, or older than it.
+        """Return the height after which a transfer's logs are searched: earlier blocks are read, or too old.
 
-        A chain that stood still goes on with blocks of that time: its head may be older than the transfer.
+        The head of a chain that stood still may be older than the transfer.
         """
         if one.key not in self._after:
             since_s = min(one.transfer.sent.at_ms // 1_000, head.time_s) - BRIDGE_CLOCK_SLACK_S
@@ -392,14 +393,14 @@ class DeliveryWatch(BridgeRounds):
         return LogFilter((self._place.transmitter,), ((MESSAGE_RECEIVED.topic,), (), tuple(nonces)))
 
     def _id_topic(self, one: WaitingTransfer) -> bytes:
-        """Return the topic of a transfer's logs that tells them from other transfers'."""
+        """Return the topic that distinguishes a transfer's logs from the logs of other transfers."""
         sent, attested = self._sent[one.key], self._attested(one)
         if isinstance(sent, RelayData):
             return uint_word(sent.deposit_id)
         return b"" if attested is None else attested.nonce
 
     async def _end_by(self, one: WaitingTransfer, log: Log) -> BridgeEnd | None:
-        """Read a log as the delivery of a transfer; None if it is not that.
+        """Read a log as the delivery of a transfer; None for any other log.
 
         Raises:
             ChainError: the log's receipt contradicts it.
@@ -430,7 +431,7 @@ class DeliveryWatch(BridgeRounds):
         return isinstance(sent, RelayData) and confirmed.time_s > sent.fill_deadline
 
     async def _is_filled(self, one: WaitingTransfer, confirmed: Header) -> bool:
-        """Whether the destination's pool has a deposit as filled at a block."""
+        """Whether the destination's pool reports a deposit as filled at a block."""
         sent = self._sent[one.key]
         if not isinstance(sent, RelayData):
             return False
@@ -455,7 +456,7 @@ class DeliveryWatch(BridgeRounds):
 
 
 def _is_quiet(transfer: OrderTransfer) -> bool:
-    """Whether the destination has nothing more to say about a transfer."""
+    """Whether the transfer's end is final, so that this watch has nothing left to check."""
     return transfer.end is not None and transfer.end.is_final
 
 

@@ -1,4 +1,4 @@
-"""Ranges of blocks in which logs are asked for: none is left out, none is trusted before it is final. Pure.
+"""Chooses the ranges of blocks whose logs a search reads: the search leaves no block out. Pure.
 
     first_block   the lowest block whose time is not before a time: a search over headers, by halving
     window        the next range of a search that has read up to a height
@@ -12,13 +12,15 @@ from ....config.limits import BRIDGE_RANGE_BLOCKS_MAX
 
 
 def first_block(top: int, at_s: int) -> Generator[int, int, int]:
-    """Search the lowest height whose block's timestamp is `at_s` or later; yields heights, takes timestamps.
+    """Search for the lowest height whose block's timestamp is `at_s` or later.
+
+    The generator yields heights, and the caller sends the timestamps of their blocks.
 
     Args:
         top: height of the latest block.
 
     Returns:
-        The height, by StopIteration; `top` if all blocks are older.
+        The height, as the value of StopIteration; `top` if all blocks are older.
     """
     low, high = 0, top
     while low < high:
@@ -36,6 +38,6 @@ def window(after: int, head: int, span: int = BRIDGE_RANGE_BLOCKS_MAX) -> tuple[
     Args:
         after: height up to which the search has read for good.
         head: height of the latest block.
-        span: most blocks of the range.
+        span: largest number of blocks in the range.
     """
     return (after + 1, min(after + span, head)) if after < head else None

@@ -1,7 +1,7 @@
-"""Input of a bridge on the origin: the deposit or burned message in the receipt of a settlement. Pure.
+"""Finds the deposit or burned message of a transfer in the receipt of its settlement on the origin. Pure.
 
 The receipt's logs at the configured contracts are compared with the indexed transfer and the signed order.
-The destination's logs have to show the deposit or message that is found there.
+The destination's logs are compared with the deposit or message that this module finds.
 
 Source: Across `FundsDeposited`; CCTP V2 `MessageSent`.
 """
@@ -85,8 +85,8 @@ def burn_in(
 ) -> BurnedMessage | None:
     """Find the CCTP message of a transfer in its settlement's receipt; None if no message fits.
 
-    The module burns right before the contract's log of the transfer: the message is the last one before that
-    log, and none of another transfer.
+    The contract's CCTP module burns tokens right before the contract logs the transfer: the transfer's
+    message is the last message before that log, and comes after the logs of earlier transfers.
 
     Args:
         transmitter: CCTP's MessageTransmitter on the origin.

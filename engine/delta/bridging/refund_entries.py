@@ -1,10 +1,11 @@
-"""Refunds of failed Across deposits on the origin: which entry of which log pays which transfer. Pure.
+"""Assigns entries of Across's refund logs on the origin to the failed transfers that they pay. Pure.
 
     ExecutedRelayerRefundRoot   refundAddresses[i], refundAmounts[i] of l2TokenAddress
     Transfer                    pool -> refundAddresses[i], in the same transaction: the entry was paid
 
-A log does not name deposits, and one entry sums all of an account's refunds. Entries are therefore one sum of
-money for an account and token: each unit of an entry counts once, for the oldest transfer that is still owed.
+A log does not name deposits, and one entry sums all of an account's refunds. The entries of one account and
+token are therefore treated as one sum of money: each unit counts once, for the oldest transfer that still
+waits for its refund.
 
 Source: Across `ExecutedRelayerRefundRoot`.
 Choice: Refunds count for the oldest failed transfer of an owner and token first, in part if need be: which
@@ -28,7 +29,7 @@ EntryKey = tuple[bytes, bytes, int, int]
 
 
 class RefundEntry(Struct, frozen=True):
-    """An amount that a pool has paid to an account by a leaf of refunds."""
+    """An amount that a pool has paid to an account by one entry of a refund log."""
 
     log: Log
     entry: int
@@ -43,7 +44,7 @@ class RefundEntry(Struct, frozen=True):
 
 
 class OwedTransfer(Struct, frozen=True):
-    """A failed transfer that is owed to its owner.
+    """A failed transfer whose owner waits for the refund.
 
     Attributes:
         token: the bridge's token on the origin, 20 bytes.
@@ -86,7 +87,7 @@ def entries_in(logs: Sequence[Log], pool: bytes) -> list[RefundEntry]:
 
 
 def used_up(refunds: Iterable[DeltaRefund]) -> dict[EntryKey, int]:
-    """Map entries to the raw units of them that count for stored refunds already."""
+    """Map each entry to the number of its raw units that stored refunds have used already."""
     used: dict[EntryKey, int] = {}
     for refund in refunds:
         key = refund.block_hash, refund.tx_hash, refund.log_index, refund.entry
@@ -102,7 +103,7 @@ def allocated(
 ) -> list[DeltaRefund]:
     """Allocate paid entries to the transfers that are owed to the same accounts, oldest transfer first.
 
-    An entry in a block before a transfer's cannot pay it.
+    An entry cannot pay a transfer of a later block.
 
     Args:
         entries: paid entries, in the sequence of the chain.

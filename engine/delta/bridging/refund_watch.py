@@ -1,4 +1,4 @@
-"""Looks on one origin for the refunds of failed transfers, and follows them until they are final.
+"""Searches one origin for the refunds of failed transfers, and follows refunds until they are final.
 
     FAILED -> the pool's refund logs from the transfer's block on, in bounded ranges, each with its receipt
            -> entries that paid owners: allocated to the oldest transfers (`refund_entries`)
@@ -39,9 +39,9 @@ class RefundStatistics(Struct, frozen=True):
 
     Attributes:
         owed: number of failed transfers that wait for their refunds; oldest_ms: age of the oldest failure.
-        late: number of these that wait longer than the bound.
+        late: number of owed transfers that wait longer than the bound.
         refunded, gone: numbers of refunds, and of refunds that a re-organisation undid.
-        fault: reason why the last look failed; empty after a whole one.
+        fault: reason why the last look failed; empty after a complete look.
     """
 
     owed: int
@@ -118,7 +118,7 @@ class RefundWatch(BridgeRounds):
         self._rest_of(orders, lambda one: all(_is_quiet(transfer) for transfer in one.transfers))
 
     def _note(self, owed: Sequence[OwedTransfer]) -> None:
-        """Count owed transfers, alarm late ones, and forget all that is not owed any more."""
+        """Count the owed transfers, raise alarms for late transfers, and forget all other transfers."""
         now_ms = self._wall_ms()
         keys = {key_of(one.transfer.sent) for one in owed}
         self._after = {key: height for key, height in self._after.items() if key in keys}
@@ -144,7 +144,7 @@ class RefundWatch(BridgeRounds):
     async def _checked_refunds(
         self, one: OrderTransfer, head: Header, states: dict[TransferKey, OrderTransfer]
     ) -> list[Change]:
-        """Return the changes of refunds that are not final, as far as a look goes: undone, or final now.
+        """Return changes of refunds that were undone or have become final, as far as one look has time.
 
         Args:
             states: key -> state of a transfer after the changes; entries are added.
@@ -196,7 +196,7 @@ class RefundWatch(BridgeRounds):
         changes: Mapping[bytes, list[Change]],
         states: dict[TransferKey, OrderTransfer],
     ) -> dict[TransferKey, int]:
-        """Search refunds of owed transfers, as far as one round goes, and add their changes.
+        """Search for refunds of owed transfers, as far as one round has time, and add the refunds' changes.
 
         Returns:
             Key -> height up to which the transfer's refunds are read for good.
@@ -226,7 +226,7 @@ class RefundWatch(BridgeRounds):
         return {key_of(one.transfer.sent): read_to for one in owed}
 
     async def _entries(self, owed: Sequence[OwedTransfer], first: int, last: int) -> list[RefundEntry] | None:
-        """Read the paid entries to owners of owed transfers in a range of blocks; None if it is refused."""
+        """Read entries that paid owners of owed transfers in a range of blocks; None if the node refuses."""
         pool = self._place.spoke_pool or b""
         payees = {(one.owner, one.token) for one in owed}
         found: list[RefundEntry] = []
@@ -262,5 +262,5 @@ class RefundWatch(BridgeRounds):
 
 
 def _is_quiet(transfer: OrderTransfer) -> bool:
-    """Whether the origin has nothing to say about a transfer's refund until the next change of its order."""
+    """Whether no log of the origin can change a transfer's refunds until the next change of its order."""
     return transfer.state is not TransferState.FAILED and all(one.is_final for one in transfer.refunds)

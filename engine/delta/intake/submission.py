@@ -546,7 +546,7 @@ def _check_nonce(found: Submission, answers: Answers) -> None:
 
 
 def _taking(found: Submission, delta: bytes, permit2: bytes) -> Taking:
-    """Describe the transfer of what the contract takes; of a vault's shares, all that the order signs."""
+    """Describe the transfer of tokens to the contract; for a vault's shares, of all signed shares."""
     terms, is_of_vault = found.terms, isinstance(found.order, ProductiveOrder)
     return Taking(
         permit=terms.permit,

@@ -1,4 +1,4 @@
-"""Checks of the swap that a submitted order has made on its destination, after its bridge. Pure.
+"""Checks the swap on the destination that follows the bridge of a submitted order. Pure.
 
 Source: contracts/Arrivals.sol; choices.md#quotes-and-routes.
 Choice: An order whose beneficiary is the account of the terms in its `metadata` has a swap on its
@@ -20,7 +20,8 @@ def swap_after(order: SettledOrder, lanes: BridgeLanes) -> bytes:
     """Return the contract that swaps what an order's bridge delivers; empty for an order without such a swap.
 
     Raises:
-        InvalidInput: the destination does not list the wanted token, or its time is over before the order's.
+        InvalidInput: the destination does not list the wanted token, or the swap's time ends before the
+            order's.
     """
     there = lanes.swaps_at(bridge_of(order).destination_chain_id)
     terms = None if there is None else arrival_of(order, there.arrivals)

@@ -1,4 +1,4 @@
-"""Orders whose bridge delivers to an Arrival, from which a swap there pays the beneficiary. Pure.
+"""Orders whose bridge delivers to an Arrival, an account whose tokens are swapped for the output. Pure.
 
     beneficiary   the Arrival's address at the destination's Arrivals contract
     metadata      the terms of the swap, from which that address follows
@@ -22,7 +22,7 @@ def arrival_code() -> bytes:
 
 
 def arrival_of(order: AnyDeltaOrder, arrivals: bytes) -> ArrivalTerms | None:
-    """Read the swap that an order has made on its destination; None for an order without one.
+    """Read the terms of an order's swap on its destination; None for an order without such a swap.
 
     Args:
         arrivals: the destination's Arrivals contract, 20 bytes; empty without one.

@@ -15,7 +15,8 @@ cost: the contract takes only the spent amount.
 The next part of a partially fillable order is its unfilled amount, as with an OTC order.
 
 An order from a vault needs shares of the vault, and a vault that gives the source for at most the signed
-number of shares (`vault`). If its shares or their allowance lack, the vault is not blamed.
+number of shares (`vault`). A fault of the vault is reported only if the owner has enough shares and
+allowance.
 
 Source: spec 1.11.19 and 1.11.20.
 Choice: Funds are judged for each order by itself, without its owner's other orders: the first settlement
@@ -42,7 +43,8 @@ from .vault import VaultWorth
 class Fund(Enum):
     """Kinds of funds that an order needs from its owner: token balance, allowance, native deposit.
 
-    An order from a vault needs a vault that gives (VAULT), for no more shares than are signed (BOUND).
+    VAULT is missing if an order's vault does not give the source token, BOUND if the vault takes more shares
+    than are signed.
     """
 
     BALANCE = "balance"

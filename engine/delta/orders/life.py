@@ -240,8 +240,8 @@ def told_by_bridge(
 ) -> DeltaStep | None:
     """Make the step after a change of an order's bridge transfers: their ends or refunds.
 
-    Status and received amount follow; the order becomes final only by `told_by_chain`, after that. None if
-    nothing changes.
+    The step changes status and received amount; only a later `told_by_chain` makes the order final. The
+    result is None if nothing changes.
 
     Args:
         fills: indexed settlements of the order.

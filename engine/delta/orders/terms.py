@@ -131,7 +131,7 @@ def terms_of(order: SettledOrder) -> OrderTerms:
 
 
 def held_of(order: SettledOrder, src_total: int) -> tuple[bytes, int]:
-    """Return the token that the contract takes from an order's owner (20 bytes), and the amount in all.
+    """Return the token that the contract takes from an order's owner (20 bytes), and the total amount.
 
     Args:
         src_total: raw units of the source token that all settlements take together.
@@ -270,7 +270,7 @@ def _totals(order: SettledOrder, paid_for: Callable[[int], int]) -> tuple[int, i
     """Return the source and destination raw units of all settlements together.
 
     Args:
-        paid_for: amount that a settlement pays out for an amount that its beneficiary gets.
+        paid_for: returns the amount that a settlement pays out so that its beneficiary gets a given amount.
     """
     match order:
         case DeltaOrder() | ExternalOrder() | ProductiveOrder():
@@ -296,7 +296,7 @@ def _rest(order: UnslicedOrder, filled: int) -> DeltaPart | None:
 def whole_of(order: SettledOrder) -> int:
     """Return an order's whole size: raw units to sell (SELL) or to buy (BUY).
 
-    The size of a TWAP is its number of slices, the size of a sale of shares is these shares.
+    The size of a TWAP is its number of slices, the size of a sale of shares is the number of shares.
     """
     match order:
         case TwapOrder() | TwapBuyOrder():

@@ -56,8 +56,9 @@ class OrderTransfer(Struct, frozen=True):
     """A bridge transfer of an order, with its end at the destination and its refunds on the origin.
 
     Attributes:
-        end: None while the destination shows none.
-        refunds: oldest first; several if several entries of the bridge's logs pay a failed transfer.
+        end: end of the transfer; None while the destination shows no end.
+        refunds: refunds of the transfer, oldest first; several if several entries of the bridge's logs pay a
+            failed transfer.
     """
 
     sent: BridgeTransfer

@@ -4,8 +4,8 @@
                         -> trial: a settlement of that amount without steps, which stops at the price
                         -> VaultWorth
 
-The preview is the vault's own statement. The trial shows whether the vault keeps to it: it runs the transfer
-of the owner's shares and the redemption as a settlement does, by a call that changes nothing.
+The preview is the vault's own statement. The trial shows whether the vault keeps to its statement: a call
+that changes nothing transfers the owner's shares and redeems them as a settlement does.
 
 Source: contracts/ProductiveSettler.sol; EIP-4626.
 Choice: A vault gives an order's source if a trial settlement redeems it: a vault that is paused, capped or
@@ -54,7 +54,7 @@ class VaultWorth(Struct, frozen=True):
 
 
 def preview_call(order: ProductiveOrder, amount: int) -> EthCall:
-    """Build the call that asks a vault for the other side of an order's amount.
+    """Build the call that asks a vault for the shares that an amount needs, or the amount that shares give.
 
     Args:
         amount: raw units of the source token; of a sale of shares, the shares.
@@ -64,7 +64,7 @@ def preview_call(order: ProductiveOrder, amount: int) -> EthCall:
 
 
 def previewed(order: ProductiveOrder, amount: int, answer: bytes | Exception) -> VaultWorth:
-    """Read a vault's answer to `preview_call`; the vault counts as giving until a trial refuses."""
+    """Read a vault's answer to `preview_call`; `is_given` is True until a trial fails."""
     other = vault_amount(answer) or 0
     shares, assets = (amount, other) if order.use_shares else (other, amount)
     return VaultWorth(amount, shares if other else 0, assets if other else 0, is_given=True)
@@ -79,7 +79,7 @@ def trial_call(
         signature: the owner's signature; an order that is not signed yet fails before its vault is called.
         delta: the Delta contract, 20 bytes.
         relayer: account that sends settlements, 20 bytes.
-        gas_max: most units of gas of a settlement.
+        gas_max: largest number of units of gas that a settlement may use.
     """
     execution = Execution(0, worth.assets if order.use_shares else 0, ())
     data = settle_productive(order, signature, worth.amount, execution)

@@ -38,7 +38,7 @@ def check_strategy(vault: bytes, vaults: Collection[bytes], field: str) -> None:
         field: member of the request that names the vault, for the error.
 
     Raises:
-        InvalidProductiveOrderParams: the vault is another.
+        InvalidProductiveOrderParams: the vault is none of these strategies.
     """
     if vault not in vaults:
         expected = "a vault of GET /v2/delta/prices/strategies/{chainId}"
@@ -98,7 +98,7 @@ def shares_needed(order: ProductiveOrder, answers: Answers) -> int:
         ServiceUnavailable: the vault does not answer.
         InvalidProductiveOrderParams: the vault does not hold the order's source token.
         InsufficientBalance: the vault takes more shares for the amount than the order gives, or gives nothing
-            for them.
+            for the shares.
     """
     check_asset(answers["asset"], order.strategy, order.src_token, "order.srcToken")
     worth: VaultWorth = previewed(order, whole_of(order), answers["preview"])

@@ -141,7 +141,7 @@ class BuildTerms(Struct, frozen=True):
         shares: shares of the vault that a ProductiveOrder signs; 0 for every other order type.
         handlers: handlers of the chain; None for any.
         arrivals: contract on the destination that swaps what a bridge delivers, 20 bytes; empty without one.
-        salt: makes the terms of a swap on the destination unlike all others, 32 bytes.
+        salt: random bytes that make the terms of a swap on the destination unique, 32 bytes.
     """
 
     domain: DeltaDomain
@@ -306,7 +306,7 @@ def wanted_side(body: BuildBody) -> Side | None:
 
 
 def check_side(body: BuildBody) -> None:
-    """Check that a request's side is not another one than its order type implies.
+    """Check that a request's side does not contradict its order type.
 
     Raises:
         InvalidInput: the order type has only the other side.
@@ -423,7 +423,7 @@ def _amounts(body: BuildBody, route: Route, side: Side) -> _BuildAmounts:
 def _receiving(
     body: BuildBody, route: Route, terms: BuildTerms, side: Side, beneficiary: bytes
 ) -> tuple[bytes, bytes, _BuildAmounts]:
-    """Return an order's beneficiary, metadata and amounts, which with a swap after its bridge are the swap's.
+    """Return an order's beneficiary, metadata and amounts; a swap after the order's bridge decides all three.
 
     Raises:
         InvalidInput: the metadata is invalid, or the swap is refused; see `_swap_there`.
@@ -441,7 +441,7 @@ def _receiving(
 def _arriving_amounts(body: BuildBody, route: Route, swapped: _BuildAmounts) -> _BuildAmounts:
     """Return the amounts of an order whose bridge delivers another token, in units of that token.
 
-    A `limitAmount` of the wanted token becomes the amount that the quoted swap turns into it, rounded up.
+    A `limitAmount` of the wanted token is converted at the rate of the quoted swap, rounded up.
     """
     arriving = parse_positive_amount(route.destination.input.amount, "route.destination.input.amount")
     if body.limit_amount is not None:
@@ -457,7 +457,7 @@ def _swap_there(
     """Return the terms of the swap on the destination that an order on a route signs; None without one.
 
     Raises:
-        InvalidInput: the order is no whole sale, has metadata of its own, or its route is not served.
+        InvalidInput: the order is not a whole sale, the body has metadata, or the route's swap is not served.
     """
     if route.bridge is None or route.destination.input.token == route.destination.output.token:
         return None

@@ -6,7 +6,8 @@
     origin        input: the user's token      output: the bridge's token that enters
     destination   input: the token that arrives     output: the same, or what makers there swap it into
 
-The recommended route is `route`. The others are `alternatives`: by return, then by time, then by name.
+The recommended route is `route`. The other routes are `alternatives`, sorted by return, then by time, then by
+name.
 
 Source: spec 1.6.9, 1.7; interop.md 3; choices.md#quotes-and-routes.
 Choice: `best-return` is the most that arrives of a sale or the least that a purchase costs, `fastest` the
@@ -69,7 +70,7 @@ class SwapThere(Struct, frozen=True):
 
 
 class Passage(Struct, frozen=True):
-    """A priced way across: a swap on the origin, and a lane of a bridge for its output.
+    """A priced way to the destination: a swap on the origin, and a lane of a bridge for the swap's output.
 
     Attributes:
         ask: the swap on the origin, from the user's token to the lane's.
@@ -77,7 +78,7 @@ class Passage(Struct, frozen=True):
         gas: cost of gas, in the token that pays for it.
         entering: raw units of the lane's token that enter the bridge.
         arriving: raw units that arrive on the destination chain.
-        there: swap of what arrives; None if the lane's token is wanted.
+        there: swap on the destination of the tokens that arrive; None if the user wants the lane's token.
     """
 
     ask: DeltaAsk
@@ -96,13 +97,13 @@ class Passage(Struct, frozen=True):
 
     @property
     def by_return(self) -> tuple[int, bool, int, str]:
-        """Sort key: the better return first, then routes without a swap there, the shorter time, the name."""
+        """Sort key: the better return first, then routes without a second swap, shorter time, name."""
         worth = -self.output if self.ask.side is Side.SELL else self.src
         return worth, self.there is not None, self.fee.estimated_ms, self.lane.name
 
     @property
     def by_time(self) -> tuple[int, bool]:
-        """Sort key: the shorter time first, then routes without a swap there."""
+        """Sort key: the shorter time first, then routes without a second swap."""
         return self.fee.estimated_ms, self.there is not None
 
     def is_near(self, best: "Passage") -> bool:
@@ -129,7 +130,7 @@ def current_fee(lane: BridgeLane, now_ms: int) -> LaneFee:
     """Return the present fee of a lane.
 
     Raises:
-        NoRoute: the bridge's API has given no fee of late.
+        NoRoute: the bridge's API has given no recent fee.
     """
     fee = lane.fees.at(now_ms)
     if fee is None:
@@ -156,7 +157,7 @@ def amount_to_plan(lane: BridgeLane, fee: LaneFee, side: Side, amount: int) -> i
 def passage(
     ask: DeltaAsk, plan: PlanTotal, lane: BridgeLane, fee: LaneFee, usd: UsdPrices, amount: int
 ) -> Passage:
-    """Price a way across.
+    """Price a way to the destination: a swap on the origin, and a bridge.
 
     Args:
         plan: amounts of the swap on the origin by live books, before gas and fee.
@@ -165,7 +166,7 @@ def passage(
 
     Raises:
         NoRoute: the output of a sale is below or above the lane's limits, or the bridge's fee takes it all.
-        PricingError, GasCostExceedsTradeAmount: as `delta_block`.
+        PricingError, GasCostExceedsTradeAmount: see `delta_block`.
     """
     src, entering, gas = net_of(ask, plan, usd)
     if ask.side is Side.BUY:
@@ -189,7 +190,7 @@ def swapped_there(
         native: the destination's wrapped native token, 20 bytes.
 
     Raises:
-        PricingError, GasCostExceedsTradeAmount: as `delta_block`.
+        PricingError, GasCostExceedsTradeAmount: see `delta_block`.
     """
     gas = gas_in_token(dest, gas_wei, native, usd_there)
     _, output = priced(Side.SELL, plan, gas, 0)
@@ -202,7 +203,7 @@ def crosschain_block(
     """Make the `delta` object of a quote across chains.
 
     Args:
-        found: ways across, one at least.
+        found: priced ways to the destination, at least one.
         usd, usd_there: prices of tokens in US dollars on the origin and on the destination chain.
         block_id: unique id of the object.
     """

@@ -49,7 +49,7 @@ def strategy_in(body: BuildBody) -> bytes:
     """Return the vault that the body of a build names, 20 bytes.
 
     Raises:
-        InvalidProductiveOrderParams: the body names none.
+        InvalidProductiveOrderParams: the body names no vault.
         InvalidInput: the text is no address.
     """
     if body.strategy is None:
@@ -75,8 +75,8 @@ def handler_in(body: BuildBody, handlers: AdmittedHandlers) -> tuple[bytes, byte
         handlers: handlers of the chain.
 
     Raises:
-        InvalidExternalOrderParams: the body lacks one of the two, names a handler that is not admitted, or
-            another beneficiary than the owner.
+        InvalidExternalOrderParams: the body lacks the handler or the data, names a handler that is not
+            admitted, or names another beneficiary than the owner.
         InvalidInput: the handler is no address, or the data is malformed or too long.
     """
     if body.handler is None or body.data is None:
@@ -163,7 +163,7 @@ def shares_to_sign(body: BuildBody, answer: bytes | Exception) -> int:
 
     Raises:
         ServiceUnavailable: the vault does not answer.
-        InvalidProductiveOrderParams: the shares are none, or more than an order can have.
+        InvalidProductiveOrderParams: the number of shares is 0, or more than an order can have.
     """
     shares = vault_amount(answer)
     if shares is None:

@@ -63,7 +63,7 @@ class DeltaAsk(Struct, frozen=True):
 
     @property
     def paying(self) -> ListedToken:
-        """Token that pays for gas and fee: the destination's of a sale, the source's of a purchase."""
+        """Token that pays for gas and fee: a sale's destination token, a purchase's source token."""
         return self.dest if self.side is Side.SELL else self.src
 
 
@@ -116,7 +116,7 @@ def net_of(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices) -> tuple[int, int, in
         gas in raw units of the token that pays for it).
 
     Raises:
-        PricingError, GasCostExceedsTradeAmount: as `delta_block`.
+        PricingError, GasCostExceedsTradeAmount: see `delta_block`.
     """
     gas = gas_in_token(ask.paying, ask.gas_wei, ask.native, usd)
     src_amount, dest_amount = priced(ask.side, plan, gas, ask.fee.fee_bps)

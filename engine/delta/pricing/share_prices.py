@@ -1,7 +1,7 @@
 """History of a vault's share price, and the annual return (APR) that it shows. Pure.
 
     share price at a block -> SharePrices.add: kept if STRATEGY_SAMPLE_S have passed since the last kept one
-                           -> SharePrices.apr: growth from the oldest kept price to the latest, as a year's
+                           -> SharePrices.apr: growth from the oldest kept price to the latest, in a year
 
 Source: interop.md 3, strategies; spec 1.22.3.
 Choice: The APR is the growth of the share price over the time that the venue has seen, at most about a month,
@@ -58,7 +58,7 @@ class SharePrices:
         self._last = price
 
     def apr(self) -> Apr | None:
-        """Compute the annual return, percent; None if the history is too short or shows no possible price."""
+        """Compute the annual return, percent; None if the history is too short or the return is absurd."""
         if self._last is None or not self._kept:
             return None
         first, last = self._kept[0], self._last

@@ -305,8 +305,7 @@ class RestingOrders:
         """Yield the opposite orders of similar size whose limits let them trade with an order.
 
         An opposite order has the same two tokens with source and destination swapped; the contract crosses no
-        order from a vault. The opposite order that
-        needs the lowest rate comes first.
+        order from a vault. The opposite order that needs the lowest rate comes first.
         """
         opposite = self._pairs.get((order.ends[1], order.ends[0]))
         if opposite is None or not order.rate[1] or not isinstance(order.live.order, DeltaOrder):

@@ -4,10 +4,10 @@
     TOO_EARLY       the block is before the slice is due: no bid can settle the slice in this block
     FUNDS           an owner's tokens were missing
     NOT_THE_AGENTS  the cause is out of the agents' control
-    DOUBTFUL        an owner may be the cause: by a contract that checks signatures or receives native tokens,
-                    or by a transaction of the settlement's block that a later one undid; else the agent's
-                    calls, which may waste gas or fake an owner's error
-                    or the order's bridge, which was there in the simulation
+    DOUBTFUL        an owner may be the cause, by a contract that checks signatures or receives native tokens,
+                    or by a transaction of the settlement's block that a later transaction undid; the cause
+                    may also be the order's bridge, which worked in the simulation, or the agent's calls,
+                    which may waste gas or fake an owner's error
     AGENTS          the calls of the bid failed
 
 Source: ARCHITECTURE.md, "Settlement"; contracts/Delta.sol, `settle`.
@@ -113,8 +113,8 @@ def failure_of(
             `owners` also explain a failure that another transaction of the block caused, such as the owner's
             cancellation or a settlement that used up a token's hourly cap.
         order: the signed order, if known. The contract raises a vault's errors before any call of the
-            agent's, so that they are the owner's; and the vault may have made these calls fail. The errors of
-            a bridge, which takes what the order buys, come through as they are.
+            agent's, so that these errors are the owner's; a vault may also make the agent's calls fail. The
+            contract passes the errors of a bridge on unchanged.
     """
     is_of_vault = isinstance(order, ProductiveOrder)
     is_bridged = order is not None and bridge_of(order).destination_chain_id > 0
@@ -126,7 +126,7 @@ def failure_of(
 
 
 def is_of_bridge(error4: bytes | None) -> bool:
-    """Whether an error of a bridged order's settlement is neither the contract's nor of an agent's calls."""
+    """Whether an error is the bridge's: neither the contract nor an agent's call raises such an error."""
     return len(error4 or b"") == SELECTOR_BYTES and error4 not in BY_ERROR and error4 not in _OF_THE_BID
 
 

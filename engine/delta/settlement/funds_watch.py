@@ -13,10 +13,11 @@ token whose contract returns no readable number counts as a balance of 0. An ord
 keeps its status, and is checked again when the settlement has ended.
 
 The account of an order from a vault is (vault, owner), and its vault is read with the account, at the same
-block: the vault's statement stays with the order, and a vault that does not give is missing funds. No log
-shows that a vault's shares are worth more or less: such accounts are read again at new blocks, a second
-apart, at most VENUE_VAULTS_LOOKED_MAX of them at a time. A read asks for VENUE_VAULT_ORDERS_MAX orders at
-most, those that were never read and those read longest ago: an owner with many orders delays its own most.
+block: the vault's statement is kept with the order, and a vault that does not give the source token counts as
+missing funds. No log shows that a vault's shares are worth more or less: such accounts are read again at new
+blocks, a second apart, at most VENUE_VAULTS_LOOKED_MAX of them at a time. A read asks for
+VENUE_VAULT_ORDERS_MAX orders at most, first those that were never read, then those that were read longest
+ago: an owner with many orders mainly delays these orders.
 
 An order that awaits its owner's signature on chain is followed and not suspended. If only a single account
 cannot be read, its orders' settlements are sent nonetheless, and a failed settlement counts as any other.
@@ -113,7 +114,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         watch: set of accounts whose logs the chain's indexer reports.
         delta: the Delta contract, 20 bytes.
         vaults: reads the vaults from which orders sell.
-        revalued: called with an order whose vault has stated another worth, or its first.
+        revalued: called with an order whose vault has stated a first or a changed worth.
         read_to: returns the last indexed block; None while the indexer is behind the chain's head.
         wall_ms: returns the time, Unix milliseconds.
 

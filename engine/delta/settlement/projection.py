@@ -8,8 +8,8 @@ pre-signature of the order, if the order's nonce was used or is free again, or i
 become final. Orders are found by nonce and by finality among the orders in memory; their state is read from
 the store, since the step is written only if that state is unchanged.
 
-Ends and refunds of bridge transfers come from the destination's watch, not from the step; those of transfers
-that the step undoes are deleted with it.
+Ends and refunds of bridge transfers come from the watches of deliveries and refunds, not from the step. If
+the step undoes a transfer, the step also deletes the transfer's end and refunds.
 
 Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md#delta-orders.
 """
@@ -54,8 +54,7 @@ _OF_ORDER = (DELTA_FILL, PRE_SIGNATURE, BRIDGE_TRANSFER, BRIDGE_END, DELTA_REFUN
 
 
 class DeltaProjection:
-    """Derives changes of Delta orders from one chain's logs; an
-    `engine.chain.index.indexer.Projection`.
+    """Derives changes of Delta orders from one chain's logs; an `engine.chain.index.indexer.Projection`.
 
     Args:
         orders: the live orders in memory, searched for the orders of a used nonce and for ended orders whose

@@ -444,7 +444,7 @@ class Settling:
         return [live for live in found if live is not None]
 
     async def _doubt(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> str:
-        """Return the reason why an owner, not the agent, may have made a settlement fail; empty for none."""
+        """Return why an owner or a bridge, not the agent, may have made a settlement fail; else empty."""
         orders = self._orders_of(order_hash, settlement)
         if is_of_bridge(outcome.error4) or await self._any_calls_contract(orders):
             return BRIDGES_CODE if is_of_bridge(outcome.error4) else OWNERS_CODE

@@ -1,4 +1,4 @@
-"""Reads the vaults of orders at one block: previews first, then trial settlements of told amounts.
+"""Reads the vaults of orders at one block: previews first, then trial settlements of the previewed amounts.
 
 Source: engine/delta/orders/vault.
 """
@@ -24,7 +24,7 @@ class VaultReads:
     Args:
         delta: the Delta contract, 20 bytes.
         relayer: account that sends settlements, 20 bytes.
-        gas_max: most units of gas of a settlement.
+        gas_max: largest number of units of gas that a settlement may use.
     """
 
     def __init__(self, chain: Chain, *, delta: bytes, relayer: bytes, gas_max: int) -> None:
