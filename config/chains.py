@@ -1,10 +1,11 @@
 """The chains that ship as configuration: name, native token and its wrapped form, roles.
 
 A chain is served in a role if its settings say so; contract addresses are filled in by the operator
-(choices.md#chains-and-tokens). Roles: Delta has the quote chains (spec 1.27.11) less 100 and 43114, Market
-those of spec 1.27.12, RFQ those of spec 2.1.18.
+(choices.md#chains-and-tokens). Roles: Delta is served on the quote chains (spec 1.27.11) except 100 and
+43114, Market on the chains of spec 1.27.12, RFQ on the chains of spec 2.1.18.
 
-Contracts of bridges are the operator's to fill in as well; CCTP's numbers of chains (domains) ship.
+The operator also fills in the addresses of bridges' contracts. CCTP's numbers of the chains (domains) ship as
+configuration.
 
 The wrapped native tokens are the canonical ones of each chain. `confirmations` is the number of blocks after
 which an order is final, about two minutes of blocks except on chains that finalise at once.
@@ -50,7 +51,8 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             (interop.md section 2).
         strategies: yield strategies from which orders may sell (ProductiveOrder).
         handlers: addresses of contracts that may trade orders for their owners (ExternalOrder); `*` admits
-            any contract, no entry none. The default is none, and any on a local development chain.
+            any contract, and an empty list admits no contract. The default is an empty list, and `*` on a
+            local development chain (devnet).
         node: settings of the chain's nodes.
     """
 

@@ -243,7 +243,7 @@ def _key_of(table: dict[str, Any], key: str, name: str) -> str:
 
 
 def _with_shipped_chains(chains: object) -> object:
-    """Merge shipped chains with the operator's settings; a devnet serves OTC and any handler by default."""
+    """Merge shipped chains with the operator's settings; a devnet by default has OTC and any handler."""
     if not isinstance(chains, dict):
         return chains
     said = chains.copy()
@@ -422,7 +422,7 @@ def _check_tokens(settings: Settings) -> None:
 
 
 def _check_bridges(settings: Settings) -> None:
-    """Check that bridges carry listed tokens, and that their chains have the settings that they need."""
+    """Check that bridges carry listed tokens, and that the chains of bridges have the necessary settings."""
     listed = {(token.chain_id, token.address.lower()): token for token in settings.tokens}
     for name, bridge in settings.bridges.items():
         if not name or len(name) > limits.NAME_CHARS_MAX or "," in name:

@@ -1,11 +1,12 @@
 """Across V3: logs, relay hashes and calls of a SpokePool, in the form with 32 bytes for an account. Pure.
 
-A deposit on the origin chain emits FundsDeposited. A relayer pays it on the destination out of its own
-capital by `fillRelay`, which emits FilledRelay; the destination's pool takes each relay hash once. A deposit
-that no relayer fills until its deadline goes back to the depositor: ExecutedRelayerRefundRoot on the origin.
+A deposit on the origin chain emits FundsDeposited. A relayer calls `fillRelay` on the destination: the call
+pays the recipient from the relayer's own capital, and emits FilledRelay. The destination's pool takes each
+relay hash once. If no relayer fills a deposit by its deadline, the origin's pool pays the deposit back to the
+depositor, and emits ExecutedRelayerRefundRoot.
 
-Accounts and tokens are 32 bytes here, an EVM address behind 12 zero bytes (`abi.address_word`): the other end
-of a deposit may be on a chain with other addresses. Times are Unix seconds, amounts raw units.
+Accounts and tokens have 32 bytes here, and an EVM address follows 12 zero bytes (`abi.address_word`), since
+the other end of a deposit may be on a chain with other addresses. Times are Unix seconds, amounts raw units.
 
 Source: https://github.com/across-protocol/contracts, SpokePool and V3SpokePoolInterface.
 """
@@ -55,10 +56,11 @@ EXECUTED_REFUND_ROOT = LogLayout(
 
 
 class RelayData(msgspec.Struct, frozen=True):
-    """Members that tell a deposit from all others, as the destination's pool hashes them.
+    """Data that identifies a deposit; the destination's pool hashes all members.
 
     Attributes:
-        exclusive_relayer: the relayer that alone may fill until `exclusivity_deadline`; zero for none.
+        exclusive_relayer: the only relayer that may fill until `exclusivity_deadline`; zero if any relayer
+            may.
         message: data for the recipient's contract; empty for none.
     """
 
@@ -120,11 +122,12 @@ class FilledRelay(msgspec.Struct, frozen=True):
     """Event of the destination's pool: a relayer paid a deposit.
 
     Attributes:
-        repayment_chain_id, relayer: where the relayer is repaid, and to which account.
+        repayment_chain_id, relayer: chain on which the relayer is repaid, and account that is repaid.
         message_hash: hash of the deposit's message; zero for an empty one.
-        updated_recipient, updated_message_hash, updated_output_amount: what was paid, and to whom: other than
-            the deposit says if the depositor agreed to less, or after a slow fill.
-        fill_type: 0 by a relayer, 1 by a relayer after a slow fill was requested, 2 by a slow fill.
+        updated_recipient, updated_message_hash, updated_output_amount: recipient, message and amount of the
+            payment; different from the deposit's if the depositor agreed to less, or after a slow fill.
+        fill_type: 0 for a fill by a relayer, 1 for a fill by a relayer after a slow fill was requested, 2 for
+            a slow fill.
     """
 
     input_token: bytes
@@ -147,7 +150,7 @@ class FilledRelay(msgspec.Struct, frozen=True):
     fill_type: int
 
     def is_of(self, relay: RelayData) -> bool:
-        """Return whether the fill is of this very deposit: all members of its relay data are equal."""
+        """Return whether the fill belongs to a deposit: whether all members of the relay data are equal."""
         return all(
             getattr(self, name) == getattr(relay, name)
             for name in RelayData.__struct_fields__
@@ -156,14 +159,15 @@ class FilledRelay(msgspec.Struct, frozen=True):
 
 
 class ExecutedRelayerRefundRoot(msgspec.Struct, frozen=True):
-    """Event of a pool: a leaf of a bundle was paid out: repayments of relayers, refunds of depositors.
+    """Event of a pool that paid out a leaf: repayments to relayers and refunds to depositors.
 
-    The leaf does not name deposits. Accounts and the token are addresses of 20 bytes.
+    A leaf is a part of a bundle, and does not name deposits. Accounts and the token are addresses of 20
+    bytes.
 
     Attributes:
         amount_to_return: raw units that go back to the hub.
         chain_id: the pool's chain.
-        refund_amounts, refund_addresses: raw units, and to whom, in the same sequence.
+        refund_amounts, refund_addresses: raw units of each payment, and its receiver, in the same sequence.
         has_deferred: whether the token refused at least one payment, which its receiver then has to claim.
         caller: the account that executed the leaf.
     """
@@ -227,8 +231,8 @@ def deposit_v3(
     """Encode a deposit of the caller's tokens. Accounts and tokens are addresses of 20 bytes.
 
     Args:
-        exclusivity: seconds from the deposit, or the Unix second, until which the exclusive relayer alone may
-            fill; 0 for nobody.
+        exclusivity: seconds after the deposit, or Unix time, until which only the exclusive relayer may fill;
+            0 if any relayer may fill at once.
     """
     return DEPOSIT_V3 + encode(
         address_word(depositor),
@@ -250,20 +254,20 @@ def fill_relay(relay: RelayData, repayment_chain_id: int, repayment_address: byt
     """Encode a fill of a deposit with the caller's tokens.
 
     Args:
-        repayment_address: account that is repaid on that chain, 32 bytes.
+        repayment_address: account that is repaid on the chain `repayment_chain_id`, 32 bytes.
     """
     return FILL_RELAY + encode(_relay_tail(relay), uint_word(repayment_chain_id), repayment_address)
 
 
 def fill_status(relay_hash32: bytes) -> bytes:
-    """Encode a read of a relay's state: 0, 1 or `FILL_STATUS_FILLED`."""
+    """Encode a read of the state of a relay hash, which is 0, 1 or `FILL_STATUS_FILLED`."""
     return FILL_STATUSES + relay_hash32
 
 
 def execute_refund_leaf(
     bundle_id: int, chain_id: int, token: bytes, refunds: Sequence[tuple[bytes, int]]
 ) -> bytes:
-    """Encode the payout of the first leaf of a bundle, without a proof: only a dev pool takes it.
+    """Encode the payout of the first leaf of a bundle without a proof, which only a dev pool accepts.
 
     Args:
         token: address of 20 bytes.

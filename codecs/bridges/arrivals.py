@@ -1,10 +1,10 @@
-"""Terms of a swap on the chain where a bridge delivers, and the calls of the contract that makes it. Pure.
+"""Terms of a swap on the chain where a bridge delivers, and the calls of the contract that swaps. Pure.
 
 The beneficiary of such an order is an Arrival: an account whose address follows from the terms. The order's
 `metadata` has the terms, so that everybody can compute the address.
 
     until `until`   a relayer of the destination's Delta has makers fill the swap, for `least` at least
-    after it        anybody can have the bridge's token paid out to the beneficiary
+    after `until`   anybody can have the bridge's token paid out to the beneficiary
 
 Source: contracts/Arrivals.sol.
 Choice: A swap after a bridge is made when the tokens are there, by firm quotes of that time. Without one by
@@ -44,9 +44,9 @@ class ArrivalTerms(msgspec.Struct, frozen=True):
     """Terms of a swap after a bridge.
 
     Attributes:
-        beneficiary: account that gets what the swap brings, 20 bytes.
+        beneficiary: account that gets the proceeds of the swap, 20 bytes.
         token: token that the bridge delivers, 20 bytes.
-        dest_token: token that is wanted, 20 bytes; the native placeholder for native tokens.
+        dest_token: token that the beneficiary wants, 20 bytes; the native placeholder for native tokens.
         least: least raw units of `dest_token` for all that arrives.
         until: last second of the swap, Unix time; anybody can have the bridge's token paid out later.
         salt: makes otherwise equal terms distinct, 32 bytes.
@@ -61,10 +61,10 @@ class ArrivalTerms(msgspec.Struct, frozen=True):
 
 
 class ArrivalGiven(msgspec.Struct, frozen=True):
-    """Event of Arrivals: all that had arrived was swapped, or paid out as it came.
+    """Event of Arrivals: the whole balance of an arrival account was swapped, or paid out unswapped.
 
     Attributes:
-        arrival: account that held it, 20 bytes.
+        arrival: account that held the tokens, 20 bytes.
         token: token that the account held, 20 bytes.
         amount: raw units of `token` that the account held.
         received: raw units of the wanted token that the beneficiary got by a swap; None for a pay-out.
@@ -100,7 +100,7 @@ def decode_arrival_log(topics: Sequence[bytes], data: bytes) -> ArrivalGiven | N
 
 
 def pack_arrival(terms: ArrivalTerms) -> bytes:
-    """Encode terms as six words, which are the `metadata` of their order."""
+    """Encode terms as six words: the `metadata` of an order with these terms."""
     return b"".join(
         (
             address_word(terms.beneficiary),
@@ -146,8 +146,8 @@ def swap_arrival(terms: ArrivalTerms, fills: Sequence[bytes], leftovers: Sequenc
     """Encode the call by which a relayer swaps all that has arrived.
 
     Args:
-        fills: calldata of the executor's fills, in turn (`delta_calldata.rfq_step`, its `data`).
-        leftovers: tokens of which the executor's rest goes to the beneficiary.
+        fills: calldata of each fill of the executor, in order: member `data` of a `delta_calldata.rfq_step`.
+        leftovers: tokens whose remaining balance at the executor goes to the beneficiary.
     """
     return SWAP + encode(
         pack_arrival(terms),

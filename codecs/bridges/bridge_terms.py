@@ -40,7 +40,7 @@ _TRANSFER = "(address,address,address,uint256,(bytes4,uint256,address,int8,bytes
 
 
 class BridgeKind(StrEnum):
-    """Protocols that the settlement contract's bridge module speaks; the value is the module's function."""
+    """Protocols that the settlement contract's bridge module speaks; each value is the name of a function."""
 
     ACROSS = "across"
     CCTP = "cctp"
@@ -52,7 +52,7 @@ _KINDS = {selector4: kind for kind, selector4 in SELECTORS.items()}
 
 
 class BridgeFee(NamedTuple):
-    """Fee of a transfer: parts per million of the amount, below a million, and raw units beside them."""
+    """Fee of a transfer: parts per million of the amount (below a million), plus fixed raw units."""
 
     ppm: int
     fixed: int
@@ -63,9 +63,10 @@ class AcrossTerms(msgspec.Struct, frozen=True):
 
     Attributes:
         fee: fee in units of the bridge's token on the origin.
-        fill_within_s: seconds from the settlement until the deposit can be filled no more and is refunded.
-        exclusive_relayer: the relayer that alone may fill at first, 20 bytes; zero for none.
-        exclusivity_s: seconds from the settlement during which it alone may.
+        fill_within_s: seconds after the settlement in which relayers may fill the deposit; an unfilled
+            deposit is refunded afterwards.
+        exclusive_relayer: the only relayer that may fill at first, 20 bytes; zero if any relayer may.
+        exclusivity_s: seconds after the settlement in which only `exclusive_relayer` may fill.
     """
 
     fee: BridgeFee
@@ -79,7 +80,8 @@ class CctpTerms(msgspec.Struct, frozen=True):
 
     Attributes:
         fee: largest fee in units of the burned token.
-        min_finality: least finality of the burn before it is attested: 1000 confirmed (fast), 2000 final.
+        min_finality: finality that the burn must have before the attester signs: 1000 for confirmed (fast),
+            2000 for final.
         domain: Circle's number of the destination chain.
     """
 
@@ -112,7 +114,7 @@ def kind_of(bridge: DeltaBridge) -> BridgeKind:
     """Return the protocol of a signed bridge.
 
     Raises:
-        InvalidInput: the bridge's `protocolSelector` is of no protocol.
+        InvalidInput: the bridge's `protocolSelector` belongs to no known protocol.
     """
     kind = _KINDS.get(bridge.protocol_selector)
     if kind is None:
@@ -128,7 +130,8 @@ def parse_terms(bridge: DeltaBridge) -> BridgeTerms:
     """Decode and check the terms in `protocolData` of a signed bridge.
 
     Raises:
-        InvalidInput: selector, length, a number or the scaling factor is not what the module accepts.
+        InvalidInput: the bridge module does not accept the selector, the length, a number or the scaling
+            factor.
     """
     kind = kind_of(bridge)
     scaling_max = 0 if kind is BridgeKind.CCTP else SCALING_MAX
@@ -161,7 +164,7 @@ def fee_of(fee: BridgeFee, amount: int) -> int:
 
 
 def output_of(fee: BridgeFee, scaling_factor: int, amount: int) -> int:
-    """Compute the amount that arrives of an amount that enters a bridge; 0 if the fee takes all of it."""
+    """Compute the amount that arrives if `amount` enters a bridge; 0 if the fee takes the whole amount."""
     left = max(0, amount - fee_of(fee, amount))
     scale: int = 10 ** abs(scaling_factor)
     return left * scale if scaling_factor >= 0 else div_down(left, scale)

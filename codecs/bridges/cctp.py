@@ -2,16 +2,16 @@
 
 A burn on the origin chain emits DepositForBurn and MessageSent: a message without a nonce. Circle's attester
 gives the message a nonce, fills in the finality it waited for, the fee and the expiry, and signs the result.
-`receiveMessage` on the destination takes message and signatures once for each nonce, mints, and emits
-MintAndWithdraw and MessageReceived.
+`receiveMessage` on the destination takes a message with its signatures once for each nonce, mints the tokens,
+and emits MintAndWithdraw and MessageReceived.
 
     message:  version 4 | sourceDomain 4 | destinationDomain 4 | nonce 32 | sender 32 | recipient 32
               | destinationCaller 32 | minFinalityThreshold 4 | finalityThresholdExecuted 4 | body
     body:     version 4 | burnToken 32 | mintRecipient 32 | amount 32 | messageSender 32 | maxFee 32
               | feeExecuted 32 | expirationBlock 32 | hookData
 
-Accounts and tokens of messages are 32 bytes, an EVM address behind 12 zero bytes (`abi.address_word`).
-Integers are big-endian, amounts raw units of the burned token.
+Accounts and tokens of messages have 32 bytes; an EVM address follows 12 zero bytes (`abi.address_word`).
+Integers are big-endian, amounts are raw units of the burned token.
 
 Source: https://github.com/circlefin/evm-cctp-contracts, MessageTransmitterV2, TokenMessengerV2, MessageV2 and
 BurnMessageV2.
@@ -56,11 +56,11 @@ class CctpMessage(msgspec.Struct, frozen=True):
     """A message of CCTP V2.
 
     Attributes:
-        nonce: 32 bytes that the attester chooses; zero in a message that is only sent.
-        sender, recipient: the two TokenMessengers, for a burn.
-        destination_caller: the account that alone may hand in the message; zero for anybody.
+        nonce: 32 bytes that the attester chooses; zero in a message that is not attested yet.
+        sender, recipient: for a burn, the TokenMessengers of both chains.
+        destination_caller: the only account that may deliver the message; zero if any account may.
         min_finality: finality that the sender asks for, `FINALITY_CONFIRMED` or `FINALITY_FINALIZED`.
-        finality_executed: finality that the attester waited for; 0 in a message that is only sent.
+        finality_executed: finality that the attester waited for; 0 in a message that is not attested yet.
     """
 
     source_domain: int
@@ -81,10 +81,10 @@ class CctpBurn(msgspec.Struct, frozen=True):
         burn_token: token on the origin.
         amount: raw units that were burned; the recipient gets `amount - fee_executed`.
         message_sender: the account that called depositForBurn.
-        max_fee: largest fee that it agreed to.
-        fee_executed, expiration_block: filled in by the attester; the message expires at this block of the
-            destination, 0 for never.
-        hook_data: for the recipient's contract.
+        max_fee: largest fee that `message_sender` agreed to.
+        fee_executed, expiration_block: fee that the attester takes, and block of the destination at which the
+            message expires; a block of 0 means never. The attester fills in both members.
+        hook_data: data for the recipient's contract.
     """
 
     burn_token: bytes
@@ -172,7 +172,7 @@ def parse_message(raw: bytes) -> CctpMessage:
     """Parse the bytes of a message.
 
     Raises:
-        InvalidInput: too short, too long, or of another version than CCTP V2.
+        InvalidInput: the message is too short, too long, or of another version than CCTP V2.
     """
     return CctpMessage(*_members(raw, _HEAD, _HEAD.size + CCTP_BODY_BYTES_MAX, "CCTP message"))
 
@@ -191,7 +191,7 @@ def parse_burn(body: bytes) -> CctpBurn:
     """Parse the body of a message about burned tokens.
 
     Raises:
-        InvalidInput: too short, too long, or of another version than CCTP V2.
+        InvalidInput: the body is too short, too long, or of another version than CCTP V2.
     """
     token, recipient, amount, sender, *fees, hook_data = _members(
         body, _BODY, CCTP_BODY_BYTES_MAX, "CCTP burn"
@@ -219,7 +219,7 @@ def deposit_for_burn(
     max_fee: int,
     min_finality: int,
 ) -> bytes:
-    """Encode a burn of the caller's tokens, whose message anybody may hand in at the destination.
+    """Encode a burn of the caller's tokens; any account may deliver its message on the destination.
 
     Args:
         mint_recipient: 32 bytes.
@@ -243,7 +243,7 @@ def receive_message(message: bytes, attestation: bytes) -> bytes:
 
 
 def used_nonce(nonce: bytes) -> bytes:
-    """Encode a read whether a nonce of 32 bytes was used: 1, or 0."""
+    """Encode a read of whether a nonce of 32 bytes was used; the answer is 1 or 0."""
     return USED_NONCES + nonce
 
 

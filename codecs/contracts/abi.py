@@ -1,8 +1,8 @@
 """Solidity ABI encoding and decoding of the few layouts that hot paths write by hand, and of any flat log.
 
 An argument list is encoded as heads (one word each, or an offset) followed by the tails of its dynamic
-members. `encode` takes static members as bytes of whole words and dynamic ones wrapped in `Dynamic`; the
-functions below make both.
+members. `encode` takes static members as bytes of whole words, and dynamic members wrapped in `Dynamic`; the
+functions below make both kinds.
 
 Source: Contract ABI specification of Solidity, "Formal Specification of the Encoding" and "Events".
 """
@@ -143,8 +143,8 @@ class LogLayout:
 
         Args:
             declaration: e.g. `Transfer(address indexed,address indexed,uint256)`. The types are `address`,
-                `bool`, `bytes`, `bytes32`, `uint<bits>`, arrays of those that fill a word, and tuples of
-                them.
+                `bool`, `bytes`, `bytes32`, `uint<bits>`, arrays of the types that fill one word, and tuples
+                of these types.
         """
         self.name, _, members = declaration.partition("(")
         self.topic = keccak256(declaration.replace(" indexed", "").encode())

@@ -72,10 +72,10 @@ class OrderSettled(msgspec.Struct, frozen=True, gc=False):
 
 
 class OrderBridged(msgspec.Struct, frozen=True, gc=False):
-    """Event of Delta: what a settlement bought was handed to a bridge.
+    """Event of Delta: a settlement handed the bought tokens to a bridge.
 
     Attributes:
-        protocol_selector: of the order's bridge, 4 bytes.
+        protocol_selector: selector of the order's bridge, 4 bytes.
         amount: raw units of the order's `dest_token` that entered the bridge.
         output: least raw units of `output_token` that the bridge promised to deliver.
         id: the bridge's number of the transfer; 0 for a bridge without numbers.

@@ -1,7 +1,7 @@
 """Calldata of yield vaults (ERC-4626), and the decoding of a vault's answers.
 
-A vault is a token whose shares stand for a part of the vault's assets. Addresses are 20 bytes, amounts raw
-units: `shares` of the vault's own token, `assets` of the token that the vault holds.
+A vault is a token whose shares stand for a part of the vault's assets. Addresses have 20 bytes. Amounts are
+raw units: `shares` of the vault's own token, `assets` of the token that the vault holds.
 
 Source: EIP-4626.
 """
@@ -15,17 +15,17 @@ PREVIEW_WITHDRAW = selector("previewWithdraw(uint256)")
 
 
 def convert_to_assets(shares: int) -> bytes:
-    """Encode a read of the assets that shares stand for, without fees of a withdrawal."""
+    """Encode a read of the assets that shares stand for, before any fee of a withdrawal."""
     return CONVERT_TO_ASSETS + uint_word(shares)
 
 
 def preview_redeem(shares: int) -> bytes:
-    """Encode a read of the assets that the vault gives for shares, fees of the withdrawal taken off."""
+    """Encode a read of the assets that the vault gives for shares, after the fees of the withdrawal."""
     return PREVIEW_REDEEM + uint_word(shares)
 
 
 def preview_withdraw(assets: int) -> bytes:
-    """Encode a read of the shares that the vault takes for assets, fees of the withdrawal included."""
+    """Encode a read of the shares that the vault takes for assets, including the fees of the withdrawal."""
     return PREVIEW_WITHDRAW + uint_word(assets)
 
 

@@ -52,8 +52,8 @@ class AuctionOrder(Struct, frozen=True, rename="camel", omit_defaults=True):
     Attributes:
         order_type: kind of order, by which the Delta contract settles.
         owner: account on whose behalf firm quotes are requested.
-        src_token, dest_token: as signed; the native placeholder stands for native tokens, which are traded in
-            their wrapped form.
+        src_token, dest_token: tokens as signed; the native placeholder stands for native tokens, which are
+            traded in their wrapped form.
         src_amount: raw units: the amount to give (SELL), or the most that may be given (BUY).
         dest_amount: raw units: the least that the user has to get (SELL), or the wanted amount (BUY).
         expected_amount: estimate in raw units of the destination amount (SELL) or the source amount (BUY);
@@ -65,8 +65,8 @@ class AuctionOrder(Struct, frozen=True, rename="camel", omit_defaults=True):
             (BUY); a bid must also leave at least this amount open, or nothing. Empty for an order that is
             settled whole.
         whole: signed amounts of an order that may be filled in parts.
-        destination_chain_id: chain to which a bridge carries what the order buys; absent for the same chain.
-            The amounts are those before the bridge, in units of `dest_token`.
+        destination_chain_id: chain to which a bridge carries the bought tokens; absent without a bridge. The
+            destination amounts are the amounts that enter the bridge, in raw units of `dest_token`.
     """
 
     order_hash: str

@@ -33,8 +33,8 @@ class BridgedToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     Attributes:
         chains: chain id -> address of the token on that chain; two chains at least.
-        amounts: two amounts in whole tokens, the smaller first, for which Across is asked for its fee. The
-            larger is the most that a quote lets across.
+        amounts: two amounts in whole tokens, the smaller first, whose fees the venue requests from Across. No
+            quote is for more than the larger amount.
     """
 
     chains: dict[int, str]
@@ -50,7 +50,7 @@ class BridgedToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             )
 
     def raw_amounts(self, decimals: int) -> tuple[int, int]:
-        """Return the two amounts in raw units of a token with so many decimals, the smaller first."""
+        """Return the two amounts in raw units of a token with this number of decimals, the smaller first."""
         small, large = (int(amount.scaleb(decimals)) for amount in self.amounts)
         least = max(small, 1)
         return least, max(large, least + 1)
@@ -61,19 +61,22 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     Attributes:
         kind: protocol that the bridge speaks.
-        url: base URL of the bridge's API, http or https: Across `/suggested-fees`, CCTP `/v2/burn/USDC/fees`.
+        url: base URL (http or https) of the API that serves `/suggested-fees` for Across, or
+            `/v2/burn/USDC/fees` for CCTP.
         tokens: tokens that the bridge carries.
         display_name: name for people; empty for the name in the settings.
-        tier: of CCTP alone: `fast` attests a burn once it is confirmed, `standard` once it is final.
-        margin_bps: share of the asked fee, in basis points, by which the fee that an owner signs exceeds it.
-        fill_within_s: of Across alone: seconds from the settlement until an unfilled deposit is refunded.
+        tier: only for CCTP: with `fast` a burn is attested once the burn is confirmed, with `standard` once
+            the burn is final.
+        margin_bps: part of the API's fee, in basis points, that is added to the fee that an owner signs.
+        fill_within_s: only for Across: seconds from the settlement until an unfilled deposit is refunded.
         estimated_s: expected time of a transfer; None for the usual time of the protocol. The bridge's own
             estimate, if its API has one, takes precedence.
-        late_s: age at which a transfer under way is alarmed; None for three times the usual time of the
+        late_s: age at which a transfer under way raises an alarm; None for three times the usual time of the
             protocol, at least five minutes.
-        refund_late_s: of Across alone: time from a transfer's failure at which a missing refund is alarmed.
+        refund_late_s: only for Across: time after a transfer's failure at which a missing refund raises an
+            alarm.
         every_s: seconds between two requests for the fee of a lane.
-        stale_s: age at which a fee no longer counts.
+        stale_s: age from which a fee is no longer used.
         request_s: time-out of a request.
     """
 
@@ -109,7 +112,7 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     @property
     def finality(self) -> int:
-        """Least finality of a burn before it is attested: 1000 (fast) or 2000 (standard, the default)."""
+        """Finality that a burn must have before an attestation: 1000 (fast) or 2000 (standard, default)."""
         return FINALITY[self.tier or "standard"]
 
     @property
@@ -120,6 +123,6 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     @property
     def late_ms(self) -> int:
-        """Age at which a transfer under way is alarmed, milliseconds."""
+        """Age at which a transfer under way raises an alarm, milliseconds."""
         usual_ms = max(3 * self.estimated_ms, round(timeouts.BRIDGE_LATE_S_MIN * 1_000))
         return usual_ms if self.late_s is None else round(self.late_s * 1_000)

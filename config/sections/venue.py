@@ -213,7 +213,8 @@ class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def signature_rate(self) -> Rate:
-        """Rate of wrong signatures: `wrong_signatures`, or a rate derived from `per_s` and `burst`."""
+        """Limit on how often a client may send wrong signatures: `wrong_signatures` if set, else a limit
+        derived from `per_s` and `burst`."""
         burst = max(self.burst / 5, limits.VENUE_SWAP_ORDERS_MAX)
         return self.wrong_signatures or Rate(per_s=self.per_s / 100, burst=burst)
 

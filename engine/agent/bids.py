@@ -102,10 +102,11 @@ def _step(order: OpenOrder, hop: FilledHop, at: Filling, all_there_is: int = 0) 
 
 
 def _rest(order: OpenOrder, route: FirmRoute, hop: FilledHop) -> int:
-    """Return the source raw units that a hop without a fixed amount sells; 0 for all that the executor has.
+    """Return the raw units that a hop without a fixed amount sells; 0 for the executor's whole balance.
 
-    A vault may give more than it was asked for, and the makers' quotes take no more: the executor's whole
-    balance would make the hop fail, and as a leftover the rest goes to the owner.
+    A vault may give more tokens than the agent asks for, and the makers' quotes do not take the surplus: a
+    hop that sells the executor's whole balance would fail. The hop therefore sells a fixed amount, and the
+    surplus goes to the owner as a leftover.
     """
     is_of_vault = order.order_type is OnChainOrderType.PRODUCTIVE_ORDER
     if not is_of_vault or hop.src_token != order.src_token:

@@ -1,10 +1,10 @@
 """Finds sales of an auction round that can be settled with each other (coincidence of wants). Pure.
 
-Two sales are opposite if each sells the token that the other buys. Both are settled in full:
+Two sales are opposite if each sells the token that the other buys. A crossing settles both sales in full:
 
-    whole for whole    each is paid all that the other sells
-    with a remainder   the long sale pays the short one `to_short` of its source, and gets all that the short
-                       one sells; makers buy the remainder (`rest`) of the long sale's source
+    whole for whole    each sale is paid all that the other sale sells
+    with a remainder   the long sale pays the short sale `to_short` of the long sale's source token, and
+                       gets all that the short sale sells; makers buy the remainder (`rest`) of that token
 
 `to_short` lies in the middle between the smallest amount that the short sale accepts and the largest amount
 that leaves the long sale its minimum, so that both gain the same part of the crossing's savings.

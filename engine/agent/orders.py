@@ -45,7 +45,7 @@ class OpenOrder(Struct, frozen=True):
             must also leave at least this amount unfilled. 0 if only the whole order may be filled.
         whole: (source amount, destination amount, expected amount) that the owner signed, raw units; zeros
             unless the order may be filled in parts.
-        is_crosschain: whether a bridge carries what the order buys to another chain.
+        is_crosschain: whether a bridge carries the bought tokens to another chain.
     """
 
     order_hash: str

@@ -26,9 +26,9 @@ def demo() -> None:
     A market maker signs a firm quote, has it filled on chain, stops trading, and is checked. A venue with two
     more makers serves a trader's swap. Two agents bid for a user's orders: the user cancels one order,
     another is settled at the second try. A taker fills an OTC order in part, and its maker cancels the rest.
-    Two bridges deliver orders on another chain, and one of them refunds an order that it did not deliver.
-    An order earns in a vault while it rests, and a handler turns another into yield.
-    The last step shows signed requests and signed orders.
+    Two bridges deliver bought tokens on another chain, and a bridge refunds an order after a failed delivery.
+    The tokens of an order earn yield in a vault until the order is settled, and a handler deposits the
+    proceeds of another order into the vault. The last step shows signed requests and signed orders.
 
     Keys are throw-away or public; files are in a temporary folder; nothing leaves this machine.
     """

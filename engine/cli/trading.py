@@ -351,7 +351,7 @@ class TradeOptions(SigningOptions, frozen=True, kw_only=True):
     """Options of a command that trades AMOUNT of SELL_TOKEN for BUY_TOKEN.
 
     Attributes:
-        amount: whole tokens as typed: of the sold token, or with `side` BUY of the bought token.
+        amount: amount as typed, in whole tokens: of the sold token, or of the bought token with `side` BUY.
         receiver: account that gets the bought tokens, 20 bytes; None for the key's account.
         to_chain: chain on which a bridge delivers the bought tokens; None for the command's chain.
     """

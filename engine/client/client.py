@@ -489,14 +489,15 @@ def _check_hashes(stored: StoredOrder, where: str = "") -> None:
 
 
 def _check_shown(record: OrderRecord, where: str = "") -> None:
-    """Check that an order's id and its transactions' and refunds' hashes and amounts are printable text,
-    since control characters could overwrite the terminal.
+    """Check that an order's id, and the hashes and amounts of its transactions and refunds, are printable.
+
+    Control characters could overwrite the terminal.
 
     Args:
         where: path to the order in the answer, for errors.
 
     Raises:
-        InvalidInput: a name is not printable; the error names its member.
+        InvalidInput: a text is not printable; the error names its member.
     """
     names = [("id", record.id)]
     for at, each in enumerate(record.transactions):

@@ -1,8 +1,9 @@
 """The contract that a venue names, trusted if its code is that of this cambist release and it returns a
 signing domain.
 
-The Delta contract runs code of its settlers as its own, and hands tokens to its bridges' contract. These
-addresses are immutables, which a comparison of codes leaves out: the code of each is compared too.
+The Delta contract runs code of its settlers as its own, and hands tokens to its bridges' contract. The
+addresses of the settlers and of the bridges' contract are immutables, which a comparison of codes leaves out.
+The code at each of these addresses is therefore compared too.
 
 The code of a pinned address and of its modules is not checked: the trader vouches for it.
 
@@ -36,8 +37,8 @@ class TradingContract(Struct, frozen=True):
         member: JSON name of that attribute, for errors.
         option: command-line option that pins the contract's address.
         name: the contract's name in errors.
-        modules: contracts that this one trusts with its users' tokens: name of the function that returns the
-            address -> name of the build artifact.
+        modules: contracts that this contract trusts with its users' tokens: name of the function that returns
+            the address -> name of the build artifact.
     """
 
     artifact: str

@@ -81,7 +81,7 @@ class BridgeLane(Struct, frozen=True):
         )
 
     def carries(self, bridge: DeltaBridge, dest_token: bytes) -> bool:
-        """Whether the lane is of the tokens, the destination and the protocol of a signed bridge."""
+        """Whether the lane has the tokens, the destination and the protocol of a signed bridge."""
         return (bridge.destination_chain_id, bridge.output_token, dest_token, bridge.protocol_selector) == (
             self.destination_chain,
             self.destination.address,
@@ -109,8 +109,9 @@ class BridgeLanes:
         """Return the lanes that a quote from `chainId` to another chain, `destChainId`, may take.
 
         Returns:
-            Lanes from another token than `srcToken`; one at least. Lanes to `destToken` are first. Lanes to
-            a token that is to be swapped into it follow for a sale, unless `allowBridgeAndSwap` is false.
+            At least one lane; every lane is from another token than `srcToken`. Lanes to `destToken` are
+            first. For a sale, lanes to a token that makers may swap into `destToken` follow, unless
+            `allowBridgeAndSwap` is false.
 
         Raises:
             NoRoute: the quote has no such lane; the error says why.
@@ -146,12 +147,12 @@ class BridgeLanes:
         return swapped
 
     def swaps_at(self, chain_id: int) -> ServedChain | None:
-        """Return the chain on which the venue swaps what bridges deliver there; None if it does not."""
+        """Return the chain if the venue swaps tokens that bridges deliver there; None without such swaps."""
         there = self._places.get(chain_id)
         return there if there is not None and there.arrivals and not there.no_delta else None
 
     def delivered(self, lane: BridgeLane, *, with_swaps: bool) -> Iterator[ListedToken]:
-        """Yield the tokens that a lane brings: its own, and those that makers' books swap it into."""
+        """Yield the tokens that a lane brings: its own token, and tokens that makers' books give for it."""
         yield lane.destination
         there = self.swaps_at(lane.destination_chain) if with_swaps else None
         for token in () if there is None else there.tokens.by_address.values():
@@ -202,7 +203,8 @@ class BridgeLanes:
             amount: raw units that enter the bridge.
 
         Returns:
-            False also while no present fee is known, and for an amount outside the bridge's limits.
+            The result is False also while no current fee is known, and for an amount outside the bridge's
+            limits.
         """
         terms = parse_terms(bridge)
         signed = fee_of(terms.fee, amount)
@@ -238,7 +240,7 @@ def _allowed(
 
 
 def _fits(signed: BridgeTerms, served: BridgeTerms) -> bool:
-    """Whether signed terms are those that the venue serves, whatever their fee is."""
+    """Whether the venue serves the signed terms, without regard to their fee."""
     if isinstance(signed, AcrossTerms) and isinstance(served, AcrossTerms):
         in_time = served.fill_within_s <= signed.fill_within_s <= limits.BRIDGE_FILL_MAX_S
         return in_time and not signed.exclusivity_s

@@ -1,6 +1,6 @@
 """Open the bridges of the settings: a lane for each pair of served chains, with the feed of its fee.
 
-A lane is served if both chains are, Delta is served on its origin, and its bridge has the contracts it needs:
+A lane is served if both chains are served, Delta is served on the origin, and the bridge has these contracts:
 
     Across   `spoke_pool` of both chains
     CCTP     `token_messenger` of the origin, `message_transmitter` and a relayer of the destination
@@ -57,7 +57,7 @@ async def open_bridges(
 
 
 def _fee_lanes(name: str, settings: BridgeSettings, places: ServedChains) -> Iterator[FeeLane]:
-    """Yield the lanes of a bridge whose two chains serve it."""
+    """Yield the lanes of a bridge between chains that are equipped for the bridge."""
     for token in settings.tokens:
         for ends in permutations([chain for chain in token.chains if chain in places], 2):
             origin, destination = places[ends[0]], places[ends[1]]

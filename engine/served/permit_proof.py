@@ -53,7 +53,7 @@ class Taking(Struct, frozen=True):
         deadline: deadline in a signed Permit2 transfer, Unix seconds.
         held_name: description of the token in error messages.
         role: description of the spender in error messages, such as "the Delta contract".
-        owner_field, permit_field: members of the request that errors about owner and permit name.
+        owner_field, permit_field: names of members of the request, for errors about the owner and the permit.
     """
 
     permit: bytes

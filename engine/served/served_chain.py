@@ -11,7 +11,7 @@ from ..routing.tokens import TokenTable
 
 
 class ServedChain(OpenMakers, frozen=True, kw_only=True):
-    """A chain that the venue serves: contract addresses, nodes and tokens, and the makers that quote on it.
+    """A chain that the venue serves: contract addresses, nodes, tokens, and makers that quote on the chain.
 
     Attributes:
         pulse: record of whether the chain's nodes answer at present.

@@ -34,13 +34,13 @@ _PPM_OF_BPS = 100
 
 
 class FeeLane(Struct, frozen=True):
-    """A lane of a bridge, as its API is asked for the fee: chains and tokens of both ends.
+    """A lane of a bridge, with the data of a request for its fee: chains and tokens of both ends.
 
     Attributes:
         bridge: name of the bridge in the settings.
         chains: ids of the origin chain and of the destination chain.
         tokens: addresses of the token on the two chains, 20 bytes each.
-        amounts: the two amounts asked for, raw units of the origin's token, the smaller first.
+        amounts: the two amounts whose fees are requested, raw units of the origin's token, the smaller first.
         spoke_pool: Across's contract on the origin chain, 20 bytes; empty for another bridge.
         domains: Circle's numbers of the two chains; zeros for another bridge.
         is_scaled: whether the decimals of the two tokens differ.
@@ -57,7 +57,7 @@ class FeeLane(Struct, frozen=True):
 
 
 class LaneFee(Struct, frozen=True):
-    """Fee of a transfer on a lane, with the amounts that it holds for.
+    """Fee of a transfer on a lane, with the range of amounts for which the fee holds.
 
     Attributes:
         fee: fee in raw units of the origin's token, the margin included.
@@ -125,7 +125,7 @@ def fee_from(lane: FeeLane, answers: Sequence[bytes]) -> LaneFee:
     """Derive the fee of a lane from the bodies of the answers to `fee_targets`.
 
     Raises:
-        InvalidInput: an answer is malformed, contradicts the settings, or asks for all of an amount.
+        InvalidInput: an answer is malformed or contradicts the settings, or the fee takes a whole amount.
     """
     margin_bps = lane.settings.margin_bps
     if lane.settings.kind == "cctp":
@@ -149,13 +149,13 @@ def fee_from(lane: FeeLane, answers: Sequence[bytes]) -> LaneFee:
 
 
 def fitted(small: tuple[int, int], large: tuple[int, int]) -> BridgeFee:
-    """Fit parts per million and a fixed part to two fees, so that neither is above the result.
+    """Fit parts per million and a fixed part to two fees, so that neither fee is above the fitted fee.
 
     Args:
         small, large: (amount, fee of the amount) in raw units; the amounts differ.
 
     Raises:
-        InvalidInput: a further unit costs a unit or more.
+        InvalidInput: the fee grows at least as fast as the amount.
     """
     (low, fee_low), (high, fee_high) = small, large
     ppm = mul_div_up(max(0, fee_high - fee_low), PPM_ONE, high - low)

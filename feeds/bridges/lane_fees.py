@@ -76,7 +76,7 @@ class LaneFees:
 
     @property
     def fault(self) -> str:
-        """Text of the failure since which the API has given no fee; empty if its last answer was usable."""
+        """Text of the last failure if the API gave no fee since then; empty if the last answer was usable."""
         return self._said if self._in_a_row else ""
 
     def statistics(self) -> LaneFeeStatistics:

@@ -32,15 +32,15 @@ class DeploymentPlan(Struct, frozen=True, kw_only=True):
     Attributes:
         owner: account that may pause contracts, set caps and appoint relayers; the account also sends the
             deployment's transactions.
-        protocol: account that gets the protocol's share of surplus, and fees without a partner, until the
-            owner names another.
+        protocol: account that gets the protocol's share of surplus, and the fees of orders without a partner,
+            until the owner names another account.
         relayers: accounts that may settle Delta orders.
         pauser: account that may only stop Delta and the Router; empty keeps the present pauser.
         caps: token -> most raw units that users may sell or spend by one call of the Router, or by all
             settlements of Delta in an hour; a token without a cap cannot be sold at all.
         is_open: whether trading is allowed.
-        spoke_pool: Across's contract on the chain; zero where orders do not leave by Across.
-        token_messenger: CCTP's contract on the chain; zero where orders do not leave by CCTP.
+        spoke_pool: Across's contract on the chain; zero if no order leaves the chain by Across.
+        token_messenger: CCTP's contract on the chain; zero if no order leaves the chain by CCTP.
         salt32: salt of the CREATE2 addresses; another salt gives other addresses.
     """
 

@@ -59,8 +59,8 @@ async def look(chain: Chain, plan: DeploymentPlan) -> Rollout:
     """Compare a chain with a deployment's plan, without changing the chain.
 
     Raises:
-        ConfigError: the chain lacks a contract on which addresses depend: the CREATE2 factory, WETH,
-            Permit2, or a bridge's.
+        ConfigError: the chain lacks a contract on which addresses depend: the CREATE2 factory, WETH, Permit2,
+            or a bridge's contract.
         ChainError: another contract's code is at a planned address.
     """
     needed = {

@@ -3,14 +3,15 @@
     Rfq    OrderFilled        otc_fill
            OrderCancelled     otc_cancel
            OrdersCancelledUntil   otc_cancel_until
-    Delta  OrderSettled       delta_fill; closed, nonce_used as well
+    Delta  OrderSettled       delta_fill, and nonce_used if the event closes the order
            OrderBridged       bridge_transfer
            NonceInvalidated   nonce_used
            OrderPreSigned     pre_signature
            FeeAccrued         no row: an event for projections
 
 A row stands for a log; a row of nonce_used stands for the first log that used the nonce. Deleting the rows
-above a height undoes the blocks above that height: the rows left are those of a fresh scan up to there.
+above a height undoes the blocks above that height: the remaining rows equal those of a fresh scan up to the
+height.
 
 Source: ARCHITECTURE.md, "Indexer", "Transitions".
 """

@@ -1,15 +1,15 @@
 """Track the accounts whose funds a venue follows, and filter the logs that may move these funds. Pure.
 
-    follow(token, owner)    counted: two calls need two `unfollow`; for a deposit: (its contract, owner)
+    follow(token, owner)    two calls need two calls of `unfollow`; a deposit's token is its contract
     filter()                one filter for any number of owners: all moves of funds of their tokens
-    touched(logs)           the followed (token, owner) that logs name
-    begin_step()            a step begins: it reports what was followed before
+    touched(logs)           the followed (token, owner) pairs that logs name
+    begin_step()            begins a step, which reports the pairs that were followed before
     fresh()                 pairs to report: touched, or followed before the step
 
-Guarantee: a pair is reported once after `follow`, at the end of the first step that begins later; afterwards
-after every block with a log that names the pair. A caller that follows first, and on each report reads the
-balance at the block read by then or a later one, misses no change, and reads no block that is older than the
-chain's head of the time of `follow`.
+Guarantee: after `follow`, a pair is reported once, at the end of the first step that begins later. Afterwards
+the pair is reported after every block with a log that names the pair. If a caller follows a pair first, and
+at each report reads the balance at the indexer's latest block or at a later block, the caller misses no
+change. No block that the caller reads is older than the chain's head at the time of `follow`.
 
 These events touch a pair: Transfer from or to the owner, Approval by the owner, the two events by which
 wrapped native tokens come and go without a Transfer, and the two events of native deposits. The balance of a
@@ -59,8 +59,8 @@ class Watch:
     def follow(self, token: bytes, owner: bytes) -> bool:
         """Follow an owner's balance and allowances of a token; True if the pair was not followed before.
 
-        Calls are counted: each needs one `unfollow`. A pair that was not followed before is reported by
-        `fresh` after the next `begin_step`.
+        Each call needs one call of `unfollow`. A pair that was not followed before is reported by `fresh`
+        after the next `begin_step`.
         """
         pair = (token, owner)
         self._pairs[pair] += 1
@@ -86,7 +86,10 @@ class Watch:
             del self._owners[token]
 
     def begin_step(self) -> None:
-        """Let the pairs followed up to now be reported by `fresh`; called before a step reads the head."""
+        """Let `fresh` report the pairs followed up to now.
+
+        A step of the indexer calls the method before the step reads the chain's head.
+        """
         self._fresh |= self._followed
         self._followed.clear()
 

@@ -1,7 +1,7 @@
 """Options of the commands that place an order across chains: the destination, its node, the bridge.
 
-With --yes nobody looks at the venue's choice of the bridge's token, which is all that a failed bridge pays
-back: --via has to name it.
+A failed bridge pays back the bridge's token alone. With --yes nobody looks at the venue's choice of that
+token, and therefore --via has to name the token.
 """
 
 from collections.abc import Awaitable, Callable
@@ -31,7 +31,7 @@ class BridgingOptions(TradeOptions, frozen=True, kw_only=True):
     """Options of a command that may have a bridge deliver BUY_TOKEN on another chain.
 
     Attributes:
-        to_rpc: node of the destination chain; None to take the venue's word about it.
+        to_rpc: node of the destination chain; None to trust the venue about that chain.
         via: token on the origin that must enter the bridge, as typed; None accepts the venue's choice.
         bridges: names of the bridges that the venue may choose among; empty for any.
         bridge_fee_bps: highest fee of the bridge, basis points; None for the default.
@@ -48,7 +48,7 @@ class BridgingOptions(TradeOptions, frozen=True, kw_only=True):
         super().run(do, *what)
 
     def destination(self) -> AbstractAsyncContextManager[Chain | None]:
-        """Context manager that opens the destination chain; None without a node of it."""
+        """Context manager that opens the destination chain; gives None without a node of that chain."""
         if self.to_chain is None or self.to_rpc is None:
             return nullcontext()
         return RpcChain.open(self.to_chain, self.to_rpc, known_errors())
@@ -56,10 +56,10 @@ class BridgingOptions(TradeOptions, frozen=True, kw_only=True):
     async def find_ends(
         self, session: TradeSession, there: Chain | None
     ) -> tuple[TradedToken, TradedToken, BridgeWish | None]:
-        """Find the tokens that the arguments name, and the wished way to the other chain, None for none.
+        """Find the sold token, the bought token, and the wish for a bridge; no wish (None) on one chain.
 
         Args:
-            there: the destination chain; None if no node of it is named.
+            there: the destination chain; None if no option names a node of that chain.
 
         Raises:
             ConfigError: an argument names no token, or an ambiguous one.

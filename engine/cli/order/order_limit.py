@@ -59,10 +59,11 @@ class _LimitOptions(PlacingOptions, frozen=True, kw_only=True):
 def limit(placing: _LimitOptions) -> None:
     """Sell AMOUNT of SELL_TOKEN for BUY_TOKEN at a price, or a better price.
 
-    The order rests at the venue until makers' prices meet it, also while you are away. Rounding is in your
-    favour: you receive at least the price, or with --side BUY pay at most the price. The order needs an
-    approval or a deposit, not a permit. With --strategy the tokens earn in a yield vault until then, and the
-    order sells its shares. The command shows the resulting amounts and asks.
+    The order rests at the venue until makers' prices meet the order's price, also while you are away.
+    Rounding is in your favour: you receive at least the price, or with --side BUY pay at most the price. The
+    order needs an approval or a deposit, not a permit. With --strategy the tokens earn yield in a vault until
+    the settlement, and the order sells shares of the vault. The command shows the resulting amounts and asks
+    for your consent.
     """
     if (placing.price is None) == (placing.limit_text is None):
         raise click.UsageError(f"one of {_PRICE} and {_AMOUNT} is needed")

@@ -68,7 +68,7 @@ class PlacingOptions(BridgingOptions, frozen=True, kw_only=True):
         """Find the vault that --strategy names; None without the option.
 
         Raises:
-            ConfigError: the text is no address of a token.
+            ConfigError: the text is not the address of a token.
         """
         if self.strategy is None:
             return None
@@ -200,7 +200,7 @@ async def _followed(
     """Follow an order that the venue has accepted, verify its end on chain, and return its outcome.
 
     Args:
-        there: the destination chain of an order across chains; None without a node of it.
+        there: the destination chain of an order across chains; None without a node of that chain.
     """
     venue, tell = session.venue, session.trader.tell
     follower = OrderFollower(venue, record.id, tell, _tokens(offer))

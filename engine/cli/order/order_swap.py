@@ -25,9 +25,10 @@ from .order_place import PlacingOptions, place_order, placing_options, strategy_
 def swap(placing: PlacingOptions) -> None:
     """Swap AMOUNT of SELL_TOKEN for BUY_TOKEN by a Delta order.
 
-    Tokens are addresses, or symbols of the venue's list; amounts are in whole tokens, such as 1.5. Shows the
-    price and asks. The command compares the venue's order with that price before it signs. Native tokens are
-    deposited for the order; other tokens cost gas only for an approval. With --strategy the tokens come out
-    of a yield vault in the settlement, and the approval is of its shares.
+    Tokens are addresses, or symbols of the venue's list; amounts are in whole tokens, such as 1.5. The
+    command shows the price, asks for your consent, and compares the venue's order with that price before it
+    signs. Native tokens are deposited for the order; other tokens cost gas only for an approval. With
+    --strategy the settlement takes the tokens out of a yield vault, and the approval is for shares of the
+    vault.
     """
     placing.run(place_order, placing)

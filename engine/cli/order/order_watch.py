@@ -238,8 +238,8 @@ async def _checked_end(
     are unknown.
 
     Args:
-        to_rpc: node of the destination chain of an order across chains; None to take the venue's word about
-            it.
+        to_rpc: node of the destination chain of an order across chains; None to trust the venue about that
+            chain.
 
     Raises:
         ChainError, VenueError: the outcome cannot be verified: the chain or the venue does not answer.
@@ -269,7 +269,7 @@ async def _token_there(record: OrderRecord, venue: VenueClient, there: Chain | N
     """Return the token that an order across chains pays out; None if it is not known.
 
     Args:
-        there: the destination chain; None to take the venue's list of tokens.
+        there: the destination chain; None to find the token in the venue's list.
     """
     listed = await venue.tokens(record.output.chain_id)
     if there is not None:

@@ -1,4 +1,4 @@
-"""Delta orders of a trader: placed, followed, listed, cancelled.
+"""Place, follow, list and cancel a trader's Delta orders.
 
 In: a wish for a swap, limit or TWAP order. Out: a submitted order and its end.
 Read: `order_terms`, `order_safety`, `bridge_safety`, `order_placing`, `order_following`, `transfer_proof`,

@@ -1,17 +1,17 @@
 """Checks of the bridge in a venue's price across chains, before the trader signs its terms. Pure.
 
-    origin       the token that enters the bridge: the one that the trader insists on, if any
-    destination  no second swap: the token that arrives is the wished one
-    terms        a known protocol, terms that its contract takes, the output token and the difference of
-                 decimals; CCTP's number of the destination chain, where it is public
-    fee          at most the share of the priced amount that the trader gives
-    output       at most what the terms leave of what enters
-    time         Across: a fill and a refund within its limits, an exclusive relayer's time before that
-    contract     Across's pool or CCTP's messenger that the Delta contract hands tokens to: the public one,
-                 where its address is public
+    origin       if the trader insists on a token, this token enters the bridge
+    destination  no second swap: the wished token arrives
+    terms        the protocol is known, and its contract takes the terms; the output token and the difference
+                 of decimals are right; CCTP's number of the destination chain is right, if it is public
+    fee          at most the share of the priced amount that the trader allows
+    output       at most the part of the entering amount that the fee leaves
+    time         for Across: the time for a fill is within limits, and an exclusive relayer's time is shorter
+    contract     the Delta contract hands tokens to the public pool of Across or messenger of CCTP, if the
+                 address of that pool or messenger is public
 
-A bridge that fails pays back the token that entered it: a false token there would cost the trader all that
-is sold. The venue's choice of it is shown; `BridgeWish.via` binds it.
+A failed bridge pays back the token that entered the bridge: a false token would cost the trader the whole
+sold amount. The trader sees which token the venue chose; `BridgeWish.via` permits one token alone.
 
 Source: spec 1.7; codecs.bridges.bridge_terms; Across `fillDeadlineBuffer`; Circle, "CCTP domains".
 Choice: The trader takes no route whose destination has a swap: it would trust the venue's choice of a
@@ -46,10 +46,10 @@ _PARAMS = "route.bridge.contractParams"
 
 
 def entering_token(route: Route, wish: OrderWish, bridging: BridgeWish) -> str:
-    """Return the address of the token that enters the bridge of a route, after a check that it may.
+    """Check the token that enters the bridge of a route, and return the token's address.
 
     Raises:
-        UnsafeTransaction: the token is of another chain, or not the one that the trader insists on.
+        UnsafeTransaction: the token is on another chain, or is not the token that the trader insists on.
     """
     token = route.origin.output.token
     hold([("chainId of route.origin.output", wish.chain_id, token.chain_id)])
@@ -67,10 +67,11 @@ def check_bridge(route: Route, wish: OrderWish, bridging: BridgeWish, token: Tra
         token: the token that enters the bridge, with decimals of its contract.
 
     Raises:
-        UnsafeTransaction: a member differs from the request or its own terms; the error names it.
+        UnsafeTransaction: a member of the route contradicts the request or the terms; the error names the
+            member.
 
-    Guarantees: what the terms leave of the priced amount is at least the priced output. Whether a bridge
-    delivers is not guaranteed: it is trusted with what enters it.
+    Guarantees: the priced amount, less the fee of the terms, gives at least the priced output. Delivery is
+    not guaranteed: the trader trusts the bridge with the tokens that enter the bridge.
     """
     bridge = route.bridge
     if bridge is None:

@@ -1,15 +1,15 @@
-"""A submitted Delta order, followed at the venue until its end, which is then verified on chain.
+"""Follow a submitted Delta order at the venue until its end, and verify the end on chain.
 
     follow   GET /v2/delta/orders/{id}; see `following`
     proven   verifies a terminal status: the receipts of the transactions that the venue names hold the Delta
-             contract's OrderSettled events of this order, the contract has settled no more of it, and an
-             event of a COMPLETED order closes it; across chains see `transfer_proof`
+             contract's OrderSettled events of this order, the contract has settled no more of it, and
+             one of the events closes a COMPLETED order; for orders across chains see `transfer_proof`
 
-The beneficiary's balance is compared with the settled amount block by block; a difference is reported and is
-no failure, since other transactions may move it.
+The beneficiary's balance is compared with the settled amount block by block. A difference is reported but is
+no failure, since other transactions may change the balance.
 
-An order across chains is proven on its origin. With a node of the destination chain the deliveries are proven
-too; without one they are the venue's word.
+An order across chains is proven on its origin. The deliveries are proven only with a node of the destination
+chain; without that node the follower trusts the venue's record of the deliveries.
 
 Source: spec 1.24.1, 1.11; contracts/Delta.sol, OrderSettled.
 """
@@ -79,10 +79,10 @@ class SettledOnChain(Struct, frozen=True, kw_only=True):
 
     Attributes:
         spent, received: raw units that all settlements of the order spent and received; across chains,
-            `received` is what is proven to have arrived.
+            `received` is the amount that is proven to have arrived.
         bridged: raw units of the bridge's token on the origin that entered the bridge.
         refunded: raw units of the same token that are proven to have come back.
-        unproven: raw units that arrived on the destination chain by the venue's word alone.
+        unproven: raw units that arrived on the destination chain according to the venue, without a proof.
         is_closed: whether the contract has closed the order: no further part can be settled.
         fault: text of a contradiction between the chain and the venue's record; empty for none.
         remarks: notes for the trader, which are no faults.
@@ -99,7 +99,7 @@ class SettledOnChain(Struct, frozen=True, kw_only=True):
 
 
 class OfferTokens(Struct, frozen=True):
-    """Tokens of an order, with which texts show its amounts; None if not known.
+    """Tokens of an order, for texts that show the order's amounts; None for a token that is not known.
 
     Attributes:
         bridged: the token on the origin that enters the bridge of an order across chains.
@@ -114,7 +114,7 @@ class Subject(Struct, frozen=True):
     """An order to verify on chain, and the Delta contract that settles it.
 
     Attributes:
-        there: the destination chain of an order across chains; None without a node of it.
+        there: the destination chain of an order across chains; None without a node of that chain.
     """
 
     delta: bytes
@@ -123,13 +123,13 @@ class Subject(Struct, frozen=True):
 
     @property
     def bridge(self) -> DeltaBridge:
-        """The bridge that delivers what the order buys; SAME_CHAIN for none."""
+        """The bridge that delivers the bought tokens; SAME_CHAIN for an order without a bridge."""
         bridge: DeltaBridge = getattr(self.signed.order, "bridge", SAME_CHAIN)
         return bridge
 
     @property
     def is_crosschain(self) -> bool:
-        """Whether a bridge delivers what the order buys."""
+        """Whether a bridge delivers the bought tokens."""
         return self.bridge != SAME_CHAIN
 
     @property
@@ -219,13 +219,12 @@ class OrderFollower(Follower[OrderRecord]):
 
 
 def is_crosschain(record: OrderRecord) -> bool:
-    """Whether an order pays out on another chain, by the venue's record."""
+    """Whether an order pays out on another chain, according to the venue's record."""
     return record.output.chain_id != record.input.chain_id
 
 
 def deliveries(record: OrderRecord) -> list[tuple[str, str]]:
-    """(hash, raw units) of each delivery on the destination chain, by the venue's record of an order across
-    chains."""
+    """Deliveries of an order across chains, each as (transaction hash, raw units), in the venue's record."""
     return [
         (each.destination_tx, each.received_amount or "0")
         for each in record.transactions
@@ -337,10 +336,10 @@ async def _bridged(
     parts: Sequence[_Part],
     result: SettledOnChain,
 ) -> SettledOnChain:
-    """The result of an order across chains: what entered the bridge, arrived and came back.
+    """The result of an order across chains: the amounts that entered the bridge, arrived and came back.
 
     Args:
-        result: the result of the settlements; its `received` entered the bridge.
+        result: the result of the settlements; its `received` is the amount that entered the bridge.
     """
     proof = TransferProof(subject.signed.order, subject.bridge, chain.chain_id, subject.receiver)
     handed: list[tuple[HandedTransfer, OrderTransaction]] = []
@@ -375,7 +374,7 @@ async def _bridged(
 
 
 def _said(record: OrderRecord) -> int:
-    """Raw units that arrived on the destination chain, by the venue's record."""
+    """Raw units that arrived on the destination chain, according to the venue's record."""
     try:
         return sum(parse_amount(amount) for _, amount in deliveries(record))
     except InvalidInput as fault:
@@ -383,7 +382,7 @@ def _said(record: OrderRecord) -> int:
 
 
 async def _is_more_settled(chain: Chain, subject: Subject, parts: Sequence[_Part]) -> bool:
-    """Whether the contract has settled more of an order than the settlements that the venue names.
+    """Whether the contract has settled a larger part of an order than the venue names.
 
     For a BUY order, and for a sale of a vault's shares, the check compares the contract's total of units or
     shares with the highest total in the events of `parts`. The check misses a settlement that the venue

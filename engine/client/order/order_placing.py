@@ -10,7 +10,7 @@
 The Delta contract is trusted for its code, like a swap's Router, unless the trader pins the address.
 
 A deposit needs the hash of the built and checked order. If the trader names no partner, the submission names
-the quote's.
+the quote's partner.
 
 Source: spec 1.1.12 to 1.1.19, 1.3.1; contracts/Delta.sol.
 """
@@ -53,9 +53,8 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
 
     Attributes:
         held: the owner's balance and allowance of the token that the contract takes: the source token, or the
-            shares of a vault. A TWAP needs a balance for its first
-            slice only, but an allowance for all slices; the native token needs a deposit in place of an
-            allowance.
+            shares of a vault. A TWAP needs a balance for its first slice only, but an allowance for all
+            slices; the native token needs a deposit in place of an allowance.
     """
 
     terms: SignableTerms
@@ -84,9 +83,9 @@ class OrderPlacer(VenueTrader):
             pinned: the Delta contract that the trader insists on; its code is not checked.
 
         Raises:
-            PolicyError: the wish is of another chain than the trader.
+            PolicyError: the wish is for another chain than the trader's.
             VenueError: the venue has no price, or its price is not the requested one.
-            ConfigError: the wish's vault holds another token, or gives nothing.
+            ConfigError: the wish's vault holds another token, or gives no number of shares for the amount.
             ChainError: the source balance is too low, or the chain does not answer.
         """
         self._trader.check_chain(wish.chain_id)
@@ -161,8 +160,9 @@ class OrderPlacer(VenueTrader):
         """Check the bridge of a price across chains; None for an order on one chain.
 
         Raises:
-            UnsafeTransaction: the bridge is not as wished, or the token that enters it is none.
-            ChainError: the Delta contract names no bridge.
+            UnsafeTransaction: the bridge differs from the wish, or no token is at the address of the token
+                that enters the bridge.
+            ChainError: the Delta contract names no bridge, or the chain does not answer.
         """
         bridging = wish.bridging
         if bridging is None:
@@ -186,7 +186,7 @@ class OrderPlacer(VenueTrader):
             The shares; 0 without a vault.
 
         Raises:
-            ConfigError: the vault holds another token, or gives nothing for shares.
+            ConfigError: the vault holds another token, or gives no number of shares for the amount.
             ChainError: no node answers.
         """
         if wish.vault is None:

@@ -3,8 +3,8 @@
 The venue's order is never signed unchecked: it must equal, member by member, the order that the trader's
 terms give. The digest is computed here from the trader's own copy, in the domain that the contract returns.
 
-    price         chains, tokens, side, the fixed amount, spender, fee; no bridge on one chain, else see
-                  `bridge_safety`
+    price         chains, tokens, side, the fixed amount, spender, fee; no bridge in an order on one chain
+                  (for the bridge of an order across chains see `bridge_safety`)
     domain        chain, the Delta contract, and a name and version that give the contract's own separator
     order         types, every member, a TWAP's schedule too; of partnerAndFee the fee and the partner's
                   share in surplus

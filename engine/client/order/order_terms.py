@@ -53,7 +53,7 @@ class BridgeWish(Struct, frozen=True, kw_only=True):
 
     Attributes:
         chain_id: the destination chain.
-        fee_bps_max: highest fee of the bridge, basis points of the amount that enters it.
+        fee_bps_max: highest fee of the bridge, basis points of the amount that enters the bridge.
         via: the bridge's token on the origin; None accepts the venue's choice.
         bridges: names of the bridges that the venue may choose among; empty for any.
         is_read: whether the decimals of the bought token come from its contract, not from the venue.
@@ -82,7 +82,7 @@ class OrderWish(TradeWish, frozen=True, kw_only=True):
         is_partial: whether the venue may settle the order in parts; the signature does not cover this flag,
             so the trader trusts the venue to respect it.
         vault: vault from whose shares the order sells `src`; None for an order that sells `src` itself.
-        bridging: the way to another chain; None for an order on one chain.
+        bridging: the wish for a bridge to another chain; None for an order on one chain.
     """
 
     limit_amount: int | None
@@ -201,8 +201,8 @@ class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
 
     @property
     def src_amount_first(self) -> int:
-        """Maximum that the order's first settlement takes of an ERC-20 token of the owner's, raw units: the
-        balance that the owner needs at first."""
+        """Most raw units of the owner's ERC-20 token that the order's first settlement takes: the owner needs
+        this balance at first."""
         if self.wish.schedule is None:
             return self.src_amount_max if self.wish.vault is None else self.shares
         return self.wish.priced_amount if self.wish.is_sale else self.slice_limit

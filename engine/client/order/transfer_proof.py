@@ -1,15 +1,17 @@
 """Transfers of an order across chains, verified by the logs of the transactions that a venue names.
 
-    settlement  OrderBridged of the Delta contract: the signed bridge was handed all that was received
-    delivery    the bridge's log on the destination answers the settlement's: FundsDeposited -> FilledRelay,
-                MessageSent -> MessageReceived with MintAndWithdraw; and the receiver was paid in the output
-                token, or in native tokens that a pool unwrapped
-    refund      the pool of the deposit paid its owner: ExecutedRelayerRefundRoot, and the token's Transfer
+    settlement  OrderBridged of the Delta contract: the signed bridge got all that the settlement received
+    delivery    a log of the bridge on the destination answers a log of the settlement: FilledRelay answers
+                FundsDeposited, MessageReceived with MintAndWithdraw answers MessageSent; the receiver was
+                paid in the output token, or in native tokens that a pool unwrapped
+    refund      the pool of the deposit paid the order's owner: ExecutedRelayerRefundRoot, and the token's
+                Transfer
 
-The trader knows no contract of a bridge on the destination. A log of a false one proves nothing alone: the
-output token, which the trader signed, has to pay the receiver in the same transaction.
+The trader does not know the bridge's contract on the destination. A log of a false contract proves nothing
+alone: in the same transaction the output token, which the trader signed, has to pay the receiver.
 
-Not verified: two orders of one receiver may name the same refund, since a leaf adds up an account's refunds.
+Not verified: whether only one order names a refund. Two orders of one owner may name the same refund, since a
+leaf adds up the refunds of an account.
 
 Source: Across V3 SpokePool; CCTP V2; contracts/lib/Settling.sol, OrderBridged.
 """
@@ -85,7 +87,7 @@ class TransferProof(Struct, frozen=True):
     receiver: bytes
 
     def is_signed(self, event: OrderBridged) -> bool:
-        """Whether a transfer went where the order's signed bridge says."""
+        """Whether a transfer has the protocol, destination chain and output token of the signed bridge."""
         bridge = self.bridge
         return (event.protocol_selector, event.destination_chain_id, event.output_token) == (
             bridge.protocol_selector,
@@ -97,7 +99,7 @@ class TransferProof(Struct, frozen=True):
         """Verify deliveries on the destination chain.
 
         Args:
-            named: each delivered transfer, with the hash of the delivery by the venue's record.
+            named: each delivered transfer, with the delivery's transaction hash in the venue's record.
 
         Returns:
             Raw units of the output token that arrived.
@@ -138,10 +140,10 @@ class TransferProof(Struct, frozen=True):
 
         Args:
             failed: transfers without a delivery.
-            refunds: refunds by the venue's record.
+            refunds: refunds according to the venue's record.
 
         Returns:
-            Raw units that came back to the owner, of the order's destination token on the origin.
+            Raw units of the order's destination token on the origin that came back to the owner.
 
         Raises:
             ChainError: the origin chain does not answer.
@@ -170,7 +172,7 @@ class TransferProof(Struct, frozen=True):
     # --- Across -----------------------------------------------------------------------------------
 
     def _deposit(self, handed: HandedTransfer) -> tuple[bytes, FundsDeposited] | None:
-        """The pool and the event of a transfer's deposit; None if the settlement made none."""
+        """The pool and the event of a transfer's deposit; None if the settlement made no such deposit."""
         event, order = handed.event, self.order
         ends = tuple(map(address_word, (order.owner, self.receiver, order.dest_token, event.output_token)))
         for pool, deposit in _events(handed.receipt, decode_across_log, FundsDeposited):
@@ -193,7 +195,7 @@ class TransferProof(Struct, frozen=True):
         return min(leaves, _paid(receipt, token, owner))
 
     def _delivered(self, handed: HandedTransfer, receipt: Receipt) -> int:
-        """Raw units that a transaction on the destination delivered of a transfer."""
+        """Raw units of a transfer that a transaction on the destination delivered."""
         if handed.event.protocol_selector == SELECTORS[BridgeKind.CCTP]:
             return self._minted(handed, receipt)
         found = self._deposit(handed)
@@ -227,7 +229,7 @@ class TransferProof(Struct, frozen=True):
         return 0
 
     def _message(self, handed: HandedTransfer) -> tuple[CctpMessage, CctpBurn] | None:
-        """The message of a transfer's burn; None if the settlement sent none."""
+        """The message of a transfer's burn; None if the settlement sent no such message."""
         ends = tuple(map(address_word, (self.order.dest_token, self.receiver)))
         for _, sent in _events(handed.receipt, decode_cctp_log, MessageSent):
             with suppress(InvalidInput):
@@ -241,8 +243,7 @@ class TransferProof(Struct, frozen=True):
 def _events(
     receipt: Receipt, decode: Callable[[Sequence[bytes], bytes], object], kind: type[LogEvent]
 ) -> Iterator[tuple[bytes, LogEvent]]:
-    """Yield the events of one kind in a transaction that did not revert, with the contracts that emitted
-    them."""
+    """Yield (emitting contract, event) for each event of one kind, unless the transaction reverted."""
     for log in receipt.logs if receipt.succeeded else ():
         with suppress(InvalidInput):
             event = decode(log.topics, log.data)

@@ -1,7 +1,7 @@
 """Complete a sent CCTP message as the attester does: nonce, finality, fee, expiry. Pure.
 
     asked for FINALITY_CONFIRMED   attested after `fast_after_s` for a fee, if its sender agreed to the fee;
-                                   otherwise as a message of the other kind
+                                   otherwise like a message of the other kind
     asked for more                 attested after `final_after_s`, without a fee and without an expiry
 
 A nonce follows from the transaction and the message's place among the messages of the transaction: neither a
@@ -69,7 +69,7 @@ class Attestable(Struct, frozen=True):
 
     Attributes:
         raw: completed bytes to sign; empty while the attester waits.
-        delay_reason: reason for which the wait is longer than asked for; empty for none.
+        delay_reason: reason why the message waits longer than its sender asked for; empty for none.
         again_s: seconds until the message is due; infinite while the attester is silent.
     """
 
@@ -105,13 +105,18 @@ def completed(
 
 
 def as_final(attested: CctpMessage) -> bytes:
-    """Return the bytes of an attested message as a re-attestation has them: final, without an expiry."""
+    """Return the bytes that a re-attestation of an attested message signs: final, without an expiry."""
     fee = parse_burn(attested.body).fee_executed if _is_burn(attested) else 0
     return _filled(attested, attested.nonce, is_fast=False, fee=fee, expiry=0)
 
 
 def _terms(message: CctpMessage, orders: AttesterOrders) -> tuple[bool, int, str]:
-    """Return whether a message is attested before finality, its fee, and why not if it was asked for."""
+    """Decide the terms of a message's attestation.
+
+    Returns:
+        Three values: whether the message is attested before finality, the fee in raw units, and the reason
+        why the attester refuses a requested attestation before finality (empty without a refusal).
+    """
     if message.min_finality > FINALITY_CONFIRMED:
         return False, 0, ""
     if not _is_burn(message):

@@ -2,9 +2,9 @@
 
     MessageSent on a chain  ->  after the finality asked for: nonce, fee, expiry, and a signature of the hash
 
-An attestation stays, as Circle's does, even if a re-organisation removes its message; a message that waits
-is forgotten then, and is seen again with its transaction. After a restart the attester reads all messages
-anew and gives them the same nonces.
+An attestation stays even if a re-organisation removes its message, as with Circle's attester. A message that
+waits is forgotten in a re-organisation, and is seen again if its transaction is mined again. After a restart
+the attester reads all messages anew and gives them the same nonces.
 """
 
 from collections.abc import Mapping
@@ -43,9 +43,9 @@ class SentMessage(Struct):
         sent: the message as its sender made it.
         nonce: nonce that the attester gives it, 32 bytes.
         seen_s: time of its first sight (trio's clock).
-        raw: the bytes that are signed; empty until then.
-        attestation: signature of their hash, 65 bytes; empty until then.
-        delay_reason: reason for which the message waits longer than asked for; empty for none.
+        raw: the signed bytes; empty before the signature.
+        attestation: signature of the hash of `raw`, 65 bytes; empty before the signature.
+        delay_reason: reason why the message waits longer than its sender asked for; empty for none.
     """
 
     sent: cctp.CctpMessage
@@ -83,7 +83,7 @@ class DevAttester:
         self._wake = trio.Event()
 
     def order(self, **changes: object) -> AttesterOrders:
-        """Change members of the orders; they hold for messages that are attested from now on.
+        """Change members of the orders; the changes hold for messages that are attested from now on.
 
         Raises:
             ValueError, TypeError: a member or a value is unknown.
@@ -93,11 +93,11 @@ class DevAttester:
         return self.orders
 
     def messages(self, domain: int, tx_hash: bytes) -> list[SentMessage]:
-        """List the messages of a transaction, in the sequence of its logs; empty if it is unknown."""
+        """List a transaction's messages, in the sequence of its logs; empty for an unknown transaction."""
         return list(self._messages.get((domain, tx_hash), ()))
 
     def message(self, domain: int | None, nonce: bytes) -> SentMessage | None:
-        """Find the message of a nonce; None if it is unknown.
+        """Find the message of a nonce; None for an unknown nonce.
 
         Args:
             domain: domain of the message's origin; None for any.
@@ -134,7 +134,7 @@ class DevAttester:
     # --- One step ---------------------------------------------------------------------------------
 
     async def _step(self) -> float:
-        """Sign what is due; return the seconds until the next look."""
+        """Sign the messages that are due; return the seconds until the next look."""
         again_s = inf
         for domain in self.ends:
             await self._read(domain)

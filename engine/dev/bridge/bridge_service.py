@@ -89,15 +89,15 @@ class BridgeService:
         }
 
     async def order_relayer(self, asked: _OfOrders) -> object:
-        """Answer `bridge_orderRelayer`: change the relayer's orders; return them."""
+        """Answer `bridge_orderRelayer`: change the relayer's orders, and return the new orders."""
         return _ordered(self._relayer, asked.changes)
 
     async def order_attester(self, asked: _OfOrders) -> object:
-        """Answer `bridge_orderAttester`: change the attester's orders; return them."""
+        """Answer `bridge_orderAttester`: change the attester's orders, and return the new orders."""
         return _ordered(self._attester, asked.changes)
 
     async def state(self, _: Nothing) -> object:
-        """Answer `bridge_state`: orders of both, and the deposits that are not paid out."""
+        """Answer `bridge_state`: return the orders of relayer and attester, and the deposits not paid out."""
         deposits = [
             {"depositId": deposit.deposit_id, "destinationChainId": deposit.destination_chain_id}
             for deposit in self._relayer.open_deposits()
@@ -166,7 +166,7 @@ class BridgeService:
 
 
 def _ordered(to: DevRelayer | DevAttester, changes: dict[str, Any]) -> object:
-    """Change orders by the members of a JSON object, which are checked as those of settings are."""
+    """Check the members of a JSON object like members of settings, and change the orders that they name."""
     kind = type(to.orders)
     try:
         wanted = msgspec.convert(msgspec.to_builtins(to.orders) | changes, kind)

@@ -1,6 +1,6 @@
 """Follow the logs of contracts on a development chain, over re-organisations.
 
-A re-organisation, or a snapshot that is restored, has all logs read again from the first block: chains of a
+After a re-organisation or a restored snapshot all logs are read again from the first block, since chains of a
 devnet are short.
 """
 
@@ -29,10 +29,11 @@ class FollowedLogs:
         """Read the logs of new blocks, in the chain's order.
 
         Returns:
-            Whether blocks that were read before are gone, and logs: then those of all blocks, from the first.
+            Whether blocks that were read before are gone; and the logs of the new blocks, or of all blocks
+            from the first if blocks are gone.
 
         Raises:
-            ChainError: nothing was read.
+            ChainError: the chain does not answer, or has no latest block; nothing was read.
         """
         head = await self._chain.block()
         if head is None:
@@ -50,7 +51,7 @@ class FollowedLogs:
 
 
 async def another_head(chains: Iterable[tuple[Chain, bytes]], wake: trio.Event, within_s: float) -> None:
-    """Wait until a chain has another latest block than the given one, an event is set, or time is up.
+    """Wait until a chain's latest block is not the given block, or the event is set, or the time is up.
 
     Args:
         chains: each chain, with the hash of its known latest block.

@@ -90,7 +90,7 @@ class RelayLane(Struct, frozen=True):
 def lane_of(
     tokens: tuple[RelayedToken, ...], origin: tuple[int, bytes], destination: tuple[int, bytes]
 ) -> RelayLane | None:
-    """Find the lane between two tokens; None if the relayer has none.
+    """Find the lane between two tokens; None if the relayer has no such lane.
 
     Args:
         origin, destination: chain id, and address of the token of 20 bytes.

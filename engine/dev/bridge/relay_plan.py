@@ -1,13 +1,15 @@
 """Decide what a dev relayer does next about a deposit. Pure.
 
-    not filled, before its deadline   fill it on the destination, unless orders, funds or its terms forbid it
+    not filled, before its deadline   fill the deposit on the destination, unless the relayer's orders or
+                                      funds, or the deposit's terms, forbid the fill
     after its deadline                pay the deposited amount out on the origin: to the relayer that filled
                                       the deposit, or to the depositor if no relayer did
 
 The real bridge pays out by bundles of leaves that a dataworker proposes and others may dispute. The dev
 pool's owner pays each deposit by a bundle with the deposit's id: the pool refuses a second payment.
 
-A dev relayer fills any deposit that does not lose money; its own fees only enter the fees that it suggests.
+A dev relayer fills any deposit on which the relayer loses no money; the relayer's own fees matter only for
+the fees that the relayer suggests.
 """
 
 from enum import Enum, auto
@@ -48,7 +50,7 @@ class RelayAct(Enum):
 
 
 class RelayStep(NamedTuple):
-    """Next act about a deposit, and the seconds until another act may be due; infinite for no such time."""
+    """Next act about a deposit, and the seconds until another act may be due; infinite if no act will be."""
 
     act: RelayAct
     again_s: float
@@ -59,7 +61,8 @@ class DepositSight(Struct, frozen=True):
 
     Attributes:
         is_filled: whether the destination's pool has a fill of the deposit.
-        is_worth: whether the deposited amount is worth the output amount at least, on a known lane.
+        is_worth: whether the relayer has the lane, and the deposited amount is worth at least the output
+            amount.
         funds: raw units of the output token that the relayer has on the destination.
         waited_s: seconds since the first sight of the deposit.
         time_s: time of the destination's next block, Unix seconds.

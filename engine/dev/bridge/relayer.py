@@ -1,10 +1,10 @@
 """A relayer of an Across bridge between development chains, which also pays out as the pools' owner.
 
     FundsDeposited on the origin  ->  fillRelay on the destination, with the relayer's own tokens
-    fill deadline over            ->  the deposit goes to the depositor, or to the account that filled
+    fill deadline over            ->  the deposit goes to the account that filled it, else to the depositor
 
 The relayer's state is that of the chains: after a restart, or a re-organisation of either chain, the relayer
-goes on from the pools' logs and fill states. Deposits to unknown chains are left alone.
+goes on from the pools' logs and fill states. The relayer ignores deposits to unknown chains.
 """
 
 from collections.abc import Mapping
@@ -84,7 +84,7 @@ class DevRelayer:
         self._wake = trio.Event()
 
     def order(self, **changes: object) -> RelayerOrders:
-        """Change members of the orders; they hold from now on.
+        """Change members of the orders; the changes hold from now on.
 
         Raises:
             ValueError, TypeError: a member or a value is unknown.
@@ -98,7 +98,7 @@ class DevRelayer:
         return [deposit.made for deposit in self._open.values()]
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Fill and pay out deposits until cancelled; whatever fails is tried again."""
+        """Fill and pay out deposits until cancelled, and try failed calls again."""
         self._open = {}
         self._followed = {
             chain_id: FollowedLogs(end.chain, LogFilter((end.pool,), (_FOLLOWED,)))
@@ -117,10 +117,10 @@ class DevRelayer:
             await another_head(heads, wake, again_s)
 
     async def funds(self, chain_id: int, token: bytes) -> int:
-        """Raw units of a token that the relayer can pay on a chain; 0 while its orders say so.
+        """Raw units of a token that the relayer can pay on a chain; 0 while its orders make it insolvent.
 
         Raises:
-            ChainError: the chain does not say.
+            ChainError: the chain does not answer.
         """
         if self.orders.is_insolvent:
             return 0
@@ -128,13 +128,13 @@ class DevRelayer:
         return decode_uint(await self.ends[chain_id].chain.call(call))
 
     def lane(self, origin: tuple[int, bytes], destination: tuple[int, bytes]) -> RelayLane | None:
-        """Find the lane between two tokens, each (chain id, address of 20 bytes); None if none."""
+        """Find the lane between two tokens, each (chain id, 20-byte address); None without such a lane."""
         return lane_of(self.tokens, origin, destination)
 
     # --- One step ---------------------------------------------------------------------------------
 
     async def _step(self) -> float:
-        """Do what is due about each open deposit; return the seconds until the next look."""
+        """Perform the due act for each open deposit; return the seconds until the next look."""
         again_s = inf
         times_s: dict[int, int] = {}
         for chain_id, end in self.ends.items():
@@ -209,7 +209,7 @@ class DevRelayer:
         await _sent(origin, self._owner, call)
 
     async def _filler(self, deposit: _Deposit) -> bytes:
-        """Return the account that the fill of a deposit names to be repaid, 20 bytes."""
+        """Return the account, 20 bytes, that is to be repaid according to the fill of a deposit."""
         destination = self.ends[deposit.made.destination_chain_id]
         topics = (
             (across.FILLED_RELAY.topic,),

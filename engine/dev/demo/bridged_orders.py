@@ -126,7 +126,7 @@ async def _show_delivery(
 
     Args:
         carried: returns the expected moves of the transfer.
-        bridge, only: as `_placed` takes them.
+        bridge, only: the arguments of `_placed`.
     """
     tell = timed(ways.console)
     nonces, before = await ways.nonces(), await ways.of_both()
@@ -155,7 +155,7 @@ async def _placed(ways: _Ways, tell: Tell, bridge: str, *only: str) -> tuple[Ord
 
     Args:
         bridge: the venue's name of the bridge that the quote has to recommend.
-        only: names of the bridges of the quote; the quote has all bridges without them.
+        only: names of the bridges that the quote may use; without names the quote may use all bridges.
     """
     placer = ways.placer(tell, Allowing.PERMIT)
     bridging = BridgeWish(
@@ -195,7 +195,7 @@ def _show_routes(ways: _Ways, offer: OrderOffer, bridges: Sequence[str]) -> None
 
 
 async def _receipt_there(ways: _Ways, record: OrderRecord) -> Receipt:
-    """Return the receipt of the only delivery of an order."""
+    """Return the receipt, on the second chain, of the only delivery of an order."""
     (transaction,) = record.transactions
     receipt = await ways.there.receipt(parse_hex(transaction.destination_tx or "", "destinationTx"))
     if receipt is None:
@@ -246,7 +246,7 @@ async def _reached(follower: OrderFollower, status: OrderStatus) -> None:
 
 
 async def _pass_deadline(ways: _Ways, record: OrderRecord, tell: Tell) -> None:
-    """Move the demo's time beyond the time at which Across takes the last fill of an order's transfer."""
+    """Move the demo's time past the deadline until which Across takes a fill of an order's transfer."""
     (transaction,) = record.transactions
     receipt = await ways.chain.receipt(parse_hex(transaction.origin_tx, "originTx"))
     header = await ways.chain.block(receipt.block_number) if receipt else None
@@ -276,7 +276,7 @@ def _bridge_of(offer: OrderOffer) -> CheckedBridge:
 
 
 def _sold(settled: SettledOnChain) -> Balances:
-    """Return the expected moves of the swap on the first chain, but for the bought token."""
+    """Return the expected moves of the sold token in the swap on the first chain."""
     return {("user", _SOLD): -settled.spent, (_MAKER, _SOLD): settled.spent}
 
 
@@ -299,7 +299,7 @@ def _carried_by_cctp(bridge: CheckedBridge, settled: SettledOnChain) -> Balances
 
 
 def _repaid(before: Balances) -> Balances:
-    """Return the expected moves of the repayment of all transfers by Across that were filled before."""
+    """Return the expected moves when Across repays the relayer for all transfers that were filled before."""
     held = before["pool", BRIDGED]
     return {("pool", BRIDGED): -held, ("carrier", BRIDGED): held} if held else {}
 
@@ -307,11 +307,11 @@ def _repaid(before: Balances) -> Balances:
 def _paid(found: Balances, payers: Mapping[str, Receipt | None]) -> Balances:
     """Return the expected moves for gas, and the moves of the maker and of the fee vault.
 
-    The maker gives the bought token to the fee vault and to the bridge; the sums of `_check_moves` hold the
-    two amounts.
+    The maker gives the bought token to the fee vault and to the bridge. The moves of the maker and of the fee
+    vault are copied from `found`; `_check_moves` checks only their sum with all other moves.
 
     Args:
-        payers: account -> receipt of the transaction that it has paid for; None for none.
+        payers: account -> receipt of the transaction whose gas the account paid; None for no transaction.
     """
     gas = {
         (who, "ETH"): -receipt.gas_used * receipt.gas_price_wei

@@ -1,10 +1,11 @@
-"""Demo steps of Delta orders beside a yield vault: one earns while it rests, one buys yield by a handler.
+"""Demo steps of Delta orders with a yield vault: a limit order, and an order that a handler settles.
 
 The user's USDC rest as shares of the vault until a maker's price, and the yield earned by then, meet the
 order's limit. The next order names a contract, the handler, that sells WETH to a maker and deposits the
 USDC into the vault for the user; no agent takes part.
 
-The tables show shares in raw units of USDC, of which the vault's first deposit buys a share each.
+The tables show shares with the decimals of USDC: at the vault's first deposit a raw unit of USDC buys a raw
+unit of shares.
 """
 
 import secrets
@@ -301,7 +302,7 @@ async def _show_handler(vaults: _Vaults) -> None:
 
 
 def _offer(vaults: _Vaults, sold: int, bought: int) -> bytes:
-    """Return the order's data for the handler: an RFQ order of a maker, the desk, for any taker."""
+    """Return the data that an order gives to the handler: an RFQ order that a maker signs for any taker."""
     stage = vaults.stage
     offer = RfqOrder(
         nonce_and_meta=secrets.randbits(96),

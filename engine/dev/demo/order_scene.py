@@ -228,7 +228,7 @@ async def why_it_rests(scene: OrderScene, record: OrderRecord, before: str = "")
 async def explained(
     scene: OrderScene, record: OrderRecord, codes: Sequence[str], before: str = ""
 ) -> Explanation:
-    """Print and return the venue's explanation why an order has not ended, once it has the expected reasons.
+    """Print and return the venue's explanation why an order has not ended, once the reasons are as expected.
 
     Args:
         codes: codes of the expected reasons, in order.

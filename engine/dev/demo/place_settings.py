@@ -5,7 +5,8 @@ beta     maker with the better prices in WBTC/USDC, which venue and agents poll
 rapid    agent that trades with both makers
 plain    agent that trades with beta alone
 
-The venue serves a second chain too, to which bridges carry USDC. Makers and agents do not serve it.
+The venue serves a second chain too, to which bridges carry USDC. Makers and agents do not serve the second
+chain.
 """
 
 from collections.abc import Iterable, Mapping

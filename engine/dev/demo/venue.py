@@ -137,7 +137,7 @@ class MarketPlace(Struct, frozen=True):
     async def pass_time(self, to_s: int) -> None:
         """Move the time of the chains and of all applications forward, and wait until all are ready again.
 
-        Each chain has so many new blocks then that all its earlier blocks are final.
+        Afterwards each chain has enough new blocks to make all its earlier blocks final.
 
         Args:
             to_s: the time to move to, which is also the time of the next blocks, Unix seconds.

@@ -1,11 +1,11 @@
 """Create, link and fund the contracts of two bridges on a development chain. Not for production.
 
-    place_bridge    Across's pool, CCTP's transmitter and messenger
-    link_bridge     the messenger burns tokens for another chain, and mints the tokens that are burned there
-    fund_relayer    a relayer's tokens, which the pool may take
+    place_bridge    creates Across's pool, CCTP's transmitter and CCTP's messenger
+    link_bridge     lets the messenger burn tokens for another chain, and mint tokens that are burned there
+    fund_relayer    gives tokens to a relayer, and lets the pool take the tokens
 
-The two CCTP contracts are created by plain transactions: their code holds the chain's domain, and their
-addresses are to be the same on all chains of a devnet, as those of the other contracts are.
+Plain transactions create the two CCTP contracts: their code holds the chain's domain, and yet their addresses
+have to be the same on all chains of a devnet, like the addresses of the other contracts.
 """
 
 from collections.abc import Sequence
@@ -52,8 +52,8 @@ class BridgeKeys(NamedTuple):
 def bridge_keys(owner: SigningKey) -> BridgeKeys:
     """Derive the keys of a devnet's bridges from the key of its first account.
 
-    Each key is the hash of that key and the new key's name; its accounts are used by nobody else, so that
-    their nonces are free.
+    Each derived key is the hash of the first account's key and the derived key's name. The accounts of
+    derived keys have no other users, and therefore no other sender takes their nonces.
     """
     names = BridgeKeys._fields
     return BridgeKeys(*(SigningKey(keccak256(owner.secret32() + name.encode())) for name in names))
@@ -88,7 +88,7 @@ async def link_bridge(
     remote: tuple[int, bytes],
     tokens: Sequence[tuple[bytes, bytes]],
 ) -> None:
-    """Let a chain's messenger burn tokens for another chain, and mint those that are burned there.
+    """Let a chain's messenger burn tokens for another chain, and mint the tokens that are burned there.
 
     Args:
         owner: key of the messenger's owner.
@@ -113,7 +113,8 @@ async def fund_relayer(
     """Give a relayer tokens, and let the pool take them.
 
     Args:
-        weth: the wrapped native token, which the relayer's account deposits; anybody may mint the others.
+        weth: the wrapped native token, which the relayer gets for native tokens; anybody may mint the other
+            tokens.
         stock: address and raw units of each token.
     """
     for token, amount in stock:

@@ -1,7 +1,7 @@
 """Initial state of a devnet: deployed contracts and tokens, and accounts with balances of each token.
 
 Every address depends only on the mnemonic and the code: both chains have the same addresses at every start.
-The contracts of two bridges are among them; USDC is burned and minted by CCTP.
+The state includes the contracts of two bridges; CCTP burns and mints USDC.
 
     account 0    owner of the contracts; receives the protocol's share of surplus
     account 1    relayer, which may settle Delta orders

@@ -93,12 +93,12 @@ class _Opened(Struct):
 
 
 class Companion(Protocol):
-    """Work that goes on beside the chains of a devnet, such as the bridges between the chains."""
+    """A task that runs beside the chains of a devnet, such as the bridges between the chains."""
 
     async def run(
         self, chains: Sequence[tuple[DevChain, DeployedChain]], *, task_status: trio.TaskStatus[None]
     ) -> None:
-        """Work until cancelled; `task_status` is told once the chains may be used."""
+        """Run until cancelled, and report to `task_status` once the chains may be used."""
         ...
 
 
@@ -117,7 +117,8 @@ async def serve_devnet(
         environ: environment variables, whose PATH is searched for anvil.
         started: function that is called once all chains are ready, with the chains and the path of
             contracts.json.
-        companion: runs beside the chains, and is ready before `started` is called; None for nothing.
+        companion: task that runs beside the chains, and is ready before `started` is called; None for no
+            task.
 
     Raises:
         ConfigError: an address cannot be listened on, neither the embedded EVM nor anvil is installed, or the
