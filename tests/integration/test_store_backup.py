@@ -231,7 +231,8 @@ def a_row(table: Table, number: int) -> Any:
         if name in AMOUNTS:
             return amount32(BIG + number)
         if kind is bytes:
-            return (number + 1).to_bytes(20 if name in ADDRESSES else 32, "big")
+            size = 4 if name == "selector4" else 20 if name in ADDRESSES else 32
+            return (number + 1).to_bytes(size, "big")
         if issubclass(kind, StrEnum):
             return next(iter(kind))
         return number % 2 == 0 if kind is bool else kind(number)

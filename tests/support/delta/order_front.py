@@ -299,7 +299,11 @@ def _endpoints(
         for token, symbol, decimals in rows
     ]
     delta = ChainSettings(
-        name="devnet", delta=True, delta_domain_name=DELTA_NAME, delta_domain_version=DELTA_VERSION
+        name="devnet",
+        delta=True,
+        delta_domain_name=DELTA_NAME,
+        delta_domain_version=DELTA_VERSION,
+        handlers=("*",),
     )
     place = msgspec.structs.replace(
         shop.place, settings=delta, tokens=TokenTable(listed, world.weth, "ETH"), chain=chain
