@@ -197,10 +197,10 @@ def test_a_database_at_its_bound_refuses_and_goes_on_when_it_is_raised(tmp_path:
     with closing(opened(path)) as backend:
         writer = Writer(backend)
         connection = backend._connection
-        connection.execute("PRAGMA max_page_count = 300")
+        connection.execute("PRAGMA max_page_count = 200")
         assert "full" in writer.write_until_it_fails().detail
         assert not connection.in_transaction
-        connection.execute("PRAGMA max_page_count = 300")
+        connection.execute("PRAGMA max_page_count = 100000")
         writer.write()
     check_nothing_is_lost(path, writer)
 
@@ -210,7 +210,7 @@ def test_a_full_disk_refuses_the_whole_batch_and_no_unit_alone(tmp_path: Path) -
     path = tmp_path / "db.sqlite3"
     with closing(opened(path)) as backend:
         (pages,) = backend._connection.execute("PRAGMA page_count").fetchone()
-        backend._connection.execute(f"PRAGMA max_page_count = {pages + 40}")
+        backend._connection.execute(f"PRAGMA max_page_count = {pages + 90}")
         poison = Unit((Put(NONCE_USED.name, (1,)),))
         units = [DELTA.submitted(a_delta_order(number), bytes(4_000)) for number in range(100)]
         with pytest.raises(StoreUnavailable):
