@@ -155,7 +155,7 @@ class BidPart(Struct, frozen=True, rename="camel"):
 
 
 class SolverBid(Struct, frozen=True):
-    """A bid: the settlement of one order, or of several orders that trade with each other (a crossing)."""
+    """An agent's offer to settle one order, or several orders that trade with each other (a crossing)."""
 
     parts: Annotated[tuple[BidPart, ...], Meta(min_length=1, max_length=AGENT_PARTS_MAX)]
 

@@ -20,11 +20,12 @@ The first fault in this order is the reported fault:
         unfilled amount; the contract's acceptance of the signature
 
 Source: spec 2.3; interop.md 1; choices.md#fees-and-partners, choices.md#otc-orders.
-Choice: Every uint256 is a nonceAndMeta, shown as a decimal number.
+Choice: Any uint256 is accepted as nonceAndMeta; answers show it as a decimal number.
 Choice: An OTC order may be of any ERC-20 token, listed or not.
-Choice: An expiry lies after now and before the year 10000; 0 means never and sorts last. Zero and the native
-    placeholder make no order. Firm quotes refuse an expiry of 0.
-Choice: Amounts may be of any size, though a partial fill needs a product within the contract's words.
+Choice: An expiry lies after now and before the year 10000; 0 means never and sorts last. The zero
+    address and the native placeholder are no maker and no token of an order. Firm quotes refuse expiry 0.
+Choice: An amount may be any uint256. A partial fill multiplies two amounts in the contract, and reverts there
+    if the product has more than 256 bits.
 Choice: A permit of another length than 224 or 256 bytes is refused: the contract would ignore it.
 Choice: The type of an OTC order depends on `taker` alone; `takerFromMeta` is only reported.
 """

@@ -16,13 +16,15 @@ ranked. An excess over the promise in the simulation does not count; an excess i
 user's. The decision depends only on its arguments, and not on the sequence of orders and bids.
 
 Source: ARCHITECTURE.md, "Auction".
-Choice: Gas is valued in the token paid out (SELL) or in (BUY); without its price no bid's gas counts.
-Choice: Bids compare surplus in raw units, not per settled unit: the part that a bid leaves may be worthless.
+Choice: Gas is valued in the destination token (SELL) or the source token (BUY); if that token has no price,
+    no bid's gas counts.
+Choice: Bids rank by their whole surplus in raw units, not by surplus per settled unit: nobody might settle
+    the part that a small bid leaves.
 Choice: A crossing's gain is, per order, its excess over the best single bid, or over the limit, relative to
     the larger amount. It wins where no order loses and some order gains or has no other bid; of overlapping
     crossings the greater gain wins.
-Choice: Runners-up are the two next best single bids on the order, also of the winner's agent if its calldata
-    differs; never a crossing.
+Choice: Runners-up, tried if the winner fails, are the two next best single bids on the order. The winner's
+    agent has one if its calldata differs from the winning bid's. A crossing is never a runner-up.
 Choice: Bids rank by the amount that the contract enforces: the least that a sale brings, the most that a
     purchase costs. An excess is the user's and wins nothing.
 """
