@@ -18,9 +18,11 @@ import msgspec
 from ...crypto.keccak import keccak256
 from ..contracts.abi import (
     Dynamic,
+    KnownLogs,
     LogLayout,
     address_word,
     bytes_tail,
+    decode_known,
     encode,
     selector,
     uint_word,
@@ -185,7 +187,7 @@ class ExecutedRelayerRefundRoot(msgspec.Struct, frozen=True):
 
 AcrossEvent = FundsDeposited | FilledRelay | ExecutedRelayerRefundRoot
 
-_EVENTS: dict[bytes, tuple[LogLayout, type[AcrossEvent]]] = {
+_EVENTS: KnownLogs[AcrossEvent] = {
     FUNDS_DEPOSITED.topic: (FUNDS_DEPOSITED, FundsDeposited),
     FILLED_RELAY.topic: (FILLED_RELAY, FilledRelay),
     EXECUTED_REFUND_ROOT.topic: (EXECUTED_REFUND_ROOT, ExecutedRelayerRefundRoot),
@@ -201,11 +203,7 @@ def decode_across_log(topics: Sequence[bytes], data: bytes) -> AcrossEvent | Non
     Raises:
         InvalidInput: the log of a known event is malformed, or larger than the limit.
     """
-    known = _EVENTS.get(topics[0]) if topics else None
-    if known is None:
-        return None
-    layout, event = known
-    return event(*layout.decode(topics, data))
+    return decode_known(_EVENTS, topics, data)
 
 
 def relay_hash(relay: RelayData, destination_chain_id: int) -> bytes:

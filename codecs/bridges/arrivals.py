@@ -20,8 +20,11 @@ from ...crypto.keccak import keccak256
 from ..contracts.abi import (
     WORD_BYTES,
     Dynamic,
+    KnownLogs,
+    LogLayout,
     address_word,
     bytes_tail,
+    decode_known,
     encode,
     selector,
     tuples_tail,
@@ -35,9 +38,9 @@ _MEMBERS = 6
 SWAP = selector(f"swap({_TERMS},bytes[],address[])")
 PAY_OUT = selector(f"payOut({_TERMS},address)")
 ARRIVAL_OF = selector(f"arrivalOf({_TERMS})")
-ARRIVAL_SWAPPED = keccak256(b"ArrivalSwapped(address,address,address,uint256,uint256)")
-ARRIVAL_PAID_OUT = keccak256(b"ArrivalPaidOut(address,address,address,uint256)")
-_WORDS = {ARRIVAL_SWAPPED: 3, ARRIVAL_PAID_OUT: 2}
+_SWAPPED = LogLayout("ArrivalSwapped(address indexed,address indexed,address,uint256,uint256)")
+_PAID_OUT = LogLayout("ArrivalPaidOut(address indexed,address indexed,address,uint256)")
+ARRIVAL_SWAPPED, ARRIVAL_PAID_OUT = _SWAPPED.topic, _PAID_OUT.topic
 
 
 class ArrivalTerms(msgspec.Struct, frozen=True):
@@ -74,7 +77,13 @@ class ArrivalGiven(msgspec.Struct, frozen=True):
     beneficiary: bytes
     token: bytes
     amount: int
-    received: int | None
+    received: int | None = None
+
+
+_EVENTS: KnownLogs[ArrivalGiven] = {
+    ARRIVAL_SWAPPED: (_SWAPPED, ArrivalGiven),
+    ARRIVAL_PAID_OUT: (_PAID_OUT, ArrivalGiven),
+}
 
 
 def decode_arrival_log(topics: Sequence[bytes], data: bytes) -> ArrivalGiven | None:
@@ -83,20 +92,7 @@ def decode_arrival_log(topics: Sequence[bytes], data: bytes) -> ArrivalGiven | N
     Raises:
         InvalidInput: the log is malformed.
     """
-    count = _WORDS.get(topics[0]) if topics else None
-    if count is None:
-        return None
-    if len(topics) != 3 or len(data) != count * WORD_BYTES:
-        raise InvalidInput(
-            field="log", expected=f"3 topics, {count} words", got=f"{len(topics)}, {len(data)} bytes"
-        )
-    words = [data[at : at + WORD_BYTES] for at in range(0, len(data), WORD_BYTES)]
-    accounts = (topics[1], topics[2], words[0])
-    if any(any(word[:12]) for word in accounts):
-        raise InvalidInput(field="log", expected="three addresses", got=b"".join(accounts).hex())
-    amounts = [int.from_bytes(word, "big") for word in words[1:]]
-    arrival, beneficiary, token = (word[12:] for word in accounts)
-    return ArrivalGiven(arrival, beneficiary, token, amounts[0], amounts[1] if count == 3 else None)
+    return decode_known(_EVENTS, topics, data)
 
 
 def pack_arrival(terms: ArrivalTerms) -> bytes:

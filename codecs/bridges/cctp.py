@@ -25,7 +25,16 @@ import msgspec
 
 from ...config.errors import InvalidInput
 from ...config.limits import CCTP_BODY_BYTES_MAX
-from ..contracts.abi import LogLayout, address_word, bytes_tail, encode, selector, uint_word
+from ..contracts.abi import (
+    KnownLogs,
+    LogLayout,
+    address_word,
+    bytes_tail,
+    decode_known,
+    encode,
+    selector,
+    uint_word,
+)
 
 DEPOSIT_FOR_BURN_CALL = selector("depositForBurn(uint256,uint32,bytes32,address,bytes32,uint256,uint32)")
 RECEIVE_MESSAGE = selector("receiveMessage(bytes,bytes)")
@@ -144,7 +153,7 @@ class MintAndWithdraw(msgspec.Struct, frozen=True):
 
 CctpEvent = DepositForBurn | MessageSent | MessageReceived | MintAndWithdraw
 
-_EVENTS: dict[bytes, tuple[LogLayout, type[CctpEvent]]] = {
+_EVENTS: KnownLogs[CctpEvent] = {
     DEPOSIT_FOR_BURN.topic: (DEPOSIT_FOR_BURN, DepositForBurn),
     MESSAGE_SENT.topic: (MESSAGE_SENT, MessageSent),
     MESSAGE_RECEIVED.topic: (MESSAGE_RECEIVED, MessageReceived),
@@ -161,11 +170,7 @@ def decode_cctp_log(topics: Sequence[bytes], data: bytes) -> CctpEvent | None:
     Raises:
         InvalidInput: the log of a known event is malformed, or larger than the limit.
     """
-    known = _EVENTS.get(topics[0]) if topics else None
-    if known is None:
-        return None
-    layout, event = known
-    return event(*layout.decode(topics, data))
+    return decode_known(_EVENTS, topics, data)
 
 
 def parse_message(raw: bytes) -> CctpMessage:

@@ -8,8 +8,8 @@ Source: Contract ABI specification of Solidity, "Formal Specification of the Enc
 """
 
 import re
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
@@ -217,6 +217,24 @@ class LogLayout:
 
     def _refuse(self, expected: str, got: object) -> NoReturn:
         raise InvalidInput(field=f"event {self.name}", expected=expected, got=got)
+
+
+Event = TypeVar("Event")
+KnownLogs = Mapping[bytes, tuple[LogLayout, Callable[..., Event]]]
+"""First topic of each known event -> its layout, and the function that makes the event of its members."""
+
+
+def decode_known(known: KnownLogs[Event], topics: Sequence[bytes], data: bytes) -> Event | None:
+    """Decode a log of one of the known events; None for any other event.
+
+    Raises:
+        InvalidInput: the log of a known event is malformed, or larger than the limit.
+    """
+    found = known.get(topics[0]) if topics else None
+    if found is None:
+        return None
+    layout, event = found
+    return event(*layout.decode(topics, data))
 
 
 def _word(returned: bytes, at_word: int) -> bytes:

@@ -30,12 +30,11 @@ from ....config.timeouts import ARRIVAL_LOOK_S, ARRIVAL_PAUSE_S, ARRIVAL_PAUSE_S
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import EthCall
 from ...routing.search.plan import SwapRequest
-from ...store.rows import IntentState
+from ...store.rows import INTENT_IN_VAIN
 from .arrival_place import ArrivalPlace
 from .swap_calls import swap_call
 
 _log = structlog.get_logger("cambist.venue")
-_IN_VAIN = (IntentState.FAILED, IntentState.CANCELLED, IntentState.REVERTED)
 
 
 class _SwapErrand(Struct):
@@ -73,7 +72,6 @@ class ArrivalSwaps:
 
     Args:
         place: the destination.
-        wall_ms: returns the time, Unix milliseconds.
     """
 
     def __init__(self, place: ArrivalPlace) -> None:
@@ -215,7 +213,7 @@ class ArrivalSwaps:
             outcome = await self._place.relayer.outcome(_key(name, account, number))
             if outcome is None:
                 break
-            if outcome.state not in _IN_VAIN:
+            if outcome.state not in INTENT_IN_VAIN:
                 return None
             number += 1
             errand.tries[name] = number

@@ -28,7 +28,8 @@ from ....config.limits import BRIDGE_RECEIVE_GAS, BRIDGE_RECEIVES_MAX
 from ....config.timeouts import BRIDGE_ATTEST_S, BRIDGE_ATTEST_S_MAX, BRIDGE_RECEIVE_LOOK_S
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import EthCall
-from ...store.rows import BridgeTransfer, IntentState
+from ...chain.relay.relayer import Relayer
+from ...store.rows import INTENT_IN_VAIN, BridgeTransfer
 from ..orders.transfers import TransferKey
 from .attestations import AttestedMessage
 from .attester_client import AttesterClient
@@ -36,7 +37,6 @@ from .bridge_places import BridgePlace
 from .origins import BurnedMessage
 
 _log = structlog.get_logger("cambist.venue")
-_IN_VAIN = (IntentState.FAILED, IntentState.CANCELLED, IntentState.REVERTED)
 _GROWTH = 1.25
 
 
@@ -191,7 +191,7 @@ class Courier:
             errand.attested, errand.hint = None, "its attestation has expired; it is attested anew"
             await self._attester.attest_anew(attested.nonce)
             return
-        key = await self._free_key(attested)
+        key = await _free_key(relayer, attested)
         if key is None:
             return
         call = EthCall(
@@ -214,14 +214,14 @@ class Courier:
         head = await self._place.chain.block()
         return head is not None and head.number >= attested.expiration_block
 
-    async def _free_key(self, attested: AttestedMessage) -> str | None:
-        """Return the key of the next try; None while a try is under way or mined, and after the last one."""
-        relayer = self._place.relayer
-        for number in range(BRIDGE_RECEIVES_MAX if relayer is not None else 0):
-            key = f"cctp:{attested.nonce.hex()}:{attested.expiration_block}:{number}"
-            outcome = await relayer.outcome(key)  # type: ignore[union-attr]
-            if outcome is None:
-                return key
-            if outcome.state not in _IN_VAIN:
-                return None
-        return None
+
+async def _free_key(relayer: Relayer, attested: AttestedMessage) -> str | None:
+    """Return the key of the next try; None while a try is under way or mined, and after the last one."""
+    for number in range(BRIDGE_RECEIVES_MAX):
+        key = f"cctp:{attested.nonce.hex()}:{attested.expiration_block}:{number}"
+        outcome = await relayer.outcome(key)
+        if outcome is None:
+            return key
+        if outcome.state not in INTENT_IN_VAIN:
+            return None
+    return None

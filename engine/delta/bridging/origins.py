@@ -6,7 +6,7 @@ The destination's logs are compared with the deposit or message that this module
 Source: Across `FundsDeposited`; CCTP V2 `MessageSent`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -146,8 +146,8 @@ def _is_burn(
     )
 
 
-def _read(decode: object, log: Log) -> object:
+def _read(decode: Callable[[Sequence[bytes], bytes], object], log: Log) -> object:
     try:
-        return decode(log.topics, log.data)  # type: ignore[operator]
+        return decode(log.topics, log.data)
     except InvalidInput:
         return None
