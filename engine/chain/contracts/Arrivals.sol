@@ -5,7 +5,7 @@ import {RfqExecutor} from "./RfqExecutor.sol";
 import {NonReentrant} from "./lib/NonReentrant.sol";
 import {IWETH, Tokens} from "./lib/Tokens.sol";
 
-/// What is asked of a Delta contract.
+/// The functions of a Delta contract that Arrivals calls.
 interface IRelayers {
     /// Whether an account may settle.
     /// @param relayer the account.

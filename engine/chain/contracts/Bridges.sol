@@ -20,9 +20,9 @@ import {IERC20, Tokens} from "./lib/Tokens.sol";
 ///
 /// Who is trusted with what: the two bridges, fixed at construction, are trusted with what is handed to them from then
 /// on. This contract has no owner and no storage: between calls it holds nothing and allows nobody anything, so that it
-/// answers anybody. Tokens that somebody leaves here are whoever's calls first.
+/// answers anybody. Tokens that somebody leaves here go to the account that calls first.
 contract Bridges is BridgeErrors {
-    /// What is here and is to arrive at the destination. `owner` gets it back where the bridge fails.
+    /// Tokens that are here and have to arrive at the destination. `owner` gets them back where the bridge fails.
     struct Transfer {
         address owner;
         address beneficiary;
@@ -31,7 +31,7 @@ contract Bridges is BridgeErrors {
         DeltaOrders.Bridge bridge;
     }
 
-    /// As it is signed. `flat` is raw units of the token that enters the bridge.
+    /// The signed fee. `flat` is raw units of the token that enters the bridge.
     struct Fee {
         uint256 ppm;
         uint256 flat;
@@ -51,10 +51,10 @@ contract Bridges is BridgeErrors {
         tokenMessenger = tokenMessenger_;
     }
 
-    /// Deposit what is here at Across: a relayer pays `output` at the destination, or the owner gets the deposit back.
+    /// Deposit the tokens that are here at Across: a relayer pays `output` at the destination, or the owner gets the deposit back.
     /// Reverts with InvalidBridge, UnknownBridge, BridgeNotEnabled, BelowBridgeFee, BridgeFailed or an error of the
     /// pool's.
-    /// @param transfer what goes where.
+    /// @param transfer tokens, parties and signed bridge.
     /// @return output raw units of the output token that arrive.
     /// @return id of the deposit.
     function across(Transfer calldata transfer) external returns (uint256 output, uint256 id) {
@@ -65,9 +65,9 @@ contract Bridges is BridgeErrors {
         checkTaken(transfer, spokePool);
     }
 
-    /// Burn what is here by CCTP: what is minted at the destination is `output` or more. Reverts with InvalidBridge,
+    /// Burn the tokens that are here by CCTP, which mints `output` or more at the destination. Reverts with InvalidBridge,
     /// UnknownBridge, BridgeNotEnabled, BelowBridgeFee, BridgeFailed or an error of the messenger's.
-    /// @param transfer what goes where.
+    /// @param transfer tokens, parties and signed bridge.
     /// @return output raw units of the output token that arrive at least.
     /// @return id zero: the message gets its nonce when it is attested.
     function cctp(Transfer calldata transfer) external returns (uint256 output, uint256 id) {
@@ -87,7 +87,7 @@ contract Bridges is BridgeErrors {
         return (output, 0);
     }
 
-    /// What has to enter a bridge, rounded up. Reverts with InvalidBridge, UnknownBridge or BridgeNotEnabled where
+    /// Amounts that have to enter a bridge, rounded up. Reverts with InvalidBridge, UnknownBridge or BridgeNotEnabled where
     /// `bridge` is none.
     /// @param bridge as an order's owner signed it.
     /// @param least raw units of the output token that have to arrive.
@@ -103,7 +103,7 @@ contract Bridges is BridgeErrors {
         return (inputOf(fee, bridge.scalingFactor, least), inputOf(fee, bridge.scalingFactor, expected));
     }
 
-    /// What arrives of what enters a bridge, rounded down; 0 where the fee takes all. Reverts with InvalidBridge,
+    /// Amount that arrives of one that enters a bridge, rounded down; 0 where the fee takes all. Reverts with InvalidBridge,
     /// UnknownBridge or BridgeNotEnabled where `bridge` is none.
     /// @param bridge as an order's owner signed it.
     /// @param amount raw units of the bridge's token.
@@ -122,7 +122,7 @@ contract Bridges is BridgeErrors {
         return Math.ceilDiv((left + fee.flat) * PPM, PPM - fee.ppm);
     }
 
-    /// Checks what is signed.
+    /// Checks the signed terms of a bridge, and returns its fee.
     function feeOf(DeltaOrders.Bridge calldata bridge) private view returns (Fee memory fee) {
         uint256 destination = bridge.destinationChainId;
         if (destination == 0 || destination == block.chainid) revert InvalidBridge();
@@ -147,7 +147,7 @@ contract Bridges is BridgeErrors {
         if (value > most) revert InvalidBridge();
     }
 
-    /// Of the function that is called.
+    /// Returns the output of a transfer by the bridge whose function is called.
     function arrivingOf(Transfer calldata transfer) private view returns (uint256 output) {
         bytes4 selector = transfer.bridge.protocolSelector;
         if (selector != msg.sig) revert UnknownBridge(selector);
@@ -159,7 +159,7 @@ contract Bridges is BridgeErrors {
         if (!Tokens.approve(transfer.token, bridge, transfer.amount)) revert BridgeFailed(bridge);
     }
 
-    /// What a bridge is allowed and does not take would be left here, for anybody.
+    /// Tokens that a bridge may take and does not would be left here, for anybody.
     function checkTaken(Transfer calldata transfer, address bridge) private view {
         if (IERC20(transfer.token).allowance(address(this), bridge) != 0) revert BridgeFailed(bridge);
     }

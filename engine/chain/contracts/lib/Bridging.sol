@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.30;
 
-/// What is used of a pool of Across V3 (across-protocol/contracts, V3SpokePoolInterface).
+/// The functions of an Across V3 pool that Bridges calls (across-protocol/contracts, V3SpokePoolInterface).
 interface ISpokePool {
     function numberOfDeposits() external view returns (uint32);
 
@@ -21,7 +21,7 @@ interface ISpokePool {
     ) external payable;
 }
 
-/// What is used of a messenger of CCTP V2 (circlefin/evm-cctp-contracts, TokenMessengerV2).
+/// The function of a CCTP V2 messenger that Bridges calls (circlefin/evm-cctp-contracts, TokenMessengerV2).
 interface ITokenMessenger {
     function depositForBurn(
         uint256 amount,
@@ -34,7 +34,7 @@ interface ITokenMessenger {
     ) external;
 }
 
-/// Why an order is not bridged, in the words of Delta, its settlers and Bridges alike.
+/// Reasons why an order is not bridged, in the words of Delta, its settlers and Bridges alike.
 abstract contract BridgeErrors {
     error BridgeNotEnabled();
     error UnknownBridge(bytes4 protocolSelector);

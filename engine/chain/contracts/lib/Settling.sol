@@ -222,7 +222,8 @@ abstract contract Settling is DeltaState {
         part.destToken = destToken;
     }
 
-    /// What is to arrive by `bridge` is from here on what has to enter it. Of a purchase, the source is expected.
+    /// Turns the amounts that have to arrive by `bridge` into amounts that have to enter it. The expected amount of a
+    /// purchase is of its source, and stays.
     function addBridge(Part memory part, DeltaOrders.Bridge calldata bridge) internal view {
         if (part.destToken == Tokens.NATIVE) revert InvalidBridge();
         uint256 at;
