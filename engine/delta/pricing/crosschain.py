@@ -119,8 +119,9 @@ def is_carried(lanes: BridgeLanes, live: "LiveOrder", now_ms: int) -> bool:
 
     True for an order on one chain; False also while no present fee is known.
     """
-    bridge, part = bridge_of(live.order), live.part()
-    if part is None or not bridge.destination_chain_id:
+    bridge = bridge_of(live.order)
+    part = live.part() if bridge.destination_chain_id else None
+    if part is None:
         return True
     chain_id, token = live.row.chain_id, live.terms.dest_token
     return lanes.carries_at_fee(bridge, chain_id, token, part.dest_amount, now_ms)
