@@ -345,10 +345,6 @@ class IntentState(StrEnum):
     CANCELLED = "CANCELLED"
 
 
-INTENT_IN_VAIN = frozenset({IntentState.FAILED, IntentState.CANCELLED, IntentState.REVERTED})
-"""States of an intent whose call has had no effect, so that another intent may try again."""
-
-
 class IntentCause(StrEnum):
     """Cause of the failure, revert or cancellation of an intent, a call that a relayer is to get mined.
 

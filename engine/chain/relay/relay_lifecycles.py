@@ -76,3 +76,6 @@ RELAY_TRANSACTION_LIFECYCLE: Lifecycle[TxStatus, TxReason] = Lifecycle(
     ),
 )
 """Life cycle of a relayer's signed transaction; at most one transaction per nonce is mined."""
+
+INTENT_IN_VAIN = frozenset({IntentState.FAILED, IntentState.CANCELLED, IntentState.REVERTED})
+"""States of an intent whose call has had no effect, so that another intent may try again."""

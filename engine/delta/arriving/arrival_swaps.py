@@ -29,8 +29,8 @@ from ....config.limits import ARRIVAL_PAY_OUT_GAS, ARRIVAL_TRIES_MAX, ARRIVALS_A
 from ....config.timeouts import ARRIVAL_LOOK_S, ARRIVAL_PAUSE_S, ARRIVAL_PAUSE_S_MAX
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import EthCall
+from ...chain.relay.relay_lifecycles import INTENT_IN_VAIN
 from ...routing.search.plan import SwapRequest
-from ...store.rows import INTENT_IN_VAIN
 from .arrival_place import ArrivalPlace
 from .swap_calls import swap_call
 

@@ -28,8 +28,9 @@ from ....config.limits import BRIDGE_RECEIVE_GAS, BRIDGE_RECEIVES_MAX
 from ....config.timeouts import BRIDGE_ATTEST_S, BRIDGE_ATTEST_S_MAX, BRIDGE_RECEIVE_LOOK_S
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import EthCall
+from ...chain.relay.relay_lifecycles import INTENT_IN_VAIN
 from ...chain.relay.relayer import Relayer
-from ...store.rows import INTENT_IN_VAIN, BridgeTransfer
+from ...store.rows import BridgeTransfer
 from ..orders.transfers import TransferKey
 from .attestations import AttestedMessage
 from .attester_client import AttesterClient

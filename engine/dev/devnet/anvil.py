@@ -13,7 +13,9 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import trio
 
 from ....config.errors import ChainError, ConfigError
@@ -36,8 +38,20 @@ _LISTENING = b"Listening on "
 _LINE_BYTES_MAX = 64 << 10
 
 
+class _PoolTransaction(msgspec.Struct):
+    hash: str
+
+
+_Accounts = dict[str, dict[str, _PoolTransaction]]
+"""Sender -> nonce -> waiting transaction."""
+
+
 class AnvilChain(RpcChain):
     """Development chain of an anvil node; implements the interface `DevChain` by anvil's JSON-RPC methods."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._kept: dict[int, frozenset[str]] = {}  # snapshot -> hashes of the transactions that waited then
 
     async def mine(self, blocks: int = 1) -> None:
         """Mine a number of blocks; the first includes the waiting transactions; see `DevChain.mine`."""
@@ -62,7 +76,10 @@ class AnvilChain(RpcChain):
 
     async def snapshot(self) -> int:
         """Save the chain's state, and return the number of the snapshot; see `DevChain.snapshot`."""
-        return values.read_quantity(await self._do("evm_snapshot"))
+        waiting = await self._waiting()
+        snapshot = values.read_quantity(await self._do("evm_snapshot"))
+        self._kept[snapshot] = waiting
+        return snapshot
 
     async def restore(self, snapshot: int) -> None:
         """Return the chain to a snapshot's state, and delete the snapshot; see `DevChain.restore`.
@@ -73,6 +90,9 @@ class AnvilChain(RpcChain):
         if await self._do("evm_revert", hex(snapshot)) != b"true":
             raise ChainError(f"unknown snapshot {snapshot}")
         self._height = 0
+        # Anvil takes mined transactions out of its pool a moment later: they would wait again.
+        for tx_hash in await self._waiting() - self._kept.pop(snapshot, frozenset()):
+            await self._do("anvil_dropTransaction", tx_hash)
 
     async def reorganise(self, depth: int, again: Sequence[tuple[bytes, int]] = ()) -> None:
         """Replace the last `depth` blocks by as many others; see `DevChain.reorganise`.
@@ -93,6 +113,13 @@ class AnvilChain(RpcChain):
         await self._do("anvil_setCode", to_hex(FACTORY), to_hex(FACTORY_CODE))  # a reset removes the factory
         await self.set_automine(on=True)
         self._height = 0
+
+    async def _waiting(self) -> frozenset[str]:
+        """Read the hashes of the transactions that wait in the pool, as hexadecimal text."""
+        pool = msgspec.json.decode(await self._do("txpool_content"), type=dict[str, _Accounts])
+        return frozenset(
+            tx.hash for accounts in pool.values() for txs in accounts.values() for tx in txs.values()
+        )
 
     async def _do(self, method: str, *parameters: object) -> bytes:
         async def converse(talk: Talk) -> bytes:
