@@ -211,6 +211,19 @@ async def test_what_waits(anvil_chain: AnvilChain) -> None:
     assert (await mined(chain, dropped)).succeeded
 
 
+async def test_a_restored_snapshot_keeps_what_waited_and_nothing_else(anvil_chain: AnvilChain) -> None:
+    chain = anvil_chain
+    await chain.set_automine(on=False)
+    waiting, later = signed(0), signed(1)
+    await chain.send_raw(waiting.raw)
+    snapshot = await chain.snapshot()
+    await chain.send_raw(later.raw)
+    await chain.restore(snapshot)
+    assert (await chain.knows(waiting.tx_hash), await chain.knows(later.tx_hash)) == (True, False)
+    await chain.mine()
+    assert await chain.receipt(waiting.tx_hash)
+
+
 async def test_time_and_balances(anvil_chain: AnvilChain) -> None:
     chain = anvil_chain
     now = (await header(chain)).time_s

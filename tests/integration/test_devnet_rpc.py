@@ -216,6 +216,22 @@ async def test_refusals_are_in_geths_words(methods: Methods) -> None:
     assert error["message"].startswith("nonce too low")
 
 
+async def test_the_pool_tells_executable_transactions_from_those_behind_a_gap(methods: Methods) -> None:
+    await result(methods, "evm_setAutomine", False)
+    sent = {
+        nonce: await result(methods, "eth_sendRawTransaction", a_creation(nonce, PUSH_LOG))
+        for nonce in (0, 1, 3)
+    }
+    pool = await result(methods, "txpool_content")
+    alice = "0x" + ALICE.address.hex()
+    waiting = {at: {nonce: tx["hash"] for nonce, tx in pool[at][alice].items()} for at in pool}
+    assert waiting == {"pending": {"0": sent[0], "1": sent[1]}, "queued": {"3": sent[3]}}
+    assert pool["queued"][alice]["3"] == await result(methods, "eth_getTransactionByHash", sent[3])
+    await result(methods, "evm_mine")
+    pool = await result(methods, "txpool_content")
+    assert (pool["pending"], list(pool["queued"][alice])) == ({}, ["3"])
+
+
 async def test_reverts_carry_their_data(methods: Methods) -> None:
     reverting = "0x602a60005260206000fd"  # reverts with the word 42
     error = (await ask(methods, "eth_call", {"data": reverting}))["error"]

@@ -92,6 +92,7 @@ class Reads:
             "eth_maxPriorityFeePerGas": Method(given.Nothing, self.tip),
             "eth_feeHistory": Method(given.OfFeeHistory, self.fee_history),
             "eth_getLogs": Method(given.OfLogs, self.logs),
+            "txpool_content": Method(given.Nothing, self.pool),
             "eth_sendRawTransaction": Method(given.OfRaw, self.send_raw),
             "eth_sendTransaction": Method(given.OfMessage, self.send),
         }
@@ -183,6 +184,18 @@ class Reads:
             return told.transaction_json(block.transactions[tx_index], block, tx_index)
         waiting = await self._chain.transaction(bytes(asked.hash))
         return None if waiting is None else told.transaction_json(waiting, None)
+
+    async def pool(self, _: given.Nothing) -> dict[str, dict[str, dict[str, told.Json]]]:
+        """Answer `txpool_content`: waiting transactions by sender and decimal nonce.
+
+        `pending` has the executable transactions, `queued` those that wait for a lower nonce.
+        """
+        content: dict[str, dict[str, dict[str, told.Json]]] = {"pending": {}, "queued": {}}
+        for received, is_executable in await self._chain.waiting():
+            senders = content["pending" if is_executable else "queued"]
+            line = senders.setdefault(to_hex(received.sender), {})
+            line[str(received.transaction.nonce)] = told.transaction_json(received, None)
+        return content
 
     async def transaction_at(self, asked: given.OfPlace) -> told.Json | None:
         """Answer `eth_getTransactionByBlockNumberAndIndex`: the transaction at an index of a block.

@@ -260,6 +260,18 @@ class EmbeddedChain:
                 return self._waiting.get(tx_hash)
             return self._ledger.find(receipt.block_hash).transactions[receipt.tx_index]
 
+    async def waiting(self) -> list[tuple[ReceivedTransaction, bool]]:
+        """Waiting transactions, and whether each is executable: no lower nonce of its sender is unused."""
+        async with self._lock:
+            return [
+                (
+                    received,
+                    received.transaction.nonce < self._waiting.nonce_after(sender, self._nonce_of(sender)),
+                )
+                for sender, line in self._waiting.lines().items()
+                for received in line
+            ]
+
     async def drop(self, tx_hash: bytes) -> None:
         """Remove a waiting transaction from the pool; see `DevChain.drop`."""
         async with self._lock:

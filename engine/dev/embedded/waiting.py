@@ -37,6 +37,12 @@ class Waiting:
         """Waiting transaction with this hash; None if no such transaction waits."""
         return self._known.get(tx_hash)
 
+    def lines(self) -> dict[bytes, list[ReceivedTransaction]]:
+        """Waiting transactions by sender; a sender's transactions in the order of their nonces."""
+        return {
+            sender: [line[nonce].received for nonce in sorted(line)] for sender, line in self._lines.items()
+        }
+
     def nonce_after(self, sender: bytes, nonce: int) -> int:
         """Return the lowest nonce, from `nonce` up, for which no transaction of the sender waits."""
         line = self._lines.get(sender, {})
