@@ -128,6 +128,26 @@ class AnvilChain(RpcChain):
         return await self._nodes.ask(converse)
 
 
+GET_ANVIL = "install anvil (npm install --global @foundry-rs/anvil) so that it is on PATH"
+"""Advice to a user without the program."""
+
+
+def chain_to_install(python: tuple[int, int], system: str, machine: str) -> str:
+    """Sentence that names what runs development chains on a Python version and platform.
+
+    The extra `devnet` of pyproject.toml installs pyrevm under the same condition.
+
+    Args:
+        python: major and minor version, e.g. (3, 13).
+        system: name of the system as `platform.system()` returns it, e.g. Linux.
+        machine: name of the processor as `platform.machine()` returns it, e.g. x86_64.
+    """
+    if python < (3, 13) and (system == "Darwin" or (system, machine) == ("Linux", "x86_64")):
+        return f'run pip install "cambist[devnet]" for the embedded EVM, or {GET_ANVIL}'
+    version = ".".join(map(str, python))
+    return f"{GET_ANVIL}; the embedded EVM has no wheel for Python {version} on {system} {machine}"
+
+
 def find_anvil(environ: Mapping[str, str], folders: Sequence[Path] = ()) -> Path | None:
     """Path of the program anvil, on PATH or in a `node_modules` folder of npm; None if not installed.
 

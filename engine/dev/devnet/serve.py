@@ -7,7 +7,9 @@ Each chain is an anvil at the same address if the embedded EVM is not installed,
 SIGINT end the chains.
 """
 
+import platform
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -29,7 +31,7 @@ from ...chain.deploy.address_book import DeployedChain, write_entries
 from ...chain.port import DevChain
 from ..embedded.embedded import EmbeddedChain
 from ..embedded.evm import IS_INSTALLED
-from .anvil import AnvilChain, anvil_command, find_anvil, running_anvil
+from .anvil import GET_ANVIL, AnvilChain, anvil_command, chain_to_install, find_anvil, running_anvil
 from .furnish import furnish
 from .node import DevNode
 
@@ -204,7 +206,9 @@ async def _open_anvil(
 def _anvil(environ: Mapping[str, str]) -> Path:
     program = find_anvil(environ, [Path.cwd()])
     if program is None:
-        raise ConfigError("anvil", "is not on PATH; the embedded EVM comes with cambist[devnet]")
+        here = sys.version_info[:2], platform.system(), platform.machine()
+        advice = GET_ANVIL if IS_INSTALLED else chain_to_install(*here)
+        raise ConfigError("anvil", f"neither on PATH nor in node_modules: {advice}")
     return program
 
 

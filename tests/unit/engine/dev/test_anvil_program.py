@@ -1,10 +1,14 @@
 """Path, start and output of the anvil program."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
-from cambist.engine.dev.devnet.anvil import anvil_command, find_anvil, listening_port
+from cambist.engine.dev.devnet.anvil import anvil_command, chain_to_install, find_anvil, listening_port
+
+ROOT = Path(__file__).parents[4]
 
 
 def program(path: Path, mode: int = 0o755) -> Path:
@@ -27,6 +31,33 @@ def test_the_path_comes_first_then_npms_folders(tmp_path: Path) -> None:
 def test_what_cannot_be_run_is_none(tmp_path: Path) -> None:
     program(tmp_path / "node_modules" / "@foundry-rs" / "anvil-linux-arm64" / "bin" / "anvil", 0o644)
     assert find_anvil({"PATH": ""}, [tmp_path]) is None
+
+
+@pytest.mark.parametrize("python", [(3, 11), (3, 12), (3, 13)])
+@pytest.mark.parametrize(
+    ("system", "machine"),
+    [
+        ("Linux", "x86_64"),
+        ("Linux", "aarch64"),
+        ("Darwin", "arm64"),
+        ("Windows", "AMD64"),
+        ("FreeBSD", "amd64"),
+    ],
+)
+def test_the_extra_is_named_where_it_installs_the_embedded_chain(
+    python: tuple[int, int], system: str, machine: str
+) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (required,) = project["optional-dependencies"]["devnet"]
+    marker = Requirement(required).marker
+    assert marker is not None
+    version = ".".join(map(str, python))
+    here = {"python_version": version, "sys_platform": system.lower(), "platform_machine": machine}
+    has_wheel = marker.evaluate(here)
+    advice = chain_to_install(python, system, machine)
+    assert "npm install --global @foundry-rs/anvil" in advice
+    assert ('pip install "cambist[devnet]"' in advice) == has_wheel
+    assert (f"no wheel for Python {version} on {system} {machine}" in advice) != has_wheel
 
 
 def test_the_command_holds_the_hardfork_and_the_chain() -> None:
