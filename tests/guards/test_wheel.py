@@ -1,5 +1,8 @@
 """The built package: equal from tree and sdist, complete, and running without the repository."""
 
+import os
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -8,17 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from cambist.config.version import __version__
+from support.tracked_files import tracked_files
+
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.process
 
 LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
 
 
-def build(source: Path, into: Path, target: str) -> Path:
+def build(source: Path, into: Path, target: str, **environment: str) -> Path:
     into.mkdir(exist_ok=True)
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(into)],
-        cwd=source, check=True, capture_output=True,
+        cwd=source, env=os.environ | environment, check=True, capture_output=True,
     )  # fmt: skip
     (built,) = into.iterdir()
     return built
@@ -34,12 +40,45 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(ROOT, tmp_path_factory.mktemp("tree") / "wheel", "wheel")
 
 
-def test_wheel_from_the_sdist_equals_the_wheel_from_the_tree(wheel: Path, tmp_path: Path) -> None:
-    sdist = build(ROOT, tmp_path / "sdist", "sdist")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
-    (source,) = (tmp_path / "unpacked").iterdir()
-    assert contents(build(source, tmp_path / "again", "wheel")) == contents(wheel)
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the unpacked sdist."""
+    folder = tmp_path_factory.mktemp("sdist")
+    with tarfile.open(build(ROOT, folder / "built", "sdist")) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    (source,) = (folder / "unpacked").iterdir()
+    return source
+
+
+def test_wheel_from_the_sdist_equals_the_wheel_from_the_tree(
+    wheel: Path, unpacked: Path, tmp_path: Path
+) -> None:
+    assert contents(build(unpacked, tmp_path / "again", "wheel")) == contents(wheel)
+
+
+def test_sdist_has_every_file_of_the_repository_and_its_tests_run(unpacked: Path, tmp_path: Path) -> None:
+    files = {path.relative_to(unpacked) for path in unpacked.rglob("*") if path.is_file()}
+    made = Path("PKG-INFO")
+    assert files - {made} == {path.relative_to(ROOT) for path in tracked_files() if not path.is_symlink()}
+    source = shutil.copytree(unpacked, tmp_path / "source")
+    subprocess.run(["make", "links"], cwd=source, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/crypto",
+         "tests/guards/test_package_shape.py"],
+        cwd=source, env=os.environ | {"PYTHONPATH": "src"}, check=True, capture_output=True,
+    )  # fmt: skip
+
+
+def test_a_release_names_the_addresses_of_its_pages(tmp_path: Path) -> None:
+    wheel = build(ROOT, tmp_path, "wheel", PROJECT_URL="https://example.org/o/cambist/")
+    (name,) = [name for name in contents(wheel) if name.endswith("/METADATA")]
+    metadata = contents(wheel)[name].decode()
+    files = f"https://example.org/o/cambist/blob/v{__version__}"
+    assert f"Project-URL: Changelog, {files}/CHANGELOG.md" in metadata
+    assert f"]({files}/docs/venue.md)" in metadata
+    assert not re.search(r"\]\((?!https://)", metadata)
+    done = subprocess.run(["make", "dist"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, "PROJECT_URL: expected an https:// address" in done.stdout) == (2, True)
 
 
 def test_wheel_holds_every_module_and_data_file_and_nothing_else(wheel: Path) -> None:
