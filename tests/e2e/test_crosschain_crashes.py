@@ -14,7 +14,7 @@ import trio
 from cambist.codecs.bridges.bridge_terms import BridgeKind
 from support.bridge.bridged_crashes import BridgedCrash, a_bridged_crash, another_engine, killed
 from support.bridge.bridged_stories import ACROSS, CCTP, FAIR, FILL_WITHIN_S, arriving
-from support.bridge.two_chains import STOCK
+from support.bridge.two_chains import STOCK, TwoChains
 from support.chain.world import ONE, USDC
 from support.delta.delta_process import CONFIRMATIONS, Record
 from support.patience import PATIENCE_S, until_told
@@ -101,8 +101,10 @@ async def once_it_is_completed(crash: BridgedCrash, kind: BridgeKind) -> Record:
         once_it_is_completed,
     ],
 )
-async def test_an_order_survives_a_kill(tmp_path: Path, moment: Moment, kind: BridgeKind) -> None:
-    async with a_bridged_crash(tmp_path) as crash:
+async def test_an_order_survives_a_kill(
+    two: TwoChains, tmp_path: Path, moment: Moment, kind: BridgeKind
+) -> None:
+    async with a_bridged_crash(two, tmp_path) as crash:
         before = await crash.traded()
         record = await moment(crash, kind)
         await crash.killed_and_started()
@@ -116,8 +118,10 @@ async def test_an_order_survives_a_kill(tmp_path: Path, moment: Moment, kind: Br
 
 
 @KINDS
-async def test_a_delivery_comes_while_the_venue_is_down(tmp_path: Path, kind: BridgeKind) -> None:
-    async with a_bridged_crash(tmp_path) as crash:
+async def test_a_delivery_comes_while_the_venue_is_down(
+    two: TwoChains, tmp_path: Path, kind: BridgeKind
+) -> None:
+    async with a_bridged_crash(two, tmp_path) as crash:
         two = crash.two
         two.relayer.order(is_silent=True)
         two.attester.order(is_silent=True)
@@ -142,8 +146,10 @@ async def is_delivered(crash: BridgedCrash) -> bool:
     return await crash.two.balance(crash.two.second, "USDC", crash.two.user) > STOCK * USDC
 
 
-async def test_a_message_is_handed_in_once_by_a_venue_that_was_killed_at_it(tmp_path: Path) -> None:
-    async with a_bridged_crash(tmp_path) as crash:
+async def test_a_message_is_handed_in_once_by_a_venue_that_was_killed_at_it(
+    two: TwoChains, tmp_path: Path
+) -> None:
+    async with a_bridged_crash(two, tmp_path) as crash:
         before = await crash.traded()
         reached = crash.far_node.swallows("eth_sendRawTransaction")
         record = await crash.bridging(CCTP)
@@ -153,8 +159,8 @@ async def test_a_message_is_handed_in_once_by_a_venue_that_was_killed_at_it(tmp_
         assert len(set(crash.far_node.handed_in)) == 1
 
 
-async def test_a_message_is_attested_after_the_next_start(tmp_path: Path) -> None:
-    async with a_bridged_crash(tmp_path) as crash:
+async def test_a_message_is_attested_after_the_next_start(two: TwoChains, tmp_path: Path) -> None:
+    async with a_bridged_crash(two, tmp_path) as crash:
         crash.two.attester.order(is_silent=True)
         before = await crash.traded()
         record = await crash.bridging(CCTP)
@@ -164,8 +170,10 @@ async def test_a_message_is_attested_after_the_next_start(tmp_path: Path) -> Non
         await is_completed_once(crash, record, CCTP, before)
 
 
-async def test_the_settlement_leaves_the_chain_while_the_venue_is_down(tmp_path: Path) -> None:
-    async with a_bridged_crash(tmp_path) as crash:
+async def test_the_settlement_leaves_the_chain_while_the_venue_is_down(
+    two: TwoChains, tmp_path: Path
+) -> None:
+    async with a_bridged_crash(two, tmp_path) as crash:
         crash.two.relayer.order(is_silent=True)
         before = await crash.traded()
         record = await crash.bridging(ACROSS)
@@ -183,9 +191,9 @@ async def test_the_settlement_leaves_the_chain_while_the_venue_is_down(tmp_path:
 
 @KINDS
 async def test_the_delivery_leaves_the_destination_while_the_venue_is_down(
-    tmp_path: Path, kind: BridgeKind
+    two: TwoChains, tmp_path: Path, kind: BridgeKind
 ) -> None:
-    async with a_bridged_crash(tmp_path) as crash:
+    async with a_bridged_crash(two, tmp_path) as crash:
         before = await crash.traded()
         record = await crash.story.becomes(await crash.submitted(kind), "COMPLETED")
         await crash.story.kill()
@@ -218,8 +226,8 @@ async def is_refunded_once(crash: BridgedCrash, record: Record, before: dict[str
     assert await crash.story.record(record) | {"updatedAt": ""} == record | {"updatedAt": ""}
 
 
-async def test_time_is_over_while_the_venue_is_down(tmp_path: Path) -> None:
-    async with a_bridged_crash(tmp_path) as crash:
+async def test_time_is_over_while_the_venue_is_down(two: TwoChains, tmp_path: Path) -> None:
+    async with a_bridged_crash(two, tmp_path) as crash:
         crash.two.relayer.order(is_silent=True)
         before = await crash.traded()
         record = await crash.bridging(ACROSS)
@@ -231,8 +239,8 @@ async def test_time_is_over_while_the_venue_is_down(tmp_path: Path) -> None:
         await is_refunded_once(crash, record, before)
 
 
-async def test_a_refund_comes_while_the_venue_is_down(tmp_path: Path) -> None:
-    async with a_bridged_crash(tmp_path) as crash:
+async def test_a_refund_comes_while_the_venue_is_down(two: TwoChains, tmp_path: Path) -> None:
+    async with a_bridged_crash(two, tmp_path) as crash:
         crash.two.relayer.order(is_silent=True)
         before = await crash.traded()
         record = await crash.bridging(ACROSS)
@@ -245,8 +253,8 @@ async def test_a_refund_comes_while_the_venue_is_down(tmp_path: Path) -> None:
         await is_refunded_once(crash, record, before)
 
 
-async def test_a_refund_leaves_the_chain_while_the_venue_is_down(tmp_path: Path) -> None:
-    async with a_bridged_crash(tmp_path) as crash:
+async def test_a_refund_leaves_the_chain_while_the_venue_is_down(two: TwoChains, tmp_path: Path) -> None:
+    async with a_bridged_crash(two, tmp_path) as crash:
         crash.two.relayer.order(is_silent=True)
         before = await crash.traded()
         record = await crash.bridging(ACROSS)
@@ -267,10 +275,10 @@ async def test_a_refund_leaves_the_chain_while_the_venue_is_down(tmp_path: Path)
 
 
 async def test_another_engine_ends_the_transfers_of_a_killed_engine(
-    tmp_path: Path, postgres_url: str
+    two: TwoChains, tmp_path: Path, postgres_url: str
 ) -> None:
     """Each engine has some orders, and one of them the relayers: no message is handed in twice."""
-    async with a_bridged_crash(tmp_path, postgres_url) as crash, another_engine(crash) as other:
+    async with a_bridged_crash(two, tmp_path, postgres_url) as crash, another_engine(crash) as other:
         two, engine = crash.two, crash.story
         two.relayer.order(is_silent=True)
         two.attester.order(is_silent=True)
@@ -292,8 +300,10 @@ async def test_another_engine_ends_the_transfers_of_a_killed_engine(
 
 
 @KINDS
-async def test_the_store_is_killed_while_a_transfer_is_under_way(tmp_path: Path, kind: BridgeKind) -> None:
-    async with a_bridged_crash(tmp_path) as crash:
+async def test_the_store_is_killed_while_a_transfer_is_under_way(
+    two: TwoChains, tmp_path: Path, kind: BridgeKind
+) -> None:
+    async with a_bridged_crash(two, tmp_path) as crash:
         two, story = crash.two, crash.story
         two.relayer.order(is_silent=True)
         two.attester.order(is_silent=True)
@@ -312,14 +322,14 @@ async def test_the_store_is_killed_while_a_transfer_is_under_way(tmp_path: Path,
 
 
 async def test_orders_by_both_bridges_outlive_kills_at_random_moments(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    two: TwoChains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Meanwhile the second chain loses a block now and then, and what was delivered by it."""
     monkeypatch.setattr("cambist.engine.chain.transact.TRANSACTION_S", LOST_S)
     seed = int(os.environ.get("CRASH_SEED") or secrets.randbits(32))
     print(f"CRASH_SEED={seed}")  # noqa: T201  whoever sees it fail repeats it
     random = Random(seed)
-    async with a_bridged_crash(tmp_path) as crash:
+    async with a_bridged_crash(two, tmp_path) as crash:
         await crash.confirm()
         before = await crash.traded()
         records: list[tuple[BridgeKind, Record]] = []

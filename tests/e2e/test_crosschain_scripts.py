@@ -22,7 +22,6 @@ from support.oracles import Stories
 from support.patience import until_told
 
 pytestmark = pytest.mark.oracle
-EMBEDDED = pytest.mark.parametrize("two", ["embedded"], indirect=True)
 LIBRARIES = pytest.mark.parametrize("library", ["ethers", "viem"])
 SEEN_S = 1.0
 """Seconds that a transfer takes, in which a script sees it under way."""
@@ -39,7 +38,6 @@ async def script(stories: Stories, library: str, story: BridgedStory, bridge: st
         return await trio.to_thread.run_sync(told)
 
 
-@EMBEDDED
 @LIBRARIES
 @pytest.mark.parametrize("kind", BridgeKind)
 async def test_a_script_sells_to_another_chain(
@@ -68,7 +66,6 @@ async def test_a_script_sells_to_another_chain(
         assert len(transaction["destinationTx"]) == 66
 
 
-@EMBEDDED
 @LIBRARIES
 async def test_a_script_follows_its_order_to_its_refund(
     stories: Stories, two: TwoChains, tmp_path: Path, library: str

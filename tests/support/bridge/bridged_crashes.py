@@ -1,15 +1,14 @@
 """A venue on two chains as a process that is killed, while chains, bridges and agent live on in this one.
 
-async with a_bridged_crash(tmp_path) as crash:
+async with a_bridged_crash(two, tmp_path) as crash:
     record = await crash.bridging(ACROSS)
     await crash.story.killed_and_started()
     await crash.story.becomes(record, "COMPLETED")
 
-Relayer and attester act at once unless a story orders otherwise; the relayer pays nothing out. The chains are
-embedded, each behind a node at which requests can be held up.
+Relayer and attester act at once unless a story orders otherwise; the relayer pays nothing out. Each chain is
+behind a node at which requests can be held up.
 """
 
-import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,11 +18,8 @@ import trio
 from bench.peers.ports import held_port, port_of
 
 from cambist.codecs.bridges.bridge_terms import BridgeKind
-from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.bridge.bridged_stories import FAIR, bridge_service, bridged_settings, way
-from support.bridge.two_chains import RELAYER, TwoChains, bridged
-from support.chain.anvil import CHAIN_ID, OTHER_CHAIN_ID
+from support.bridge.two_chains import RELAYER, TwoChains
 from support.chain.world import ONE
 from support.contracts.settling import a_market
 from support.delta.delta_process import (
@@ -143,21 +139,15 @@ async def killed(engine: CrashStory) -> None:
 
 
 @asynccontextmanager
-async def a_bridged_crash(folder: Path, store_url: str | None = None) -> AsyncGenerator[BridgedCrash]:
+async def a_bridged_crash(
+    two: TwoChains, folder: Path, store_url: str | None = None
+) -> AsyncGenerator[BridgedCrash]:
     """A venue on two chains that serves, in the folder; killed in the end.
 
     Args:
         store_url: of a database; without it, SQLite with a store process.
     """
-    chains = {
-        chain_id: EmbeddedChain(chain_id, lambda: int(time.time()), {}, known_errors())
-        for chain_id in (CHAIN_ID, OTHER_CHAIN_ID)
-    }
-    async with (
-        (await bridged(chains)).served() as two,
-        bridge_service(two) as port,
-        gated_node(chains[OTHER_CHAIN_ID]) as (far_node, far_port),
-    ):
+    async with bridge_service(two) as port, gated_node(two.chains[two.second]) as (far_node, far_port):
         two.relayer.order(fill_after_s=0, pays_out=False)
         two.attester.order(fast_after_s=0, final_after_s=0)
         far_url = f"http://127.0.0.1:{far_port}"

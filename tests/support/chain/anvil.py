@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Self
+from weakref import WeakKeyDictionary
 
 import pytest
 import trio
@@ -132,12 +133,21 @@ class Anvil:
         self.end()
 
 
+_PORTS: WeakKeyDictionary[Chain, int] = WeakKeyDictionary()
+
+
 @asynccontextmanager
 async def opened(anvil: Anvil) -> AsyncIterator[AnvilChain]:
     """A chain with nothing but its genesis block, mining at once."""
     async with AnvilChain.open(anvil.chain_id, anvil.settings, known_errors()) as chain:
+        _PORTS[chain] = anvil.port
         await chain.reset()
         yield chain
+
+
+def anvil_port(chain: Chain) -> int:
+    """Port of the anvil of a chain that `opened` has yielded."""
+    return _PORTS[chain]
 
 
 async def until_up(chain: Chain) -> None:

@@ -14,8 +14,9 @@ The venue has a real store process, on SQLite in the folder. `GatedNode` receive
 import os
 import signal
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,19 +36,21 @@ from cambist.codecs.eip712_orders.delta import (
 from cambist.codecs.http1 import Http1Limits, encode_response
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.config.errors import MakerError
+from cambist.config.limits import CHAIN_ANSWER_BYTES_MAX
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
+from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.deploy.deploy import create
-from cambist.engine.chain.port import LogFilter
+from cambist.engine.chain.port import DevChain, LogFilter
 from cambist.engine.dev.devnet.dispatch import answer
-from cambist.engine.dev.devnet.facade import Methods
 from cambist.engine.dev.devnet.moves import Moves
 from cambist.engine.dev.devnet.node import all_methods
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.feeds.net.http_client import HttpClient
+from support.chain.anvil import anvil_port
 from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, USDC, World, a_world
 from support.contracts.delta_agents import StoryAgent, serving
 from support.contracts.settling import DELIVER, Market, a_market
@@ -105,17 +108,20 @@ decimals = {decimals}
 
 
 class GatedNode:
-    """The venue's node: it answers as a devnet's does, and can swallow the requests of a method.
+    """The venue's node: it answers as a chain's node does, and can swallow the requests of a method.
+
+    Args:
+        answering: answer of the chain's node to a request's body.
 
     Attributes:
         calls: that were answered.
         handed_in: raw transactions that came, those that were swallowed too.
     """
 
-    def __init__(self, methods: Methods) -> None:
+    def __init__(self, answering: Callable[[bytes], Awaitable[bytes]]) -> None:
         self.calls = 0
         self.handed_in: list[bytes] = []
-        self._methods = methods
+        self._answering = answering
         self._swallowed: dict[str, trio.Event] = {}
         self._answered = trio.Condition()
 
@@ -151,7 +157,7 @@ class GatedNode:
                     if call["method"] in self._swallowed:
                         self._swallowed[call["method"]].set()
                         await trio.sleep_forever()
-                body = await answer(request.body, self._methods)
+                body = await self._answering(request.body)
                 async with self._answered:
                     self.calls += len(calls)
                     self._answered.notify_all()
@@ -184,7 +190,7 @@ class CrashStory:
     ) -> None:
         self.market = market
         self.world: World = market.world
-        self.chain = cast("EmbeddedChain", market.world.chain)
+        self.chain = market.world.chain
         self.node = node
         self.agents = agents
         self.folder = folder
@@ -332,8 +338,8 @@ class CrashStory:
     async def settlements(self) -> dict[str, list[OrderSettled]]:
         """Order hash -> events of its settlements on the chain."""
         found: dict[str, list[OrderSettled]] = {}
-        head = await self.chain.head()
-        for log in await self.chain.logs(LogFilter((self.world.at.delta,)), 0, head.header.number):
+        head = (await self.chain.upcoming()).head.number
+        for log in await self.chain.logs(LogFilter((self.world.at.delta,)), 0, head):
             event = decode_event(log.topics, log.data)
             if isinstance(event, OrderSettled):
                 found.setdefault(to_hex(event.order_hash), []).append(event)
@@ -349,12 +355,7 @@ class CrashStory:
 
     async def handed_in(self) -> None:
         """Wait until a transaction of the relayer's waits for a block."""
-        relayer = self.world.relayer.address
-
-        async def is_pending() -> bool:
-            return await self.chain.pending_nonce(relayer) > await self.chain.nonce(relayer)
-
-        await until_told(is_pending)
+        await until_told(partial(waits_at, self.chain, self.node))
 
     async def mine(self) -> None:
         """Make a block, and go on making one for each transaction; what comes meanwhile does not wait."""
@@ -444,12 +445,31 @@ async def a_crash_story(
 
 
 @asynccontextmanager
-async def gated_node(chain: Any) -> AsyncGenerator[tuple[GatedNode, int]]:
-    """A node of an embedded chain, and its port."""
-    async with Moves.followed(chain) as moves:
-        node = GatedNode(all_methods(chain, (), moves))
-        async with scripted_server(node.script) as port:
-            yield node, port
+async def gated_node(chain: DevChain) -> AsyncGenerator[tuple[GatedNode, int]]:
+    """A node of a chain, and its port; behind it is the embedded chain, or the anvil of the chain."""
+    async with AsyncExitStack() as owned:
+        if isinstance(chain, EmbeddedChain):
+            moves = await owned.enter_async_context(Moves.followed(chain))
+            node = GatedNode(partial(answer, methods=all_methods(chain, (), moves)))
+        else:
+            limits = Http1Limits(body_bytes_max=CHAIN_ANSWER_BYTES_MAX)
+            client = HttpClient("127.0.0.1", anvil_port(chain), connections_max=64, limits=limits)
+            node = GatedNode(partial(_forwarded, await owned.enter_async_context(client)))
+        yield node, await owned.enter_async_context(scripted_server(node.script))
+
+
+async def _forwarded(client: HttpClient, body: bytes) -> bytes:
+    headers = [(b"content-type", b"application/json")]
+    return (await client.request(b"POST", b"/", headers, body, deadline_s=PATIENCE_S)).body
+
+
+async def waits_at(chain: DevChain, node: GatedNode) -> bool:
+    """Whether a transaction that was handed in at a node waits for a block."""
+    for raw in node.handed_in:
+        tx_hash = keccak256(raw)
+        if await chain.knows(tx_hash) and await chain.receipt(tx_hash) is None:
+            return True
+    return False
 
 
 def _write_settings(
