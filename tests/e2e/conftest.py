@@ -34,8 +34,19 @@ def _params(kinds: Iterable[str]) -> list[Any]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Stories marked `one_chain` are not for `both`, where each step is made on the two in turn."""
-    apart = [item for item in items if "[both" in item.name and item.get_closest_marker("one_chain")]
+    """Stories marked `one_chain` are not for `both`, where each step is made on the two in turn.
+
+    Stories marked `embedded_by_default` run on other chains only if E2E_CHAINS names the chains.
+    """
+    marks = {"[both": "one_chain"}
+    if IS_INSTALLED and "E2E_CHAINS" not in os.environ:
+        marks["[anvil"] = "embedded_by_default"
+    apart = [
+        item
+        for item in items
+        for start, mark in marks.items()
+        if start in item.name and item.get_closest_marker(mark)
+    ]
     config.hook.pytest_deselected(items=apart)
     items[:] = [item for item in items if item not in apart]
 

@@ -21,6 +21,7 @@ from support.patience import PATIENCE_S, until_told
 from support.store.store_work import store_processes
 
 pytestmark = pytest.mark.process
+EMBEDDED = pytest.mark.embedded_by_default
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "3"))
 LOST_S = 3.0
 """Seconds after which the dev relayer gives up a transaction that a re-organisation has dropped."""
@@ -117,6 +118,7 @@ async def test_an_order_survives_a_kill(
 # --- What happens while the venue is down -----------------------------------------------------------------
 
 
+@EMBEDDED
 @KINDS
 async def test_a_delivery_comes_while_the_venue_is_down(
     two: TwoChains, tmp_path: Path, kind: BridgeKind
@@ -146,6 +148,7 @@ async def is_delivered(crash: BridgedCrash) -> bool:
     return await crash.two.balance(crash.two.second, "USDC", crash.two.user) > STOCK * USDC
 
 
+@EMBEDDED
 async def test_a_message_is_handed_in_once_by_a_venue_that_was_killed_at_it(
     two: TwoChains, tmp_path: Path
 ) -> None:
@@ -159,6 +162,7 @@ async def test_a_message_is_handed_in_once_by_a_venue_that_was_killed_at_it(
         assert len(set(crash.far_node.handed_in)) == 1
 
 
+@EMBEDDED
 async def test_a_message_is_attested_after_the_next_start(two: TwoChains, tmp_path: Path) -> None:
     async with a_bridged_crash(two, tmp_path) as crash:
         crash.two.attester.order(is_silent=True)
@@ -170,6 +174,7 @@ async def test_a_message_is_attested_after_the_next_start(two: TwoChains, tmp_pa
         await is_completed_once(crash, record, CCTP, before)
 
 
+@EMBEDDED
 async def test_the_settlement_leaves_the_chain_while_the_venue_is_down(
     two: TwoChains, tmp_path: Path
 ) -> None:
@@ -189,6 +194,7 @@ async def test_the_settlement_leaves_the_chain_while_the_venue_is_down(
         await is_completed_once(crash, record, ACROSS, before)
 
 
+@EMBEDDED
 @KINDS
 async def test_the_delivery_leaves_the_destination_while_the_venue_is_down(
     two: TwoChains, tmp_path: Path, kind: BridgeKind
@@ -226,6 +232,7 @@ async def is_refunded_once(crash: BridgedCrash, record: Record, before: dict[str
     assert await crash.story.record(record) | {"updatedAt": ""} == record | {"updatedAt": ""}
 
 
+@EMBEDDED
 async def test_time_is_over_while_the_venue_is_down(two: TwoChains, tmp_path: Path) -> None:
     async with a_bridged_crash(two, tmp_path) as crash:
         crash.two.relayer.order(is_silent=True)
@@ -239,6 +246,7 @@ async def test_time_is_over_while_the_venue_is_down(two: TwoChains, tmp_path: Pa
         await is_refunded_once(crash, record, before)
 
 
+@EMBEDDED
 async def test_a_refund_comes_while_the_venue_is_down(two: TwoChains, tmp_path: Path) -> None:
     async with a_bridged_crash(two, tmp_path) as crash:
         crash.two.relayer.order(is_silent=True)
@@ -253,6 +261,7 @@ async def test_a_refund_comes_while_the_venue_is_down(two: TwoChains, tmp_path: 
         await is_refunded_once(crash, record, before)
 
 
+@EMBEDDED
 async def test_a_refund_leaves_the_chain_while_the_venue_is_down(two: TwoChains, tmp_path: Path) -> None:
     async with a_bridged_crash(two, tmp_path) as crash:
         crash.two.relayer.order(is_silent=True)
@@ -274,6 +283,7 @@ async def test_a_refund_leaves_the_chain_while_the_venue_is_down(two: TwoChains,
 # --- Another engine ---------------------------------------------------------------------------------------
 
 
+@EMBEDDED
 async def test_another_engine_ends_the_transfers_of_a_killed_engine(
     two: TwoChains, tmp_path: Path, postgres_url: str
 ) -> None:
@@ -299,6 +309,7 @@ async def test_another_engine_ends_the_transfers_of_a_killed_engine(
         assert await crash.relayed_far() == 4
 
 
+@EMBEDDED
 @KINDS
 async def test_the_store_is_killed_while_a_transfer_is_under_way(
     two: TwoChains, tmp_path: Path, kind: BridgeKind
@@ -321,6 +332,7 @@ async def test_the_store_is_killed_while_a_transfer_is_under_way(
 # --- Again and again --------------------------------------------------------------------------------------
 
 
+@EMBEDDED
 async def test_orders_by_both_bridges_outlive_kills_at_random_moments(
     two: TwoChains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,8 +19,6 @@ EMBEDDED_ONLY = (
     "integration/test_devnet_rpc.py",
     "e2e/test_bridges_like_terms.py",
     "e2e/test_contracts_like_model.py",
-    "e2e/test_crosschain_crashes.py",
-    "e2e/test_crosschain_scripts.py",
     "e2e/test_delta_fees_for_all_terms.py",
     "e2e/test_embedded_like_anvil.py",
 )
