@@ -17,11 +17,9 @@ from support.bridge.bridged_stories import (
     ACROSS,
     FAIR,
     BridgedStory,
-    a_bridged_venue,
     arriving,
-    bridge_service,
 )
-from support.bridge.swapped_stories import a_far_maker, a_swapped_story, dai_for, far_place, quoted_dai
+from support.bridge.swapped_stories import a_swapped_story, dai_for, far_place, quoted_dai
 from support.bridge.two_chains import TwoChains
 from support.chain.world import ONE
 from support.delta.delta_stories import Moved, Record
@@ -193,36 +191,6 @@ async def test_delivery_and_swap_leave_the_destination(two: TwoChains, tmp_path:
         await completes_with_blocks(story, record)
         assert await story.moved_since(before) == swapped(bridge)
         await story.becomes_final(record)
-
-
-@pytest.mark.parametrize("moment", ["before the swap", "swap handed in", "swap mined"])
-async def test_a_new_start_swaps_once(two: TwoChains, tmp_path: Path, moment: str) -> None:
-    """The venue ends at a moment, and another one begins in its folder."""
-    async with a_swapped_story(two, tmp_path) as (story, maker):
-        before = await story.balances()
-        if moment == "before the swap":
-            maker.habit = "refuses"
-        record = await story.ordered(await quoted_dai(story, "across"))
-        if moment == "before the swap":
-            await has_arrived(story, record)
-        elif moment == "swap handed in":
-            await until(lambda: swapper(story).waiting == 1)
-            await story.far.chain.set_automine(on=False)
-            await until(lambda: swapper(story).swaps == 1)
-        else:
-            await until(lambda: swapper(story).swaps == 1)
-        agents = dict(story.agents)
-    async with (
-        bridge_service(two) as port,
-        a_bridged_venue(two, tmp_path, agents, port) as again,
-        a_far_maker(again),
-    ):
-        await again.far.chain.set_automine(on=True)
-        await completes_with_blocks(again, record)
-        assert await again.moved_since(before) == swapped("across")
-        await again.becomes_final(record)
-        sent = await again.far.chain.nonce(again.world.relayer.address)
-        assert sent == 1, "the swap is sent once"
 
 
 async def refusal(story: BridgedStory, route: dict[str, Any], **changed: Any) -> str:

@@ -140,12 +140,13 @@ async def killed(engine: CrashStory) -> None:
 
 @asynccontextmanager
 async def a_bridged_crash(
-    two: TwoChains, folder: Path, store_url: str | None = None
+    two: TwoChains, folder: Path, store_url: str | None = None, more: str = ""
 ) -> AsyncGenerator[BridgedCrash]:
     """A venue on two chains that serves, in the folder; killed in the end.
 
     Args:
         store_url: of a database; without it, SQLite with a store process.
+        more: TOML of the venue.
     """
     async with bridge_service(two) as port, gated_node(two.chains[two.second]) as (far_node, far_port):
         two.relayer.order(fill_after_s=0, pays_out=False)
@@ -154,6 +155,7 @@ async def a_bridged_crash(
         settings = bridged_settings(two, folder, port, far_url=far_url)
         environ = settings.environ | ({"CAMBIST__STORE__URL": f'"{store_url}"'} if store_url else {})
         market = await a_market(two.worlds[two.first])
-        async with a_crash_story(folder, "ann", more=settings.more, environ=environ, market=market) as story:
+        more = settings.more + more
+        async with a_crash_story(folder, "ann", more=more, environ=environ, market=market) as story:
             story.agents["ann"].gives = lambda order: FAIR * int(order.src_amount) // ONE
             yield BridgedCrash(story, two, far_node, environ)

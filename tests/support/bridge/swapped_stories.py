@@ -6,7 +6,7 @@ async with a_swapped_story(two, tmp_path) as (story, maker):
 The maker `zoe` on the second chain sells DAI for USDC at RATE by firm quotes, from a socket.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -21,13 +21,13 @@ from cambist.engine.routing.firm.firm_scores import FirmMaker, FirmScores
 from cambist.engine.served.served_chain import ServedChain
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.books.book import build_book
-from cambist.feeds.books.pair_index import LiveBook
+from cambist.feeds.books.pair_index import LiveBook, PairIndex
 from cambist.feeds.firm.firm_client import FirmClient
 from cambist.feeds.firm.maker_health import MakerHealth
 from cambist.feeds.maker_cache import MakerCache
 from support.bridge.bridged_stories import BridgedStory, a_bridged_story
 from support.bridge.two_chains import TwoChains
-from support.chain.world import ONE, RFQ_NAME, person
+from support.chain.world import ONE, RFQ_NAME, World, person
 from support.makers.firm_makers import SocketMaker
 from support.patience import until
 from support.server.scripted_server import scripted_server
@@ -53,29 +53,37 @@ def far_place(story: BridgedStory) -> ServedChain:
     return story.web.app.places[story.two.second]
 
 
-def show_far_books(story: BridgedStory, maker: SocketMaker) -> None:
-    """Show the maker's books in the venue's index of the second chain, as its feed would."""
-    far = story.far
-    books = (
-        (far.dai, far.usdc, PriceGrid(bids=(("1.24", "50000"),), asks=((str(RATE), "50000"),)), 18),
-        (far.weth, far.usdc, PriceGrid(bids=(("2500", "50"),), asks=(("2501", "50"),)), 18),
-    )
-    for base, quote, grid, decimals in books:
-        live = LiveBook(maker.name, base, quote, build_book(grid, decimals, 6), Decimal(1_000_000))
-        far_place(story).index.put(live)
-        maker.index.put(live)
+GRIDS = {
+    "DAI/USDC": PriceGrid(bids=(("1.24", "50000"),), asks=((str(RATE), "50000"),)),
+    "WETH/USDC": PriceGrid(bids=(("2500", "50"),), asks=(("2501", "50"),)),
+}
+"""Pair of the maker on the second chain -> its prices."""
+
+
+def show_far_books(far: World, maker: str, *indexes: PairIndex) -> None:
+    """Put the books of the maker on the second chain into indexes, as its feed would."""
+    for base, pair in ((far.dai, "DAI/USDC"), (far.weth, "WETH/USDC")):
+        book = build_book(GRIDS[pair], 18, 6)
+        for index in indexes:
+            index.put(LiveBook(maker, base, far.usdc, book, Decimal(1_000_000)))
+
+
+async def stocked_far_maker(far: World, now_s: Callable[[], int]) -> SocketMaker:
+    """The maker `zoe`, whose funds are on the second chain; it has them still after a restart of a venue."""
+    separator = rfq_domain_separator(RFQ_NAME, far.chain.chain_id, far.at.rfq)
+    maker = SocketMaker("zoe", person(23), RFQ_ORDER.compiled.digest_for(separator))
+    maker.now_s = now_s
+    if not await far.balance(far.dai, maker.key):
+        await far.chain.set_balance(maker.key.address, ONE)
+        await far.give(maker.key, far.dai, 100_000 * ONE, far.at.rfq)
+    return maker
 
 
 @asynccontextmanager
 async def a_far_maker(story: BridgedStory) -> AsyncGenerator[SocketMaker]:
     """The maker on a socket, whom the venue's firm-quote desk of the second chain knows."""
     far, place = story.far, far_place(story)
-    separator = rfq_domain_separator(RFQ_NAME, far.chain.chain_id, far.at.rfq)
-    maker = SocketMaker("zoe", person(23), RFQ_ORDER.compiled.digest_for(separator))
-    maker.now_s = lambda: place.desk.wall_ms() // 1_000
-    if not await far.balance(far.dai, maker.key):  # as after a restart
-        await far.chain.set_balance(maker.key.address, ONE)
-        await far.give(maker.key, far.dai, 100_000 * ONE, far.at.rfq)
+    maker = await stocked_far_maker(far, lambda: place.desk.wall_ms() // 1_000)
     async with AsyncExitStack() as owned:
         port = await owned.enter_async_context(scripted_server(maker.script))
         client = FirmClient(
@@ -94,7 +102,7 @@ async def a_far_maker(story: BridgedStory) -> AsyncGenerator[SocketMaker]:
         known[maker.name] = FirmMaker(client, MakerHealth(1, 1), cache)
         desk = place.desk
         desk.scores = FirmScores(known, desk.digest_of, desk.settings.hard_s, desk.wall_ms)
-        show_far_books(story, maker)
+        show_far_books(far, maker.name, place.index, maker.index)
         story.people["zoe"] = maker.key.address
         await until(lambda: place.gas.is_fresh)
         yield maker

@@ -62,6 +62,7 @@ class SocketMaker:
         other_account_for: a token that it gives from another account than the rest.
         nonce: where it is given, is in every order: the same question has the same order for its answer.
         account: the named maker; the key's address unless it is a contract.
+        resources: last part of a path -> JSON with which a GET is answered.
         asked: the bodies that came.
         answered: number of answers.
     """
@@ -75,6 +76,7 @@ class SocketMaker:
         self.worse_bps = 0
         self.other_account_for = b""
         self.nonce: int | None = None
+        self.resources: dict[bytes, Any] = {}
         self.asked: list[dict[str, str]] = []
         self.answered = 0
         self._digest_of = digest_of
@@ -86,6 +88,10 @@ class SocketMaker:
         while True:
             try:
                 request = await caller.request()
+                if request.method == b"GET":
+                    content = self.resources[request.path.rpartition(b"/")[2]]
+                    await caller.stream.send_all(encode_response(200, msgspec.json.encode(content)))
+                    continue
                 self.asked.append(msgspec.json.decode(request.body))
                 if self.moods is not None:
                     self.habit = self.moods()
