@@ -145,25 +145,29 @@ async def test_a_swap_after_a_bridge_survives_a_kill(
         await ends_once(crash, record, kind, before, swapped(kind))
 
 
+async def before_the_pay_out_is_handed_in(crash: SwappedCrash) -> None:
+    reached = crash.far_node.swallows("eth_sendRawTransaction")
+    await crash.far.chain.mine()
+    await reached.wait()
+
+
+async def after_the_pay_out_was_handed_in(crash: SwappedCrash) -> None:
+    await crash.far.chain.set_automine(on=False)
+    await crash.far.chain.mine()
+    await until_told(partial(waits_at, crash.far.chain, crash.far_node))
+
+
 @KINDS
-@pytest.mark.parametrize("is_handed_in", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("moment", [before_the_pay_out_is_handed_in, after_the_pay_out_was_handed_in])
 async def test_a_pay_out_survives_a_kill(
-    two: TwoChains, tmp_path: Path, kind: BridgeKind, *, is_handed_in: bool
+    two: TwoChains, tmp_path: Path, kind: BridgeKind, moment: Callable[[SwappedCrash], Awaitable[None]]
 ) -> None:
     """No maker has filled the swap within the signed time."""
     async with a_swapped_crash(two, tmp_path) as crash:
         before = await crash.traded()
         record = await crash.delivered(kind)
-        if is_handed_in:
-            await crash.far.chain.set_automine(on=False)
-        else:
-            reached = crash.far_node.swallows("eth_sendRawTransaction")
         await crash.far.chain.set_time(await crash.far.now_s() + 2 * HOUR_S + 60)
-        await crash.far.chain.mine()
-        if is_handed_in:
-            await until_told(partial(waits_at, crash.far.chain, crash.far_node))
-        else:
-            await reached.wait()
+        await moment(crash)
         await crash.killed_and_started()
         await crash.far.chain.set_automine(on=True)
         await crash.far.chain.mine()
