@@ -45,9 +45,10 @@ from ...client.order.order_following import OfferTokens, OrderFollower, SettledO
 from ...client.order.order_terms import OrderWish
 from ...client.terms import TradedToken
 from ...client.trusted_contract import DELTA, SigningContract, signing_contract
+from ..place.layout import SHARES
 from .balances import Balances, balances, moved, moves_table
 from .order_scene import USER, OrderScene, Tell, completed, proven_order, record_of, timed, why_it_rests
-from .place_settings import GRIDS, SHARES, TOKENS
+from .place_settings import GRIDS, TOKENS
 from .settlement import CHAIN_ID, DemoChain
 from .venue import MarketPlace
 

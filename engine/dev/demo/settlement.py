@@ -56,9 +56,7 @@ class PlacedChain(Struct, frozen=True):
 
     def at(self, name: str) -> bytes:
         """Return the 20-byte address of a contract or token, e.g. `rfq`, `router`, `executor`, `WETH`."""
-        entry = self.running.entry
-        tokens = {symbol: token.address for symbol, token in entry.tokens.items()}
-        return parse_hex(tokens.get(name) or getattr(entry, name), name)
+        return self.running.at(name)
 
 
 class DemoChain(PlacedChain, frozen=True):

@@ -5,32 +5,27 @@ the makers have keys, and funds on the chain, and the venue has the relayer's ke
 clock, so that the demo can move the time forward for all at once.
 """
 
-import secrets
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
-from socket import socket
 
 import msgspec
 import trio
 from msgspec import Struct
 
-from ....codecs.contracts.calldata import approve
 from ....codecs.messages.maker_messages import PriceGrid
-from ....config import limits
 from ....config.chains import ChainSettings
-from ....config.settings import Settings, parse_settings
 from ....crypto.secp256k1 import SigningKey
 from ....feeds.books.book import build_book
 from ....feeds.net.streams import listen
-from ...agent.app import AgentApp, opened_agent
-from ...chain.deploy.address_book import write_entries
-from ...chain.transact import transact
+from ...agent.app import AgentApp
 from ...maker.app import MakerApp
 from ...process.clock import WallClock
-from ...venue.app import VenueApp, opened_venue
-from .place_settings import AGENTS, GRIDS, QUOTED, TOKENS, agent_text, maker_text, shared_secrets, venue_text
+from ...venue.app import VenueApp
+from ..place.layout import VENUE
+from ..place.roles import approve_all, new_secrets, running_roles, write_roles
+from .place_settings import AGENTS, GRIDS, PRICES_FILE, QUOTED, TOKENS, demo_layout
 from .settlement import CHAIN_ID, DemoChain
 
 _NS = 10**9
@@ -115,7 +110,7 @@ class MarketPlace(Struct, frozen=True):
         """
         base, quote = pair.split("/")
         sides = {"bids": [[bid, QUOTED]], "asks": [[ask, QUOTED]]}
-        path = self.folder / maker / "prices.json"
+        path = self.folder / maker / PRICES_FILE
         written = trio.Path(path.with_suffix(".new"))
         await written.write_bytes(msgspec.json.encode({"prices": {**GRIDS[maker], pair: sides}}))
         await written.rename(path)
@@ -167,97 +162,21 @@ async def a_market_place(stage: DemoChain, folder: Path) -> AsyncIterator[Market
     relayer = stage.keys[_RELAYER]
     keys = dict(zip(GRIDS, stage.keys[-len(GRIDS) :], strict=True))
     for key in keys.values():
-        for token in TOKENS:
-            await transact(stage.chain, key, stage.at(token), approve(stage.at("rfq"), limits.UINT256_MAX))
-    environ = {shared.name: secrets.token_hex(16) for shared in shared_secrets()}
-    environ |= {f"{name.upper()}_KEY": key.secret32().hex() for name, key in keys.items()}
-    environ |= {"ROUTE_SEAL": secrets.token_hex(16), "RELAYER_KEY": relayer.secret32().hex()}
-    opening = _Opening(stage, folder, environ, PassingClock())
-    async with AsyncExitStack() as owned, trio.open_nursery() as nursery:
-        makers, maker_ports = await _makers(owned, nursery, opening, keys)
-        agents, agent_ports = await _agents(nursery, opening, maker_ports)
-        home = opening.home("venue")
-        settings = parse_settings(venue_text(stage, maker_ports, agent_ports), environ, home)
-        opened = opened_venue(settings, environ=environ, folder=home, clock=opening.clock)
-        async with opened as venue, trio.open_nursery() as serving:
-            listener = listen("127.0.0.1", 0)
-            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            await serving.start(venue.run, listener)
-            place = MarketPlace(
-                stage, folder, opening.clock, url, venue, makers, agents, keys, relayer.address
-            )
-            await place.live()
-            yield place
-            venue.drain()
-        for agent in agents.values():
-            agent.drain()
-        for maker in makers.values():
-            maker.drain()
-
-
-class _Opening(Struct, frozen=True):
-    """Chain, folder, environment variables and clock with which all applications of the demo are started."""
-
-    stage: DemoChain
-    folder: Path
-    environ: Mapping[str, str]
-    clock: PassingClock
-
-    def home(self, name: str) -> Path:
-        """Create an application's state folder, and write contracts.json, the contracts' addresses, into it.
-
-        Returns:
-            The path of the folder.
-        """
-        home = self.folder / name
-        home.mkdir()
-        places = (self.stage, self.stage.far)
-        write_entries(home, {place.running.chain_id: place.running.entry for place in places})
-        return home
-
-
-async def _makers(
-    owned: AsyncExitStack, nursery: trio.Nursery, opening: _Opening, keys: Mapping[str, SigningKey]
-) -> tuple[dict[str, MakerApp], dict[str, int]]:
-    """Start the demo's market makers; return the applications and their TCP ports, both by name."""
-    makers: dict[str, MakerApp] = {}
-    ports: dict[str, int] = {}
-    for name in keys:
-        home = opening.home(name)
-        (home / "prices.json").write_bytes(msgspec.json.encode({"prices": GRIDS[name]}))
-        settings = parse_settings(maker_text(opening.stage, name), opening.environ, home)
-        makers[name] = MakerApp(settings, environ=opening.environ, folder=home, clock=opening.clock)
-        owned.enter_context(makers[name].remembering())
-        listener = listen("127.0.0.1", 0)
-        ports[name] = listener.getsockname()[1]
-        await nursery.start(makers[name].run, listener)
-    return makers, ports
-
-
-async def _agents(
-    nursery: trio.Nursery, opening: _Opening, maker_ports: Mapping[str, int]
-) -> tuple[dict[str, AgentApp], dict[str, int]]:
-    """Start the demo's agents; return the applications and their TCP ports, both by name."""
-    agents: dict[str, AgentApp] = {}
-    ports: dict[str, int] = {}
-    for name in AGENTS:
-        home = opening.home(name)
-        settings = parse_settings(agent_text(opening.stage, name, maker_ports), opening.environ, home)
-        listener = listen("127.0.0.1", 0)
-        ports[name] = listener.getsockname()[1]
-        agents[name] = await nursery.start(_run_agent, opening, settings, home, listener)
-    return agents, ports
-
-
-async def _run_agent(
-    opening: _Opening,
-    settings: Settings,
-    home: Path,
-    listener: socket,
-    *,
-    task_status: trio.TaskStatus[AgentApp],
-) -> None:
-    opened = opened_agent(settings, environ=opening.environ, folder=home, clock=opening.clock)
-    async with opened as app, trio.open_nursery() as nursery:
-        await nursery.start(app.run, listener)
-        task_status.started(app)
+        await approve_all(stage.chain, key, stage.at("rfq"), map(stage.at, TOKENS))
+    clock = PassingClock()
+    names = (VENUE, *GRIDS, *AGENTS)
+    listeners = {name: listen("127.0.0.1", 0) for name in names}
+    layout = demo_layout(stage, {name: one.getsockname()[1] for name, one in listeners.items()})
+    write_roles(layout, folder)
+    for name in GRIDS:
+        (folder / name / PRICES_FILE).write_bytes(msgspec.json.encode({"prices": GRIDS[name]}))
+    environ = new_secrets(layout, {**keys, "relayer": relayer})
+    async with running_roles(layout, folder, environ, clock, listeners) as roles:
+        if roles.venue is None:
+            raise AssertionError("the demo runs its venue")
+        url = f"http://127.0.0.1:{layout.ports[VENUE]}"
+        place = MarketPlace(
+            stage, folder, clock, url, roles.venue, roles.makers, roles.agents, keys, relayer.address
+        )
+        await place.live()
+        yield place

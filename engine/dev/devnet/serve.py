@@ -24,6 +24,7 @@ from msgspec import Struct
 from ....config.chains import ChainSettings
 from ....config.errors import ConfigError
 from ....crypto.custody.mnemonic import DEV_MNEMONIC
+from ....crypto.hexadecimal import parse_hex
 from ....crypto.secp256k1 import SigningKey
 from ....feeds.net.streams import listen
 from ...chain.artifacts import known_errors
@@ -75,6 +76,15 @@ class RunningChain(Struct, frozen=True):
     engine: str
     url: str
     entry: DeployedChain
+
+    def at(self, name: str) -> bytes:
+        """Return the 20-byte address of a contract or token, e.g. `rfq`, `router`, `executor`, `WETH`."""
+        token = self.entry.tokens.get(name)
+        return parse_hex(token.address if token else getattr(self.entry, name), name)
+
+    def decimals(self, symbol: str) -> int:
+        """Return the decimals of a token."""
+        return self.entry.tokens[symbol].decimals
 
 
 class _Opened(Struct):

@@ -1,0 +1,186 @@
+"""Runs the roles of a layout in this process: makers, agents and the venue, each from its settings file.
+
+    folder/alpha/settings.toml     settings file of the role `alpha`, next to its state and contracts.json
+
+`cambist serve`, `maker serve` or `agent serve` opens the same file in a process of its own.
+"""
+
+import secrets
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from socket import socket as Socket  # noqa: N812 - `socket` is the module's name
+from typing import Any
+
+import trio
+from msgspec import Struct
+
+from ....codecs.contracts import calldata
+from ....codecs.contracts.abi import decode_uint
+from ....config import limits
+from ....config.settings import Settings, parse_settings
+from ....crypto.secp256k1 import SigningKey
+from ...agent.app import AgentApp, opened_agent
+from ...chain.deploy.address_book import write_entries
+from ...chain.port import DevChain, EthCall
+from ...chain.transact import transact
+from ...maker.app import MakerApp
+from ...process.clock import WallClock
+from ...venue.app import VenueApp, opened_venue
+from .layout import VENUE, Layout, agent_text, maker_text, venue_text
+
+SETTINGS_FILE = "settings.toml"
+_READY_S = 20.0
+_LOOK_S = 0.02
+
+
+class RunningRoles(Struct, frozen=True):
+    """Roles that run in this process; a role that runs elsewhere is absent.
+
+    Attributes:
+        venue: the venue; None if it runs elsewhere.
+        makers, agents: the applications by name.
+    """
+
+    venue: VenueApp | None
+    makers: Mapping[str, MakerApp]
+    agents: Mapping[str, AgentApp]
+
+    def drain(self) -> None:
+        """Let each application answer its open requests and stop, the venue first."""
+        if self.venue:
+            self.venue.drain()
+        for agent in self.agents.values():
+            agent.drain()
+        for maker in self.makers.values():
+            maker.drain()
+
+    async def ready(self, books: int) -> None:
+        """Wait until venue and makers are ready, and the venue has all books of the makers.
+
+        Args:
+            books: number of the books of all makers.
+
+        Raises:
+            trio.TooSlowError: they are not ready within 20 seconds.
+        """
+        with trio.fail_after(_READY_S):
+            while self._waits(books):  # noqa: ASYNC110  books of others have no event
+                await trio.sleep(_LOOK_S)
+
+    def _waits(self, books: int) -> bool:
+        if any(maker.not_ready() for maker in self.makers.values()):
+            return True
+        if not self.venue:
+            return False
+        known = sum(1 for place in self.venue.places.values() for _ in place.index.books())
+        return known < books or bool(self.venue.not_ready())
+
+
+def new_secrets(layout: Layout, keys: Mapping[str, SigningKey]) -> dict[str, str]:
+    """Make the environment variables that the roles' settings files name: shared secrets, and private keys.
+
+    Args:
+        keys: keys of the makers by name, and of the venue's relayer as `relayer`.
+    """
+    found = {shared.name: secrets.token_hex(16) for shared in layout.secrets()}
+    found |= {f"{name.upper()}_KEY": key.secret32().hex() for name, key in keys.items()}
+    return found | {"ROUTE_SEAL": secrets.token_hex(16)}
+
+
+def write_roles(layout: Layout, folder: Path) -> None:
+    """Write the settings file and contracts.json of each role into a subfolder with the role's name."""
+    texts = {VENUE: venue_text(layout)}
+    texts |= {name: maker_text(layout, name) for name in layout.makers}
+    texts |= {name: agent_text(layout, name) for name in layout.agents}
+    entries = {chain.chain_id: chain.entry for chain in (layout.near, layout.far)}
+    for name, text in texts.items():
+        home = folder / name
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_entries(home, entries)
+        (home / SETTINGS_FILE).write_text(text, encoding="utf-8")
+
+
+@asynccontextmanager
+async def running_roles(
+    layout: Layout,
+    folder: Path,
+    environ: Mapping[str, str],
+    clock: WallClock,
+    listeners: Mapping[str, Socket],
+    *,
+    store_in_process: bool = False,
+) -> AsyncIterator[RunningRoles]:
+    """Context manager: open the roles from the files that `write_roles` wrote, and serve until the exit.
+
+    Args:
+        environ: environment variables that the files name.
+        listeners: name of each role that runs in this process -> its listening socket.
+        store_in_process: whether the venue's store has no process of its own.
+
+    Raises:
+        ConfigError: a role refuses its settings.
+    """
+    opening = _Opening(folder, environ, clock, store_in_process)
+    async with AsyncExitStack() as owned, trio.open_nursery() as nursery:
+        makers: dict[str, MakerApp] = {}
+        for name in layout.makers.keys() & listeners.keys():
+            makers[name] = opening.maker(name)
+            owned.enter_context(makers[name].remembering())
+            await nursery.start(makers[name].run, listeners[name])
+        agents = {
+            name: await nursery.start(_run_opened, opening.agent(name), listeners[name])
+            for name in layout.agents.keys() & listeners.keys()
+        }
+        venue = None
+        if VENUE in listeners:
+            venue = await nursery.start(_run_opened, opening.venue(), listeners[VENUE])
+        roles = RunningRoles(venue, makers, agents)
+        yield roles
+        roles.drain()
+
+
+async def _run_opened(
+    opened: AbstractAsyncContextManager[Any], listener: Socket, *, task_status: trio.TaskStatus[Any]
+) -> None:
+    async with opened as app, trio.open_nursery() as nursery:
+        await nursery.start(app.run, listener)
+        task_status.started(app)
+
+
+class _Opening(Struct, frozen=True):
+    folder: Path
+    environ: Mapping[str, str]
+    clock: WallClock
+    store_in_process: bool
+
+    def maker(self, name: str) -> MakerApp:
+        return MakerApp(
+            self._settings(name), environ=self.environ, folder=self.folder / name, clock=self.clock
+        )
+
+    def agent(self, name: str) -> AbstractAsyncContextManager[AgentApp]:
+        return opened_agent(
+            self._settings(name), environ=self.environ, folder=self.folder / name, clock=self.clock
+        )
+
+    def venue(self) -> AbstractAsyncContextManager[VenueApp]:
+        return opened_venue(
+            self._settings(VENUE),
+            environ=self.environ,
+            folder=self.folder / VENUE,
+            clock=self.clock,
+            store_in_process=self.store_in_process,
+        )
+
+    def _settings(self, name: str) -> Settings:
+        home = self.folder / name
+        return parse_settings((home / SETTINGS_FILE).read_text(encoding="utf-8"), self.environ, home)
+
+
+async def approve_all(chain: DevChain, key: SigningKey, spender: bytes, tokens: Iterable[bytes]) -> None:
+    """Approve a contract for an account's tokens, without limit, where it is not approved yet."""
+    for token in tokens:
+        allowed = decode_uint(await chain.call(EthCall(token, calldata.allowance(key.address, spender))))
+        if allowed < limits.UINT256_MAX // 2:
+            await transact(chain, key, token, calldata.approve(spender, limits.UINT256_MAX))
