@@ -28,10 +28,11 @@ from ....crypto.hexadecimal import parse_hex
 from ....crypto.secp256k1 import SigningKey
 from ....feeds.net.streams import listen
 from ...chain.artifacts import known_errors
-from ...chain.deploy.address_book import DeployedChain, write_entries
+from ...chain.deploy.address_book import FILE_NAME, DeployedChain, read_book, write_entries
 from ...chain.port import DevChain
 from ..embedded.embedded import EmbeddedChain
 from ..embedded.evm import IS_INSTALLED
+from ..embedded.kept import KeptChain
 from .anvil import GET_ANVIL, AnvilChain, anvil_command, chain_to_install, find_anvil, running_anvil
 from .furnish import furnish
 from .node import DevNode
@@ -51,6 +52,7 @@ class DevnetOptions(Struct, frozen=True, kw_only=True):
         block_time_s: seconds between blocks; 0 mines a block for each transaction.
         anvil: whether to run anvil even if the embedded EVM is installed.
         state_dir: folder in which contracts.json is written.
+        is_kept: whether the chains are in files of the folder, from which the next start goes on.
     """
 
     chains: Mapping[int, ChainSettings]
@@ -61,6 +63,11 @@ class DevnetOptions(Struct, frozen=True, kw_only=True):
     block_time_s: float
     anvil: bool
     state_dir: Path
+    is_kept: bool = False
+
+    def file(self, name: str) -> Path | None:
+        """Path of a chain's file in the folder; None if the chains are not kept."""
+        return self.state_dir / name if self.is_kept else None
 
 
 class RunningChain(Struct, frozen=True):
@@ -139,12 +146,10 @@ async def serve_devnet(
     async with AsyncExitStack() as owned:
         opened: list[_Opened] = []
         running: list[RunningChain] = []
-        for place, (chain_id, settings) in enumerate(wanted.chains.items()):
-            port = wanted.port and wanted.port + place
-            one = await _open(owned, wanted, environ, chain_id, port)
-            entry = await furnish(one.chain, wanted.keys, settings)
+        for chain_id in wanted.chains:
+            one, there = await _open_furnished(owned, wanted, environ, chain_id)
             opened.append(one)
-            running.append(RunningChain(chain_id, one.engine, one.url, entry))
+            running.append(there)
         path = write_entries(wanted.state_dir, {one.chain_id: one.entry for one in running})
         async with trio.open_nursery() as nursery:
             if companion:
@@ -172,12 +177,30 @@ async def running_chain(
             anvil does not start.
     """
     async with AsyncExitStack() as owned:
-        opened = await _open(owned, wanted, environ, chain_id, wanted.port)
-        entry = await furnish(opened.chain, wanted.keys, wanted.chains[chain_id])
+        opened, running = await _open_furnished(owned, wanted, environ, chain_id)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(opened.serve)
-            yield opened.chain, RunningChain(chain_id, opened.engine, opened.url, entry)
+            if wanted.block_time_s:
+                nursery.start_soon(_mine_regularly, opened.chain, wanted.block_time_s)
+            yield opened.chain, running
             nursery.cancel_scope.cancel()
+
+
+async def _open_furnished(
+    owned: AsyncExitStack, wanted: DevnetOptions, environ: Mapping[str, str], chain_id: int
+) -> tuple[_Opened, RunningChain]:
+    """Open a chain with its contracts and funded accounts; a kept chain has them from its first start."""
+    port = wanted.port and wanted.port + list(wanted.chains).index(chain_id)
+    opened = await _open(owned, wanted, environ, chain_id, port)
+    book = read_book(wanted.state_dir / FILE_NAME) if wanted.is_kept else None
+    entry = book.chains.get(str(chain_id)) if book else None
+    head = await opened.chain.block()
+    if entry is None or head is None or not head.number:
+        await opened.chain.set_automine(on=True)
+        entry = await furnish(opened.chain, wanted.keys, wanted.chains[chain_id])
+        if wanted.is_kept:
+            write_entries(wanted.state_dir, {chain_id: entry})
+    return opened, RunningChain(chain_id, opened.engine, opened.url, entry)
 
 
 async def _open(
@@ -191,7 +214,12 @@ async def _open(
 async def _open_embedded(owned: AsyncExitStack, wanted: DevnetOptions, chain_id: int, port: int) -> _Opened:
     listener = listening(wanted.host, port)
     owned.callback(listener.close)
-    chain = EmbeddedChain(chain_id, lambda: int(time.time()), {}, known_errors())
+    path = wanted.file(f"chain-{chain_id}.jsonl")
+    if path is None:
+        chain = EmbeddedChain(chain_id, _now_s, {}, known_errors())
+    else:
+        chain = kept = await KeptChain.opened(path, chain_id, _now_s, known_errors())
+        owned.callback(kept.close)
     are_public = wanted.mnemonic == DEV_MNEMONIC
     node = await owned.enter_async_context(DevNode.opened(chain, wanted.keys, are_public=are_public))
     url = url_of(wanted.host, listener.getsockname()[1])
@@ -206,7 +234,8 @@ async def _open_anvil(
     options = ["--mnemonic", wanted.mnemonic, "--accounts", str(len(wanted.keys))]
     if wanted.host != "127.0.0.1":
         options += ["--host", wanted.host]
-    command = anvil_command(program, chain_id, port=port, options=options)
+    state = wanted.file(f"anvil-{chain_id}.json")
+    command = anvil_command(program, chain_id, port=port, state=state, options=options)
     node = await owned.enter_async_context(running_anvil(command))
     chain = await owned.enter_async_context(AnvilChain.open(chain_id, node, known_errors()))
     ended = trio.Event()
@@ -222,8 +251,11 @@ def _anvil(environ: Mapping[str, str]) -> Path:
     return program
 
 
-def listening(host: str, port: int) -> Socket:
+def listening(host: str, port: int, option: str = "--port") -> Socket:
     """Listen on a TCP port; 0 lets the system choose.
+
+    Args:
+        option: option of the command that sets the port.
 
     Raises:
         ConfigError: the address cannot be listened on.
@@ -231,14 +263,17 @@ def listening(host: str, port: int) -> Socket:
     try:
         return listen(host, port)
     except OSError as error:
-        raise ConfigError(
-            "--port", f"cannot listen on {host} port {port}: {error.strerror or error}"
-        ) from None
+        detail = f"cannot listen on {host} port {port}: {error.strerror or error}"
+        raise ConfigError(option, detail) from None
 
 
 def url_of(host: str, port: int) -> str:
     """Build the URL of a service on a host, whose name or address is given."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _now_s() -> int:
+    return int(time.time())
 
 
 async def _mine_regularly(chain: DevChain, block_time_s: float) -> None:
