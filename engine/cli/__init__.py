@@ -2,7 +2,7 @@
 
 In: arguments. Out: exit status 0; 1 with one line on standard error for an error of ours; 2 for wrong
     usage.
-Read: `demo`, `devnet`, `serve`, `maker`, `maker_check`, `agent`, `makers`, `swap`, `order/`, `otc/`,
+Read: `up`, `demo`, `devnet`, `serve`, `maker`, `maker_check`, `agent`, `makers`, `swap`, `order/`, `otc/`,
     `webhooks`, `contracts/`, `db`, `offline/`, `trading`, `listings`, `parameters`, `sources`.
 """
 
@@ -18,6 +18,7 @@ from ...config.errors import CambistError
 from ...config.version import __version__
 
 _COMMANDS = {
+    "up": "up",
     "demo": "demo",
     "devnet": "devnet",
     "serve": "serve",
@@ -91,7 +92,8 @@ def cli() -> None:
     """A request-for-quote and intent venue for EVM chains, and the market maker's side of it.
 
     \b
-    New here?    cambist demo                      makers, agents, a venue, swaps and orders on a local chain
+    New here?    cambist up                        a venue with makers, agents and chains that stays
+                 cambist demo                      swaps and orders, step by step, on local chains
     A venue?     cambist serve --config F          quotes and routes over makers' books
     Quoting?     cambist maker serve --config F    firm quotes from your own prices
                  cambist maker check URL ...       check a maker against the interface's rules

@@ -23,8 +23,9 @@ from ...agent.app import AgentApp
 from ...maker.app import MakerApp
 from ...process.clock import WallClock
 from ...venue.app import VenueApp
+from ..devnet.bridge_places import approve_all
 from ..place.layout import VENUE
-from ..place.roles import approve_all, new_secrets, running_roles, write_roles
+from ..place.roles import new_secrets, running_roles, write_roles
 from .place_settings import AGENTS, GRIDS, PRICES_FILE, QUOTED, TOKENS, demo_layout
 from .settlement import CHAIN_ID, DemoChain
 

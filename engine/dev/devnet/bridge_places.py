@@ -2,26 +2,27 @@
 
     place_bridge    creates Across's pool, CCTP's transmitter and CCTP's messenger
     link_bridge     lets the messenger burn tokens for another chain, and mint tokens that are burned there
+    approve_all   lets a contract take an account's tokens
     fund_relayer    gives tokens to a relayer, and lets the pool take the tokens
 
 Plain transactions create the two CCTP contracts: their code holds the chain's domain, and yet their addresses
 have to be the same on all chains of a devnet, like the addresses of the other contracts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from ....codecs.contracts import calldata
-from ....codecs.contracts.abi import address_word, selector, uint_word
+from ....codecs.contracts.abi import address_word, decode_uint, selector, uint_word
 from ....config import limits
 from ....config.errors import ChainError
 from ....crypto.keccak import keccak256
 from ....crypto.secp256k1 import SigningKey
 from ...chain.artifacts import artifact
 from ...chain.deploy.deploy import create
-from ...chain.port import DevChain
+from ...chain.port import DevChain, EthCall
 from ...chain.transact import DEV_GAS, transact
 
 _ADD_MESSENGER = selector("addRemoteTokenMessenger(uint32,bytes32)")
@@ -107,6 +108,14 @@ async def link_bridge(
         await call(_LINK_PAIR + address_word(token) + domain + address_word(there))
 
 
+async def approve_all(chain: DevChain, key: SigningKey, spender: bytes, tokens: Iterable[bytes]) -> None:
+    """Approve a contract for an account's tokens, without limit, where it is not approved yet."""
+    for token in tokens:
+        allowed = decode_uint(await chain.call(EthCall(token, calldata.allowance(key.address, spender))))
+        if allowed < limits.UINT256_MAX // 2:
+            await transact(chain, key, token, calldata.approve(spender, limits.UINT256_MAX), gas=DEV_GAS)
+
+
 async def fund_relayer(
     chain: DevChain, relayer: SigningKey, pool: bytes, weth: bytes, stock: Sequence[tuple[bytes, int]]
 ) -> None:
@@ -123,8 +132,7 @@ async def fund_relayer(
         else:
             words = address_word(relayer.address) + uint_word(amount)
             await transact(chain, relayer, token, _MINT + words, gas=DEV_GAS)
-        approval = calldata.approve(pool, limits.UINT256_MAX)
-        await transact(chain, relayer, token, approval, gas=DEV_GAS)
+    await approve_all(chain, relayer, pool, [token for token, _ in stock])
 
 
 async def _created(chain: DevChain, deployer: SigningKey, name: str, words: bytes) -> bytes:

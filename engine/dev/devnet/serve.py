@@ -53,6 +53,7 @@ class DevnetOptions(Struct, frozen=True, kw_only=True):
         anvil: whether to run anvil even if the embedded EVM is installed.
         state_dir: folder in which contracts.json is written.
         is_kept: whether the chains are in files of the folder, from which the next start goes on.
+        port_option: option of the command that sets `port`, for errors.
     """
 
     chains: Mapping[int, ChainSettings]
@@ -64,6 +65,7 @@ class DevnetOptions(Struct, frozen=True, kw_only=True):
     anvil: bool
     state_dir: Path
     is_kept: bool = False
+    port_option: str = "--port"
 
     def file(self, name: str) -> Path | None:
         """Path of a chain's file in the folder; None if the chains are not kept."""
@@ -83,6 +85,11 @@ class RunningChain(Struct, frozen=True):
     engine: str
     url: str
     entry: DeployedChain
+
+    @property
+    def ws_url(self) -> str:
+        """Return the URL of JSON-RPC over WebSocket."""
+        return self.url.replace("http", "ws", 1)
 
     def at(self, name: str) -> bytes:
         """Return the 20-byte address of a contract or token, e.g. `rfq`, `router`, `executor`, `WETH`."""
@@ -160,7 +167,7 @@ async def serve_devnet(
                     for one in opened:
                         serving.start_soon(one.serve)
                         if wanted.block_time_s:
-                            nursery.start_soon(_mine_regularly, one.chain, wanted.block_time_s)
+                            nursery.start_soon(mine_regularly, one.chain, wanted.block_time_s)
                     nursery.start_soon(_drain_on_signal, signals, opened, nursery.cancel_scope)
                     started(running, path)
                 nursery.cancel_scope.cancel()
@@ -181,7 +188,7 @@ async def running_chain(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(opened.serve)
             if wanted.block_time_s:
-                nursery.start_soon(_mine_regularly, opened.chain, wanted.block_time_s)
+                nursery.start_soon(mine_regularly, opened.chain, wanted.block_time_s)
             yield opened.chain, running
             nursery.cancel_scope.cancel()
 
@@ -195,8 +202,8 @@ async def _open_furnished(
     book = read_book(wanted.state_dir / FILE_NAME) if wanted.is_kept else None
     entry = book.chains.get(str(chain_id)) if book else None
     head = await opened.chain.block()
+    await opened.chain.set_automine(on=True)
     if entry is None or head is None or not head.number:
-        await opened.chain.set_automine(on=True)
         entry = await furnish(opened.chain, wanted.keys, wanted.chains[chain_id])
         if wanted.is_kept:
             write_entries(wanted.state_dir, {chain_id: entry})
@@ -212,7 +219,7 @@ async def _open(
 
 
 async def _open_embedded(owned: AsyncExitStack, wanted: DevnetOptions, chain_id: int, port: int) -> _Opened:
-    listener = listening(wanted.host, port)
+    listener = listening(wanted.host, port, wanted.port_option)
     owned.callback(listener.close)
     path = wanted.file(f"chain-{chain_id}.jsonl")
     if path is None:
@@ -229,7 +236,9 @@ async def _open_embedded(owned: AsyncExitStack, wanted: DevnetOptions, chain_id:
 async def _open_anvil(
     owned: AsyncExitStack, wanted: DevnetOptions, program: Path, chain_id: int, port: int
 ) -> _Opened:
-    with listening(wanted.host, port) as probe:  # gives a ConfigError if the port is taken
+    with listening(
+        wanted.host, port, wanted.port_option
+    ) as probe:  # gives a ConfigError if the port is taken
         port = port or probe.getsockname()[1]
     options = ["--mnemonic", wanted.mnemonic, "--accounts", str(len(wanted.keys))]
     if wanted.host != "127.0.0.1":
@@ -276,7 +285,8 @@ def _now_s() -> int:
     return int(time.time())
 
 
-async def _mine_regularly(chain: DevChain, block_time_s: float) -> None:
+async def mine_regularly(chain: DevChain, block_time_s: float) -> None:
+    """Mine a block at regular intervals, in place of a block for each transaction, until cancelled."""
     await chain.set_automine(on=False)
     while True:
         await trio.sleep(block_time_s)

@@ -32,6 +32,7 @@ name = "devnet"
 _NODE = """
 [chains.{chain_id}.node]
 urls = ["{url}"]
+ws_urls = ["{ws_url}"]
 """
 _MAKER = """
 rfq = true
@@ -227,7 +228,7 @@ def maker_text(layout: Layout, name: str) -> str:
 def agent_text(layout: Layout, name: str) -> str:
     """Generate the settings file (TOML) of an agent."""
     text = _CHAIN.format(chain_id=CHAIN_ID, port=layout.ports[name], server="") + "delta = true\n"
-    text += _NODE.format(chain_id=CHAIN_ID, url=layout.near.url)
+    text += _NODE.format(chain_id=CHAIN_ID, url=layout.near.url, ws_url=layout.near.ws_url)
     text += _AGENT.format(name=name) + layout.agent
     text += _asked_makers("agent", name, layout, layout.agents[name])
     return text + _asked_by(name, (VENUE,)) + _listings(layout.near, layout.tokens)
@@ -241,6 +242,7 @@ def venue_text(layout: Layout) -> str:
         port=layout.ports[VENUE],
         server=layout.server,
         url=near.url,
+        ws_url=near.ws_url,
         domain=devnet_domain(CHAIN_ID),
         vault=to_hex(near.at("vault")),
     )
@@ -300,7 +302,8 @@ def _listing(chain_id: int, token: bytes, symbol: str, decimals: int) -> str:
 def _far_chain(layout: Layout) -> str:
     """Generate the TOML tables of the second chain, and of the bridges between both chains."""
     near, far = layout.near, layout.far
-    text = (_FAR_CHAIN + _NODE).format(chain_id=FAR_CHAIN_ID, url=far.url, domain=devnet_domain(FAR_CHAIN_ID))
+    domain = devnet_domain(FAR_CHAIN_ID)
+    text = (_FAR_CHAIN + _NODE).format(chain_id=FAR_CHAIN_ID, url=far.url, ws_url=far.ws_url, domain=domain)
     for name, option in layout.bridges.items():
         text += _BRIDGE.format(name=name, url=layout.bridge_url, stale_s=layout.stale_s, option=option)
         for symbol in layout.bridged if name == "across" else ("USDC",):

