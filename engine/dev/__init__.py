@@ -1,6 +1,6 @@
 """Development tools, which no production process loads: embedded chain, devnets, demo, generated pages.
 
-In: options of `cambist devnet`. Out: chains with contracts and funded accounts, bridges between the chains,
-the demo's output, generated pages of docs/.
-Read: `embedded/`, `devnet/`, `bridge/`, `demo/`, `lifecycle_page`, `choices_page`.
+In: options of `cambist devnet` and `up`. Out: chains with contracts and funded accounts, bridges between the
+chains, a whole market place, the demo's output, generated pages of docs/.
+Read: `embedded/`, `devnet/`, `bridge/`, `place/`, `demo/`, `lifecycle_page`, `choices_page`.
 """

@@ -47,7 +47,7 @@ def a_payment(nonce: int, wei: int = 1) -> bytes:
 
 
 async def seen(chain: EmbeddedChain) -> object:
-    """Everything that a client can compare."""
+    """Headers of all blocks, waiting transactions and balances."""
     head = await chain.head()
     blocks = [await chain.full_block(number) for number in range(head.header.number + 1)]
     waiting = [(received.tx_hash, is_next) for received, is_next in await chain.waiting()]

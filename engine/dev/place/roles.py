@@ -1,8 +1,7 @@
 """Runs the roles of a layout in this process: makers, agents and the venue, each from its settings file.
 
-    folder/alpha/settings.toml     settings file of the role `alpha`, next to its state and contracts.json
-
-`cambist serve`, `maker serve` or `agent serve` opens the same file in a process of its own.
+A role has a subfolder with its name: its settings file, contracts.json, and its state. `cambist serve`,
+`maker serve` or `agent serve` opens the same file in a process of its own.
 """
 
 import secrets

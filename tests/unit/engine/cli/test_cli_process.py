@@ -48,7 +48,7 @@ def test_help_lists_every_command_and_where_to_start() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     listed = done.stdout.decode().partition("Commands:")[2].split("\n\n")[0].split("\n")
     commands = [
-        "demo", "devnet", "serve", "swap", "order", "otc", "webhooks", "makers", "maker", "agent",
+        "up", "demo", "devnet", "serve", "swap", "order", "otc", "webhooks", "makers", "maker", "agent",
         "contracts", "db", "typed-data", "hmac", "keys", "config",
     ]  # fmt: skip
     assert [line.split()[0] for line in listed if line] == commands == cli.list_commands(Context(cli))

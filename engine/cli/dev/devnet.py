@@ -9,20 +9,20 @@ import click
 import msgspec
 import trio
 
-from ...config import limits
-from ...config.chains import DEVNET_CHAINS, ChainSettings
-from ...config.secret import read_secret
-from ...config.settings import read_settings
-from ...crypto.addresses import to_checksum
-from ...crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
-from ...crypto.hexadecimal import to_hex
-from ...crypto.secp256k1 import SigningKey
-from ..chain.deploy.address_book import DeployedChain
-from ..dev.bridge.devnet_bridge import DevnetBridge
-from ..dev.devnet.furnish import ROLES
-from ..dev.devnet.serve import ANVIL, DevnetOptions, RunningChain, listening, serve_devnet, url_of
-from ..process.logs import configure_logs
-from .sources import config_option
+from ....config import limits
+from ....config.chains import DEVNET_CHAINS, ChainSettings
+from ....config.secret import read_secret
+from ....config.settings import read_settings
+from ....crypto.addresses import to_checksum
+from ....crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
+from ....crypto.hexadecimal import to_hex
+from ....crypto.secp256k1 import SigningKey
+from ...chain.deploy.address_book import DeployedChain
+from ...dev.bridge.devnet_bridge import DevnetBridge
+from ...dev.devnet.furnish import ROLES
+from ...dev.devnet.serve import ANVIL, DevnetOptions, RunningChain, listening, serve_devnet, url_of
+from ...process.logs import configure_logs
+from ..sources import config_option
 
 
 class _Account(msgspec.Struct, rename="camel", omit_defaults=True):

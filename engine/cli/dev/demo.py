@@ -7,16 +7,16 @@ import click
 import trio
 from rich.console import Console
 
-from ..dev.demo.bridged_orders import run_bridged_orders
-from ..dev.demo.earning_orders import run_earning_orders
-from ..dev.demo.foundations import run_foundations
-from ..dev.demo.market_maker import run_market_maker
-from ..dev.demo.orders import run_orders
-from ..dev.demo.otc_orders import run_otc_orders
-from ..dev.demo.settlement import a_stage, show_contracts
-from ..dev.demo.swaps import run_swaps
-from ..dev.demo.venue import a_market_place
-from ..process.logs import configure_logs
+from ...dev.demo.bridged_orders import run_bridged_orders
+from ...dev.demo.earning_orders import run_earning_orders
+from ...dev.demo.foundations import run_foundations
+from ...dev.demo.market_maker import run_market_maker
+from ...dev.demo.orders import run_orders
+from ...dev.demo.otc_orders import run_otc_orders
+from ...dev.demo.settlement import a_stage, show_contracts
+from ...dev.demo.swaps import run_swaps
+from ...dev.demo.venue import a_market_place
+from ...process.logs import configure_logs
 
 
 @click.command(short_help="Show a whole venue at work on a local chain.")
@@ -37,6 +37,8 @@ def demo() -> None:
     with tempfile.TemporaryDirectory() as name:
         trio.run(_run_on_chain, console, Path(name))
     run_foundations(console)
+    console.rule("That was the demo")
+    console.print("  make up, or cambist up, runs a venue that stays; docs/quickstart.md trades there.")
 
 
 async def _run_on_chain(console: Console, folder: Path) -> None:
