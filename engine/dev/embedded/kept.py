@@ -133,13 +133,14 @@ class KeptChain(EmbeddedChain):
         """Write a change to the file and make it; changes have the order of the file, and its times."""
         async with self._order:
             self._at = self._clock()
+            made: list[T] = []
             try:
                 self._write(_Change(self._at, name, arguments))
                 with trio.CancelScope(shield=True):
-                    made = await change()
+                    made.append(await change())
             finally:
                 self._at = None
-        return made
+        return made[0]
 
     async def _repeat(self, change: _Change) -> None:
         """Make a change of the file again; a change that was refused is refused again."""

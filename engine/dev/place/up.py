@@ -228,8 +228,9 @@ def _secrets(wanted: UpOptions, layout: Layout, keys: tuple[SigningKey, ...]) ->
     found = new_secrets(layout, named)
     try:
         if wanted.is_kept and path.exists():
-            lines = path.read_text(encoding="utf-8").splitlines()
-            found |= dict(line.partition("=")[::2] for line in lines if "=" in line)
+            for line in path.read_text(encoding="utf-8").splitlines():
+                name, _, value = line.partition("=")
+                found[name] = value
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.writelines(f"{name}={value}\n" for name, value in found.items())
