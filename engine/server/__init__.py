@@ -3,7 +3,7 @@
 In: accepted sockets and a table of routes. Out: answers, streams, WebSockets; a line of the access log for
     each of them.
 Read: `routing`, `exchange`, `gate`, `listener`, `reactor`, `connection`, `turns`, `streaming`,
-    `access_log`.
+    `assets`, `access_log`.
 """
 
 from .access_log import AccessLog, open_access_log
