@@ -28,7 +28,7 @@ setup-peers: $(PEERS)/.ready ## Make .venv-peers: the implementations that bench
 setup-load: $(LOAD)/.ready ## Make .venv-load: the load generator, and the servers that ours is compared with.
 setup-nautilus: $(NAUTILUS)/.ready ## Make .venv-nautilus: the order book that ours is compared with, where it has a wheel.
 setup-slither: $(SLITHER)/.ready ## Make .venv-slither: the analyser of the contracts.
-setup-node: $(ORACLES)/node_modules/.ready ## Install ethers, viem, public SDKs, anvil and the Solidity compiler.
+setup-node: $(ORACLES)/node_modules/.ready ## Install ethers, viem, public SDKs, anvil, the Solidity compiler, a driver of browsers.
 
 # Packages of a lock, into an environment: by uv, which takes seconds, or by pip where uv does not reach a registry.
 define install
@@ -78,10 +78,10 @@ test: setup-test ## Run all tests.
 
 test-quick: setup ## Run what needs no process of its own, with few random examples: what failed last comes first.
 	$(WITH_ANVIL) HYPOTHESIS_PROFILE=brief $(PY) -m pytest -q $(PARALLEL) --failed-first \
-	  -m "not oracle and not anvil and not process" $(QUICK)
+	  -m "not oracle and not anvil and not browser and not process" $(QUICK)
 
-test-some: setup ## Run $(TESTS) without oracles and real nodes: what CI tries other interpreters with.
-	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL) -m "not oracle and not anvil" $(TESTS)
+test-some: setup ## Run $(TESTS) without oracles, browsers and real nodes: what CI tries other interpreters with.
+	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL) -m "not oracle and not anvil and not browser" $(TESTS)
 
 test-long: setup-test ## Run all tests with forty times the random examples, 20 crashes each, half an hour of load, chains compared.
 	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q

@@ -16,6 +16,7 @@ from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.embedded.evm import IS_INSTALLED
 from cambist.engine.store.sqlite import sqlite
 from cambist.engine.store.store import Store
+from support.browser import Browser, artefacts, chromium
 from support.chain.anvil import OTHER_CHAIN_ID, Anvil, opened
 from support.chain.embedded_only import EMBEDDED_ONLY
 from support.examples import IS_LONG, USUAL
@@ -94,8 +95,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
     for item in items:
-        if "postgres_server" in getattr(item, "fixturenames", ()):
+        needed = getattr(item, "fixturenames", ())
+        if "postgres_server" in needed:
             item.add_marker(pytest.mark.process)
+        if "browser" in needed:
+            item.add_marker(pytest.mark.browser)
     items.sort(key=_place)
 
 
@@ -137,6 +141,12 @@ def stories() -> Iterator[Stories]:
     """Runner of scripts with ethers and viem, both loaded once."""
     with running_stories() as running:
         yield running
+
+
+@pytest.fixture
+def browser(tmp_path: Path, stories: Stories) -> Browser:
+    """A browser; a test that uses it has the marker `browser`."""
+    return Browser(stories, chromium(), artefacts(tmp_path / "artefacts"))
 
 
 @pytest.fixture(scope="session")

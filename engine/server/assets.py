@@ -70,7 +70,6 @@ class Asset:
         headers: tuple[tuple[bytes, bytes], ...] = (
             (b"cache-control", b"no-cache"),
             (b"content-security-policy", policy),
-            (b"cross-origin-opener-policy", b"same-origin"),
             (b"referrer-policy", b"no-referrer"),
             (b"x-content-type-options", b"nosniff"),
         )
