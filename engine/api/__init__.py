@@ -1,6 +1,6 @@
 """The table of HTTP endpoints, and the code that all endpoints share.
 
 In: table rows, each with a path, a cost, a handler and the types of its request and answer. Out: the served
-    routes, the OpenAPI document, event streams.
-Read: `routes`, `chain_parameter`, `openapi`, `event_streams`.
+    routes, the OpenAPI and AsyncAPI documents, event streams.
+Read: `routes`, `chain_parameter`, `descriptions`, `schemas`, `openapi`, `asyncapi`, `event_streams`.
 """

@@ -27,7 +27,7 @@ from uuid import UUID
 import trio
 from msgspec import Struct
 
-from ...codecs.messages.event_messages import BeatMessage, OpenMessage
+from ...codecs.messages.event_messages import BeatMessage, OpenMessage, OrderEventMessage
 from ...codecs.messages.wire import encode
 from ...config.errors import CambistError, InvalidInput, WebSocketClosed
 from ...config.limits import VENUE_ORDER_IDS_MAX
@@ -157,6 +157,7 @@ class EventStreams:
             "`Last-Event-ID`, gets every later event exactly once.",
             query=query,
             content_type=CONTENT_TYPE,
+            events={"open": OpenMessage, "order": OrderEventMessage, "beat": BeatMessage},
         )
 
     def statistics(self) -> EventStreamStatistics:

@@ -7,7 +7,7 @@ A route's cost is the number of tokens that a call takes from its caller's bucke
 does or causes more work, 0 for a route that is not counted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -62,6 +62,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         body: struct of the request's JSON body.
         answer: type of the JSON answer; None if the answer is not JSON.
         content_type: content type of the answer.
+        events: name of a message of the endpoint's stream -> type of the message; empty without a stream.
     """
 
     method: Literal["GET", "POST"]
@@ -78,6 +79,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     body: type[Struct] | None = None
     answer: Any = None
     content_type: bytes = JSON
+    events: Mapping[str, Any] = {}
 
     @property
     def name(self) -> str:

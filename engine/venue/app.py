@@ -211,7 +211,7 @@ class VenueApp:
             *stream_endpoints(self._streams),
             *health_rows,
         )
-        self.reference = Reference(rows, parts.places)
+        self.reference = Reference(rows, parts.places, is_tls=self.scheme == "https")
         self.router = self._router(settings, (*rows, *self.reference.endpoints()), docs_page())
         self.server = Server(
             self.router,

@@ -1,4 +1,4 @@
-"""Descriptions of the API: GET /openapi.json, and /docs, a page that shows it and tries requests.
+"""Descriptions of the API: GET /openapi.json, GET /asyncapi.json, and the page /docs, which tries requests.
 
 The page is Swagger UI. Its files ship in the folder `docs` as its authors publish them, compressed
 (`make docs-page`); no part of the page comes from another host. A description is made at its first request,
@@ -7,18 +7,18 @@ or earlier by `cambist serve`; making it takes up to 33 ms.
 
 import gzip
 from collections.abc import Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from ...codecs.http1 import JSON
 from ...codecs.messages.wire import encode
 from ...crypto.addresses import to_checksum
+from ..api.asyncapi import asyncapi_document
 from ..api.openapi import openapi_document
 from ..api.routes import Endpoint
 from ..served.served_chain import ServedChains
 from ..server.assets import Asset, page_policy, read_assets
-from ..server.routing import HttpCall, Reply
 
 _DOCS = Path(__file__).parent / "docs"
 
@@ -30,42 +30,47 @@ def docs_page() -> Mapping[str, Asset]:
 
 
 class Reference:
-    """HTTP endpoint /openapi.json, which describes all endpoints, itself included.
+    """HTTP endpoints /openapi.json and /asyncapi.json, which describe all endpoints, themselves included.
 
     Args:
         endpoints: the other rows of the route table.
         places: served chains, the source of the examples.
+        is_tls: whether the venue serves https.
     """
 
-    def __init__(self, endpoints: tuple[Endpoint, ...], places: ServedChains) -> None:
+    def __init__(self, endpoints: tuple[Endpoint, ...], places: ServedChains, *, is_tls: bool) -> None:
+        row = partial(Endpoint, method="GET", cost=0, group="Reference", answer=dict[str, Any])
+        self._is_tls = is_tls
         self._rows = (
-            Endpoint(
-                method="GET",
+            row(
                 path="/openapi.json",
-                plain=self._serve_document,
-                cost=0,
-                group="Reference",
+                plain=lambda call: self._requests.reply(call),  # noqa: PLW0108 - made at the first call
                 summary="This API as an OpenAPI 3.1 document",
-                answer=dict[str, Any],
+            ),
+            row(
+                path="/asyncapi.json",
+                plain=lambda call: self._streams.reply(call),  # noqa: PLW0108 - made at the first call
+                summary="The streams and webhooks of this API as an AsyncAPI 3.0 document",
             ),
         )
         self._all = (*endpoints, *self._rows)
         self._examples = _examples(places)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Return the HTTP endpoint GET /openapi.json, as a row of the route table."""
+        """Return the two HTTP endpoints, as rows of the route table."""
         return self._rows
 
     def make(self) -> None:
-        """Build the OpenAPI document now, so that no request waits for it."""
-        _ = self._document
+        """Build both documents now, so that no request waits for them."""
+        _ = self._requests, self._streams
 
     @cached_property
-    def _document(self) -> Asset:
+    def _requests(self) -> Asset:
         return _packed(openapi_document(self._all, self._examples))
 
-    def _serve_document(self, call: HttpCall) -> Reply:
-        return self._document.reply(call)
+    @cached_property
+    def _streams(self) -> Asset:
+        return _packed(asyncapi_document(self._all, is_tls=self._is_tls))
 
 
 def _packed(document: dict[str, Any]) -> Asset:

@@ -26,7 +26,8 @@ import msgspec
 import trio
 from msgspec import UNSET, Struct, UnsetType
 
-from ...codecs.messages.market_messages import QuoteQuery, decode_quote_query
+from ...codecs.messages.market_messages import QuoteQuery, QuoteResponse, decode_quote_query
+from ...codecs.messages.resource_messages import TradingError
 from ...config.errors import CambistError, ChainError, NoRoute, ServiceUnavailable, UnsupportedChain
 from ...config.timeouts import QUOTE_STREAM_BEAT_S, QUOTE_STREAM_LOOK_S
 from ...feeds.books.pair_index import PairIndex
@@ -427,5 +428,6 @@ def stream_endpoints(streams: QuoteStreams) -> tuple[Endpoint, ...]:
             "without a change, and `error` with an error body while it cannot be priced.",
             query=QuoteQuery,
             content_type=CONTENT_TYPE,
+            events={"quote": QuoteResponse, "error": TradingError},
         ),
     )

@@ -44,7 +44,7 @@ async def test_the_page_shows_all_operations_and_leads_to_the_documents(
         assert told["title"] == "cambist API"
         described = [path for path, methods in document["paths"].items() for _ in methods]
         assert sorted(told["operations"]) == sorted(described)
-        assert {"/openapi.json", "/docs/LICENSE.txt"} <= set(told["links"])
+        assert {"/openapi.json", "/asyncapi.json", "/docs/LICENSE.txt"} <= set(told["links"])
         for link in told["links"]:
             assert (await venue.ask("GET", link)).status == 200, link
 

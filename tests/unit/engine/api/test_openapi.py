@@ -79,7 +79,7 @@ async def test_every_route_that_is_served_is_described_and_no_other(
             ("GET", "/adapters/list"), ("GET", "/adapters/contract-takers"),
             ("GET", "/prices/partnerfee/{chainId}"), ("GET", "/makers/scores"),
             ("GET", "/resources/contracts.json"), ("GET", "/resources/errors.json"), ("GET", "/healthz"),
-            ("GET", "/readyz"), ("GET", "/metrics"), ("GET", "/openapi.json"),
+            ("GET", "/readyz"), ("GET", "/metrics"), ("GET", "/openapi.json"), ("GET", "/asyncapi.json"),
         )
     }  # fmt: skip
     assert described == served
