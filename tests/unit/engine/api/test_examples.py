@@ -1,0 +1,116 @@
+"""Examples in both documents of the API: each operation and message has some, and schemas fit them."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from types import UnionType
+from typing import Any, cast, get_args
+
+import msgspec
+import pytest
+
+from cambist.codecs.messages.wire import encode
+from cambist.engine.api.examples import recorded_examples
+from cambist.engine.api.openapi import operation_id
+from cambist.engine.dev.embedded.evm import IS_INSTALLED
+from support.api.recording import record
+from support.oracles import Oracle, openapi_oracle
+from support.venue.quiet_venue import QuietVenue, a_quiet_venue
+
+JSON = "application/json"
+EVENTS = "text/event-stream"
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[Oracle]:
+    with openapi_oracle() as oracle:
+        yield oracle
+
+
+@pytest.fixture
+async def venue(tmp_path: Path) -> AsyncIterator[QuietVenue]:
+    async with a_quiet_venue(tmp_path) as venue:
+        yield venue
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            yield operation["operationId"], operation
+
+
+async def test_each_operation_has_a_request_and_an_answer(venue: QuietVenue) -> None:
+    document = await venue.get("/openapi.json")
+    names = set()
+    for name, operation in operations(document):
+        names.add(name)
+        (content,) = operation["responses"]["200"]["content"].values()
+        assert "example" in content, name
+        for parameter in operation["parameters"]:
+            assert "example" in parameter or not parameter["required"], (name, parameter["name"])
+        if "requestBody" in operation:
+            assert operation["requestBody"]["content"][JSON]["example"], name
+    assert recorded_examples().operations.keys() == names
+
+
+@pytest.mark.oracle
+async def test_examples_are_valid_by_their_schemas(venue: QuietVenue, oracle: Oracle) -> None:
+    document = await venue.get("/openapi.json")
+    for name, operation in operations(document):
+        held = [*operation["responses"]["200"]["content"].values()]
+        held += [*operation.get("requestBody", {}).get("content", {}).values()]
+        held += operation["parameters"]
+        for one in held:
+            if "example" in one:
+                ask = {"document": document, "schema": one["schema"], "instance": one["example"]}
+                assert oracle.ask(ask="instance", **ask) == {"errors": []}, name
+
+
+@pytest.mark.oracle
+async def test_examples_of_messages_are_valid_by_their_schemas(venue: QuietVenue, oracle: Oracle) -> None:
+    document = await venue.get("/asyncapi.json")
+    for channel in document["channels"].values():
+        for message in channel["messages"].values():
+            (example,) = message["examples"]
+            ask = {"document": document, "schema": message["payload"], "instance": example["payload"]}
+            assert oracle.ask(ask="instance", **ask) == {"errors": []}, message["name"]
+
+
+async def test_examples_of_answers_have_the_members_of_their_structs_and_no_other(venue: QuietVenue) -> None:
+    rows = cast("Any", venue.app.reference)._all
+    for row in rows:
+        example = recorded_examples().operations[operation_id(row)].answer
+        if row.answer is not None:
+            kinds = get_args(row.answer) if isinstance(row.answer, UnionType) else (row.answer,)
+            assert any(is_whole(example, kind) for kind in kinds), row.name
+        elif row.content_type.decode() == EVENTS:
+            assert example.startswith("event: "), row.name
+        else:
+            assert isinstance(example, str), row.name
+
+
+def is_whole(example: Any, kind: Any) -> bool:
+    try:
+        read = msgspec.json.decode(msgspec.json.encode(example), type=kind)
+    except msgspec.ValidationError:
+        return False
+    return bool(msgspec.json.decode(encode(read)) == example)
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not IS_INSTALLED, reason="records on the embedded chain")
+async def test_a_venue_still_answers_so(tmp_path: Path) -> None:
+    """`make examples` writes what it records; its shape is that of the committed file."""
+    recorded = await record(tmp_path)
+    now, committed = (msgspec.to_builtins(one) for one in (recorded, recorded_examples()))
+    for name in now["operations"]:
+        assert shape(now["operations"][name]) == shape(committed["operations"].get(name)), name
+    assert shape(now) == shape(committed)
+
+
+def shape(value: Any) -> Any:
+    """Members and types of a JSON value; members that are addresses count as one member."""
+    if isinstance(value, dict):
+        return {"0x" if key.startswith("0x") else key: shape(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [shape(one) for one in value[:1]]
+    return type(value).__name__
