@@ -36,6 +36,9 @@ class Reference:
         endpoints: the other rows of the route table.
         places: served chains, the source of the examples.
         is_tls: whether the venue serves https.
+
+    Attributes:
+        described: all rows of the route table, those of this class included.
     """
 
     def __init__(self, endpoints: tuple[Endpoint, ...], places: ServedChains, *, is_tls: bool) -> None:
@@ -53,7 +56,7 @@ class Reference:
                 summary="The streams and webhooks of this API as an AsyncAPI 3.0 document",
             ),
         )
-        self._all = (*endpoints, *self._rows)
+        self.described = (*endpoints, *self._rows)
         self._examples = _examples(places)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -66,11 +69,11 @@ class Reference:
 
     @cached_property
     def _requests(self) -> Asset:
-        return _packed(openapi_document(self._all, self._examples))
+        return _packed(openapi_document(self.described, self._examples))
 
     @cached_property
     def _streams(self) -> Asset:
-        return _packed(asyncapi_document(self._all, is_tls=self._is_tls))
+        return _packed(asyncapi_document(self.described, is_tls=self._is_tls))
 
 
 def _packed(document: dict[str, Any]) -> Asset:

@@ -1,4 +1,4 @@
-// Starts Swagger UI on the document of this venue; adds a tab with the same request in JavaScript.
+// Starts Swagger UI on the document of this venue. A plugin adds a tab with the same request in JavaScript.
 "use strict";
 
 // The body of a request, as JavaScript that makes the same text.
@@ -23,6 +23,21 @@ function fetchSnippet(request) {
   ].join("\n");
 }
 
+// A stream has no end, so that Swagger UI would wait for its answer for ever.
+const isTried = (spec, path, method) =>
+  !spec.hasIn(["paths", path, method, "responses", "200", "content", "text/event-stream"]);
+
+const plugin = {
+  fn: { requestSnippetGenerator_js_fetch: fetchSnippet },
+  statePlugins: {
+    spec: {
+      wrapSelectors: {
+        allowTryItOutFor: (_, system) => (state, path, method) => isTried(system.specSelectors.specJson(), path, method),
+      },
+    },
+  },
+};
+
 window.ui = SwaggerUIBundle({
   url: "/openapi.json",
   dom_id: "#page",
@@ -40,5 +55,5 @@ window.ui = SwaggerUIBundle({
     },
     languages: ["curl_bash", "js_fetch"],
   },
-  plugins: [{ fn: { requestSnippetGenerator_js_fetch: fetchSnippet } }],
+  plugins: [plugin],
 });

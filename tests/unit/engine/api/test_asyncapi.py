@@ -10,6 +10,7 @@ import pytest
 from cambist.codecs.messages.event_messages import BeatMessage, OpenMessage, OrderEventMessage
 from cambist.codecs.messages.wire import encode
 from cambist.crypto.webhook_signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER
+from cambist.engine.api.asyncapi import asyncapi_document
 from support.oracles import ORACLES, Oracle, openapi_oracle, require_oracle
 from support.venue.quiet_venue import A_SALE, QuietVenue, a_quiet_venue
 
@@ -142,3 +143,10 @@ async def test_the_headers_of_a_webhook_are_described(document: dict[str, Any]) 
     headers = document["channels"]["webhook"]["messages"]["order"]["headers"]
     assert headers["required"] == [ID_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER]
     assert set(headers["properties"]) == set(headers["required"])
+
+
+async def test_a_venue_with_tls_has_streams_over_tls(venue: QuietVenue) -> None:
+    rows = venue.app.reference.described
+    servers = asyncapi_document(rows, is_tls=True)["servers"]
+    protocols = {name: server["protocol"] for name, server in servers.items()}
+    assert protocols == {"streams": "https", "sockets": "wss"}
