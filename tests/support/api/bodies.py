@@ -19,6 +19,7 @@ from cambist.engine.store.tables import AUCTION_ROUND, DELTA_DOCUMENT, DELTA_ORD
 from cambist.engine.store.units import Done, Unit, new, put
 from support.delta.bidding import a_proven, a_round_order
 from support.store.stores import a_delta_order as a_row
+from support.venue.trading_requests import a_sale
 from support.venue.venue_role import CHAIN_ID, USER, RunningVenue
 
 BUILD = "/v2/delta/orders/build"
@@ -30,15 +31,7 @@ POST_OTC = "/ft/p2p/{chainId}"
 async def a_body(venue: RunningVenue) -> dict[str, Any]:
     """Buildable body of POST /transactions: the user has the source tokens and has allowed them."""
     await venue.devnet.allow(USER, "WETH", "router")
-    route = (await venue.get("/v2/quote", **venue.selling("WETH", 1, "USDC", mode="MARKET")))["market"]
-    return {
-        "priceRoute": route,
-        "srcToken": route["srcToken"],
-        "destToken": route["destToken"],
-        "srcAmount": route["srcAmount"],
-        "slippage": 100,
-        "userAddress": to_checksum(USER.address),
-    }
+    return await a_sale(venue)
 
 
 async def an_order(venue: RunningVenue) -> dict[str, Any]:

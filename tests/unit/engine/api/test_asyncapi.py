@@ -1,7 +1,6 @@
 """The AsyncAPI document: valid by the schema of its authors, true to streams, webhooks and structs."""
 
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -11,8 +10,8 @@ from cambist.codecs.messages.event_messages import BeatMessage, OpenMessage, Ord
 from cambist.codecs.messages.wire import encode
 from cambist.crypto.webhook_signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER
 from cambist.engine.api.asyncapi import asyncapi_document
-from support.oracles import ORACLES, Oracle, openapi_oracle, require_oracle
-from support.venue.quiet_venue import A_SALE, QuietVenue, a_quiet_venue
+from support.oracles import Oracle
+from support.venue.quiet_venue import A_SALE, QuietVenue
 
 TOKEN = "0" * 31 + "7"
 AN_EVENT = OrderEventMessage(
@@ -28,19 +27,6 @@ AN_EVENT = OrderEventMessage(
     at="2026-11-14T22:13:20.001Z",
     type="LIMIT",
 )
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[Oracle]:
-    require_oracle(ORACLES / "node_modules" / "@asyncapi" / "specs")
-    with openapi_oracle() as oracle:
-        yield oracle
-
-
-@pytest.fixture
-async def venue(tmp_path: Path) -> AsyncIterator[QuietVenue]:
-    async with a_quiet_venue(tmp_path) as venue:
-        yield venue
 
 
 @pytest.fixture

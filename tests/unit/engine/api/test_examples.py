@@ -1,6 +1,6 @@
 """Examples in both documents of the API: each operation and message has some, and schemas fit them."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args
@@ -13,23 +13,11 @@ from cambist.engine.api.examples import recorded_examples
 from cambist.engine.api.openapi import operation_id
 from cambist.engine.dev.embedded.evm import IS_INSTALLED
 from support.api.recording import record
-from support.oracles import Oracle, openapi_oracle
-from support.venue.quiet_venue import QuietVenue, a_quiet_venue
+from support.oracles import Oracle
+from support.venue.quiet_venue import QuietVenue
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[Oracle]:
-    with openapi_oracle() as oracle:
-        yield oracle
-
-
-@pytest.fixture
-async def venue(tmp_path: Path) -> AsyncIterator[QuietVenue]:
-    async with a_quiet_venue(tmp_path) as venue:
-        yield venue
 
 
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,8 +1,6 @@
 """The OpenAPI document: true to the routes, and valid by others' judgement."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,23 +8,11 @@ import pytest
 
 from cambist.config.errors import catalogue_rows
 from cambist.config.limits import PARTNER_FEE_BPS_MAX
-from support.oracles import Oracle, openapi_oracle
-from support.venue.quiet_venue import A_PURCHASE, A_SALE, CHAIN_ID, DAI, ONE, USER, QuietVenue, a_quiet_venue
+from support.oracles import Oracle
+from support.venue.quiet_venue import A_PURCHASE, A_SALE, CHAIN_ID, DAI, ONE, USER, QuietVenue
 
 UNKNOWN = (b'"OrderNotFound"', b'"AuctionNotFound"')
 """Errors of an existing endpoint about a resource that does not exist."""
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[Oracle]:
-    with openapi_oracle() as oracle:
-        yield oracle
-
-
-@pytest.fixture
-async def venue(tmp_path: Path) -> AsyncIterator[QuietVenue]:
-    async with a_quiet_venue(tmp_path) as venue:
-        yield venue
 
 
 @pytest.fixture
