@@ -115,6 +115,7 @@ def _number(name: str, member: str, kind: click.ParamType[Any], default: float, 
     type=click.Path(exists=True, dir_okay=False),
     help="PEM file of certificates to trust.",
 )
+@click.option("--allow-no-quotes", is_flag=True, help="A maker that gives no firm quote may conform.")
 @click.option("--json", "json_path", type=_FILE, help="Write the report as JSON; - for standard output.")
 @click.option("--junit", "junit_path", type=_FILE, help="Write the report as JUnit XML; as --json.")
 @click.pass_context

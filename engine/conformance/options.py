@@ -94,6 +94,7 @@ class CheckOptions(Struct, frozen=True, kw_only=True):
         run_timeout_s: longest time for the whole run, seconds.
         seed: seed of random amounts and bytes.
         authorities: PEM file of certificates to trust.
+        allow_no_quotes: whether a maker may conform that gives no firm quote.
     """
 
     base: BaseUrl
@@ -118,3 +119,4 @@ class CheckOptions(Struct, frozen=True, kw_only=True):
     run_timeout_s: float = 300.0
     seed: int = 1
     authorities: str | None = None
+    allow_no_quotes: bool = False

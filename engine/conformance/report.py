@@ -77,6 +77,8 @@ def _reasons(report: RunReport) -> Iterator[str]:
         topics.setdefault(reason, []).append(topic)
     for reason, names in topics.items():
         yield f"too little to judge {', '.join(names)} on ({reason})"
+    if report.lacks_quotes:
+        yield "the maker gave no firm quote (--allow-no-quotes accepts that)"
     if report.count(CheckStatus.SKIPPED) == len(report.verdicts):
         yield "every chosen check was skipped"
 

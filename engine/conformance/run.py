@@ -2,8 +2,8 @@
 
     outcome         condition
     faults          a check failed
-    inconclusive    no check failed, but a topic has more gaps than judged checks, all checks were skipped,
-                    or a stage raised an exception
+    inconclusive    no check failed, but the maker gave no firm quote to a run that asked for some, a topic
+                    has more gaps than judged checks, all checks were skipped, or a stage raised an exception
     conforms        otherwise
 
 A gap is a check that was skipped because the maker gave nothing to judge it on. An exception from a stage is
@@ -49,6 +49,10 @@ _STAGES: tuple[tuple[str, tuple[str, ...], Callable[[Session], Awaitable[None]]]
 )
 
 
+_QUOTED = frozenset({"firm", "refuse", "load"})
+"""Topics whose checks need a firm quote; --allow-no-quotes skips them if the maker gives none."""
+
+
 class RunOutcome(StrEnum):
     """Outcome of a run: FAULTS if a check failed, INCONCLUSIVE if too little was judged, else CONFORMS.
 
@@ -69,6 +73,7 @@ class RunReport(Struct, frozen=True):
         firm_requests: number of those requests that asked for a firm quote.
         load: figures of the load stage; None if the stage did not run.
         broken: names of stages that raised an exception, i.e. have a bug, each with the exception.
+        lacks_quotes: whether the run had to have a firm quote, and the maker gave none.
     """
 
     url: str
@@ -80,6 +85,7 @@ class RunReport(Struct, frozen=True):
     seed: int
     strict: bool
     broken: tuple[str, ...] = ()
+    lacks_quotes: bool = False
 
     def count(self, status: CheckStatus) -> int:
         """Return the number of checks whose verdict has this status."""
@@ -101,7 +107,12 @@ class RunReport(Struct, frozen=True):
         """
         if self.count(CheckStatus.FAILED):
             return RunOutcome.FAULTS
-        if self.broken or self.thin or self.count(CheckStatus.SKIPPED) == len(self.verdicts):
+        if (
+            self.broken
+            or self.lacks_quotes
+            or self.thin
+            or self.count(CheckStatus.SKIPPED) == len(self.verdicts)
+        ):
             return RunOutcome.INCONCLUSIVE
         return RunOutcome.CONFORMS
 
@@ -138,6 +149,9 @@ async def run_checks(
                 if not topics or session.wants(*topics):
                     session.stage = name
                     try:
+                        if options.allow_no_quotes and _QUOTED & {*topics} and not await session.find_good():
+                            session.skip("the maker gives no firm quote: --allow-no-quotes", *topics)
+                            continue
                         await stage(session)
                     except Exception as error:  # noqa: BLE001  a bug in a stage must not cost the report
                         broken.append(one_line(f"{name}: {_innermost(error)!r}"))
@@ -163,6 +177,7 @@ async def run_checks(
             options.seed,
             options.selection.strict,
             tuple(broken),
+            lacks_quotes=session.wants("firm") and not session.quotes and not options.allow_no_quotes,
         )
 
 

@@ -52,6 +52,7 @@ class Session:
         tally: all results so far.
         snapshot: last answers of GET /tokens, /pairs, /prices and /blacklist, by name.
         good: a request that the maker quoted; None until the first quote.
+        quotes: number of firm quotes that the maker gave.
         sightings: listed pairs and disabled pairs of each /pairs and /prices answer and WebSocket message.
         load: the load stage's report; None before that stage.
         stage: name of the running stage, for the progress display.
@@ -75,6 +76,7 @@ class Session:
         self.tally = Tally(CHECKS, options.selection)
         self.snapshot: ResourceSnapshot = {}
         self.good: Good | None = None
+        self.quotes = 0
         self.sightings: list[Sighting] = []
         self.load: LoadReport | None = None
         self.stage = "connecting"
@@ -216,7 +218,9 @@ class Session:
 
     async def send_firm(self, asking: Asking) -> HttpExchange:
         """Send a firm-quote request to POST /firm."""
-        return await self.probe.send("POST", f"{self.prefix}/firm", asking.raw)
+        exchange = await self.probe.send("POST", f"{self.prefix}/firm", asking.raw)
+        self.quotes += exchange.succeeded and b'"order"' in exchange.body
+        return exchange
 
     def auth_target(self) -> Target:
         """Return the valid requests from which the authentication checks derive wrongly signed requests."""

@@ -96,6 +96,32 @@ async def test_a_maker_without_prices_has_no_fault_and_proves_nothing() -> None:
     assert "no pair is quoted" in reasons
 
 
+@pytest.mark.parametrize("status", [400, 403, 429, 500, 503])
+@pytest.mark.parametrize("only", [(), ("firm.*", "tokens.*"), ("firm.user", "tokens.*")])
+async def test_a_maker_that_never_gave_a_firm_quote_passes_only_if_allowed(
+    status: int, only: tuple[str, ...]
+) -> None:
+    maker = Maker(now_ms)
+
+    def refuse(raw: bytes) -> Any:
+        raise Refused(status, "not today")
+
+    maker._firm = refuse  # type: ignore[method-assign]
+    report = await judge(maker, only)
+    assert not report.conforms
+    if report.outcome is RunOutcome.INCONCLUSIVE:
+        assert "the maker gave no firm quote (--allow-no-quotes accepts that)" in verdict_line(report)
+    allowed = await judge(maker, only, allow_no_quotes=True)
+    assert allowed.conforms, told(allowed)
+    assert allowed.count(CheckStatus.SKIPPED)
+
+
+async def test_a_maker_that_quotes_is_judged_on_its_quotes_where_none_are_allowed_too() -> None:
+    report = await judge(Maker(now_ms), allow_no_quotes=True)
+    assert report.conforms
+    assert status_of(report)["firm.quotes"] is CheckStatus.PASSED
+
+
 @pytest.mark.parametrize("pair_id", ["WETH/USDC", "WBTC/USDC"])
 async def test_a_pair_that_is_disabled_between_two_looks_is_no_fault(pair_id: str) -> None:
     maker = Maker(now_ms)
