@@ -19,7 +19,9 @@ cryptography (checksums, keys).
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -176,9 +178,11 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, revea
         tree = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also an integer of too many digits
         raise ConfigError("settings", f"not TOML: {error}") from None
-    for name in sorted(environ):
-        if name.startswith(ENVIRONMENT_PREFIX):
-            _override(tree, name, environ[name])
+    texts = [
+        _override(tree, name, environ[name])
+        for name in sorted(environ)
+        if name.startswith(ENVIRONMENT_PREFIX)
+    ]
     tree["chains"] = _with_shipped_chains(tree.get("chains", {}))
     if isinstance(venue := tree.get("venue"), dict):
         venue["rate_tiers"] = _with_shipped(venue.get("rate_tiers", {}), SHIPPED_RATE_TIERS)
@@ -191,27 +195,59 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, revea
         except ConfigError as error:
             raise ValueError(error.detail.removeprefix(": ")) from None
 
-    def convert(candidate: dict[str, Any]) -> Settings:
-        return msgspec.convert(candidate, Settings, strict=False, str_keys=True, dec_hook=read_field)
+    def convert(candidate: dict[str, Any], *, strict: bool = False) -> Settings:
+        return msgspec.convert(candidate, Settings, strict=strict, str_keys=True, dec_hook=read_field)
 
     try:
         settings = convert(tree)
     except msgspec.ValidationError as error:
         raise _refusal(tree, convert, error) from None
+    for keys in texts:  # the file's values have the settings' types, those of variables are plain text
+        _type_text(tree, keys, settings)
+    try:
+        convert(tree, strict=True)
+    except msgspec.ValidationError as error:
+        raise _refusal(tree, partial(convert, strict=True), error) from None
     _check(settings)
     return settings
 
 
-def _override(tree: dict[str, Any], name: str, text: str) -> None:
-    """Set the setting that an environment variable such as `CAMBIST__CHAINS__1__NAME` overrides."""
+def _type_text(tree: dict[str, Any], keys: Sequence[str], settings: Settings) -> None:
+    """Put the typed value of a setting into the tree, in place of a variable's text."""
+    table: Any = tree
+    value: Any = settings
+    for key in keys[:-1]:
+        table, value = table[key], _member(value, key)
+    typed = _member(value, keys[-1])
+    if isinstance(typed, bool | int | float):
+        table[keys[-1]] = typed
+
+
+def _member(value: Any, key: str) -> Any:
+    """Member of a settings object, or entry of a table of such objects."""
+    if isinstance(value, dict):
+        return value.get(key, value.get(int(key)) if key.isdecimal() else None)
+    return getattr(value, key, None)
+
+
+def _override(tree: dict[str, Any], name: str, text: str) -> list[str]:
+    """Set the setting that an environment variable such as `CAMBIST__CHAINS__1__NAME` overrides.
+
+    Returns:
+        the keys that lead to the setting.
+    """
     if not is_unicode(name + text):
         raise ConfigError(ascii(name), "name and value must be UTF-8 text")
     keys = name.removeprefix(ENVIRONMENT_PREFIX).split("__")
     if not all(keys):
         raise ConfigError(name, "does not name a setting")
     table: Any = tree
+    found: list[str] = []
     for key in keys[:-1]:
-        table = table.setdefault(_key_of(table, key, name), {}) if isinstance(table, dict) else None
+        if not isinstance(table, dict):
+            break
+        found.append(_key_of(table, key, name))
+        table = table.setdefault(found[-1], {})
     if not isinstance(table, dict):
         raise ConfigError(name, "does not name a setting")
     last = _key_of(table, keys[-1], name)
@@ -223,6 +259,7 @@ def _override(tree: dict[str, Any], name: str, text: str) -> None:
             document = {}
         if len(document) == 1:
             table[last] = document["value"]
+    return [*found, last]
 
 
 def _key_of(table: dict[str, Any], key: str, name: str) -> str:
@@ -286,8 +323,34 @@ def _refusal(tree: dict[str, Any], convert: Any, error: msgspec.ValidationError)
             path.append(part)
     unknown = _UNKNOWN_KEY.match(text)
     if unknown:
-        return ConfigError(_dotted([*path, unknown["key"]]), "is not a setting")
+        alike = get_close_matches(unknown["key"], _keys_at(path), 1)
+        hint = f": did you mean {_dotted([*path, alike[0]])}?" if alike else ""
+        return ConfigError(_dotted([*path, unknown["key"]]), f"is not a setting{hint}")
     return ConfigError(_dotted(path) or "settings", text[:1].lower() + text[1:])
+
+
+def _keys_at(path: Sequence[str]) -> list[str]:
+    """List the keys of the settings table at a path; empty if the path leads to no such table."""
+    kind = msgspec.inspect.type_info(Settings)
+    for part in path:
+        kind = _table_kind(kind)
+        if isinstance(kind, msgspec.inspect.StructType):
+            members = {field.encode_name: field.type for field in kind.fields}
+            kind = members.get(part, kind)
+        elif isinstance(kind, msgspec.inspect.DictType):
+            kind = kind.value_type
+        elif isinstance(kind, msgspec.inspect.VarTupleType | msgspec.inspect.ListType):
+            kind = kind.item_type
+    kind = _table_kind(kind)
+    fields = kind.fields if isinstance(kind, msgspec.inspect.StructType) else ()
+    return [field.encode_name for field in fields]
+
+
+def _table_kind(kind: msgspec.inspect.Type) -> msgspec.inspect.Type:
+    """Return the type of a value that may be absent, without its absence."""
+    if isinstance(kind, msgspec.inspect.UnionType):
+        return next(one for one in kind.types if not isinstance(one, msgspec.inspect.NoneType))
+    return kind
 
 
 def _dotted(path: list[str]) -> str:
