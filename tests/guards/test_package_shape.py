@@ -74,6 +74,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/cli/dev/demo.py",
         "engine/cli/dev/devnet.py",
         "engine/cli/dev/up.py",
+        "engine/cli/offline/config_check.py",
         "engine/cli/maker.py",
         "engine/cli/trading.py",
         "engine/cli/serve.py",

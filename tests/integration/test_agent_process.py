@@ -15,6 +15,7 @@ from cambist.codecs.http1 import Http1Limits
 from cambist.config.errors import ConfigError
 from cambist.config.settings import parse_settings
 from cambist.engine.agent.app import opened_agent
+from cambist.engine.cli.offline.role_check import RoleFact, open_role
 from cambist.engine.process.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from support.makers.agent_role import AGENT_ENVIRON, RunningAgent, agent_text, own_module
@@ -146,8 +147,13 @@ async def opened(text: str, folder: Path) -> None:
         pass
 
 
+async def check_role(text: str, folder: Path) -> list[RoleFact]:
+    return await open_role("agent", parse_settings(text, SECRETS, folder), SECRETS, folder)
+
+
 def test_what_is_right_is_opened(tmp_path: Path) -> None:
     trio.run(opened, RIGHT, tmp_path)
+    assert trio.run(check_role, RIGHT, tmp_path)[0] == RoleFact("chain 31337", "makers alpha")
 
 
 @pytest.mark.parametrize(("there", "instead", "says"), WRONG, ids=[row[2] for row in WRONG])
@@ -158,6 +164,9 @@ def test_what_is_wrong_is_named_in_one_line(tmp_path: Path, there: str, instead:
         trio.run(opened, RIGHT.replace(there, instead.replace("OWN", own)), tmp_path)
     line = str(refused.value)
     assert line.startswith(says.replace("OWN", own))
+    with pytest.raises(ConfigError) as checked:
+        trio.run(check_role, RIGHT.replace(there, instead.replace("OWN", own)), tmp_path)
+    assert str(checked.value) == line
     assert "\n" not in line
     assert not any(secret in line for secret in (*SECRETS.values(), "top secret"))
 

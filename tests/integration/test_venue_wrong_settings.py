@@ -7,6 +7,7 @@ import trio
 
 from cambist.config.errors import ConfigError
 from cambist.config.settings import parse_settings
+from cambist.engine.cli.offline.role_check import RoleFact, open_role
 from cambist.engine.process.clock import WallClock
 from cambist.engine.venue.app import opened_venue
 
@@ -129,7 +130,15 @@ async def opened(text: str, folder: Path) -> None:
         pass
 
 
-def test_what_is_right_is_opened(tmp_path: Path) -> None:
+async def check_role(text: str, folder: Path) -> list[RoleFact]:
+    return await open_role("venue", parse_settings(text, ENVIRON, folder), ENVIRON, folder)
+
+
+def test_what_is_right_is_opened_and_leaves_no_trace_when_checked(tmp_path: Path) -> None:
+    facts = trio.run(check_role, RIGHT, tmp_path)
+    assert facts[0] == RoleFact("chain 31337", "Market, OTC; tokens WETH, USDC, ETH; makers alpha")
+    assert "no relayer settles its orders" in facts[1].text
+    assert list(tmp_path.iterdir()) == []
     trio.run(opened, RIGHT, tmp_path)
 
 
@@ -141,6 +150,9 @@ def test_what_is_wrong_is_named_in_one_line(tmp_path: Path, there: str, instead:
     line = str(refused.value)
     assert line.startswith(says)
     assert "\n" not in line
+    with pytest.raises(ConfigError) as checked:
+        trio.run(check_role, RIGHT.replace(there, instead), tmp_path)
+    assert str(checked.value) == line
     assert not any(secret in line for secret in (*SECRETS.values(), "hidden", "top secret"))
 
 

@@ -1,9 +1,10 @@
-"""`cambist config check`: checks a settings file, down to checksums, keys and credentials."""
+"""`cambist config check`: opens the roles of a settings file, down to checksums, keys and credentials."""
 
 import os
 from pathlib import Path
 
 import click
+import trio
 from rich.console import Console
 from rich.table import Table
 
@@ -13,6 +14,7 @@ from ....crypto.addresses import to_checksum
 from ...events.webhook_opening import hooks_of
 from ...process.credentials import check_addresses, policed_key, request_verifier
 from ..sources import config_option
+from .role_check import ROLES, open_role, roles_of
 
 
 @click.group()
@@ -22,17 +24,26 @@ def config() -> None:
 
 @config.command("check")
 @config_option("The settings file (TOML); the defaults alone if absent.")
-def check_command(path: Path | None) -> None:
-    """Read a settings file as a running process would, check keys and credentials, and show the effective
-    values.
+@click.option(
+    "--role",
+    type=click.Choice(ROLES),
+    help="The role to open; every role that the file has a section for if absent.",
+)
+def check_command(path: Path | None, role: str | None) -> None:
+    """Open the roles of a settings file as `serve` does, and show what they would serve.
 
-    Variables named CAMBIST__SECTION__KEY override the file. No secret is printed.
+    The command asks no node, maker or store, and changes nothing. Variables named CAMBIST__SECTION__KEY
+    override the file. No secret is printed.
     """
     settings = read_settings(path, os.environ)
     check_addresses(settings)
-    keys = {name: policed_key(name, key) for name, key in settings.keys.items()}
     request_verifier(settings)
     hooks = hooks_of(settings.venue.webhooks if settings.venue else {})
+    folder = path.parent if path else Path()
+    roles = (role,) if role else roles_of(settings)
+    has_policed = not roles or "maker" in roles  # a relayer's key signs what the venue has built
+    keys = {name: policed_key(name, key) for name, key in settings.keys.items() if has_policed}
+    facts = {name: trio.run(open_role, name, settings, os.environ, folder) for name in roles}
     console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
     console.print(_chains_table(settings))
     console.print(f"state directory   {Path(settings.state_dir).expanduser()}")
@@ -44,7 +55,11 @@ def check_command(path: Path | None) -> None:
         console.print(
             f"key {name:<13} {to_checksum(key.address)}, {len(key.policy.contracts)} contracts allowed"
         )
-    console.print("settings are right", style="green")
+    for name, rows in facts.items():
+        console.print(f"\n{name}", style="bold")
+        for row in rows:
+            console.print(f"{row.name:<17} {row.text}")
+    console.print("\nsettings are right" if facts else "settings are right", style="green")
 
 
 def _chains_table(settings: Settings) -> Table:

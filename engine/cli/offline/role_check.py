@@ -1,5 +1,176 @@
-"""Opens the role of a settings file as `serve` does, without network and without a trace on the disk.
+"""Opens the role of a settings file as `serve` does, without a network and without traces on the disk.
 
-A venue has a store in memory of a temporary folder and chains that never answer, so that each part reads its
-settings and refuses them with the sentence that `serve` would refuse them with.
+A venue gets a store in a temporary folder; its chains, and an agent's, are of nodes that never answer. Each
+part reads its settings and refuses them with the sentence with which `serve` refuses them.
 """
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ....config.errors import ConfigError, NodeUnavailable
+from ....config.sections.store import StoreSettings
+from ....config.sections.venue import VenueMaker
+from ....config.settings import Settings
+from ...agent.app import opened_agent
+from ...chain.deploy.address_book import FILE_NAME, read_book
+from ...maker.app import MakerApp
+from ...process.clock import WallClock
+from ...routing.makers import nodes_of
+from ...routing.served import served_chains
+from ...served.served_chain import ServedChain
+from ...store.process.place import place_of
+from ...venue.app import opened_venue
+
+ROLES = ("venue", "maker", "agent")
+
+
+class RoleFact(Struct, frozen=True):
+    """Line of the report of a check.
+
+    Attributes:
+        name: subject, such as `chain 1` or `strategies`.
+        text: tokens, pairs, makers and funds there.
+    """
+
+    name: str
+    text: str
+
+
+class SilentChain:
+    """Chain whose node never answers."""
+
+    def __init__(self, chain_id: int) -> None:
+        self.chain_id = chain_id
+
+    def __getattr__(self, name: str) -> Any:
+        async def refuse(*_: object, **__: object) -> Any:
+            raise NodeUnavailable("not asked: --online asks nodes")
+
+        return refuse
+
+
+def roles_of(settings: Settings) -> tuple[str, ...]:
+    """Names of the roles that the settings have a section for."""
+    return tuple(role for role in ROLES if getattr(settings, role) is not None)
+
+
+async def open_role(
+    role: str, settings: Settings, environ: Mapping[str, str], folder: Path
+) -> list[RoleFact]:
+    """Open a role as `serve` does, and close it again.
+
+    Args:
+        role: one of ROLES.
+        folder: base of relative paths in the settings.
+
+    Returns:
+        chains, pairs, makers and funds with which the role would serve.
+
+    Raises:
+        ConfigError: `serve` would refuse the settings.
+    """
+    opening = {"venue": _venue, "maker": _maker, "agent": _agent}[role]
+    return await opening(settings, environ, folder)
+
+
+async def _venue(settings: Settings, environ: Mapping[str, str], folder: Path) -> list[RoleFact]:
+    if settings.venue is None:
+        raise ConfigError("venue", "is not set")
+    place_of(settings, environ, folder)
+    chains = _silent(settings, settings.venue.makers, environ, folder, "venue.makers")
+    with _apart(settings, folder) as apart:
+        opened = opened_venue(
+            apart,
+            environ=environ,
+            folder=folder,
+            clock=WallClock(),
+            chains=chains,
+            store_in_process=True,
+        )
+        async with opened as app:
+            return [*_chains(app.places.values(), settings.venue.makers), *_sections(settings)]
+
+
+async def _agent(settings: Settings, environ: Mapping[str, str], folder: Path) -> list[RoleFact]:
+    if settings.agent is None:
+        raise ConfigError("agent", "is not set")
+    agent = settings.agent
+    chains = _silent(settings, agent.makers, environ, folder, "agent.makers")
+    opened = opened_agent(settings, environ=environ, folder=folder, clock=WallClock(), chains=chains)
+    async with opened as app:
+        chains_of = [(chain_id, _makers(agent.makers, chain_id)) for chain_id in sorted(app.places)]
+    facts = [RoleFact(f"chain {chain_id}", text) for chain_id, text in chains_of]
+    return [*facts, RoleFact("strategies", ", ".join(agent.strategies))]
+
+
+async def _maker(settings: Settings, environ: Mapping[str, str], folder: Path) -> list[RoleFact]:
+    app = MakerApp(settings, environ=environ, folder=folder, clock=WallClock())
+    facts = []
+    for chain_id, role in sorted(app.chains.items()):
+        chain = role.settings
+        funds = "read from a node" if chain.node_url else "of the settings"
+        text = f"quotes {', '.join(chain.pairs)} by `{chain.price_source}`; funds {funds}"
+        facts.append(RoleFact(f"chain {chain_id}", text))
+    return facts
+
+
+def _silent(
+    settings: Settings,
+    makers: Mapping[str, VenueMaker],
+    environ: Mapping[str, str],
+    folder: Path,
+    field: str,
+) -> dict[int, Any]:
+    """Make a chain that never answers for each chain with a node; check the nodes' settings."""
+    book = read_book(folder / Path(settings.state_dir).expanduser() / FILE_NAME)
+    served = served_chains(settings, makers, book, (), field)
+    nodes_of(served, environ, folder, {})
+    return {chain_id: SilentChain(chain_id) for chain_id in served}
+
+
+@contextmanager
+def _apart(settings: Settings, folder: Path) -> Iterator[Settings]:
+    """Context manager: the settings with a temporary state directory, which has the contracts' addresses."""
+    with TemporaryDirectory(prefix="cambist-check-") as name:
+        book = folder / Path(settings.state_dir).expanduser() / FILE_NAME
+        if book.exists():
+            shutil.copy(book, name)
+        yield replace(settings, state_dir=name, store=StoreSettings())
+
+
+def _chains(places: Iterable[ServedChain], makers: Mapping[str, VenueMaker]) -> Iterator[RoleFact]:
+    for place in places:
+        kinds = [
+            name
+            for name, is_served in (
+                ("Market", place.settings.market),
+                ("Delta", not place.no_delta),
+                ("OTC", place.settings.rfq),
+            )
+            if is_served
+        ]
+        tokens = ", ".join(token.symbol for token in place.tokens.by_address.values())
+        text = f"{', '.join(kinds)}; tokens {tokens}; {_makers(makers, place.chain_id)}"
+        yield RoleFact(f"chain {place.chain_id}", text)
+        if place.settings.delta and place.no_delta:
+            yield RoleFact(f"chain {place.chain_id}", place.no_delta)
+
+
+def _makers(makers: Mapping[str, VenueMaker], chain_id: int) -> str:
+    names = [name for name, maker in makers.items() if chain_id in maker.chains]
+    return f"makers {', '.join(names)}" if names else "no makers"
+
+
+def _sections(settings: Settings) -> Iterator[RoleFact]:
+    venue = settings.venue
+    if venue:
+        yield RoleFact("agents", ", ".join(venue.agents) or "none")
+        yield RoleFact("bridges", ", ".join(settings.bridges) or "none")
+        yield RoleFact("webhooks", ", ".join(venue.webhooks) or "none")

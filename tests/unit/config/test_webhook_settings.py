@@ -119,7 +119,16 @@ def check(text: str, tmp_path: Path, secret: str = SECRET) -> Result:
 
 
 def test_config_check_names_the_webhooks(tmp_path: Path) -> None:
-    result = check(GOOD, tmp_path)
+    at = '"0x' + "ab" * 20 + '"'
+    contracts = "".join(
+        f"{name} = {at}\n" for name in ("wrapped_native", "router", "rfq_contract", "executor", "fee_vault")
+    )
+    chain = f'[chains.31337]\nname = "devnet"\nmarket = true\n{contracts}node.urls = ["http://127.0.0.1:9"]\n'
+    chain += "".join(
+        f'[[tokens]]\nchain_id = 31337\naddress = "0x{digits * 20}"\nsymbol = "{symbol}"\ndecimals = 6\n'
+        for digits, symbol in (("cd", "USDC"), ("ef", "DAI"))
+    )
+    result = check(f'state_dir = "."\nroute_seal_keys = ["env:KEY"]\n{GOOD}{chain}', tmp_path)
     assert (result.exit_code, result.stderr) == (0, "")
     assert "webhooks          acme" in result.stdout.splitlines()
 
