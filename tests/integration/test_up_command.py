@@ -126,6 +126,31 @@ def test_prices_move_and_both_agents_are_asked(up: Devnet) -> None:
     assert {"rapid", "plain"} <= {row["agent"] for row in scores}
 
 
+def checked(up: Devnet, role: str) -> tuple[int, str]:
+    """Exit status and output of `cambist config check --online` for a role's settings file."""
+    lines = Path(up.told["secrets"]).read_text().splitlines()
+    path = up.told["settings"][role]
+    done = subprocess.run(
+        [sys.executable, "-m", "cambist", "config", "check", "--online", "--config", path],
+        env=os.environ | dict(line.split("=", 1) for line in lines),
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("role", "says"),
+    [
+        ("venue", "venue.makers.gamma.chains.31337 quotes 2 pairs"),
+        ("alpha", "maker.chains.31337.tokens.DAI 1000000 DAI, approved"),
+        ("rapid", "agent.makers.beta.chains.31337 quotes 2 pairs"),
+    ],
+)
+def test_each_settings_file_is_right_and_what_it_names_answers(up: Devnet, role: str, says: str) -> None:
+    code, said = checked(up, role)
+    assert (code, says in said) == (0, True), said
+
+
 def test_a_folder_keeps_chains_and_orders_over_kills(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with upped(tmp_path, "--state", str(state)) as up:
@@ -165,6 +190,10 @@ def test_a_role_that_is_left_out_runs_from_its_written_file(tmp_path: Path) -> N
         run(up, tmp_path, "order", "swap", "WBTC", "USDC", "0.1")  # rapid alone trades WBTC
         bids = {row["agent"]: row["delivered"] for row in ask(up, "/v2/delta/agents/scores/31337")}
         assert bids == {"rapid": 1, "plain": 0}
+        assert up.end() == 0
+        code, said = checked(up, "venue")
+        assert (code, "chains.31337.node.urls[0]: not reached" in said) == (1, True), said
+        assert "venue.makers.alpha.chains.31337 prices: ConnectError" in said
 
 
 def test_blocks_come_by_the_clock_and_anvils_take_the_place_of_the_embedded_chain(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import trio
 
 from cambist.config.errors import ConfigError
 from cambist.config.settings import parse_settings
-from cambist.engine.cli.offline.role_check import RoleFact, open_role
+from cambist.engine.cli.offline.role_check import open_role
+from cambist.engine.cli.offline.role_online import RoleFact
 from cambist.engine.process.clock import WallClock
 from cambist.engine.venue.app import opened_venue
 

@@ -1,6 +1,7 @@
 """`cambist config check`: opens the roles of a settings file, down to checksums, keys and credentials."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ....config.chains import CONTRACT_SETTINGS
+from ....config.errors import ConfigError
 from ....config.settings import Settings, read_settings
 from ....crypto.addresses import to_checksum
 from ...events.webhook_opening import hooks_of
@@ -29,11 +31,12 @@ def config() -> None:
     type=click.Choice(ROLES),
     help="The role to open; every role that the file has a section for if absent.",
 )
-def check_command(path: Path | None, role: str | None) -> None:
+@click.option("--online", is_flag=True, help="Ask nodes, contracts, makers and a maker's funds, too.")
+def check_command(path: Path | None, role: str | None, *, online: bool) -> None:
     """Open the roles of a settings file as `serve` does, and show what they would serve.
 
-    The command asks no node, maker or store, and changes nothing. Variables named CAMBIST__SECTION__KEY
-    override the file. No secret is printed.
+    The command asks no node, maker or store unless --online is given, and changes nothing. Variables named
+    CAMBIST__SECTION__KEY override the file. No secret is printed. Exit status: 0 right, 1 wrong.
     """
     settings = read_settings(path, os.environ)
     check_addresses(settings)
@@ -43,7 +46,8 @@ def check_command(path: Path | None, role: str | None) -> None:
     roles = (role,) if role else roles_of(settings)
     has_policed = not roles or "maker" in roles  # a relayer's key signs what the venue has built
     keys = {name: policed_key(name, key) for name, key in settings.keys.items() if has_policed}
-    facts = {name: trio.run(open_role, name, settings, os.environ, folder) for name in roles}
+    opening = partial(open_role, online=online)
+    facts = {name: trio.run(opening, name, settings, os.environ, folder) for name in roles}
     console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
     console.print(_chains_table(settings))
     console.print(f"state directory   {Path(settings.state_dir).expanduser()}")
@@ -58,7 +62,9 @@ def check_command(path: Path | None, role: str | None) -> None:
     for name, rows in facts.items():
         console.print(f"\n{name}", style="bold")
         for row in rows:
-            console.print(f"{row.name:<17} {row.text}")
+            console.print(f"{row.name:<17} {row.text}", style="red" if row.is_fault else None)
+    if any(row.is_fault for rows in facts.values() for row in rows):
+        raise ConfigError("settings", "some of what they name does not answer as it should, see above")
     console.print("\nsettings are right" if facts else "settings are right", style="green")
 
 

@@ -1,6 +1,6 @@
-"""Opens the role of a settings file as `serve` does, without a network and without traces on the disk.
+"""Opens the role of a settings file as `serve` does: no trace on the disk, and offline no network.
 
-A venue gets a store in a temporary folder; its chains, and an agent's, are of nodes that never answer. Each
+A venue gets a store in a temporary folder; offline all chains are of nodes that never answer. Each
 part reads its settings and refuses them with the sentence with which `serve` refuses them.
 """
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ....config.errors import ConfigError, NodeUnavailable
@@ -27,20 +26,18 @@ from ...routing.served import served_chains
 from ...served.served_chain import ServedChain
 from ...store.process.place import place_of
 from ...venue.app import opened_venue
+from .role_online import RoleFact, chain_answers, fund_answers, maker_answers
 
 ROLES = ("venue", "maker", "agent")
-
-
-class RoleFact(Struct, frozen=True):
-    """Line of the report of a check.
-
-    Attributes:
-        name: subject, such as `chain 1` or `strategies`.
-        text: tokens, pairs, makers and funds there.
-    """
-
-    name: str
-    text: str
+_CONTRACTS = {
+    "router": "router",
+    "executor": "executor",
+    "rfq_contract": "rfq",
+    "delta_contract": "delta",
+    "fee_vault": "fee_vault",
+    "arrivals": "arrivals",
+}
+"""Name of a contract in the settings -> attribute of a served chain."""
 
 
 class SilentChain:
@@ -62,13 +59,14 @@ def roles_of(settings: Settings) -> tuple[str, ...]:
 
 
 async def open_role(
-    role: str, settings: Settings, environ: Mapping[str, str], folder: Path
+    role: str, settings: Settings, environ: Mapping[str, str], folder: Path, *, online: bool = False
 ) -> list[RoleFact]:
     """Open a role as `serve` does, and close it again.
 
     Args:
         role: one of ROLES.
         folder: base of relative paths in the settings.
+        online: whether nodes, contracts and makers are asked too.
 
     Returns:
         chains, pairs, makers and funds with which the role would serve.
@@ -77,10 +75,12 @@ async def open_role(
         ConfigError: `serve` would refuse the settings.
     """
     opening = {"venue": _venue, "maker": _maker, "agent": _agent}[role]
-    return await opening(settings, environ, folder)
+    return await opening(settings, environ, folder, online=online)
 
 
-async def _venue(settings: Settings, environ: Mapping[str, str], folder: Path) -> list[RoleFact]:
+async def _venue(
+    settings: Settings, environ: Mapping[str, str], folder: Path, *, online: bool
+) -> list[RoleFact]:
     if settings.venue is None:
         raise ConfigError("venue", "is not set")
     place_of(settings, environ, folder)
@@ -91,26 +91,44 @@ async def _venue(settings: Settings, environ: Mapping[str, str], folder: Path) -
             environ=environ,
             folder=folder,
             clock=WallClock(),
-            chains=chains,
+            chains={} if online else chains,
             store_in_process=True,
         )
         async with opened as app:
-            return [*_chains(app.places.values(), settings.venue.makers), *_sections(settings)]
+            facts = [*_chains(app.places.values(), settings.venue.makers), *_sections(settings)]
+            for place in app.places.values() if online else ():
+                contracts = {name: getattr(place, at) for name, at in _CONTRACTS.items()}
+                field = f"chains.{place.chain_id}"
+                facts += await chain_answers(place.chain, field, contracts)
+                facts += await maker_answers(place, "venue.makers", place.chain_id)
+            return facts
 
 
-async def _agent(settings: Settings, environ: Mapping[str, str], folder: Path) -> list[RoleFact]:
+async def _agent(
+    settings: Settings, environ: Mapping[str, str], folder: Path, *, online: bool
+) -> list[RoleFact]:
     if settings.agent is None:
         raise ConfigError("agent", "is not set")
     agent = settings.agent
     chains = _silent(settings, agent.makers, environ, folder, "agent.makers")
-    opened = opened_agent(settings, environ=environ, folder=folder, clock=WallClock(), chains=chains)
+    opened = opened_agent(
+        settings, environ=environ, folder=folder, clock=WallClock(), chains={} if online else chains
+    )
     async with opened as app:
-        chains_of = [(chain_id, _makers(agent.makers, chain_id)) for chain_id in sorted(app.places)]
-    facts = [RoleFact(f"chain {chain_id}", text) for chain_id, text in chains_of]
-    return [*facts, RoleFact("strategies", ", ".join(agent.strategies))]
+        facts = [
+            RoleFact(f"chain {chain_id}", _makers(agent.makers, chain_id)) for chain_id in sorted(app.places)
+        ]
+        facts.append(RoleFact("strategies", ", ".join(agent.strategies)))
+        for chain_id, place in app.places.items() if online else ():
+            contracts = {name: place.served.addresses[name] for name in ("executor", "delta_contract")}
+            facts += await chain_answers(place.chain, f"chains.{chain_id}", contracts)
+            facts += await maker_answers(place.makers, "agent.makers", chain_id)
+        return facts
 
 
-async def _maker(settings: Settings, environ: Mapping[str, str], folder: Path) -> list[RoleFact]:
+async def _maker(
+    settings: Settings, environ: Mapping[str, str], folder: Path, *, online: bool
+) -> list[RoleFact]:
     app = MakerApp(settings, environ=environ, folder=folder, clock=WallClock())
     facts = []
     for chain_id, role in sorted(app.chains.items()):
@@ -118,6 +136,8 @@ async def _maker(settings: Settings, environ: Mapping[str, str], folder: Path) -
         funds = "read from a node" if chain.node_url else "of the settings"
         text = f"quotes {', '.join(chain.pairs)} by `{chain.price_source}`; funds {funds}"
         facts.append(RoleFact(f"chain {chain_id}", text))
+        if online and chain.node_url:
+            facts += await fund_answers(role, environ, folder)
     return facts
 
 

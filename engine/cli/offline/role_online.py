@@ -1,0 +1,118 @@
+"""Asks the node, the contracts and the makers of an opened role whether they answer, each within a bound."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import trio
+from msgspec import Struct
+
+from ....codecs.amounts import format_units
+from ....codecs.contracts.abi import decode_uint
+from ....codecs.contracts.calldata import allowance, balance_of
+from ....config.errors import CambistError, ChainError
+from ....config.sections.maker import MakerToken
+from ....config.sections.nodes import NodeSettings, revealed
+from ....crypto.addresses import parse_address, to_checksum
+from ...chain.artifacts import known_errors
+from ...chain.nodes.rpc import RpcChain
+from ...chain.port import Chain, EthCall
+from ...maker.role import ChainRole
+from ...routing.makers import OpenMakers
+
+ANSWER_S = 5.0
+"""Longest wait for the answers of one chain's node, and of its makers."""
+_LOOK_S = 0.05
+_LATE = f"no answer within {ANSWER_S:g} s"
+
+
+class RoleFact(Struct, frozen=True):
+    """Line of the report of a check.
+
+    Attributes:
+        name: subject, such as `chain 1` or `strategies`.
+        text: tokens, pairs, makers and funds there, or an answer.
+        is_fault: whether the role could not work so.
+    """
+
+    name: str
+    text: str
+    is_fault: bool = False
+
+
+async def chain_answers(chain: Chain, field: str, contracts: Mapping[str, bytes]) -> list[RoleFact]:
+    """Report a chain's node, and each contract that has no code there.
+
+    Args:
+        field: path of the chain in the settings, e.g. `chains.1`.
+        contracts: name of a contract in the settings -> its address; empty for a contract that is not used.
+    """
+    facts = []
+    try:
+        with trio.fail_after(ANSWER_S):
+            head = await chain.block()
+            facts.append(RoleFact(f"{field}.node", f"answers, at block {head.number if head else 0}"))
+            for name, address in contracts.items():
+                if address and not await chain.code(address):
+                    detail = f"no contract at {to_checksum(address)}"
+                    facts.append(RoleFact(f"{field}.{name}", detail, is_fault=True))
+    except (ChainError, trio.TooSlowError) as error:
+        facts.append(RoleFact(f"{field}.node", str(error) or _LATE, is_fault=True))
+    return facts
+
+
+async def maker_answers(makers: OpenMakers, field: str, chain_id: int) -> list[RoleFact]:
+    """Follow the makers' prices until each has a live pair, or the time is over; report each maker.
+
+    Args:
+        field: path of the makers in the settings, e.g. `venue.makers`.
+    """
+    async with trio.open_nursery() as nursery:
+        makers.start(nursery)
+        with trio.move_on_after(ANSWER_S):
+            while {live.maker for live in makers.index.books()} != makers.feeds.keys():  # noqa: ASYNC110
+                await trio.sleep(_LOOK_S)  # books have no event
+        facts = [_maker_fact(makers, name, f"{field}.{name}.chains.{chain_id}") for name in makers.feeds]
+        nursery.cancel_scope.cancel()
+    return facts
+
+
+def _maker_fact(makers: OpenMakers, name: str, field: str) -> RoleFact:
+    live = sum(book.maker == name for book in makers.index.books())
+    if live:
+        return RoleFact(field, f"quotes {live} pairs")
+    polls = makers.feeds[name].statistics().polls
+    said = next((f"{resource}: {poll.said}" for resource, poll in polls.items() if poll.in_a_row), "")
+    return RoleFact(field, said or "answers, and quotes no pair that is listed here", is_fault=True)
+
+
+async def fund_answers(role: ChainRole, environ: Mapping[str, str], folder: Path) -> list[RoleFact]:
+    """Report a maker's node, and balance and allowance of each of its tokens."""
+    node = revealed(NodeSettings(urls=(role.settings.node_url,)), role.field, environ, folder)
+    async with RpcChain.open(role.chain_id, node, known_errors()) as chain:
+        facts = await chain_answers(chain, role.field, {"rfq_contract": role.signer.contract})
+        if not any(fact.is_fault for fact in facts):
+            for symbol, token in role.settings.tokens.items():
+                facts.append(await _token_fact(chain, role, symbol, token))
+        return facts
+
+
+async def _token_fact(chain: Chain, role: ChainRole, symbol: str, token: MakerToken) -> RoleFact:
+    field, owner = f"{role.field}.tokens.{symbol}", role.signer.maker
+    address = parse_address(token.address, "address")
+    calls = [EthCall(address, balance_of(owner)), EthCall(address, allowance(owner, role.signer.contract))]
+    try:
+        with trio.fail_after(ANSWER_S):
+            held, allowed = map(_read, await chain.call_many(calls))
+    except (CambistError, trio.TooSlowError) as error:
+        return RoleFact(field, str(error) or _LATE, is_fault=True)
+    text = f"{format_units(held, token.decimals)} {symbol}"
+    if allowed < held:
+        spender = to_checksum(role.signer.contract)
+        return RoleFact(field, f"{text}, of which {spender} may take less: approve it", is_fault=True)
+    return RoleFact(field, f"{text}, approved")
+
+
+def _read(word: bytes | Exception) -> int:
+    if isinstance(word, Exception):
+        raise word
+    return decode_uint(word)
