@@ -14,6 +14,7 @@ which an order is final, about two minutes of blocks except on chains that final
 import msgspec
 
 from . import limits
+from .sections.endpoint_url import HTTP, check_url
 from .sections.nodes import NodeSettings
 
 
@@ -54,6 +55,8 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             any contract, and an empty list admits no contract. The default is an empty list, and `*` on a
             local development chain (devnet).
         node: settings of the chain's nodes.
+        wallet_url: http or https URL of a node whose own accounts sign for pages in browsers; only on a local
+            development chain (devnet). Empty for none.
     """
 
     name: str
@@ -79,6 +82,11 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     strategies: tuple[StrategySettings, ...] = ()
     handlers: tuple[str, ...] = ()
     node: NodeSettings = NodeSettings()
+    wallet_url: str = ""
+
+    def __post_init__(self) -> None:
+        if self.wallet_url:
+            check_url("wallet_url", self.wallet_url, HTTP)
 
 
 DEVNET_CHAINS = (31_337, 31_338)

@@ -289,6 +289,9 @@ def _with_shipped_chains(chains: object) -> object:
             raise ConfigError(f"chains.{chain_id}", "a chain is named by its id, a number above zero")
         if int(chain_id) in DEVNET_CHAINS and isinstance(members, dict):
             said[chain_id] = {"rfq": True, "handlers": ["*"]} | members
+        elif isinstance(members, dict) and members.get("wallet_url"):
+            chains_text = " and ".join(map(str, DEVNET_CHAINS))
+            raise ConfigError(f"chains.{chain_id}.wallet_url", f"is for development chains: {chains_text}")
     return _with_shipped(said, SHIPPED_CHAINS)
 
 

@@ -40,13 +40,18 @@ _FAULT = InternalError()
 
 
 class ChainEntry(Struct, frozen=True, rename="camel"):
-    """A chain and the roles served on it, item of GET /chains (choices.md#requests-and-errors)."""
+    """A chain and the roles served on it, item of GET /chains (choices.md#requests-and-errors).
+
+    Attributes:
+        wallet_url: node whose own accounts sign for pages in browsers; on development chains only.
+    """
 
     chain_id: ChainId
     name: str
     delta: bool
     market: bool
     rfq: bool
+    wallet_url: str | UnsetType = UNSET
 
 
 ChainList = tuple[ChainEntry, ...]  # GET /chains

@@ -42,6 +42,7 @@ from ..api.routes import Endpoint, encode_trading_error, mount_endpoints
 from ..chain.deploy.address_book import FILE_NAME, AddressBook, read_book
 from ..chain.port import Chain
 from ..chain.pulse import Pulse
+from ..console.serving import console_group
 from ..delta.api.auctions import Auctions
 from ..delta.api.build_orders import DeltaOrders
 from ..delta.api.order_events import order_event_endpoints
@@ -213,6 +214,8 @@ class VenueApp:
         )
         self.reference = Reference(rows, parts.places, is_tls=self.scheme == "https")
         self.router = self._router(settings, (*rows, *self.reference.endpoints()), docs_page())
+        nodes = [place.settings.wallet_url for place in parts.places.values() if place.settings.wallet_url]
+        self.router.mount(console_group("venue", encode_trading_error, nodes))
         self.server = Server(
             self.router,
             settings.server,

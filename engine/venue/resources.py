@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import partial
 
+from msgspec import UNSET
+
 from ...codecs.contracts.calldata import allowance, balance_of
 from ...codecs.messages.delta_messages import ZERO_ADDRESS_TEXT
 from ...codecs.messages.resource_messages import (
@@ -297,7 +299,12 @@ def _fixed(body: bytes) -> Callable[[HttpCall], Reply]:
 
 def _chain_list(places: ServedChains) -> ChainList:
     return tuple(
-        ChainEntry(chain_id=chain_id, name=place.settings.name, **_roles(place))
+        ChainEntry(
+            chain_id=chain_id,
+            name=place.settings.name,
+            wallet_url=place.settings.wallet_url or UNSET,
+            **_roles(place),
+        )
         for chain_id, place in sorted(places.items())
     )
 

@@ -26,6 +26,7 @@ ENGINE_FOLDERS = (
     "orders",
     "events",
     "api",
+    "console",
     "otc",
     "market",
     "delta",

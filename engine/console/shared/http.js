@@ -1,0 +1,111 @@
+// Calls of the JSON API, and its server-sent events.
+
+const PAUSE_MS = { first: 500, most: 15_000 };
+
+/** A refusal of the API, or an answer that did not come. */
+export class ApiError extends Error {
+  /**
+   * @param {number} status 0 without an answer
+   * @param {string} type
+   * @param {string} details
+   */
+  constructor(status, type, details) {
+    super(details || type);
+    this.name = "ApiError";
+    this.status = status;
+    this.type = type;
+  }
+}
+
+/**
+ * The JSON of an answer.
+ * @param {string} path
+ * @param {{body?: unknown, headers?: Record<string, string>, signal?: AbortSignal, accept?: number[]}} [options] `accept`: further statuses
+ * @returns {Promise<any>}
+ */
+export async function ask(path, { body, headers = {}, signal, accept = [] } = {}) {
+  const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  const type = body === undefined ? {} : { "content-type": "application/json" };
+  const response = await fetch(path, { ...sent, headers: { ...type, ...headers }, signal, cache: "no-store" }).catch((error) => {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, "Unreachable", "The server does not answer. Check that it runs.");
+  });
+  const told = await response.json().catch(() => ({}));
+  if (response.ok || accept.includes(response.status)) return told;
+  throw new ApiError(response.status, told.errorType ?? `Status ${response.status}`, told.details ?? told.message ?? "");
+}
+
+/**
+ * @typedef {object} Listener
+ * @property {(name: string, data: any) => void} onEvent
+ * @property {(state: "open" | "lost", reason: string) => void} [onState]
+ */
+
+/**
+ * Follow a stream of events, reconnecting behind its last event, until the returned function is called.
+ * @param {string} path
+ * @param {Listener} listener
+ * @param {Record<string, string>} [headers]
+ * @returns {() => void}
+ */
+export function follow(path, { onEvent, onState = () => {} }, headers = {}) {
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  (async () => {
+    let last = "";
+    let pause = PAUSE_MS.first;
+    while (!signal.aborted) {
+      try {
+        const resumed = last ? { "last-event-id": last } : {};
+        const response = await fetch(path, { headers: { accept: "text/event-stream", ...headers, ...resumed }, signal, cache: "no-store" });
+        if (!response.ok || !response.body) {
+          const told = await response.json().catch(() => ({}));
+          throw new ApiError(response.status, told.errorType ?? "", told.details ?? `status ${response.status}`);
+        }
+        onState("open", "");
+        for await (const { id, name, data } of events(response.body)) {
+          pause = PAUSE_MS.first;
+          if (id) last = id;
+          if (data && !signal.aborted) onEvent(name, JSON.parse(data));
+        }
+        throw new ApiError(0, "", "the stream ended");
+      } catch (error) {
+        if (signal.aborted) return;
+        onState("lost", error instanceof Error ? error.message : String(error));
+        if (error instanceof ApiError && [400, 401, 404].includes(error.status)) return;
+        await new Promise((resolve) => setTimeout(resolve, pause));
+        pause = Math.min(pause * 2, PAUSE_MS.most);
+      }
+    }
+  })();
+  return () => stopped.abort();
+}
+
+/**
+ * Events in the bytes of a stream; comments that carry an id count too.
+ * @param {ReadableStream<Uint8Array>} body
+ */
+async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    text += value;
+    const blocks = text.split("\n\n");
+    text = blocks.pop() ?? "";
+    for (const block of blocks) yield event(block);
+  }
+}
+
+/** @param {string} block */
+export function event(block) {
+  const found = { id: "", name: "message", data: "" };
+  for (const line of block.split("\n")) {
+    const [, field, value] = /^(\w+): ?(.*)$/.exec(line) ?? [];
+    if (field === "id") found.id = value;
+    else if (field === "event") found.name = value;
+    else if (field === "data") found.data += value;
+  }
+  return found;
+}

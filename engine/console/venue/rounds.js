@@ -1,0 +1,61 @@
+// Rounds of auctions: the bids on an order, net of gas, and why each lost.
+import { badge, h, show, table } from "/console/shared/dom.js";
+import { clock } from "/console/shared/amounts.js";
+import { amount } from "./state.js";
+
+/** Outcome of a bid -> word, tone, and the reason for people. @type {Record<string, [string, "good" | "bad" | "warn" | "quiet" | "busy", string]>} */
+const OUTCOMES = {
+  won: ["won", "good", "the best promise after gas"],
+  settled: ["settled", "good", "the settlement delivered"],
+  settling: ["settling", "busy", "its settlement is under way"],
+  lost: ["lost", "quiet", "another promise was better after gas"],
+  belowLimit: ["below limit", "warn", "the promise does not meet the owner’s limit"],
+  reverted: ["reverted", "bad", "its settlement would fail"],
+  simulationMismatch: ["overpromised", "bad", "the simulation gave less than the promise"],
+  settledBelow: ["settled below", "bad", "the settlement delivered less than the simulation"],
+  malformed: ["invalid", "bad", "the answer does not keep to the format"],
+  late: ["late", "bad", "the answer came after the round, or not at all"],
+  banned: ["banned", "bad", "the agent rests after faults"],
+};
+
+/** @param {any} order of a round */
+export function bidsTable(order) {
+  if (!order.bids.length) return h("p", { class: "quiet small" }, "No agent bid for the order in this round.");
+  const isSale = order.side === "SELL";
+  const of = isSale ? order.destToken : order.srcToken;
+  const shown = (/** @type {string | null} */ raw) => (raw === null || raw === undefined ? "–" : amount(raw, of));
+  const names = [{ name: "Agent" }, { name: "Outcome" }, { name: isSale ? "Gives" : "Takes", isNumber: true }, { name: "Net of gas", isNumber: true }, { name: "Over the limit", isNumber: true }, { name: "Came after", isNumber: true }, { name: "Why" }];
+  return table("Bids, the best first", names, order.bids.map((/** @type {any} */ bid) => {
+    const isWinner = order.winner === bid.agent && bid.notice === "won";
+    const [word, tone, why] = OUTCOMES[bid.notice] ?? [bid.notice, "quiet", ""];
+    return [bid.agent, badge(word, tone), shown(bid.promisedAmount), shown(bid.netAmount), shown(bid.surplusAmount), `${bid.arrivalMs} ms`,
+      [isWinner ? why : behind(bid, order, of) ?? why, bid.detail].filter(Boolean).join(": ")];
+  }));
+}
+
+/** How far a losing bid is behind the best. @param {any} bid @param {any} order @param {string} of */
+function behind(bid, order, of) {
+  const best = order.bids.find((/** @type {any} */ each) => each.notice === "won");
+  if (bid.notice !== "lost" || !best || bid.surplusAmount === null || best.surplusAmount === null) return null;
+  const missing = BigInt(best.surplusAmount) - BigInt(bid.surplusAmount);
+  return missing > 0n ? `${amount(missing, of)} less than ${best.agent} after gas` : `as good as ${best.agent}, which is ahead by the rules`;
+}
+
+/** @param {any} order @param {string} srcToken @param {string} destToken */
+export function settlementsTable({ settlements, side, srcToken, destToken }) {
+  if (!settlements.length) return null;
+  const of = side === "SELL" ? destToken : srcToken;
+  return table("Settlements", [{ name: "Agent" }, { name: "State" }, { name: "Promised", isNumber: true }, { name: "Simulated", isNumber: true }, { name: "Settled", isNumber: true }, { name: "Transaction" }],
+    settlements.map((/** @type {any} */ one) => [one.agent, badge(one.state, one.state === "settled" ? "good" : one.state === "settling" ? "busy" : "bad"),
+      amount(one.promisedAmount, of), amount(one.simulatedAmount, of), one.settledAmount === null ? "–" : amount(one.settledAmount, of), h("span", { class: "mono" }, one.txHash ?? one.detail)]));
+}
+
+/** The last rounds of an order, the latest open. @param {HTMLElement} place @param {any[]} rounds */
+export function showRounds(place, rounds) {
+  const open = new Set([...place.querySelectorAll("details[open]")].map((each) => /** @type {HTMLElement} */ (each).dataset.round));
+  const isFirst = !place.childElementCount;
+  show(place, rounds.map(({ auctionId, closedAt, order }, at) =>
+    h("details", { "data-round": auctionId, open: (isFirst && at === 0) || open.has(String(auctionId)) },
+      h("summary", {}, `Round ${auctionId}, closed ${clock(closedAt)} · ${order.winner ? `${order.winner} won` : order.bids.length ? "no winner" : "no bids"}`),
+      bidsTable(order), settlementsTable(order))));
+}

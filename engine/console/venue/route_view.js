@@ -1,0 +1,129 @@
+// Draws a price route: a band for each fill, as thick as its share, from the sold token over hops to the bought one.
+import { h, s, show, table } from "/console/shared/dom.js";
+import { bpsOff, formatUnits, percent, price, usd } from "/console/shared/amounts.js";
+import { shareBar } from "/console/shared/charts.js";
+import { amount, token } from "./state.js";
+
+const LANE = 34; // least height of a fill
+const GAP = 10;
+const NODE = 8;
+const HEAD = 22;
+const LETTER = 7; // about the width of a letter
+
+/** @typedef {{exchange: string, percent: number, srcAmount: string, destAmount: string, srcToken: string, destToken: string}} Fill */
+
+/** Fills of a route in order. @param {any} market @returns {{path: number, share: number, hops: Fill[][]}[]} */
+function paths(market) {
+  return market.bestRoute.map((/** @type {any} */ path, /** @type {number} */ at) => ({
+    path: at + 1, share: Number(path.percent),
+    hops: path.swaps.map((/** @type {any} */ hop) => hop.swapExchanges.map((/** @type {any} */ fill) => ({
+      ...fill, percent: Number(fill.percent), srcToken: hop.srcToken, destToken: hop.destToken,
+    }))),
+  }));
+}
+
+/** The route in words, for people who do not see the drawing. @param {any} market */
+export function routeInWords(market) {
+  return paths(market).map(({ share, hops }) => `${share} % ${hops.map((fills) => {
+    const by = fills.map((fill) => `${fill.exchange} ${fill.percent} %`).join(" and ");
+    return `to ${token(fills[0].destToken).symbol} with ${by}`;
+  }).join(", then ")}`).join("; ");
+}
+
+/** @param {any} market @param {number} width in pixels */
+function drawing(market, width) {
+  const lanes = paths(market);
+  const heights = lanes.map(({ hops }) => Math.max(...hops.map((fills) => fills.length)) * (LANE + GAP) - GAP);
+  const inner = heights.reduce((sum, height) => sum + height, 0) + GAP * (lanes.length - 1);
+  const parts = /** @type {SVGElement[]} */ ([]);
+  let top = HEAD;
+  const end = (/** @type {number} */ share) => (inner * share) / 100;
+  let [left, right] = [HEAD, HEAD];
+  lanes.forEach(({ share, hops }, lane) => {
+    const step = (width - NODE) / hops.length;
+    hops.forEach((fills, hop) => {
+      const [from, to] = [hop * step + NODE, (hop + 1) * step];
+      const height = heights[lane];
+      const starts = hop === 0 ? { at: left, size: end(share) } : { at: top, size: height };
+      const ends = hop === hops.length - 1 ? { at: right, size: end(share) } : { at: top, size: height };
+      const slot = height / fills.length;
+      fills.forEach((fill, at) => {
+        const part = fill.percent / 100;
+        const y = top + slot * at + slot / 2;
+        const half = Math.max(3, Math.min(LANE, slot - 4) * Math.max(part, 0.12)) / 2;
+        const [y0, h0] = [starts.at, starts.size * part];
+        const [y1, h1] = [ends.at, ends.size * part];
+        starts.at += h0;
+        ends.at += h1;
+        const [a, b] = [from + (to - from) * 0.28, from + (to - from) * 0.72];
+        const [c, d] = [from + (to - from) * 0.14, from + (to - from) * 0.86];
+        parts.push(s("path", { class: "flow", d: `M${from} ${y0}C${c} ${y0} ${c} ${y - half} ${a} ${y - half}H${b}C${d} ${y - half} ${d} ${y1} ${to} ${y1}V${y1 + h1}C${d} ${y1 + h1} ${d} ${y + half} ${b} ${y + half}H${a}C${c} ${y + half} ${c} ${y0 + h0} ${from} ${y0 + h0}Z` },
+          s("title", {}, `${fill.exchange}: ${fill.percent} %`)));
+        const room = Math.floor((to - from) * 0.62 / LETTER);
+        const label = `${fill.exchange} ${fill.percent} %`;
+        parts.push(s("text", { x: (from + to) / 2, y: y + 4, "text-anchor": "middle" }, label.length > room ? `${label.slice(0, Math.max(1, room - 1))}…` : label));
+      });
+      if (hop > 0) {
+        const x = hop * step;
+        parts.push(s("rect", { class: "node", x, y: top, width: NODE, height, rx: 2 }));
+        parts.push(s("text", { class: "quiet", x: x + NODE / 2, y: top - 6, "text-anchor": "middle" }, token(fills[0].srcToken).symbol));
+      }
+    });
+    left += end(share);
+    right += end(share);
+    top += heights[lane] + GAP;
+  });
+  for (const x of [0, width - NODE]) parts.push(s("rect", { class: "node", x, y: HEAD, width: NODE, height: inner, rx: 2 }));
+  parts.push(s("text", { x: 0, y: 12 }, amount(market.srcAmount, market.srcToken)));
+  parts.push(s("text", { x: width, y: 12, "text-anchor": "end" }, amount(market.destAmount, market.destToken)));
+  return s("svg", { width, height: inner + HEAD + 2, viewBox: `0 0 ${width} ${inner + HEAD + 2}`, role: "img", "aria-label": `Route: ${routeInWords(market)}` }, parts);
+}
+
+/** The route as a drawing and as a table; `show(market)` replaces it. */
+export function routeView() {
+  const picture = h("div", { class: "route" });
+  const fills = h("div", {});
+  /** @type {any} */
+  let shown = null;
+  const draw = () => { if (shown && picture.clientWidth) show(picture, drawing(shown, picture.clientWidth)); };
+  new ResizeObserver(draw).observe(picture);
+  return {
+    element: h("div", {}, picture, h("details", {}, h("summary", {}, "Fills of each maker"), fills)),
+    /** @param {any} market */
+    show(market) {
+      shown = market;
+      draw();
+      show(fills, table("Fills of each maker", [{ name: "Maker" }, { name: "Path" }, { name: "Share" }, { name: "Gives", isNumber: true }, { name: "For", isNumber: true }, { name: "Price", isNumber: true }],
+        paths(market).flatMap(({ path, share, hops }) => hops.flat().map((fill) => [
+          fill.exchange, `${path} · ${token(fill.srcToken).symbol} → ${token(fill.destToken).symbol}`, h("span", {}, shareBar((share * fill.percent) / 100), `${fill.percent} %`),
+          amount(fill.destAmount, fill.destToken), amount(fill.srcAmount, fill.srcToken),
+          price(BigInt(fill.srcAmount), token(fill.srcToken).decimals, BigInt(fill.destAmount), token(fill.destToken).decimals),
+        ]))));
+    },
+  };
+}
+
+/**
+ * Each maker alone, against the best route: the answer to "why not another maker, why not more".
+ * @param {any} market the best route, with `others`
+ */
+export function othersTable(market) {
+  const isSale = market.side === "SELL";
+  const best = BigInt(isSale ? market.destAmount : market.srcAmount);
+  const names = (/** @type {any} */ route) => [...new Set(paths(route).flatMap(({ hops }) => hops.flat().map((fill) => fill.exchange)))].join(", ");
+  const line = (/** @type {any} */ route) => {
+    const got = BigInt(isSale ? route.destAmount : route.srcAmount);
+    const worse = isSale ? -bpsOff(got, best) : bpsOff(got, best);
+    return [names(route), isSale ? amount(got, market.destToken) : amount(got, market.srcToken),
+      got === best ? h("span", { class: "quiet" }, "the same") : h("span", { class: worse > 0n ? "warn" : "good" }, `${percent(worse < 0n ? -worse : worse)} ${worse > 0n ? "worse" : "better"}`)];
+  };
+  const others = market.others ?? [];
+  return h("div", {},
+    h("p", { class: "small quiet" }, others.length
+      ? "The same amount with each maker alone. A maker without a line cannot fill it alone: its levels are too small, or it has no live book of the pair."
+      : "No maker can fill the whole amount alone; the route needs them together."),
+    others.length ? table("Each maker alone", [{ name: "Maker" }, { name: isSale ? "You would receive" : "You would pay", isNumber: true }, { name: "Against the route", isNumber: true }], others.map(line)) : null);
+}
+
+/** Costs of a route in words. @param {any} market */
+export const gasInWords = (market) => `${usd(market.gasCostUSD)} for ${formatUnits(market.gasCost, 0)} gas`;

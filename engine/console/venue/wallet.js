@@ -1,0 +1,104 @@
+// An account that signs: of a wallet in the browser (EIP-1193), or of a development node (JSON-RPC over HTTP).
+import { allowance, approve, balanceOf, isSame, NATIVE } from "./abi.js";
+
+const LOOK_MS = 400;
+const MINED_MS = 180_000;
+
+/** @typedef {{request: (call: {method: string, params?: any[]}) => Promise<any>}} Provider */
+
+/** The wallet of the browser, if any. @returns {Provider | null} */
+export const browserProvider = () => /** @type {any} */ (window).ethereum ?? null;
+
+/** A development node, whose accounts are its own. @param {string} url @returns {Provider} */
+export function nodeProvider(url) {
+  let id = 0;
+  return {
+    async request({ method, params = [] }) {
+      const body = JSON.stringify({ jsonrpc: "2.0", id: (id += 1), method, params });
+      const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body })
+        .catch(() => { throw new Error(`The node at ${url} does not answer.`); });
+      const { result, error } = await response.json();
+      if (error) throw Object.assign(new Error(error.message), { code: error.code });
+      return result;
+    },
+  };
+}
+
+/**
+ * Accounts of a provider, on the chain.
+ * @param {Provider} provider
+ * @param {number} chainId
+ * @returns {Promise<string[]>}
+ */
+export async function accountsOf(provider, chainId) {
+  const accounts = await provider.request({ method: "eth_requestAccounts" });
+  const wanted = `0x${chainId.toString(16)}`;
+  if (Number(await provider.request({ method: "eth_chainId" })) !== chainId) {
+    await provider.request({ method: "wallet_switchEthereumChain", params: [{ chainId: wanted }] });
+  }
+  return accounts;
+}
+
+/** One account, with the acts that a trade needs. */
+export class Wallet {
+  /** @param {Provider} provider @param {string} address @param {number} chainId @param {string} name */
+  constructor(provider, address, chainId, name) {
+    this.provider = provider;
+    this.address = address;
+    this.chainId = chainId;
+    this.name = name;
+  }
+
+  /** @param {string} method @param {...any} params */
+  async ask(method, ...params) {
+    try {
+      return await this.provider.request({ method, params });
+    } catch (error) {
+      const { code, message } = /** @type {any} */ (error);
+      throw new Error(code === 4001 ? "You refused in the wallet. Nothing was signed." : `The wallet answers: ${message}`);
+    }
+  }
+
+  /** @param {string} token @returns {Promise<bigint>} */
+  async balance(token) {
+    if (isSame(token, NATIVE)) return BigInt(await this.ask("eth_getBalance", this.address, "latest"));
+    return number(await this.ask("eth_call", { to: token, data: balanceOf(this.address) }, "latest"));
+  }
+
+  /** @param {string} token @param {string} spender @returns {Promise<bigint>} */
+  async allowance(token, spender) {
+    return number(await this.ask("eth_call", { to: token, data: allowance(this.address, spender) }, "latest"));
+  }
+
+  /** Approve exactly an amount. @param {string} token @param {string} spender @param {bigint} amount */
+  async approve(token, spender, amount) {
+    await this.send({ to: token, data: approve(spender, amount) });
+  }
+
+  /**
+   * Send a transaction, and wait until it is mined.
+   * @param {{to: string, data: string, value?: bigint, gas?: bigint}} transaction
+   * @returns {Promise<any>} the receipt
+   */
+  async send({ to, data, value = 0n, gas }) {
+    const chain = Number(await this.ask("eth_chainId"));
+    if (chain !== this.chainId) throw new Error(`The wallet is on chain ${chain}, the trade on chain ${this.chainId}.`);
+    const hex = (/** @type {bigint} */ amount) => `0x${amount.toString(16)}`;
+    const hash = await this.ask("eth_sendTransaction", { from: this.address, to, data, value: hex(value), ...(gas && { gas: hex(gas) }) });
+    for (let waited = 0; waited < MINED_MS; waited += LOOK_MS) {
+      const receipt = await this.ask("eth_getTransactionReceipt", hash);
+      if (receipt && Number(receipt.status) === 1) return receipt;
+      if (receipt) throw new Error(`The transaction ${hash} was reverted.`);
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+    throw new Error(`The transaction ${hash} is not mined after three minutes; it may still be.`);
+  }
+
+  /** Sign EIP-712 data. @param {object} typed @returns {Promise<string>} */
+  sign(typed) {
+    return this.ask("eth_signTypedData_v4", this.address, JSON.stringify(typed));
+  }
+}
+
+/** @param {string} answer */
+const number = (answer) => (answer && answer !== "0x" ? BigInt(answer.slice(0, 66)) : 0n);
