@@ -4,7 +4,7 @@ Source: ARCHITECTURE.md, "Auction"; interop.md section 5 ("why an order is not f
 Choice: Bids are public once their round is closed: agent, amount and outcome.
 """
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from .agent_messages import Notice
 from .vocabulary import ChainId, Count, OrderStatus, Side
@@ -140,11 +140,24 @@ class OrderRound(Struct, frozen=True, rename="camel"):
     order: AuctionedOrder
 
 
+class ReasonAmount(Struct, frozen=True):
+    """An amount in the text of a reason, in raw units, and its token."""
+
+    amount: str
+    token: str
+
+
 class ExplainedReason(Struct, frozen=True):
-    """A reason why an order is not filled: a code for programs, and a sentence for people."""
+    """A reason why an order is not filled: a code for programs, and a sentence for people.
+
+    Attributes:
+        amounts: the text's amounts of known tokens, in the order of the text, so that a client can show whole
+            tokens; absent without such amounts.
+    """
 
     code: str
     text: str
+    amounts: tuple[ReasonAmount, ...] | UnsetType = UNSET
 
 
 class Explanation(Struct, frozen=True, rename="camel"):

@@ -2,9 +2,9 @@
 
     files of this folder -> console_group -> routes `/` and `/console/...`
 
-`shared` holds the scripts and styles of both consoles, `venue` and `maker` a page each. The scripts are JavaScript
-modules that browsers load as they are: no build step, no files of other hosts. A page knows only what the public
-API answers, or what its user's key may read.
+`shared` holds the scripts and styles of both consoles, `venue` and `maker` a page each. The scripts are
+JavaScript modules that browsers load as they are: no build step, no files of other hosts. A page knows only
+the answers of the public API, and those that its user's key may read.
 
 Reading order: serving, then venue/index.html, venue/app.js and shared/.
 """

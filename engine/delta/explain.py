@@ -18,7 +18,7 @@ Source: ARCHITECTURE.md, "Auction"; interop.md section 5.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from ...codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from ...codecs.iso_time import iso_ms
@@ -29,15 +29,18 @@ from ...codecs.messages.auction_messages import (
     ExplainedReason,
     Explanation,
     OrderRound,
+    ReasonAmount,
 )
 from ...codecs.messages.vocabulary import OrderStatus, Side
+from ...codecs.trading_token import NATIVE_TOKEN
+from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 from ..orders.order_units import order_id
 from ..store.rows import DeltaOrderRow, amount_of
 from .bids.agent_rest import AgentReport
 from .bridge_desk import TransferWait
 from .bridging.origins import kind_of_transfer
-from .orders.funds import MissingFund, told_of
+from .orders.funds import Fund, MissingFund, told_of
 from .orders.life import OPEN
 from .orders.terms import slice_due
 from .orders.transfers import TransferState
@@ -76,6 +79,7 @@ _WAITS = {
     (_F, True): ("refundLate", "{bridge} did not deliver by {since}: its refund of {owed} is late"),
 }
 """(state, late) -> code and text of a bridge transfer that waits."""
+_COUNTED = frozenset({Fund.BALANCE, Fund.ALLOWANCE, Fund.DEPOSIT})
 
 
 class OrderFacts(Struct, frozen=True):
@@ -117,9 +121,36 @@ def explained(facts: OrderFacts) -> Explanation:
         str(order_id(row.order_hash)),
         to_hex(row.order_hash),
         row.status,
-        tuple([ExplainedReason(code, text) for code, text in _reasons(facts)]),
+        tuple(
+            [ExplainedReason(code, text, _amounts(code, facts) or UNSET) for code, text in _reasons(facts)]
+        ),
         tuple(facts.rounds),
     )
+
+
+def _amounts(code: str, facts: OrderFacts) -> tuple[ReasonAmount, ...]:
+    """Return the amounts in the text of a reason whose tokens are known, in the order of the text."""
+    live = facts.live
+    if code == "belowLimit":
+        order = facts.rounds[0].order
+        sells = order.side is Side.SELL
+        amounts = [order.dest_amount if sells else order.src_amount, _best_promise(order)]
+        pairs = [(amount, order.dest_token if sells else order.src_token) for amount in amounts]
+    elif code == "resting" and facts.resting is not None and live is not None:
+        resting, order = facts.resting, live.order
+        ends = [to_checksum(order.src_token), to_checksum(order.dest_token)]
+        fixed, other = ends if resting.side is Side.SELL else ends[::-1]
+        pairs = [(resting.amount, fixed), (resting.limit, other), (resting.given, other)]
+    elif live is not None:
+        pairs = [
+            (amount, to_checksum(NATIVE_TOKEN if lack.fund is Fund.DEPOSIT else live.terms.held_token))
+            for lack in facts.lacks
+            if code == f"{lack.fund.value}Lacks" and lack.fund in _COUNTED
+            for amount in (lack.there, lack.needed)
+        ]
+    else:
+        pairs = []
+    return tuple([ReasonAmount(str(amount), token) for amount, token in pairs if amount is not None])
 
 
 def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
@@ -257,7 +288,7 @@ def _last_round(kept: OrderRound, closed_at: str) -> list[tuple[str, str]]:
         by_notice.setdefault(bid.notice, []).append(bid)
     reasons = []
     if Notice.BELOW_LIMIT in by_notice:
-        reasons.append(("belowLimit", _below_limit(order, by_notice[Notice.BELOW_LIMIT])))
+        reasons.append(("belowLimit", _below_limit(order)))
     for notice, text in _REFUSALS.items():
         found = by_notice.get(notice, [])
         if found:
@@ -270,15 +301,17 @@ def _last_round(kept: OrderRound, closed_at: str) -> list[tuple[str, str]]:
     return reasons
 
 
-def _below_limit(order: AuctionedOrder, bids: Sequence[AuctionBid]) -> str:
+def _below_limit(order: AuctionedOrder) -> str:
+    limit = f"at least {order.dest_amount}" if order.side is Side.SELL else f"at most {order.src_amount}"
+    best = _best_promise(order)
+    return f"no bid meets the limit, {limit}" + ("" if best is None else f"; the best promised {best}")
+
+
+def _best_promise(order: AuctionedOrder) -> int | None:
+    """Return the best promise of the bids below the limit that settle all of the order; None without such."""
     amounts = [
         int(bid.promised_amount)
-        for bid in bids
-        if bid.promised_amount is not None and bid.part_amount is None
+        for bid in order.bids
+        if bid.notice is Notice.BELOW_LIMIT and bid.promised_amount is not None and bid.part_amount is None
     ]
-    sells = order.side is Side.SELL
-    limit = f"at least {order.dest_amount}" if sells else f"at most {order.src_amount}"
-    if not amounts:
-        return f"no bid meets the limit, {limit}"
-    best = max(amounts) if sells else min(amounts)
-    return f"no bid meets the limit, {limit}; the best promised {best}"
+    return None if not amounts else max(amounts) if order.side is Side.SELL else min(amounts)

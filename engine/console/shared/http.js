@@ -25,7 +25,7 @@ export class ApiError extends Error {
  */
 export async function ask(path, { body, headers = {}, signal, accept = [] } = {}) {
   const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-  const type = body === undefined ? {} : { "content-type": "application/json" };
+  /** @type {Record<string, string>} */ const type = body === undefined ? {} : { "content-type": "application/json" };
   const response = await fetch(path, { ...sent, headers: { ...type, ...headers }, signal, cache: "no-store" }).catch((error) => {
     if (signal?.aborted) throw error;
     throw new ApiError(0, "Unreachable", "The server does not answer. Check that it runs.");
@@ -56,7 +56,7 @@ export function follow(path, { onEvent, onState = () => {} }, headers = {}) {
     let pause = PAUSE_MS.first;
     while (!signal.aborted) {
       try {
-        const resumed = last ? { "last-event-id": last } : {};
+        /** @type {Record<string, string>} */ const resumed = last ? { "last-event-id": last } : {};
         const response = await fetch(path, { headers: { accept: "text/event-stream", ...headers, ...resumed }, signal, cache: "no-store" });
         if (!response.ok || !response.body) {
           const told = await response.json().catch(() => ({}));
@@ -83,7 +83,7 @@ export function follow(path, { onEvent, onState = () => {} }, headers = {}) {
 
 /**
  * Events in the bytes of a stream; comments that carry an id count too.
- * @param {ReadableStream<Uint8Array>} body
+ * @param {ReadableStream<Uint8Array<ArrayBuffer>>} body
  */
 async function* events(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();

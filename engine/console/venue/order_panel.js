@@ -15,7 +15,7 @@ const PAUSE_MS = 150;
 const STATES = {
   PENDING: ["busy", "The venue has the order and offers it to agents."],
   AWAITING_SIGNATURE: ["warn", "The owner’s contract has yet to sign on chain."],
-  ACTIVE: ["busy", "The order is at work."],
+  ACTIVE: ["busy", "A bid has won, and its settlement is under way."],
   SUSPENDED: ["warn", "The owner’s balance or approval is too small at present."],
   CANCELLING: ["warn", "The cancellation waits for a settlement under way."],
   BRIDGING: ["busy", "A bridge carries the tokens to the other chain."],
@@ -34,6 +34,18 @@ export const statusBadge = (status) => badge(status.toLowerCase().replaceAll("_"
 export const tradeInWords = ({ input, output }) =>
   `${amount(input.amount ?? input.maxAmount ?? "0", input.token)} → ${amount(output.amount ?? output.expectedAmount ?? output.minAmount ?? "0", output.token)}`;
 
+/** Kind of signed order -> its name for people. @type {Record<string, string>} */
+const KINDS = { TWAPOrder: "TWAP sale", TWAPBuyOrder: "TWAP purchase", ExternalOrder: "handler order", ProductiveOrder: "vault order" };
+/** @param {any} record */
+export const kindInWords = ({ type, onChainOrderType: kind }) => KINDS[kind] ?? `${type.toLowerCase()} order`;
+
+/** What an active order does, if it is not a settlement. @param {any} event */
+function activity({ status, type, onChainOrderType, spentAmount }) {
+  if (status !== "ACTIVE") return null;
+  if (onChainOrderType.startsWith("TWAP") && spentAmount !== "0") return "The next slice is auctioned once it is due.";
+  return type === "LIMIT" ? "The order rests until makers’ prices reach its limit." : null;
+}
+
 /**
  * A reason with its raw amounts as whole tokens.
  * @param {{text: string, amounts?: {amount: string, token: string}[]}} reason
@@ -41,7 +53,8 @@ export const tradeInWords = ({ input, output }) =>
 export function reasonInWords({ text, amounts = [] }) {
   let [done, rest] = ["", text];
   for (const { amount: raw, token: of } of amounts) {
-    const at = rest.indexOf(raw);
+    if (!/^\d+$/.test(raw)) continue;
+    const at = rest.search(new RegExp(`(?<![\\w.])${raw}(?!\\w)`));
     if (at < 0) continue;
     done += rest.slice(0, at) + amount(raw, of, 12);
     rest = rest.slice(at + raw.length);
@@ -55,7 +68,7 @@ export function reasonInWords({ text, amounts = [] }) {
  * @param {string} id
  */
 export function orderPanel(place, id) {
-  const [head, why, timeline, rounds] = [h("div", {}), h("ul", { class: "reasons" }), h("ol", { class: "timeline" }), h("div", {})];
+  const [head, why, timeline, rounds] = [h("div", { class: "part" }), h("ul", { class: "reasons" }), h("ol", { class: "timeline" }), h("div", { class: "part" })];
   const fault = h("p", { class: "fault", role: "alert" });
   const title = h("h2", { tabindex: "-1" }, "Order ", h("span", { class: "mono" }, cut(id)));
   show(place, title, loading(3));
@@ -92,7 +105,7 @@ export function orderPanel(place, id) {
   /** @param {string} name @param {any} data */
   function event(name, data) {
     if (name !== "order") return;
-    const [, text] = STATES[data.status] ?? ["quiet", ""];
+    const text = activity(data) ?? STATES[data.status]?.[1] ?? "";
     const got = BigInt(data.receivedAmount) - BigInt(before.receivedAmount);
     const gave = BigInt(data.spentAmount) - BigInt(before.spentAmount);
     before = data;
@@ -110,7 +123,7 @@ export function orderPanel(place, id) {
     show(head, h("div", { class: "heading" }, h("span", { class: "big" }, tradeInWords(record)), statusBadge(record.status)),
       isTwap ? h("div", { class: "slices", role: "img", "aria-label": `${done.length} of ${slices} slices are settled` }, Array.from({ length: slices }, (_, at) => h("span", { class: at < done.length ? "done" : false }))) : null,
       h("dl", { class: "rows" },
-        row("Kind", `${record.type.toLowerCase()} · ${record.onChainOrderType}`),
+        row("Kind", kindInWords(record)),
         record.output.minAmount ? row(isTwap ? "Least, in all" : "Least received", amount(record.output.minAmount, record.output.token)) : null,
         record.input.maxAmount ? row("Most paid", amount(record.input.maxAmount, record.input.token)) : null,
         record.output.executedAmount ? row("Received", amount(record.output.executedAmount, record.output.token), "good") : null,

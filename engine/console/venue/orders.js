@@ -3,7 +3,7 @@ import { h, loading, notice, show } from "/console/shared/dom.js";
 import { ask, follow } from "/console/shared/http.js";
 import { clock, cut } from "/console/shared/amounts.js";
 import { rowTable } from "/console/shared/rows.js";
-import { statusBadge, tradeInWords } from "./order_panel.js";
+import { kindInWords, statusBadge, tradeInWords } from "./order_panel.js";
 import { operatorHeaders, state } from "./state.js";
 
 const PAGE = 1_000;
@@ -18,11 +18,11 @@ export function orderList({ onPick, isOfAll = false }) {
     caption: "Orders, newest first", key: (record) => record.id, onPick: (record) => onPick(record.id), empty,
     columns: [
       { name: "Order", cell: (/** @type {any} */ record) => cut(record.id) },
+      { name: "State", cell: (record) => statusBadge(record.status) },
       { name: "Trade", cell: tradeInWords },
-      { name: "Kind", cell: (record) => record.onChainOrderType === "Order" ? record.type.toLowerCase() : record.onChainOrderType, isWide: true },
+      { name: "Kind", cell: kindInWords, isWide: true },
       { name: "Owner", cell: (record) => cut(record.owner), isWide: !isOfAll },
       { name: "Made", cell: (record) => clock(record.createdAt), isWide: true },
-      { name: "State", cell: (record) => statusBadge(record.status) },
     ],
   });
   const element = h("section", { class: "card", "aria-label": isOfAll ? "All orders" : "Your orders" }, h("h2", {}, isOfAll ? "All orders" : "Your orders"), list.element);

@@ -1,6 +1,6 @@
 // Rounds of auctions: the bids on an order, net of gas, and why each lost.
 import { badge, h, show, table } from "/console/shared/dom.js";
-import { clock } from "/console/shared/amounts.js";
+import { clock, cut } from "/console/shared/amounts.js";
 import { amount } from "./state.js";
 
 /** Outcome of a bid -> word, tone, and the reason for people. @type {Record<string, [string, "good" | "bad" | "warn" | "quiet" | "busy", string]>} */
@@ -41,21 +41,21 @@ function behind(bid, order, of) {
   return missing > 0n ? `${amount(missing, of)} less than ${best.agent} after gas` : `as good as ${best.agent}, which is ahead by the rules`;
 }
 
-/** @param {any} order @param {string} srcToken @param {string} destToken */
+/** @param {any} order */
 export function settlementsTable({ settlements, side, srcToken, destToken }) {
   if (!settlements.length) return null;
   const of = side === "SELL" ? destToken : srcToken;
   return table("Settlements", [{ name: "Agent" }, { name: "State" }, { name: "Promised", isNumber: true }, { name: "Simulated", isNumber: true }, { name: "Settled", isNumber: true }, { name: "Transaction" }],
     settlements.map((/** @type {any} */ one) => [one.agent, badge(one.state, one.state === "settled" ? "good" : one.state === "settling" ? "busy" : "bad"),
-      amount(one.promisedAmount, of), amount(one.simulatedAmount, of), one.settledAmount === null ? "–" : amount(one.settledAmount, of), h("span", { class: "mono" }, one.txHash ?? one.detail)]));
+      amount(one.promisedAmount, of), amount(one.simulatedAmount, of), one.settledAmount === null ? "–" : amount(one.settledAmount, of), h("span", { class: "mono", title: one.txHash ?? false }, one.txHash ? cut(one.txHash) : one.detail)]));
 }
 
 /** The last rounds of an order, the latest open. @param {HTMLElement} place @param {any[]} rounds */
 export function showRounds(place, rounds) {
   const open = new Set([...place.querySelectorAll("details[open]")].map((each) => /** @type {HTMLElement} */ (each).dataset.round));
-  const isFirst = !place.childElementCount;
+  const known = new Set([...place.querySelectorAll("details")].map((each) => each.dataset.round));
   show(place, rounds.map(({ auctionId, closedAt, order }, at) =>
-    h("details", { "data-round": auctionId, open: (isFirst && at === 0) || open.has(String(auctionId)) },
+    h("details", { "data-round": auctionId, open: open.has(String(auctionId)) || (at === 0 && !known.has(String(auctionId))) },
       h("summary", {}, `Round ${auctionId}, closed ${clock(closedAt)} · ${order.winner ? `${order.winner} won` : order.bids.length ? "no winner" : "no bids"}`),
       bidsTable(order), settlementsTable(order))));
 }

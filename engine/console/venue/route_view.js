@@ -4,11 +4,7 @@ import { bpsOff, formatUnits, percent, price, usd } from "/console/shared/amount
 import { shareBar } from "/console/shared/charts.js";
 import { amount, token } from "./state.js";
 
-const LANE = 34; // least height of a fill
-const GAP = 10;
-const NODE = 8;
-const HEAD = 22;
-const LETTER = 7; // about the width of a letter
+const SIZES = { lane: 34, gap: 10, node: 8, head: 22, letter: 7, base: 15 }; // in pixels, where a letter is `base` high
 
 /** @typedef {{exchange: string, percent: number, srcAmount: string, destAmount: string, srcToken: string, destToken: string}} Fill */
 
@@ -32,6 +28,8 @@ export function routeInWords(market) {
 
 /** @param {any} market @param {number} width in pixels */
 function drawing(market, width) {
+  const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / SIZES.base;
+  const [LANE, GAP, NODE, HEAD, LETTER] = [SIZES.lane, SIZES.gap, SIZES.node, SIZES.head, SIZES.letter].map((size) => size * scale);
   const lanes = paths(market);
   const heights = lanes.map(({ hops }) => Math.max(...hops.map((fills) => fills.length)) * (LANE + GAP) - GAP);
   const inner = heights.reduce((sum, height) => sum + height, 0) + GAP * (lanes.length - 1);
@@ -61,7 +59,7 @@ function drawing(market, width) {
           s("title", {}, `${fill.exchange}: ${fill.percent} %`)));
         const room = Math.floor((to - from) * 0.62 / LETTER);
         const label = `${fill.exchange} ${fill.percent} %`;
-        parts.push(s("text", { x: (from + to) / 2, y: y + 4, "text-anchor": "middle" }, label.length > room ? `${label.slice(0, Math.max(1, room - 1))}…` : label));
+        parts.push(s("text", { x: (from + to) / 2, y: y + 4 * scale, "text-anchor": "middle" }, label.length > room ? `${label.slice(0, Math.max(1, room - 1))}…` : label));
       });
       if (hop > 0) {
         const x = hop * step;
@@ -74,8 +72,8 @@ function drawing(market, width) {
     top += heights[lane] + GAP;
   });
   for (const x of [0, width - NODE]) parts.push(s("rect", { class: "node", x, y: HEAD, width: NODE, height: inner, rx: 2 }));
-  parts.push(s("text", { x: 0, y: 12 }, amount(market.srcAmount, market.srcToken)));
-  parts.push(s("text", { x: width, y: 12, "text-anchor": "end" }, amount(market.destAmount, market.destToken)));
+  parts.push(s("text", { x: 0, y: HEAD - 9 * scale }, amount(market.srcAmount, market.srcToken)));
+  parts.push(s("text", { x: width, y: HEAD - 9 * scale, "text-anchor": "end" }, amount(market.destAmount, market.destToken)));
   return s("svg", { width, height: inner + HEAD + 2, viewBox: `0 0 ${width} ${inner + HEAD + 2}`, role: "img", "aria-label": `Route: ${routeInWords(market)}` }, parts);
 }
 
@@ -88,7 +86,7 @@ export function routeView() {
   const draw = () => { if (shown && picture.clientWidth) show(picture, drawing(shown, picture.clientWidth)); };
   new ResizeObserver(draw).observe(picture);
   return {
-    element: h("div", {}, picture, h("details", {}, h("summary", {}, "Fills of each maker"), fills)),
+    element: h("div", { class: "part" }, picture, h("details", {}, h("summary", {}, "Fills of each maker"), fills)),
     /** @param {any} market */
     show(market) {
       shown = market;
@@ -118,7 +116,7 @@ export function othersTable(market) {
       got === best ? h("span", { class: "quiet" }, "the same") : h("span", { class: worse > 0n ? "warn" : "good" }, `${percent(worse < 0n ? -worse : worse)} ${worse > 0n ? "worse" : "better"}`)];
   };
   const others = market.others ?? [];
-  return h("div", {},
+  return h("div", { class: "part" },
     h("p", { class: "small quiet" }, others.length
       ? "The same amount with each maker alone. A maker without a line cannot fill it alone: its levels are too small, or it has no live book of the pair."
       : "No maker can fill the whole amount alone; the route needs them together."),

@@ -24,12 +24,12 @@ export function tradePage(main, rest) {
   }
   const route = routeView();
   const [why, chart, state_, headline] = [h("div", {}), h("div", {}), h("span", { class: "quiet small" }), h("p", { class: "big" })];
-  const body = h("div", {});
+  const body = h("div", { class: "part" });
   const quote = h("section", { class: "card", "aria-labelledby": "quote-title" }, h("div", { class: "heading" }, h("h2", { id: "quote-title" }, "Price and route"), state_), body);
   const detail = h("section", { class: "card", "aria-label": "Order", hidden: true });
   const orders = orderList({ onPick: (id) => { location.hash = `trade/${id}`; } });
   const form = tradeForm({ onAsk: asked, onReview: agreed });
-  const others = h("details", { ontoggle: () => compare() }, h("summary", {}, "Why this route, and not another"), why);
+  const others = h("details", {  ontoggle: () => compare() }, h("summary", {}, "Why this route, and not another"), why);
   const full = [headline, h("p", { class: "quiet small" }), route.element, others, h("h3", {}, "Price while this page is open"), chart];
   /** @type {import("./quote_feed.js").Quotes | null} */ let quotes = null;
   /** @type {{at: number, value: number}[]} */ let points = [];

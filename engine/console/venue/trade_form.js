@@ -14,7 +14,7 @@ export const KINDS = /** @type {const} */ ({
 });
 const SLIPPAGES = [10, 50, 100, 300];
 const LIVES_S = [600, 3_600, 86_400, 604_800];
-const INTERVALS_S = [5, 60, 600, 3_600, 14_400];
+const INTERVALS_S = [60, 300, 900, 3_600, 14_400];
 const SPARE_S = 900;
 const ONE = 10n ** 18n;
 
@@ -39,9 +39,10 @@ export function tradeForm({ onAsk, onReview }) {
     const [has, worth] = [h("span", {}), h("span", {})];
     return { input, select, has, worth, element: h("div", { class: "money" }, h("label", { for: `amount-${of}` }, label, has), input, select, h("div", { class: "under" }, worth)) };
   };
-  const at = (/** @type {string[]} */ ...wanted) => Math.max(0, tokens.findIndex((token) => wanted.includes(token.symbol)));
-  const pay = money("You pay", "SELL", at("WETH", "WPOL", "WBNB"));
-  const get = money("You receive", "BUY", at("USDC"));
+  const first = Math.max(0, tokens.findIndex(({ symbol }) => ["WETH", "WPOL", "WBNB"].includes(symbol)));
+  const second = tokens.findIndex(({ symbol }) => symbol === "USDC");
+  const pay = money("You pay", "SELL", first);
+  const get = money("You receive", "BUY", second >= 0 ? second : Number(first === 0));
   const slippage = choice(SLIPPAGES, percent, 50, "Slippage", onAsk);
   const life = choice(LIVES_S, duration, 600, "Good for", onAsk);
   const limit = /** @type {HTMLInputElement} */ (h("input", { inputmode: "decimal", autocomplete: "off", placeholder: "0", oninput: () => update() }));
@@ -150,7 +151,7 @@ export function tradeForm({ onAsk, onReview }) {
     ]);
     const stop = states.find(([holds]) => holds);
     go.disabled = Boolean(stop);
-    go.textContent = stop ? stop[1] : state.wallet ? `Review ${KINDS[kind].name.toLowerCase()}` : "Connect an account";
+    go.textContent = stop ? stop[1] : state.wallet ? `Review ${kind === "TWAP" ? "TWAP" : KINDS[kind].name.toLowerCase()}` : "Connect an account";
   }
 
   /** @param {import("./trade_plan.js").Wish} made @param {any} now */
@@ -171,7 +172,7 @@ export function tradeForm({ onAsk, onReview }) {
   }
 
   function worths() {
-    const market = quotes?.market;
+    const market = kind === "TWAP" ? null : quotes?.market; // whose amounts are of one slice
     pay.worth.textContent = market ? usd(market.srcUSD) : "\u00a0";
     get.worth.textContent = market ? usd(market.destUSD) : "\u00a0";
   }

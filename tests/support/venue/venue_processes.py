@@ -112,6 +112,7 @@ def venue_processes(
     pairs: Sequence[tuple[str, str]],
     *,
     has_agent: bool = False,
+    has_wallet: bool = False,
     round_s: float = ROUND_S,
     store_url: str = "",
     engines: int = 1,
@@ -121,6 +122,7 @@ def venue_processes(
     that the test has killed.
 
     Args:
+        has_wallet: whether the venue names the node to pages, so that its accounts sign there.
         store_url: of the `[store]` section.
         clock: file that moves the system clock of the engines (`moved_clock`).
     """
@@ -141,6 +143,9 @@ def venue_processes(
             ports[name] = maker.port
             maker_pids.append(maker.pid)
         text = venue_text(devnet, ports, has_relayer=has_agent) + _FIRM
+        if has_wallet:
+            head = f"[chains.{CHAIN_ID}]\n"
+            text = text.replace(head, f'{head}wallet_url = "{chain.url()}"\n', 1)
         agent = owned.enter_context(_agent(folder / AGENT, devnet, ports)) if has_agent else Served(0, 0)
         if has_agent:
             text += _DELTA.format(agent=AGENT, port=agent.port, round_s=round_s)

@@ -1,0 +1,93 @@
+"""The console with care: by keyboard, with a wallet, against lies and markup, with thousands of orders."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cambist.crypto.addresses import to_checksum
+from support.browser import Browser
+from support.venue.venue_processes import Running, asked, venue_processes
+from support.venue.venue_role import CHAIN_ID, KEYS
+
+MARKUP = "<img src=x onerror=\"window.ran='markup'\"><b>bold</b>"
+ORDERS = 5_000
+FRAMES_SLOWER_MAX = 3
+"""A frame of the full table may take so many times a frame of the empty page."""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("console")
+    with venue_processes(folder, [("WETH", "USDC")], has_agent=True, has_wallet=True) as processes:
+        yield processes
+
+
+async def told(browser: Browser, running: Running, *story: str) -> Any:
+    """Report of a story."""
+    visit = await browser.look("console_care", running.url, *story)
+    assert visit.complaints == ()
+    return visit.told
+
+
+async def test_a_swap_needs_no_pointer(browser: Browser, running: Running) -> None:
+    report = await told(browser, running, "keyboard")
+    assert report["first"] == "Skip to the content"
+    assert report["said"][0] == "✓ approved"
+    assert "mined in block" in report["said"][1]
+    assert report["last"] == "Done"
+    assert "mined in block" in report["announced"]
+
+
+async def test_a_wallet_of_the_browser_signs_the_shown_terms(browser: Browser, running: Running) -> None:
+    report = await told(browser, running, "wallet", running.rpc)
+    assert report["refusal"] == "You refused in the wallet. Nothing was signed."
+    assert report["methods"].count("eth_signTypedData_v4") == 2
+    typed = report["typed"]
+    owner = to_checksum(KEYS[5].address)
+    assert typed["primaryType"] == "Order"
+    assert typed["domain"]["chainId"] == CHAIN_ID
+    assert typed["domain"]["verifyingContract"] == running.devnet.text("delta")
+    assert (typed["message"]["owner"], typed["message"]["srcAmount"]) == (owner, str(10**18))
+
+
+@pytest.mark.parametrize(
+    ("path", "member", "value", "named"),
+    [
+        ("/v2/delta/orders/build", "destAmount", "1", "destAmount should be at least 248"),
+        ("/v2/delta/orders/build", "beneficiary", "0x" + "66" * 20, "beneficiary should be 0x"),
+        ("/v2/delta/orders/build", "srcAmount", str(2 * 10**18), "srcAmount should be 1000000000000000000"),
+        ("/v2/delta/orders/build", "partnerAndFee", str(200), "partnerAndFee should be a fee of at most 1"),
+        ("/v2/delta/orders/build", "permit", "0x01", "permit should be 0x"),
+        ("/transactions/*", "to", "0x" + "66" * 20, "to should be 0x"),
+        ("/transactions/*", "value", "1", "value should be 0"),
+        ("/transactions/*", "data", "0x095ea7b3", "data should be a swap of the Router"),
+    ],
+)
+async def test_what_was_not_agreed_is_not_signed(
+    browser: Browser, running: Running, path: str, member: str, value: str, named: str
+) -> None:
+    address = to_checksum(KEYS[9].address)
+    fault = await told(browser, running, "lies", path, member, value)
+    assert named in fault
+    assert asked(f"{running.url}/v2/delta/orders?userAddress={address}")["total"] == 0
+
+
+async def test_markup_is_shown_as_text(browser: Browser, running: Running) -> None:
+    report = await told(browser, running, "hostile", MARKUP)
+    assert report["ran"] is None
+    assert report["elements"] == 0
+    assert f"1 WETH{MARKUP}" in report["shown"]
+    assert MARKUP in report["route"]
+
+
+async def test_thousands_of_orders_scroll_smoothly(browser: Browser, running: Running) -> None:
+    await told(browser, running, "wallet", running.rpc)
+    owner = to_checksum(KEYS[5].address)
+    (record, *_) = asked(f"{running.url}/v2/delta/orders?userAddress={owner}")["data"]
+    report = await told(browser, running, "frames", str(ORDERS), json.dumps(record))
+    assert report["rowcount"] == str(ORDERS + 1)
+    assert report["elements"] < 60
+    at = len(report["idle"]) * 9 // 10
+    assert report["full"][at] <= FRAMES_SLOWER_MAX * report["idle"][at]

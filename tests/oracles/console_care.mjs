@@ -1,0 +1,155 @@
+// The console with care: by keyboard alone, with a wallet in the browser, with hostile text, with thousands of rows.
+import { visiting } from "./browser.mjs";
+import { agreed, connect, fillTrade, reviewed, rows, waitFor } from "./console_page.mjs";
+
+// A swap without a pointer: each act is a key.
+async function keyboard(page) {
+  const press = async (...keys) => { for (const key of keys) await page.keyboard.press(key); };
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent ?? "");
+  const reach = async (matches) => {
+    for (let tries = 0; tries < 60; tries += 1) {
+      await press("Tab");
+      if (matches(await page.evaluate(() => ({ id: document.activeElement.id, text: document.activeElement.textContent, tag: document.activeElement.tagName })))) return;
+    }
+    throw new Error(`not reached; the focus is at ${await focused()}`);
+  };
+  await press("Tab");
+  const first = await focused();
+  await reach(({ id }) => id === "account");
+  await press("Enter");
+  await page.locator("dialog").waitFor();
+  await reach(({ text }) => text === "Devnet accounts");
+  await press("Enter");
+  await page.locator("dialog .steps button").first().waitFor();
+  await reach(({ text }) => text.startsWith("0x"));
+  await press("Enter");
+  await reach(({ id }) => id === "amount-SELL");
+  await page.keyboard.type("0.5");
+  await page.getByRole("button", { name: "Review swap" }).waitFor();
+  await press("Enter");
+  await page.locator("dialog.review").waitFor();
+  await reach(({ text }) => text === "Agree and sign");
+  await press("Enter");
+  await page.getByRole("button", { name: "Done" }).waitFor();
+  const said = await page.locator("dialog.review .steps li span").allInnerTexts();
+  const last = await focused();
+  const announced = await page.locator("#announcer").innerText();
+  await press("Enter");
+  await page.locator("dialog.review").waitFor({ state: "detached" });
+  return { first, said, last, announced };
+}
+
+// A wallet of the browser (EIP-1193) that passes calls on to the node, and notes and may refuse them.
+const fakeWallet = ({ node, refusesFirst }) => {
+  globalThis.calls = [];
+  let refuses = refusesFirst;
+  globalThis.ethereum = {
+    async request({ method, params = [] }) {
+      globalThis.calls.push({ method, params });
+      if (refuses && method === "eth_signTypedData_v4") {
+        refuses = false;
+        throw Object.assign(new Error("User rejected the request."), { code: 4001 });
+      }
+      const answer = await fetch(node, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
+      const { result, error } = await answer.json();
+      if (error) throw Object.assign(new Error(error.message), error);
+      return result;
+    },
+  };
+};
+
+async function wallet(page, { shot }, node) {
+  await connect(page, 5, "Browser wallet");
+  await fillTrade(page, { kind: "Order", pay: "WETH", get: "USDC", amount: "1" });
+  await reviewed(page);
+  await page.getByRole("button", { name: "Agree and sign" }).click();
+  const refusal = page.locator("dialog.review .fault");
+  await refusal.filter({ hasText: "refused" }).waitFor();
+  const told = await refusal.innerText();
+  await shot("trade-wallet-refused");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("button", { name: "Done" }).waitFor();
+  await page.getByRole("button", { name: "Done" }).click();
+  const calls = await page.evaluate(() => globalThis.calls.map(({ method, params }) => ({ method, params })));
+  return { refusal: told, methods: calls.map(({ method }) => method), typed: JSON.parse(calls.findLast(({ method }) => method === "eth_signTypedData_v4").params[1]) };
+}
+
+// The venue's answers are changed on their way: the page signs nothing.
+async function lies(page, _, path, member, value) {
+  await page.route(`**${path}`, async (route) => {
+    const response = await route.fetch();
+    const body = await response.json();
+    const place = body.toSign?.value ?? body;
+    place[member] = value;
+    await route.fulfill({ response, json: body });
+  });
+  await connect(page, 9);
+  await fillTrade(page, { kind: path.startsWith("/v2") ? "Order" : "Swap", pay: "WETH", get: "USDC", amount: "1" });
+  await reviewed(page);
+  await page.getByRole("button", { name: "Agree and sign" }).click();
+  const fault = page.locator("dialog.review .fault");
+  await fault.filter({ hasText: "Nothing was signed" }).waitFor();
+  return fault.innerText();
+}
+
+// Names, symbols and reasons full of markup are shown as text, and run nothing.
+async function hostile(page, { shot }, markup) {
+  await page.route("**/tokens/*", async (route) => {
+    const response = await route.fetch();
+    const body = await response.json();
+    for (const token of body.tokens) token.symbol += markup;
+    await route.fulfill({ response, json: body });
+  });
+  await page.reload();
+  await waitFor(page, "You pay");
+  await fillTrade(page, { kind: "Swap", pay: `WETH${markup}`, get: `USDC${markup}`, amount: "1" });
+  await page.locator(".route svg").waitFor();
+  await page.locator("summary", { hasText: "Fills of each maker" }).click();
+  await shot("hostile-text");
+  return {
+    shown: await page.locator(".route text").allInnerTexts(), route: await page.locator(".route svg").getAttribute("aria-label"),
+    elements: await page.locator("main img, main script, main b").count(), ran: await page.evaluate(() => globalThis.ran ?? null),
+  };
+}
+
+// Time of frames while a table of many orders is scrolled, and while nothing happens.
+async function frames(page, _, count) {
+  const sample = await page.evaluate(async () => (await (await fetch("/v2/delta/orders?ids=none")).json()));
+  const record = JSON.parse(await readSample(page));
+  await page.route(/\/v2\/delta\/orders\?.*page=/, (route) => {
+    const query = new URL(route.request().url()).searchParams;
+    const [number, limit] = [Number(query.get("page")), Number(query.get("limit"))];
+    const data = Array.from({ length: Math.max(0, Math.min(limit, count - (number - 1) * limit)) }, (_unused, at) => ({ ...record, id: `${(number - 1) * limit + at}`.padStart(8, "0") + record.id.slice(8) }));
+    return route.fulfill({ json: { ...sample, data, total: count, page: number, limit, hasMore: number * limit < count } });
+  });
+  const measured = () => page.evaluate(async () => {
+    const view = document.querySelector("section[aria-label='Your orders'] .rows");
+    const gaps = [];
+    let before = performance.now();
+    for (let at = 0; at < 90; at += 1) {
+      await new Promise(requestAnimationFrame);
+      const now = performance.now();
+      gaps.push(now - before);
+      before = now;
+      if (view && !view.hidden) view.scrollTop += 900;
+    }
+    return gaps.sort((one, other) => one - other);
+  });
+  const idle = await measured();
+  await connect(page, 4);
+  await page.locator("section[aria-label='Your orders'] tbody tr:not([aria-hidden])").first().waitFor();
+  const full = await measured();
+  return { idle, full, elements: (await rows(page.locator("section[aria-label='Your orders']"))).length, rowcount: await page.locator("section[aria-label='Your orders'] table").getAttribute("aria-rowcount") };
+}
+const readSample = (page) => page.evaluate(() => globalThis.record);
+
+const STORIES = { keyboard, wallet, lies, hostile, frames };
+export const run = visiting(async (page, base, tools, story, ...given) => {
+  if (story === "wallet") await page.addInitScript(fakeWallet, { node: given[0], refusesFirst: true });
+  if (story === "frames") await page.addInitScript((record) => { globalThis.record = record; }, given[1]);
+  await page.goto(`${base}/`);
+  await waitFor(page, "You pay");
+  const told = await STORIES[story](page, tools, ...(story === "frames" ? [Number(given[0])] : given));
+  return told;
+});
+export { agreed };

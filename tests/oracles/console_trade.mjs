@@ -1,0 +1,79 @@
+// Stories of a trader at the console. arguments: STORY ...
+import { visiting } from "./browser.mjs";
+import { agreed, connect, fillTrade, pairs, pictures, reviewed, rows, violations, waitFor } from "./console_page.mjs";
+
+const PANEL = "section[aria-label='Order']";
+
+async function swap(page, { shot }, account, pay, get, amount, of, source) {
+  const address = await connect(page, Number(account), source || undefined);
+  await fillTrade(page, { kind: "Swap", pay, get, amount, of });
+  await page.locator(".route svg").waitFor();
+  const route = await page.locator(".route svg").getAttribute("aria-label");
+  await page.locator("summary", { hasText: "Fills of each maker" }).click();
+  const fills = await rows(page.getByRole("table", { name: "Fills of each maker" }));
+  await page.locator("summary", { hasText: "Why this route" }).click();
+  await page.getByText(/The same amount with each maker alone|No maker can fill/).waitFor();
+  const others = await rows(page.getByRole("table", { name: "Each maker alone" }));
+  const shown = await pairs(page.locator("form.card"));
+  const faults = await violations(page);
+  const overflowing = await pictures(page, shot, "trade-swap");
+  const agreement = await reviewed(page);
+  await shot("trade-review");
+  return { address, route, fills, others, shown, agreement, said: await agreed(page), faults, overflowing };
+}
+
+async function order(page, { shot }, account, kind, pay, get, amount, of, node) {
+  await connect(page, Number(account));
+  await fillTrade(page, { kind, pay, get, amount, of });
+  if (kind === "TWAP") await page.getByLabel("Slices").selectOption("2");
+  const agreement = await reviewed(page);
+  const said = await agreed(page);
+  const panel = page.locator(PANEL);
+  if (kind === "TWAP") {
+    await panel.getByText("1 of 2 slices are settled").waitFor();
+    await shot("trade-twap-waiting");
+    for (const [method, params] of [["evm_increaseTime", [61]], ["evm_mine", []]]) await asked(node, method, params);
+  }
+  await panel.locator(".timeline .badge", { hasText: "completed" }).waitFor();
+  await panel.locator("dt", { hasText: kind === "TWAP" ? "Slices settled" : of === "SELL" ? /^Received/ : /^Paid/ }).first().waitFor();
+  await panel.locator("details table").first().waitFor();
+  const told = {
+    agreement, said, head: await pairs(panel), timeline: await panel.locator(".timeline li").allInnerTexts(),
+    bids: await rows(panel.locator("details").first().getByRole("table", { name: /^Bids/ })), orders: await rows(page.locator("section[aria-label='Your orders']")),
+  };
+  return { ...told, faults: await violations(page), overflowing: await pictures(page, shot, `trade-${kind.toLowerCase()}`) };
+}
+
+const asked = (node, method, params) => fetch(node, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
+
+// A limit order far from the market: why it waits, in whole tokens; then it is cancelled.
+async function limit(page, { shot }, account) {
+  await connect(page, Number(account));
+  await fillTrade(page, { kind: "Limit", pay: "WETH", get: "USDC", amount: "1.5" });
+  await page.getByLabel("Limit price").fill("3000");
+  const agreement = await reviewed(page);
+  await agreed(page);
+  const panel = page.locator(PANEL);
+  await panel.getByText("waits for its price").waitFor();
+  const reason = await panel.locator(".reasons li").first().innerText();
+  await shot("trade-limit");
+  await panel.getByRole("button", { name: "Cancel order" }).click();
+  await panel.locator(".timeline .badge", { hasText: "cancelled" }).waitFor();
+  return { agreement, reason };
+}
+
+// An amount beyond the books: the page says why.
+async function refused(page, { shot }, amount) {
+  await fillTrade(page, { kind: "Swap", pay: "WETH", get: "USDC", amount });
+  const panel = page.getByRole("alert").filter({ hasText: "No route" });
+  await panel.waitFor();
+  await shot("trade-refused");
+  return panel.innerText();
+}
+
+const STORIES = { swap, order, limit, refused };
+export const run = visiting(async (page, base, tools, story, ...given) => {
+  await page.goto(`${base}/`);
+  await waitFor(page, "You pay");
+  return STORIES[story](page, tools, ...given);
+});
