@@ -271,4 +271,5 @@ AGENT_DRIFT_BPS = 10  # loss that a settlement may have against its simulation a
 VENUE_ROUNDS_OPEN_MAX = 8  # of one chain, at a time; an agent gets at most so many requests at once
 VENUE_AUCTION_BIDS_MAX = 64  # bids on one order that a round's record keeps, the best first
 VENUE_AUCTION_DETAIL_CHARS_MAX = 300  # of a bid's detail in such a record
+VENUE_AUCTIONS_MAX = 200  # orders of closed rounds in one answer of GET /v2/delta/auctions
 VENUE_EXPLAINED_ROUNDS_MAX = 5  # rounds that an order's explanation looks back on

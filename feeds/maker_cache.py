@@ -49,8 +49,8 @@ from ..config.limits import MAKER_ENTRIES_MAX, NAME_CHARS_MAX
 from ..crypto.addresses import parse_address
 from .blacklist import MakerBlacklist
 from .books.book import Book, build_book, cut_ladder
-from .books.pair_index import LiveBook, PairIndex
-from .standing import CacheStatistics, PairStanding
+from .books.pair_index import LiveBook, PairIndex, ends_of
+from .standing import CacheStatistics, PairReport, PairStanding
 
 E = TypeVar("E")
 
@@ -231,10 +231,9 @@ class MakerCache:
 
     def release(self, reason: str) -> None:
         """Remove a reason of `withhold`; after the last reason, the maker's books may be routed again."""
-        if reason not in self._withheld:
-            return
+        was_withheld = reason in self._withheld
         self._withheld.discard(reason)
-        if not self._withheld:
+        if was_withheld and not self._withheld:
             for ends in self._usable:
                 self._show(ends)
 
@@ -244,7 +243,7 @@ class MakerCache:
 
     def rest_pair(self, base: bytes, quote: bytes, until_ms: int) -> None:
         """Keep the book of two tokens (any order) out of routing until its cool-down ends at `until_ms`."""
-        ends = _ends(base, quote)
+        ends = ends_of(base, quote)
         self._rests[ends] = until_ms
         self._show(ends)
 
@@ -256,7 +255,7 @@ class MakerCache:
     def bound(self, src: bytes, dest: bytes, amount: int, until_ms: int) -> None:
         """Limit the book side that gives `dest` for `src` to `amount` raw base units, until `until_ms`."""
         self._bounds[src, dest] = amount, until_ms
-        self._show(_ends(src, dest))
+        self._show(ends_of(src, dest))
 
     def free(self, now_ms: int) -> None:
         """End all cool-downs and size bounds of the maker's books."""
@@ -283,7 +282,7 @@ class MakerCache:
             self._show(ends)
         for sides in [sides for sides, (_, until_ms) in self._bounds.items() if until_ms <= now_ms]:
             del self._bounds[sides]
-            self._show(_ends(*sides))
+            self._show(ends_of(*sides))
         if self._rests_until_ms <= now_ms:
             self.release(_REST)
         self.blacklist.expire(now_ms)
@@ -312,6 +311,12 @@ class MakerCache:
             return PairStanding.DOUBLED, "another pair between the same two tokens is used"
         return PairStanding.LIVE, ""
 
+    def report(self) -> Iterator[PairReport]:
+        """Report each pair that the maker has named, sorted by pair id."""
+        for pair_id, entry in sorted(self._entries.items()):
+            standing, why = self.standing(pair_id)
+            yield PairReport(pair_id, standing, why, entry.base, entry.quote, entry.confirmed_ms, entry.grid)
+
     def hidden(self, *tokens: bytes) -> frozenset[PairStanding]:
         """Temporary reasons why books of `tokens` are not routed: RESTING (cool-down), STALE, WITHHELD."""
         found = set()
@@ -321,9 +326,8 @@ class MakerCache:
         elif any(ends in self._usable and (ends[0] in tokens or ends[1] in tokens) for ends in self._rests):
             found.add(PairStanding.RESTING)
         stale = (one for one in self._entries.values() if one.is_stale and one.standing is PairStanding.LIVE)
-        if any(one.base in tokens or one.quote in tokens for one in stale):
-            found.add(PairStanding.STALE)
-        return frozenset(found)
+        is_stale = any(one.base in tokens or one.quote in tokens for one in stale)
+        return frozenset(found | {PairStanding.STALE} if is_stale else found)
 
     def statistics(self) -> CacheStatistics:
         """Count pairs by standing, and list the reasons why pairs are not routed."""
@@ -487,7 +491,7 @@ class MakerCache:
         """Recompute whether a pair is usable, after the maker's pair, prices or tokens have changed."""
         entry.base = entry.quote = b""
         entry.standing, entry.reason = self._judge(pair_id, entry)
-        entry.ends = _ends(entry.base, entry.quote)
+        entry.ends = ends_of(entry.base, entry.quote)
         self._rank(pair_id, entry)
         if entry.pair is None and entry.is_stale:
             entry.grid = entry.built = None
@@ -594,7 +598,3 @@ def _with_faults(key: str, entries: Mapping[str, E], refused: Mapping[str, str])
     prefix = f"{key}."
     faults = {name.removeprefix(prefix): why for name, why in refused.items() if name.startswith(prefix)}
     return {**entries, **faults}
-
-
-def _ends(one: bytes, other: bytes) -> tuple[bytes, bytes]:
-    return (one, other) if one < other else (other, one)

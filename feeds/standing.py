@@ -5,6 +5,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from ..codecs.messages.maker_messages import PriceGrid
+
 
 class PairStanding(StrEnum):
     """Whether a maker's pair is used for routes (LIVE), or the reason why not."""
@@ -23,6 +25,25 @@ class PairStanding(StrEnum):
     UNKNOWN_TOKEN = "unknown token"  # noqa: S105
     REFUSED_TOKEN = "refused token"  # noqa: S105
     UNLISTED_TOKEN = "unlisted token"  # noqa: S105
+
+
+class PairReport(Struct, frozen=True):
+    """A pair of a maker as its cache holds it.
+
+    Attributes:
+        reason: text of the reason why the pair is not live; empty for a live pair.
+        base, quote: addresses of the tokens, 20 bytes each; empty while unknown.
+        confirmed_ms: Unix milliseconds of the last report of the prices; 0 before the first.
+        grid: the last prices, routed or not; None without valid ones.
+    """
+
+    pair_id: str
+    standing: PairStanding
+    reason: str
+    base: bytes
+    quote: bytes
+    confirmed_ms: int
+    grid: PriceGrid | None
 
 
 class CacheStatistics(Struct, frozen=True):

@@ -4,9 +4,13 @@ Source: ARCHITECTURE.md, "Auction"; interop.md section 5 ("why an order is not f
 Choice: Bids are public once their round is closed: agent, amount and outcome.
 """
 
-from msgspec import UNSET, Struct, UnsetType
+from typing import Annotated
 
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from ...config.limits import VENUE_AUCTIONS_MAX
 from .agent_messages import Notice
+from .query import query_decoder
 from .vocabulary import ChainId, Count, OrderStatus, Side
 from .wire import decoder
 
@@ -140,6 +144,13 @@ class OrderRound(Struct, frozen=True, rename="camel"):
     order: AuctionedOrder
 
 
+class AuctionsQuery(Struct, frozen=True, rename="camel", kw_only=True):
+    """Query of GET /v2/delta/auctions; `limit` bounds the number of orders in the rounds."""
+
+    chain_id: ChainId
+    limit: Annotated[int, Meta(ge=1, le=VENUE_AUCTIONS_MAX)] = VENUE_AUCTIONS_MAX
+
+
 class ReasonAmount(Struct, frozen=True):
     """An amount in the text of a reason, in raw units, and its token."""
 
@@ -176,3 +187,4 @@ class Explanation(Struct, frozen=True, rename="camel"):
 
 
 decode_auctioned_order = decoder(AuctionedOrder, bytes_max=_RECORD_BYTES_MAX)
+decode_auctions_query = query_decoder(AuctionsQuery)

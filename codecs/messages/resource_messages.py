@@ -205,8 +205,8 @@ class MakerScore(Struct, frozen=True, rename="camel", kw_only=True):
         block_reason: reason for the cool-down; empty without a cool-down.
         pairs: records of the pairs that have a fault, a refusal or a cool-down.
         bounds: largest amounts that the venue still requests, per direction of a pair.
-        last_faults: the maker's latest faults; null for a caller that is neither the maker itself nor on the
-            venue's machine.
+        last_faults: the maker's latest faults; null for a caller that is neither the maker itself, nor an
+            operator, nor on the venue's machine.
     """
 
     network: int
@@ -222,6 +222,57 @@ class MakerScore(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 MakerScores = tuple[MakerScore, ...]  # GET /makers/scores
+
+
+class MakerBooksQuery(AdaptersQuery, frozen=True, rename="camel", kw_only=True):
+    """Query of GET /makers/books; `pair` is a pair id of the maker, whose levels the answer then has."""
+
+    maker_name: Name | None = None
+    pair: Name | None = None
+
+
+class MakerPair(Struct, frozen=True, rename="camel", kw_only=True):
+    """A pair of a maker as the venue sees it.
+
+    Attributes:
+        base, quote: addresses of the tokens; null while unknown.
+        standing: `live`, or the reason why the venue does not route the pair.
+        reason: the same for people; empty for a live pair.
+        confirmed: time of the last report of the prices, Unix milliseconds; null before the first.
+        best_bid, best_ask: best prices, routed or not; null for an empty side.
+        bids, asks: levels, (price, amount), best first, of the requested pair; null for any other pair.
+    """
+
+    pair: str
+    base: str | None
+    quote: str | None
+    standing: str
+    reason: str
+    confirmed: int | None
+    best_bid: str | None
+    best_ask: str | None
+    bids: tuple[tuple[str, str], ...] | None = None
+    asks: tuple[tuple[str, str], ...] | None = None
+
+
+class MakerBooks(Struct, frozen=True, rename="camel", kw_only=True):
+    """A maker's books as the venue sees them, item of GET /makers/books.
+
+    Attributes:
+        network: chain id.
+        withheld: reasons that keep all books of the maker out of routes; empty for none.
+        updated: time of the maker's last report, Unix milliseconds; null before the first.
+        standings: standing -> number of pairs.
+        pairs: the pairs of the maker that the query names; null for any other maker, and for a caller that is
+            neither the maker itself, nor an operator, nor on the venue's machine.
+    """
+
+    network: int
+    maker: str
+    withheld: tuple[str, ...]
+    updated: int | None
+    standings: dict[str, int]
+    pairs: tuple[MakerPair, ...] | None
 
 
 class DocumentMeta(Struct, frozen=True):
@@ -338,3 +389,4 @@ def _public(error: CambistError) -> tuple[int, str, str]:
 
 decode_partner_fee_query = query_decoder(PartnerFeeQuery)
 decode_adapters_query = query_decoder(AdaptersQuery)
+decode_maker_books_query = query_decoder(MakerBooksQuery)

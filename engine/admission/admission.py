@@ -244,6 +244,16 @@ class Admission:
             raise UnknownApiKey("this route needs a key, the request has none")
         return self._ring.find(presented).name
 
+    def check_operator(self, call: HttpCall) -> None:
+        """Refuse a request without an operator's API key.
+
+        Raises:
+            UnknownApiKey: the request has no key, an unknown key, or a key that is not an operator's.
+        """
+        self.required_key(call)
+        if not self.sees_orders(call):
+            raise UnknownApiKey("this route needs an operator's key")
+
     def signatures(self, call: HttpCall) -> SignatureBudget:
         """Create the object by which a request takes signature checks from its caller's budget.
 

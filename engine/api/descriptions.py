@@ -87,6 +87,8 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "after": ("Token of an event: later events are sent first.", {"pattern": "^[0-9a-f]{32}$"}),
     "ids": ("Ids of orders, at most 100: only these.", {}),
     "name": ("Name of a webhook.", {}),
+    "makerName": ("Name of a maker, as GET /makers/scores lists it.", {}),
+    "pair": ("Pair id of the maker, such as WETH/USDC, whose levels the answer then has.", {}),
     "type": ("MARKET or LIMIT orders only.", {}),
     "onChainOrderType": ("Orders of this kind only.", {}),
     "status": ("Orders in one of these states only.", {}),
@@ -116,6 +118,11 @@ OF_QUERIES = {
 }
 """Name of a query struct -> {parameter: description}, where a description differs from `PARAMETERS`."""
 MEMBERS = {
+    "MakerAct": {
+        "act": "`exclude` leaves the maker out of routes at once; `release` admits it again and clears its "
+        "faults.",
+        "chainId": "The chain to act on; null or absent for all chains.",
+    },
     "TransactionBody": {
         "priceRoute": "The quoted route, unchanged to the digit; either this or `orders`.",
         "orders": "Signed RFQ orders of the pair in place of a route, tried in turn: open to all, or made "

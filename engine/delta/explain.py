@@ -137,8 +137,8 @@ def _amounts(code: str, facts: OrderFacts) -> tuple[ReasonAmount, ...]:
         amounts = [order.dest_amount if sells else order.src_amount, _best_promise(order)]
         pairs = [(amount, order.dest_token if sells else order.src_token) for amount in amounts]
     elif code == "resting" and facts.resting is not None and live is not None:
-        resting, order = facts.resting, live.order
-        ends = [to_checksum(order.src_token), to_checksum(order.dest_token)]
+        resting = facts.resting
+        ends = [to_checksum(live.order.src_token), to_checksum(live.order.dest_token)]
         fixed, other = ends if resting.side is Side.SELL else ends[::-1]
         pairs = [(resting.amount, fixed), (resting.limit, other), (resting.given, other)]
     elif live is not None:

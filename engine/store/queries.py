@@ -303,6 +303,14 @@ def auction_rounds(auction_id: int) -> Query:
     return Query(f"{_select(AUCTION_ROUND)} WHERE auction_id = ? ORDER BY order_hash", (auction_id,))
 
 
+def latest_rounds(chain_id: int, limit: int) -> Query:
+    """Select the orders of a chain's closed auction rounds, the latest round first, `limit` rows at most."""
+    return Query(
+        f"{_select(AUCTION_ROUND)} WHERE chain_id = ? ORDER BY auction_id DESC, order_hash LIMIT ?",
+        (chain_id, limit),
+    )
+
+
 def last_rounds(order_hash: bytes, limit: int) -> Query:
     """Select the closed auction rounds of an order, the latest first."""
     return Query(

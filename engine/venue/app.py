@@ -75,8 +75,8 @@ from ..server.assets import Asset, asset_group
 from ..server.routing import HttpCall
 from ..store.process.opening import open_store
 from ..store.retention import Retention
-from ..store.store import Store
-from ..telemetry.loop_lag import LoopLag
+from ..store.store import COMMIT_BOUNDS_S, Store
+from ..telemetry.loop_lag import LAG_BOUNDS_S, LoopLag
 from ..telemetry.metrics import (
     Metrics,
     admission_families,
@@ -87,8 +87,10 @@ from ..telemetry.metrics import (
 from ..telemetry.order_metrics import delta_families, engine_families, otc_families
 from .bridges import BridgeEndpoints
 from .health import HealthEndpoints, Readiness, health_endpoints
-from .maker_scores import MakerScoreBoard
+from .maker_books import MakerBookShelf
+from .maker_scores import MakerScoreBoard, MakerSecrets
 from .maker_watch import MakerWatch, rules_file
+from .operation import Operation, chain_status
 from .quote import Quotes
 from .reference import Reference, docs_page
 from .resources import Resources
@@ -253,11 +255,18 @@ class VenueApp:
         )
 
     def _partner_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
-        """Return the endpoints of makers' scores and of webhooks."""
+        """Return the endpoints of makers, of the operator and of webhooks."""
         desk = WebhookDesk(
             self._webhooks, self._store, key_of=self.admission.required_key, now_ms=self._wall_ms
         )
-        return (*MakerScoreBoard(self.places, venue.makers).endpoints(), *desk.endpoints())
+        secrets_of_makers = MakerSecrets(venue.makers, self.admission.sees_orders)
+        check = self.admission.check_operator
+        return (
+            *MakerScoreBoard(self.places, secrets_of_makers).endpoints(),
+            *MakerBookShelf(self.places, secrets_of_makers).endpoints(),
+            *Operation(self.status, venue.makers, self._makers.change, check).endpoints(),
+            *desk.endpoints(),
+        )
 
     def _asker_of(self, call: HttpCall) -> Asker:
         """Return the caller of a request, and how many unfilled swaps the caller may have at a time.
@@ -316,6 +325,7 @@ class VenueApp:
                 delta.lacks,
                 delta.bridges.waits,
                 lambda live: is_carried(self.bridges, live, self._wall_ms()),
+                self.admission.check_operator,
             ).endpoints(),
         )
 
@@ -410,7 +420,11 @@ class VenueApp:
         """Return the counters of all parts of the venue, by part, as JSON values for the operator."""
         told: dict[str, Any] = msgspec.to_builtins(
             {
+                "readiness": self.readiness(),
                 "server": self.server.statistics(),
+                "loopLag": {"boundsS": LAG_BOUNDS_S, "lag": self._lag.statistics()},
+                "store": {"boundsS": COMMIT_BOUNDS_S, "store": self._store.statistics()},
+                "quotes": {" ".join(key): count for key, count in self.quotes.outcomes.items()},
                 "admission": self.admission.statistics(),
                 "issuedRoutes": self.issued.statistics(),
                 "quoteStreams": self._streams.statistics(),
@@ -420,14 +434,7 @@ class VenueApp:
                 "delta": self.delta.statistics(),
                 "otc": self.otc.statistics(),
                 "retention": self._retention.statistics(),
-                "chains": {
-                    str(chain_id): {
-                        "gas": place.gas.statistics(),
-                        "firm": place.desk.statistics(),
-                        "makers": {maker: feed.statistics() for maker, feed in place.feeds.items()},
-                    }
-                    for chain_id, place in self.places.items()
-                },
+                "chains": {str(chain_id): chain_status(place) for chain_id, place in self.places.items()},
                 "bridges": [
                     {"bridge": lane.name, "chains": lane.fees.lane.chains, "fee": lane.fees.statistics()}
                     for lane in self.bridges

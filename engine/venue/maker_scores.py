@@ -1,8 +1,8 @@
 """GET /makers/scores: outcomes of the makers' firm quotes, and cool-downs (rests) of makers and pairs.
 
-    every client                           counts, cool-downs, size bounds
-    a maker, by its own credentials        also its last faults, with expected and signed amounts
-    a client on this machine               also the last faults of all makers
+    every client                             counts, cool-downs, size bounds
+    a maker, by its own credentials          also its last faults, with expected and signed amounts
+    an operator's key, or on this machine    also the last faults of all makers
 
 A maker's counts are public; its signed quotes and their users are not. Scores without `network` and `chainId`
 cover all served chains.
@@ -11,7 +11,7 @@ Choice: A maker signs its request for scores as in spec 3.10, with the secret sh
     signature is 401.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ...codecs.messages.resource_messages import (
     AdaptersQuery,
@@ -36,17 +36,52 @@ from ..server.gate import Gate
 from ..server.routing import HttpCall, Reply
 
 
+class MakerSecrets:
+    """Decides which makers' faults and books a caller may see.
+
+    Args:
+        makers: configured makers by name.
+        is_operator: returns whether a request has an operator's API key.
+    """
+
+    def __init__(self, makers: Mapping[str, VenueMaker], is_operator: Callable[[HttpCall], bool]) -> None:
+        self._names = frozenset(makers)
+        self._gates = dict(_gates(makers))
+        self._is_operator = is_operator
+
+    def shown(self, call: HttpCall) -> frozenset[str]:
+        """Return the names of the makers whose faults and books the caller may see.
+
+        An operator, and a client on this machine, may see those of all makers. A maker that signs its request
+        may see its own; any other client may see none.
+
+        Raises:
+            AuthError: the request carries a wrong signature.
+        """
+        if is_local(call) or self._is_operator(call):
+            return self._names
+        failed = None
+        for name, gate in self._gates.items():
+            try:
+                if gate.admit(call.request, call.request.target, call.now_ms) is not None:
+                    return frozenset({name})
+            except AuthError as error:
+                failed = error
+        if failed is not None:
+            raise failed
+        return frozenset()
+
+
 class MakerScoreBoard:
     """HTTP endpoint GET /makers/scores: outcomes of makers' firm quotes, faults and cool-downs.
 
     Args:
         places: served chains by chain id.
-        makers: configured makers by name.
     """
 
-    def __init__(self, places: ServedChains, makers: Mapping[str, VenueMaker]) -> None:
+    def __init__(self, places: ServedChains, makers: MakerSecrets) -> None:
         self._places = places
-        self._gates = dict(_gates(makers))
+        self._secrets = makers
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return the HTTP endpoint GET /makers/scores, as a row of the route table."""
@@ -67,35 +102,13 @@ class MakerScoreBoard:
         places = (
             self._places.values() if network is None else (served_chain_at(self._places, network, "network"),)
         )
-        shown = self._shown(call)
+        shown = self._secrets.shown(call)
         scores = [
             maker_score(place.chain_id, name, maker.health.report(call.now_ms), has_faults=name in shown)
             for place in places
             for name, maker in sorted(place.desk.makers.items())
         ]
         return Reply(200, encode(scores))
-
-    def _shown(self, call: HttpCall) -> frozenset[str]:
-        """Return the names of the makers whose last faults the caller may see.
-
-        A client on this machine may see the faults of all makers. A maker that signs its request may see its
-        own faults; any other client may see none.
-
-        Raises:
-            AuthError: the request carries a wrong signature.
-        """
-        if is_local(call):
-            return frozenset(name for place in self._places.values() for name in place.desk.makers)
-        failed = None
-        for name, gate in self._gates.items():
-            try:
-                if gate.admit(call.request, call.request.target, call.now_ms) is not None:
-                    return frozenset({name})
-            except AuthError as error:
-                failed = error
-        if failed is not None:
-            raise failed
-        return frozenset()
 
 
 def _gates(makers: Mapping[str, VenueMaker]) -> Iterator[tuple[str, Gate]]:

@@ -45,6 +45,22 @@ class MakerWatch:
         self._since_ms = wall_ms()
         self._file = WatchedFile(path, MakerRules(), self._obey)
 
+    def change(self, change: Callable[[MakerRules], MakerRules]) -> MakerRules:
+        """Apply a change to the file of rules; return the rules, which are in force at once.
+
+        Raises:
+            OSError: the file cannot be written.
+            ValueError: the file is unreadable, or `change` raised the error.
+        """
+
+        def changed(rules: MakerRules) -> MakerRules:
+            if rules.reason:
+                raise ValueError(f"{FILE_NAME} {rules.reason}")
+            return change(rules)
+
+        self._file.change(changed)
+        return self._file.state
+
     async def run(self) -> None:
         """Watch the operator's file of maker rules and apply its changes, until cancelled."""
         await self._file.watch()

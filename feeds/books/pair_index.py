@@ -53,7 +53,7 @@ class PairIndex:
 
     def put(self, live: LiveBook) -> None:
         """Add a book, in place of the same maker's book of the same base and quote."""
-        books = self._between.setdefault(_ends(live.base, live.quote), {})
+        books = self._between.setdefault(ends_of(live.base, live.quote), {})
         key = live.maker, live.base
         before = books.get(key)
         if before == live:
@@ -65,7 +65,7 @@ class PairIndex:
 
     def drop(self, maker: str, base: bytes, quote: bytes) -> None:
         """Remove a book; no error if the index does not hold it."""
-        books = self._between.get(_ends(base, quote))
+        books = self._between.get(ends_of(base, quote))
         if books is None or books.pop((maker, base), None) is None:
             return
         self._weigh(base, quote, books)
@@ -73,11 +73,11 @@ class PairIndex:
 
     def between(self, one: bytes, other: bytes) -> Mapping[BookKey, LiveBook]:
         """Books between two tokens, whichever is the base."""
-        return self._between.get(_ends(one, other), {})
+        return self._between.get(ends_of(one, other), {})
 
     def pair_version(self, one: bytes, other: bytes) -> int:
         """Version of the books between two tokens; rises with every change of one of them."""
-        return self._versions.get(_ends(one, other), 0)
+        return self._versions.get(ends_of(one, other), 0)
 
     def neighbours(self, token: bytes) -> Mapping[bytes, Decimal]:
         """Map each token that has live books against `token` to these books' total liquidity, US dollars."""
@@ -106,12 +106,13 @@ class PairIndex:
                 around.pop(there, None)
 
     def _touch(self, base: bytes, quote: bytes) -> None:
-        ends = _ends(base, quote)
+        ends = ends_of(base, quote)
         self.version += 1
         self._versions[ends] = self.version
         for changed in tuple(self._watchers):
             changed(base, quote)
 
 
-def _ends(one: bytes, other: bytes) -> tuple[bytes, bytes]:
+def ends_of(one: bytes, other: bytes) -> tuple[bytes, bytes]:
+    """Return the two tokens of a pair in the order in which the index holds them, the lower address first."""
     return (one, other) if one < other else (other, one)

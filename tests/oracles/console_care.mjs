@@ -107,7 +107,7 @@ async function hostile(page, { shot }, markup) {
   await page.locator("summary", { hasText: "Fills of each maker" }).click();
   await shot("hostile-text");
   return {
-    shown: await page.locator(".route text").allInnerTexts(), route: await page.locator(".route svg").getAttribute("aria-label"),
+    shown: await page.locator(".route text").allTextContents(), route: await page.locator(".route svg").getAttribute("aria-label"),
     elements: await page.locator("main img, main script, main b").count(), ran: await page.evaluate(() => globalThis.ran ?? null),
   };
 }

@@ -1,1 +1,135 @@
-export const makersPage = () => () => {};
+// The makers as the venue sees them: standing, age, score, faults with reasons, pairs, and the ladder of one pair.
+import { badge, h, loading, notice, row, show, table } from "/console/shared/dom.js";
+import { ask } from "/console/shared/http.js";
+import { clock, duration } from "/console/shared/amounts.js";
+import { rowTable } from "/console/shared/rows.js";
+import { shareBar } from "/console/shared/charts.js";
+import { ladderView } from "./ladder.js";
+import { keyForm, poll } from "./operator_key.js";
+import { amount, onChange, operatorHeaders, state, token } from "./state.js";
+
+const LOOK_MS = 2_000;
+
+/** Age of a time. @param {number | null} ms */
+const age = (ms) => (ms === null ? "never" : `${duration((Date.now() - ms) / 1_000)} ago`);
+
+/** @param {any} books @param {any} score */
+function standing(books, score) {
+  if (books.withheld.length) return badge(`withheld: ${books.withheld.join(", ")}`, "bad");
+  if (score?.blockUntil) return badge("rests", "warn");
+  return books.standings.live ? badge("live", "good") : badge("no live pair", "warn");
+}
+
+/** @param {any} bound @param {any[]} pairs */
+function boundInWords({ srcToken, destToken, amount: raw, until }, pairs) {
+  const pair = pairs.find(({ base, quote }) => (base === srcToken && quote === destToken) || (base === destToken && quote === srcToken));
+  const most = pair ? amount(raw, pair.base) : `${raw} units of the base token`;
+  return `${most}, ${token(srcToken).symbol} → ${token(destToken).symbol}, until ${clock(until)}`;
+}
+
+/** @param {HTMLElement} main @param {string} rest name of a maker, or empty */
+export function makersPage(main, rest) {
+  let chosen = decodeURIComponent(rest);
+  let pair = "";
+  const list = h("div", {}, loading(3));
+  const [facts, faults, ladder] = [h("div", { class: "part" }), h("div", { class: "part" }), ladderView()];
+  const empty = h("div", {}, notice("No pairs", "The maker has named no pairs yet."));
+  const pairs = rowTable({
+    caption: "Pairs, as the venue sees them", key: (one) => one.pair, empty, onPick: (one) => { pair = one.pair; pairs.pick(pair); refresh(); },
+    columns: [
+      { name: "Pair", cell: (/** @type {any} */ one) => one.pair },
+      { name: "Standing", cell: (one) => badge(one.standing, one.standing === "live" ? "good" : "warn") },
+      { name: "Bid", isNumber: true, cell: (one) => one.bestBid ?? "–" },
+      { name: "Ask", isNumber: true, cell: (one) => one.bestAsk ?? "–" },
+      { name: "Confirmed", isWide: true, cell: (one) => h("span", { title: one.confirmed ? new Date(one.confirmed).toISOString() : false }, age(one.confirmed)) },
+      { name: "Why", isWide: true, cell: (one) => h("span", { class: "quiet" }, one.reason) },
+    ],
+  });
+  const detail = h("section", { class: "card", "aria-labelledby": "maker-name", hidden: true });
+  const secret = keyForm("Ladders, pairs and faults are secrets between a maker and the venue. They are shown to the operator, and on the venue’s own machine.");
+  const fault = h("p", { class: "fault", role: "alert" });
+  show(main, h("div", { class: "heading" }, h("h1", {}, "Makers"), h("p", { class: "quiet small" }, "Prices, standing and faults, as the venue sees them")),
+    h("section", { class: "card", "aria-label": "All makers" }, list, fault), detail, secret.element);
+
+  const stop = poll(look, LOOK_MS);
+  let refresh = () => { look(new AbortController().signal).catch(() => {}); };
+
+  /** @param {AbortSignal} signal */
+  async function look(signal) {
+    const network = state.chain?.chainId;
+    try {
+      const options = { signal, headers: operatorHeaders() };
+      const one = chosen ? `&makerName=${encodeURIComponent(chosen)}&pair=${encodeURIComponent(pair)}` : "";
+      const [books, scores, [mine]] = await Promise.all([
+        ask(`/makers/books?network=${network}`, options), ask(`/makers/scores?network=${network}`, options),
+        one ? ask(`/makers/books?network=${network}${one}`, options) : Promise.resolve([]),
+      ]);
+      fault.textContent = "";
+      drawList(books, scores);
+      drawDetail(mine, scores.find((/** @type {any} */ score) => score.maker === chosen));
+    } catch (error) {
+      if (!signal.aborted) fault.textContent = /** @type {Error} */ (error).message;
+    }
+  }
+
+  /** @param {any[]} books @param {any[]} scores */
+  function drawList(books, scores) {
+    if (!books.length) return show(list, notice("No makers on this chain", "The venue’s settings name its makers, at [venue.makers]."));
+    const focus = list.contains(document.activeElement) ? document.activeElement?.textContent : null;
+    const columns = [{ name: "Maker" }, { name: "Standing" }, { name: "Score" }, { name: "Firm quotes", isNumber: true }, { name: "Live pairs", isNumber: true }, { name: "Last heard", isNumber: true }];
+    show(list, table("Makers", columns, books.map((each) => {
+      const score = scores.find((one) => one.maker === each.maker);
+      const all = Object.values(each.standings).reduce((sum, count) => sum + Number(count), 0);
+      const choose = () => { chosen = each.maker; pair = ""; history.replaceState(null, "", `#makers/${encodeURIComponent(chosen)}`); refresh(); };
+      return [h("button", { type: "button", class: "link", "aria-pressed": each.maker === chosen, onclick: choose }, each.maker), standing(each, score),
+        score ? h("span", {}, shareBar(score.score), `${score.score} %`) : "–", score?.quotes ?? 0, `${each.standings.live ?? 0} of ${all}`, age(each.updated)];
+    })));
+    for (const button of list.querySelectorAll("button")) if (focus === button.textContent) button.focus();
+    return undefined;
+  }
+
+  /** @param {any} mine @param {any} score */
+  function drawDetail(mine, score) {
+    detail.hidden = !mine;
+    if (!mine) return;
+    const isNew = detail.dataset.maker !== mine.maker || detail.dataset.shown !== String(mine.pairs !== null);
+    if (isNew) {
+      Object.assign(detail.dataset, { maker: mine.maker, shown: String(mine.pairs !== null) });
+      const secretPart = mine.pairs === null ? notice("Pairs and ladders are hidden", "Enter the operator’s key below to see them.")
+        : h("div", { class: "columns" }, h("div", { class: "part" }, h("h3", {}, "Pairs"), pairs.element), h("div", { class: "part" }, h("h3", {}, "Ladder"), ladder.element));
+      show(detail, h("h2", { id: "maker-name" }, mine.maker), facts, secretPart, h("h3", {}, "Faults"), faults);
+    }
+    show(facts, h("dl", { class: "rows" }, row("Standing", standing(mine, score)), row("Last heard", age(mine.updated)),
+      score?.blockUntil ? row("Rests until", `${clock(score.blockUntil)}: ${score.blockReason}`, "warn") : null,
+      ...(score?.bounds ?? []).map((/** @type {any} */ bound) => row("Asked for at most", boundInWords(bound, mine.pairs ?? []))),
+      Object.keys(score?.reasons ?? {}).length ? row("Quotes by fault", Object.entries(score.reasons).map(([reason, count]) => `${reason} ${count}`).join(", ")) : null));
+    if (mine.pairs) {
+      if (!pair && mine.pairs.length) {
+        pair = mine.pairs[0].pair;
+        refresh();
+      }
+      pairs.setItems(mine.pairs);
+      pairs.pick(pair);
+      ladder.show(mine.pairs.find((/** @type {any} */ one) => one.pair === pair));
+    }
+    drawFaults(score);
+  }
+
+  /** @param {any} score */
+  function drawFaults(score) {
+    const found = score?.lastFaults;
+    if (found === null || found === undefined) return show(faults, h("p", { class: "quiet small" }, "The last faults are shown to the operator."));
+    if (!found.length) return show(faults, h("p", { class: "quiet small" }, "No firm quote of this maker had a fault."));
+    return show(faults, table("Last faults", [{ name: "Kind" }, { name: "When" }, { name: "Trade" }, { name: "Reason" }],
+      found.map((/** @type {any} */ one) => [badge(one.kind, "bad"), clock(one.at), `${token(one.srcToken).symbol} → ${token(one.destToken).symbol}`, one.detail])));
+  }
+
+  let seen = state.key;
+  const forget = onChange(() => {
+    if (seen === state.key) return;
+    seen = state.key;
+    secret.draw();
+    refresh();
+  });
+  return () => { stop(); forget(); refresh = () => {}; };
+}

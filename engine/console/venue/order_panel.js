@@ -89,7 +89,8 @@ export function orderPanel(place, id) {
       drawHead();
       show(why, explained.reasons.map((/** @type {any} */ reason) => h("li", {}, sentence(reasonInWords(reason)))));
       why.hidden = !explained.reasons.length;
-      showRounds(rounds, explained.lastRounds);
+      if (explained.lastRounds.length) showRounds(rounds, explained.lastRounds);
+      else show(rounds, h("p", { class: "quiet small" }, "No round with the order is closed yet."));
       if (isNew) show(place, title, head, fault, why, h("h3", {}, "Timeline"), timeline, h("h3", {}, "Rounds"), rounds);
       if (isNew) stop = follow(`/v2/delta/orders/events?orderId=${id}&after=${LOG_START}`, { onEvent: event });
     } catch (error) {
@@ -110,7 +111,9 @@ export function orderPanel(place, id) {
     const gave = BigInt(data.spentAmount) - BigInt(before.spentAmount);
     before = data;
     const fill = gave > 0n ? `${amount(gave, record.input.token)} sold for ${amount(got, record.output.token)}, ${price(gave, token(record.input.token).decimals, got, token(record.output.token).decimals)} each. ` : "";
-    timeline.append(h("li", { class: data.status === "FAILED" ? "bad" : false }, statusBadge(data.status), h("time", { datetime: data.at }, clock(data.at)), h("p", {}, fill + text)));
+    const said = `${data.status} ${text}`;
+    const last = /** @type {HTMLElement | null} */ (timeline.lastElementChild);
+    if (fill || last?.dataset.said !== said) timeline.append(h("li", { "data-said": said, class: data.status === "FAILED" ? "bad" : false }, statusBadge(data.status), h("time", { datetime: data.at }, clock(data.at)), h("p", {}, fill + text)));
     announce(`Order ${data.status.toLowerCase()}. ${fill}`);
     if (!planned) planned = setTimeout(read, PAUSE_MS);
   }

@@ -8,13 +8,22 @@ Source: ARCHITECTURE.md, "Auction"; interop.md 3, GET /v2/delta/agents/list/{cha
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Protocol
 
 from msgspec.structs import replace
 
 from ....codecs.eip712_orders.delta import ExternalOrder
 from ....codecs.iso_time import iso_ms
-from ....codecs.messages.auction_messages import AgentScore, AgentScores, Auction, Explanation
+from ....codecs.messages.auction_messages import (
+    AgentScore,
+    AgentScores,
+    Auction,
+    AuctionsQuery,
+    Explanation,
+    decode_auctions_query,
+)
 from ....codecs.messages.delta_messages import AgentList
 from ....codecs.messages.wire import encode
 from ....config.errors import AuctionNotFound, OrderNotFound
@@ -24,7 +33,7 @@ from ...api.chain_parameter import chain_in_path
 from ...api.routes import Endpoint
 from ...served.served_chain import ServedChains, delta_chain_at
 from ...server.routing import HttpCall, Reply
-from ...store.queries import auction_rounds, last_rounds
+from ...store.queries import auction_rounds, last_rounds, latest_rounds
 from ...store.rows import AuctionRound
 from ...store.store import Store
 from ...store.tables import AUCTION_ROUND
@@ -74,6 +83,7 @@ class Auctions:
             read.
         waits: reads the bridge transfers of an order that are neither delivered nor refunded.
         is_carried: returns whether an order's bridge carries the order at the fee that its owner signed.
+        check_operator: refuses, by an error, a request without an operator's API key.
     """
 
     def __init__(
@@ -86,6 +96,7 @@ class Auctions:
         lacks: Callable[[int, bytes], Sequence[MissingFund]] = lambda *_: (),
         waits: Callable[[bytes], Awaitable[Sequence[TransferWait]]] | None = None,
         is_carried: Callable[[LiveOrder], bool] = lambda _: True,
+        check_operator: Callable[[HttpCall], None] = lambda _: None,
     ) -> None:
         self._places = places
         self._store = store
@@ -95,10 +106,22 @@ class Auctions:
         self._lacks = lacks
         self._waits = waits
         self._is_carried = is_carried
+        self._check_operator = check_operator
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return the HTTP endpoints for closed rounds, reasons why an order is not filled, and agents."""
         return (
+            Endpoint(
+                method="GET",
+                path="/v2/delta/auctions",
+                coroutine=self._latest,
+                needs_key=True,
+                group="Delta auctions",
+                summary="The latest closed rounds of a chain, the latest first; for operators",
+                detail="Rounds name orders of all owners, so that an operator's API key is needed.",
+                query=AuctionsQuery,
+                answer=tuple[Auction, ...],
+            ),
             Endpoint(
                 method="GET",
                 path="/v2/delta/auctions/{auctionId}",
@@ -146,6 +169,10 @@ class Auctions:
         if not found:
             raise AuctionNotFound(field="auctionId", expected="the id of a closed round", got=auction_id)
         rows: list[AuctionRound] = [row_of(AUCTION_ROUND, values) for values in found]
+        return await self._auction_of(rows)
+
+    async def _auction_of(self, rows: Sequence[AuctionRound]) -> Auction:
+        """Describe a round whose orders are `rows`, one at least."""
         first = rows[0]
         orders = [(row.auction_id, round_of(row).order) for row in rows]
         return Auction(
@@ -193,6 +220,15 @@ class Auctions:
                 is_carried=live is None or self._is_carried(live),
             )
         )
+
+    async def _latest(self, call: HttpCall) -> Reply:
+        self._check_operator(call)
+        query = decode_auctions_query(call.request.query or b"")
+        place = delta_chain_at(self._places, query.chain_id, "chainId")
+        (found,) = await self._store.read(latest_rounds(place.chain_id, query.limit))
+        rows: list[AuctionRound] = [row_of(AUCTION_ROUND, values) for values in found]
+        rounds = [list(one) for _, one in groupby(rows, attrgetter("auction_id"))]
+        return Reply(200, encode([await self._auction_of(one) for one in rounds]))
 
     async def _auction(self, call: HttpCall) -> Reply:
         return Reply(200, encode(await self.auction(_auction_id(call.parameters[0]))))

@@ -1,0 +1,61 @@
+"""Makers, solvers and operators at the console of a venue with makers and an agent."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.browser import Browser
+from support.venue.venue_processes import AGENT, Running, venue_processes
+from support.venue.venue_role import API_KEY
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("console")
+    with venue_processes(folder, [("WETH", "USDC")], has_agent=True, has_wallet=True) as processes:
+        yield processes
+
+
+async def told(browser: Browser, running: Running, *story: str, refusals: int = 0) -> Any:
+    """Report of a story in which so many requests are refused."""
+    visit = await browser.look("console_views", running.url, *story)
+    assert [line for line in visit.complaints if "the server responded with a status of 4" not in line] == []
+    assert len(visit.complaints) == refusals
+    return visit.told
+
+
+async def test_makers_are_shown_as_the_venue_sees_them(browser: Browser, running: Running) -> None:
+    report = await told(browser, running, "makers")
+    assert [line[:2] for line in report["listed"]] == [["alpha", "live"], ["beta", "live"]]
+    assert [line[:4] for line in report["shown"]] == [
+        ["WETH/DAI", "live", "2498", "2503"],
+        ["WETH/USDC", "live", "2500", "2501"],
+    ]
+    assert report["faults"] == []
+    assert report["overflowing"] == []
+
+
+async def test_solvers_see_bids_net_of_gas_and_why_they_lost(browser: Browser, running: Running) -> None:
+    auction = await told(browser, running, "round")
+    report = await told(browser, running, "auctions", API_KEY, auction["id"])
+    assert report["bids"][0][:2] == [AGENT, "won"]
+    assert report["bids"][0][3].startswith("2,49")
+    assert report["rounds"][0][0] == auction["id"]
+    assert report["agents"][0][:2] == [AGENT, "asked"]
+    assert report["faults"] == []
+    assert report["overflowing"] == []
+
+
+async def test_operators_see_the_venue_and_switch_makers(browser: Browser, running: Running) -> None:
+    await told(browser, running, "round")
+    report = await told(browser, running, "operator", API_KEY, refusals=1)
+    assert "Relayers" not in report["without"]
+    assert [line[3:5] for line in report["chains"]] == [["alpha", "in use"], ["beta", "in use"]]
+    assert "9,999" in report["relayer"]
+    assert report["lag"].startswith("Delay of the event loop: ≤ ")
+    assert report["commits"].startswith("Commits: ≤ ")
+    assert report["out"][1][:2] == ["beta", "left out"]
+    assert report["withheld"] == ["excluded"]
+    assert report["faults"] == []
+    assert report["overflowing"] == []

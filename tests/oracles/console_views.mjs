@@ -1,0 +1,84 @@
+// Stories of makers, solvers and operators at the venue's console. arguments: STORY ...
+import { visiting } from "./browser.mjs";
+import { connect, fillTrade, pairs, pictures, reviewed, agreed, rows, violations } from "./console_page.mjs";
+
+const cards = (page, name) => page.locator(`section[aria-label='${name}']`);
+const checked = async (page, shot, name) => ({ faults: await violations(page), overflowing: await pictures(page, shot, name) });
+
+async function useKey(page, key) {
+  await page.getByLabel("Operator’s API key").fill(key);
+  await page.getByRole("button", { name: "Use the key" }).click();
+  await page.getByText("This page has the operator’s key.").waitFor();
+}
+
+// The makers as the venue sees them, on its own machine: no key is needed for the ladders.
+async function makers(page, { shot }) {
+  const list = page.getByRole("table", { name: "Makers" });
+  await list.waitFor();
+  const listed = await rows(list);
+  await page.getByRole("button", { name: "alpha", exact: true }).click();
+  await page.locator(".bids tbody tr").first().waitFor();
+  const ladder = { bids: await rows(page.locator(".bids")), asks: await rows(page.locator(".asks")) };
+  const shown = await rows(page.getByRole("table", { name: "Pairs, as the venue sees them" }));
+  await page.getByRole("button", { name: "WETH/DAI" }).click();
+  await page.locator(".ladder").getByText("2,498").waitFor();
+  return { listed, shown, ladder, ...(await checked(page, shot, "makers")) };
+}
+
+// A key that is not the operator's, then the operator's; rounds, bids and why they lost.
+async function auctions(page, { shot }, key, id) {
+  await page.getByText("The list of rounds is the operator’s").waitFor();
+  await shot("auctions-without-key");
+  await page.getByLabel("Id of a round").fill(id);
+  await page.getByRole("button", { name: "Show", exact: true }).click();
+  const bids = page.getByRole("table", { name: /^Bids/ });
+  await bids.waitFor();
+  const found = await rows(bids);
+  await useKey(page, key);
+  const list = page.getByRole("table", { name: "Rounds, the latest first" });
+  await list.locator("tbody button").first().waitFor();
+  return { bids: found, rounds: await rows(list), agents: await rows(page.getByRole("table", { name: "Agents" })), ...(await checked(page, shot, "auctions")) };
+}
+
+async function operator(page, { shot }, key) {
+  await page.getByText("ready", { exact: true }).waitFor();
+  const without = await page.locator("main").innerText();
+  await page.getByLabel("Operator’s API key").fill("a wrong key");
+  await page.getByRole("button", { name: "Use the key" }).click();
+  await page.getByRole("alert").filter({ hasText: "X-API-KEY" }).waitFor();
+  await useKey(page, key);
+  await cards(page, "Delay of the event loop").locator("svg").waitFor();
+  await cards(page, "All orders").locator("tbody button").first().waitFor();
+  const told = {
+    without, chains: await rows(page.getByRole("table", { name: "Chains" })), relayer: await cards(page, "Relayers").innerText(),
+    lag: await cards(page, "Delay of the event loop").locator("svg").getAttribute("aria-label"), commits: await cards(page, "Time of the store’s commits").locator("svg").getAttribute("aria-label"),
+    ...(await checked(page, shot, "operator")),
+  };
+  await page.getByRole("button", { name: "Leave out beta" }).click();
+  await page.getByRole("button", { name: "Yes" }).click();
+  await page.getByRole("button", { name: "Release beta" }).waitFor();
+  const out = await rows(page.getByRole("table", { name: "Switch of makers" }));
+  const route = await page.evaluate(async () => (await fetch("/makers/books?network=31337&makerName=beta")).json());
+  await page.getByRole("button", { name: "Release beta" }).click();
+  await page.getByRole("button", { name: "Yes" }).click();
+  await page.getByRole("button", { name: "Leave out beta" }).waitFor();
+  return { ...told, out, withheld: route[0].withheld };
+}
+
+// An order, so that there is a round; its id.
+async function round(page) {
+  await page.goto(page.url().replace(/#.*/, "#trade"));
+  await connect(page, 6);
+  await fillTrade(page, { kind: "Order", pay: "WETH", get: "USDC", amount: "1" });
+  await reviewed(page);
+  await agreed(page);
+  const summary = page.locator("section[aria-label='Order'] details summary").first();
+  await summary.waitFor();
+  return { id: /Round (\d+)/.exec(await summary.innerText())[1], terms: await pairs(page.locator("section[aria-label='Order']")) };
+}
+
+const STORIES = { makers, auctions, operator, round };
+export const run = visiting(async (page, base, tools, story, ...given) => {
+  await page.goto(`${base}/#${story}`);
+  return STORIES[story](page, tools, ...given);
+});
