@@ -3,6 +3,7 @@
     POST /halt, POST /resume   {"scope": "all" | "chain 137" | "pair 137 WETH/USDC"}, signed
     GET  /status               stopped scopes and counters, signed
     GET  /healthz, /readyz     open; 200 or 503
+    GET  /                     open; a page that signs with its user's secret (engine/console)
 
 Requests are signed as those to makers are (spec 3.10), by a domain of `maker.admin.domains`.
 """
@@ -20,6 +21,7 @@ from ..safety.halts import NOTHING_HALTED
 from ..safety.kill_switch import KillSwitch
 from ..server.gate import Gate, encode_maker_error
 from ..server.routing import HttpCall, Reply, RouteGroup
+from .role import ChainRole
 
 
 class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,6 +35,25 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _decode_scope = decoder(Scope, bytes_max=limits.JSON_BYTES_MAX)
+
+
+def published(role: ChainRole, now_ms: int) -> dict[str, Any]:
+    """Return a chain's tokens and pairs, with the prices of each pair, as JSON values for the operator."""
+    tokens = {
+        name: {"address": token.address, "decimals": token.decimals}
+        for name, token in role.settings.tokens.items()
+    }
+    pairs = {
+        pair_id: {
+            "bids": pair.grid.bids or (),
+            "asks": pair.grid.asks or (),
+            "updatedMs": pair.updated_ms,
+            "halted": pair.halted,
+            "isStale": pair.book is None or role.board.is_stale(pair, now_ms),
+        }
+        for pair_id, pair in role.board.pairs.items()
+    }
+    return {"tokens": tokens, "pairs": pairs}
 
 
 def admin_surface(

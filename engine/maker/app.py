@@ -34,6 +34,7 @@ from ...crypto.addresses import parse_address
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
 from ..chain.nodes.json_rpc import RpcNode
+from ..console.serving import console_group
 from ..process.clock import WallClock
 from ..process.credentials import check_addresses, policed_key, request_verifier
 from ..process.processes import ProcessNumber
@@ -41,7 +42,7 @@ from ..safety.halts import Halts
 from ..safety.kill_switch import KillSwitch
 from ..server import AccessLog, Router, Server
 from ..server.gate import Gate, encode_maker_error
-from .admin import admin_surface
+from .admin import admin_surface, published
 from .feed import Feed
 from .prices.source import SourceContext, SourcePair, load_source
 from .quoting.funds import FundsSettings, MakerFunds
@@ -253,6 +254,7 @@ class MakerApp:
                     "priceUpdates": self.feeds[chain_id].updates,
                     "pricesRefused": self.feeds[chain_id].refused,
                     "sourceRestarts": self.feeds[chain_id].restarts,
+                    **published(role, self._wall_ms()),
                     "funds": {
                         f"0x{holding.token.hex()}": {
                             "funds": str(holding.funds),
@@ -353,6 +355,7 @@ class MakerApp:
                 self.not_ready,
             )
         )
+        router.mount(console_group("maker", encode_maker_error))
         return Server(router, self._settings.server, wall_ms=self._wall_ms)
 
     def _start_readers(

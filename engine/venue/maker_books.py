@@ -51,7 +51,7 @@ class MakerBookShelf:
                 coroutine=self._books,
                 group="Resources",
                 summary="The makers' pairs as the venue sees them: standing, age, prices",
-                detail="Pairs of the named maker, for itself, operators and this machine; levels of one `pair`.",
+                detail="Pairs of the named maker, for itself, operators and this machine; levels of one.",
                 query=MakerBooksQuery,
                 answer=tuple[MakerBooks, ...],
             ),

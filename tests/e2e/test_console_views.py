@@ -29,8 +29,8 @@ async def test_makers_are_shown_as_the_venue_sees_them(browser: Browser, running
     report = await told(browser, running, "makers")
     assert [line[:2] for line in report["listed"]] == [["alpha", "live"], ["beta", "live"]]
     assert [line[:4] for line in report["shown"]] == [
-        ["WETH/DAI", "live", "2498", "2503"],
-        ["WETH/USDC", "live", "2500", "2501"],
+        ["WETH/DAI", "live", "2,498", "2,503"],
+        ["WETH/USDC", "live", "2,500", "2,501"],
     ]
     assert report["faults"] == []
     assert report["overflowing"] == []

@@ -65,6 +65,7 @@ export async function pictures(page, shot, name) {
   for (const [width, size] of Object.entries(WIDTHS)) {
     await page.setViewportSize({ width: size, height: size === WIDTHS.wide ? 2160 : 900 });
     await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    await page.evaluate(() => scrollTo(0, 0));
     if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) overflowing.push(`${name}-${width}`);
     await shot(`${name}-${width}`);
   }

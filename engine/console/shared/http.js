@@ -32,7 +32,7 @@ export async function ask(path, { body, headers = {}, signal, accept = [] } = {}
   });
   const told = await response.json().catch(() => ({}));
   if (response.ok || accept.includes(response.status)) return told;
-  throw new ApiError(response.status, told.errorType ?? `Status ${response.status}`, told.details ?? told.message ?? "");
+  throw new ApiError(response.status, told.errorType ?? `Status ${response.status}`, told.details ?? told.message ?? told.error ?? "");
 }
 
 /**

@@ -4,7 +4,7 @@ import { ask } from "/console/shared/http.js";
 import { clock, duration } from "/console/shared/amounts.js";
 import { rowTable } from "/console/shared/rows.js";
 import { shareBar } from "/console/shared/charts.js";
-import { ladderView } from "./ladder.js";
+import { ladderView, whole } from "/console/shared/ladder.js";
 import { keyForm, poll } from "./operator_key.js";
 import { amount, onChange, operatorHeaders, state, token } from "./state.js";
 
@@ -39,8 +39,8 @@ export function makersPage(main, rest) {
     columns: [
       { name: "Pair", cell: (/** @type {any} */ one) => one.pair },
       { name: "Standing", cell: (one) => badge(one.standing, one.standing === "live" ? "good" : "warn") },
-      { name: "Bid", isNumber: true, cell: (one) => one.bestBid ?? "–" },
-      { name: "Ask", isNumber: true, cell: (one) => one.bestAsk ?? "–" },
+      { name: "Bid", isNumber: true, cell: (one) => (one.bestBid === null ? "–" : whole(one.bestBid)) },
+      { name: "Ask", isNumber: true, cell: (one) => (one.bestAsk === null ? "–" : whole(one.bestAsk)) },
       { name: "Confirmed", isWide: true, cell: (one) => h("span", { title: one.confirmed ? new Date(one.confirmed).toISOString() : false }, age(one.confirmed)) },
       { name: "Why", isWide: true, cell: (one) => h("span", { class: "quiet" }, one.reason) },
     ],
@@ -91,6 +91,7 @@ export function makersPage(main, rest) {
   /** @param {any} mine @param {any} score */
   function drawDetail(mine, score) {
     detail.hidden = !mine;
+    secret.element.hidden = !state.key && Boolean(mine?.pairs);
     if (!mine) return;
     const isNew = detail.dataset.maker !== mine.maker || detail.dataset.shown !== String(mine.pairs !== null);
     if (isNew) {

@@ -67,7 +67,7 @@ export function operatorPage(main) {
     show(relayers, delta.length ? delta.map(([id, { relayer }]) => h("div", { class: "part" },
       h("div", { class: "heading" }, h("h3", {}, `Chain ${id}`), relayer.away ? badge(relayer.away, "bad") : relayer.starved ? badge("needs funds", "bad") : badge(relayer.holds ? "relays" : "stands by", relayer.holds ? "good" : "quiet")),
       h("div", { class: "figures" }, figure("Balance", relayer.balance_wei === null ? "–" : formatUnits(relayer.balance_wei, 18, 6)), figure("Waiting", relayer.waiting), figure("In the pool", relayer.pending),
-        figure("Oldest", duration(relayer.oldest_age_ms / 1_000))),
+        figure("Oldest unfinished", duration(relayer.oldest_age_ms / 1_000))),
       h("dl", { class: "rows" }, row("Stuck", relayer.stuck, relayer.stuck ? "bad" : ""), row("Above the fee cap", relayer.at_cap, relayer.at_cap ? "warn" : ""), row("Undone by a re-organisation", relayer.undone)))) : notice("No relayer", "The venue settles no Delta orders."));
     const counts = status.loopLag.lag;
     show(lag, histogram({ label: "Delay of the event loop", counts: counts.counts, bounds: bounds(status.loopLag.boundsS) }), h("dl", { class: "rows" }, row("Longest", `${(counts.lag_s_max * 1_000).toFixed(1)} ms`), row("Tasks", counts.tasks)));
@@ -83,7 +83,7 @@ export function operatorPage(main) {
     const won = Object.values(status.delta.chains).reduce((sum, chain) => sum + chain.auctions.won, 0);
     const filled = Object.values(status.chains).reduce((sum, chain) => sum + chain.firm.filled, 0);
     settled = [...settled, { at: Date.now(), value: won + filled }].slice(-POINTS_MOST);
-    show(fills, h("div", { class: "figures" }, figure("Orders won", won), figure("Swaps signed", filled), figure("Open orders", Object.values(status.delta.orders.orders).reduce((/** @type {number} */ sum, /** @type {any} */ count) => sum + count, 0))),
+    show(fills, h("div", { class: "figures" }, figure("Orders won", won), figure("Swaps signed", filled), figure("Orders in memory", Object.values(status.delta.orders.orders).reduce((/** @type {number} */ sum, /** @type {any} */ count) => sum + count, 0))),
       lineChart({ label: "Won orders and signed swaps", points: settled, text: String }));
   }
 

@@ -8,7 +8,7 @@ const SHOWN = 20;
 /** @param {string} text decimal of a level */
 const number = (text) => parseUnits(text, SCALE);
 /** @param {string} text */
-const whole = (text) => formatUnits(number(text), SCALE, 9);
+export const whole = (text) => formatUnits(number(text), SCALE, 9);
 
 /** @param {string} name @param {[string, string][]} levels @param {bigint} most */
 function side(name, levels, most) {

@@ -1,0 +1,27 @@
+"""A maker's operator at the console of the maker's admin listener, in a browser."""
+
+from pathlib import Path
+
+from support.browser import Browser
+from support.makers.maker_role import ENVIRON, settings_of
+from support.makers.maker_server import running_maker
+
+ADMIN = '\n[maker.admin]\nport = 0\ndomains = ["operator"]\n'
+
+
+async def test_an_operator_sees_prices_and_stops_the_maker(tmp_path: Path, browser: Browser) -> None:
+    async with running_maker(tmp_path, settings_of(ADMIN)) as (maker, venue):
+        base = f"http://127.0.0.1:{venue.admin_port}"
+        visit = await browser.look("console_maker", base, "operator", "key-2", ENVIRON["OPERATOR_SECRET"])
+        assert not maker.switch.halts.text()
+    refusals = [line for line in visit.complaints if "the server responded with a status of" in line]
+    assert list(visit.complaints) == refusals
+    assert visit.foreign == ()
+    report = visit.told
+    assert "WETH" not in report["open"]
+    assert "X-AUTH-SIGNATURE" in report["refused"]
+    assert report["pairs"][0][:2] == ["WETH/USDC", "quoted"]
+    assert {token[0] for token in report["tokens"]} == {"WETH", "USDC", "DAI"}
+    assert report["reasons"]
+    assert report["faults"] == []
+    assert report["overflowing"] == []
