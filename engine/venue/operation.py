@@ -60,13 +60,15 @@ def chain_status(place: ServedChain) -> dict[str, Any]:
 
 
 def _exact(value: Any) -> Any:
-    """Return a JSON value whose integers all programs read exactly: larger ones become decimal texts."""
-    if isinstance(value, dict):
-        return {key: _exact(inner) for key, inner in value.items()}
+    """Return a JSON value in which amounts of wei (`*_wei`), which exceed JSON's safe integers, are texts."""
     if isinstance(value, list | tuple):
         return [_exact(inner) for inner in value]
-    is_large = isinstance(value, int) and abs(value) > limits.JSON_INT_MAX
-    return str(value) if is_large else value
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: str(inner) if key.endswith("_wei") and isinstance(inner, int) else _exact(inner)
+        for key, inner in value.items()
+    }
 
 
 class Operation:

@@ -1,4 +1,4 @@
-"""A trader at the console: quote, swap, orders and a TWAP, in a browser, on a venue with makers and an agent."""
+"""A trader at the console: quote, swap, orders and a TWAP, on a venue with makers and an agent."""
 
 import re
 from collections.abc import Iterator

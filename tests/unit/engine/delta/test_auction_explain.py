@@ -6,12 +6,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from cambist.codecs.messages.agent_messages import Notice
 from cambist.codecs.messages.auction_messages import AuctionBid, OrderRound
 from cambist.codecs.messages.vocabulary import OrderStatus, Side
 from cambist.config.limits import VENUE_AUCTION_BIDS_MAX, VENUE_AUCTION_DETAIL_CHARS_MAX
+from cambist.crypto.addresses import to_checksum
 from cambist.engine.delta import explain
 from cambist.engine.delta.auction import auction_record
 from cambist.engine.delta.auction.auction import decide, notices
@@ -74,7 +76,20 @@ def codes(**facts: Any) -> dict[str, str]:
     told = explained(OrderFacts(row, **(known | facts)))
     assert told.order_id == str(order_id(row.order_hash))
     assert told.status == row.status
+    for reason in told.reasons:
+        rest = reason.text
+        for amount in () if reason.amounts is UNSET else reason.amounts:
+            _, found, rest = rest.partition(amount.amount)
+            assert found, reason
     return {reason.code: reason.text for reason in told.reasons}
+
+
+def amounts(**facts: Any) -> list[tuple[str, str]]:
+    """(amount, token) of the only reason, in the order of its text."""
+    told = explained(OrderFacts(a_row(), live(), (), 0, {"alpha": WELL}, NOW_MS, **facts))
+    (reason,) = told.reasons
+    assert reason.amounts is not UNSET
+    return [(one.amount, one.token) for one in reason.amounts]
 
 
 # --- Records ------------------------------------------------------------------------------------------
@@ -310,6 +325,15 @@ def test_an_order_that_rests_says_what_the_books_give_for_it() -> None:
     purchase = codes(resting=RestingFacts(Side.BUY, 5, 70, 80))["resting"]
     assert "it buys 5 for at most 70, and makers' books want 80 after gas and fee now" in purchase
     assert "do not fill it now" in codes(resting=RestingFacts(Side.SELL, 5, 70, None))["resting"]
+
+
+def test_the_amounts_of_a_reason_have_their_tokens() -> None:
+    order = live().order
+    src, dest = to_checksum(order.src_token), to_checksum(order.dest_token)
+    sale = amounts(resting=RestingFacts(Side.SELL, 5, 70, 60))
+    assert sale == [("5", src), ("70", dest), ("60", dest)]
+    purchase = amounts(resting=RestingFacts(Side.BUY, 5, 70, None))
+    assert purchase == [("5", dest), ("70", src)]
 
 
 def test_a_transfer_that_waits_says_for_what() -> None:

@@ -1,0 +1,204 @@
+"""The console's pure JavaScript against Python: amounts, prices, events, calldata, types to sign."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cambist.codecs.contracts.router_calldata import RouterSwap, swap_exact_in, swap_exact_out
+from cambist.codecs.eip712_orders.delta import ORDER, TWAP_ORDER
+from cambist.crypto.hexadecimal import to_hex
+from support.oracles import ORACLES, Stories
+
+pytestmark = pytest.mark.oracle
+
+Ask = Callable[..., Any]
+_quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+OWNER, ROUTER = "0x" + "11" * 20, "0x" + "22" * 20
+SRC, DEST = "0x" + "33" * 20, "0x" + "44" * 20
+NO_BRIDGE = {
+    "protocolSelector": "0x00000000",
+    "destinationChainId": 0,
+    "outputToken": "0x" + "00" * 20,
+    "scalingFactor": 0,
+    "protocolData": "0x",
+}
+TERMS: dict[str, Any] = {
+    "chainId": 31337,
+    "contract": ROUTER,
+    "owner": OWNER,
+    "srcToken": SRC,
+    "destToken": DEST,
+    "side": "SELL",
+    "srcAmount": "1000",
+    "destAmount": "990",
+    "deadline": 1_800_000_000,
+    "feeBps": 1,
+}
+VALUE: dict[str, Any] = {
+    "owner": OWNER,
+    "beneficiary": OWNER,
+    "srcToken": SRC,
+    "destToken": DEST,
+    "srcAmount": "1000",
+    "destAmount": "990",
+    "expectedAmount": "1000",
+    "deadline": 1_800_000_000,
+    "kind": 0,
+    "nonce": "7",
+    "partnerAndFee": "513",
+    "permit": "0x",
+    "metadata": "0x",
+    "bridge": NO_BRIDGE,
+}
+DOMAIN = {"name": "Delta", "version": "1", "chainId": 31337, "verifyingContract": ROUTER}
+
+
+@pytest.fixture
+def ask(stories: Stories) -> Ask:
+    def asked(function: str, **given: Any) -> Any:
+        return stories.told("console_pure", function, json.dumps(given))
+
+    return asked
+
+
+def test_the_types_of_the_modules_fit() -> None:
+    command = [ORACLES / "node_modules" / ".bin" / "tsc", "-p", ORACLES / "tsconfig.console.json"]
+    if not command[0].exists():
+        pytest.skip("TypeScript is missing: make setup-node")
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert found.stdout == ""
+    assert found.returncode == 0
+
+
+# --- Amounts ------------------------------------------------------------------------------------------
+
+
+@_quick
+@given(raw=st.integers(0, 2**256 - 1), decimals=st.integers(0, 36))
+def test_whole_amounts_are_exact(ask: Ask, raw: int, decimals: int) -> None:
+    told = ask("units", raw=str(raw), decimals=decimals)
+    assert Decimal(told["plain"]) == Decimal(raw).scaleb(-decimals)
+    assert told["back"] == str(raw)
+    shown = Decimal(told["shown"].replace(",", ""))
+    assert shown <= Decimal(told["plain"])
+    assert Decimal(told["plain"]) - shown <= max(Decimal(told["plain"]) * Decimal("1e-10"), 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1,250.5", "1250500000"),
+        (".5", "500000"),
+        ("1.", "1000000"),
+        ("1.1234567", {"refused": "At most 6 digits after the point"}),
+        ("1e3", {"refused": "Enter an amount such as 1.25"}),
+        ("-1", {"refused": "Enter an amount such as 1.25"}),
+        ("", {"refused": "Enter an amount such as 1.25"}),
+        ("9" * 80, {"refused": "The amount is too large"}),
+    ],
+)
+def test_amounts_are_read_as_people_write_them(ask: Ask, text: str, said: Any) -> None:
+    assert ask("parse", text=text, decimals=6) == said
+
+
+def test_prices_and_dollars(ask: Ask) -> None:
+    trade = {"src": str(2 * 10**18), "srcDecimals": 18, "dest": str(5_000 * 10**6), "destDecimals": 6}
+    assert ask("price", **trade) == "2,500"
+    small = {"src": str(10**6), "srcDecimals": 6, "dest": str(4 * 10**14), "destDecimals": 18}
+    assert ask("price", **small) == "0.0004"
+    assert ask("usd", text="10002.0000000000") == "$10,002.00"
+    assert ask("usd", text="9994.9999") == "$9,994.99"
+    assert ask("usd", text="") == "–"
+
+
+def test_bounds_are_never_worse_than_the_slippage(ask: Ask) -> None:
+    assert ask("bounded", side="SELL", amount="10001", slippageBps=50) == str(10001 * 9950 // 10_000)
+    assert ask("bounded", side="BUY", amount="10001", slippageBps=50) == str(-(-10001 * 10_050 // 10_000))
+
+
+def test_events_of_a_stream(ask: Ask) -> None:
+    block = 'event: order\nid: 0a\ndata: {"a":\ndata: 1}'
+    assert ask("event", block=block) == {"id": "0a", "name": "order", "data": '{"a":1}'}
+    assert ask("event", block=": beat\nid: 0b") == {"id": "0b", "name": "message", "data": ""}
+
+
+# --- What is signed -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("permit", [b"", b"\1" * 65])
+@pytest.mark.parametrize(("encode", "side"), [(swap_exact_in, "SELL"), (swap_exact_out, "BUY")])
+def test_the_terms_in_a_swaps_calldata(
+    ask: Ask, encode: Callable[[RouterSwap], bytes], side: str, permit: bytes
+) -> None:
+    src, dest, receiver = b"\3" * 20, b"\4" * 20, b"\5" * 20
+    swap = RouterSwap(src, dest, 2**255, 7, 8, receiver, 1_800_000_000, (1 << 96) | 513, permit, ())
+    assert ask("swap", data=to_hex(encode(swap))) == {
+        "side": side,
+        "srcToken": to_hex(src),
+        "destToken": to_hex(dest),
+        "srcAmount": str(2**255),
+        "destAmount": "7",
+        "receiver": to_hex(receiver),
+        "deadline": "1800000000",
+        "feeBps": "1",
+        "hasPermit": bool(permit),
+    }
+
+
+@pytest.mark.parametrize("data", ["0x", "0x095ea7b3", "0x585b54b5" + "0" * 64, "0x585b54b5"])
+def test_other_calldata_is_no_swap(ask: Ask, data: str) -> None:
+    assert ask("swap", data=data) is None
+
+
+def test_the_types_to_sign_are_those_of_the_contracts(ask: Ask) -> None:
+    whole = ask("typed", toSign={"domain": DOMAIN, "value": VALUE}, terms=TERMS)
+    sliced = {
+        name: value
+        for name, value in VALUE.items()
+        if name not in ("srcAmount", "destAmount", "expectedAmount", "kind")
+    }
+    sliced |= {"interval": 60, "numSlices": 2, "destAmountPerSlice": "990", "totalSrcAmount": "1000"}
+    terms = TERMS | {"schedule": {"interval": 60, "slices": 2}}
+    slices = ask("typed", toSign={"domain": DOMAIN, "value": sliced}, terms=terms)
+    for told, kind in ((whole, ORDER), (slices, TWAP_ORDER)):
+        assert told["primaryType"] == kind.name
+        types = {name: members for name, members in told["types"].items() if name != "EIP712Domain"}
+        assert types == kind.wire_types
+        assert told["domain"] == DOMAIN
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("owner", ROUTER),
+        ("beneficiary", ROUTER),
+        ("srcToken", DEST),
+        ("destToken", SRC),
+        ("srcAmount", "1001"),
+        ("destAmount", "989"),
+        ("deadline", 1_800_000_001),
+        ("kind", 1),
+        ("partnerAndFee", "514"),
+        ("partnerAndFee", str(1 << 8)),
+        ("permit", "0x01"),
+        ("metadata", "0x01"),
+        ("bridge", NO_BRIDGE | {"destinationChainId": 5}),
+        ("bridge", NO_BRIDGE | {"protocolData": "0x01"}),
+        ("more", "1"),
+    ],
+)
+def test_any_other_order_is_refused(ask: Ask, member: str, value: Any) -> None:
+    told = ask("typed", toSign={"domain": DOMAIN, "value": VALUE | {member: value}}, terms=TERMS)
+    assert told["refused"].endswith("Nothing was signed.")
+
+
+@pytest.mark.parametrize(("member", "value"), [("chainId", 1), ("verifyingContract", OWNER)])
+def test_another_domain_is_refused(ask: Ask, member: str, value: Any) -> None:
+    told = ask("typed", toSign={"domain": DOMAIN | {member: value}, "value": VALUE}, terms=TERMS)
+    assert f"domain.{member}" in told["refused"]
