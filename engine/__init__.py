@@ -2,6 +2,6 @@
 
 In: settings. Out: a running venue, maker, agent, devnet or command.
 Read: `lifecycle`, `process/`, `server/`, `admission/`, `safety/`, `store/`, `events/`, `chain/`,
-    `routing/`, `served/`, `api/`, `orders/`, `market/`, `otc/`, `delta/`, `telemetry/`, `venue/`, `maker/`,
-    `agent/`, `client/`, `conformance/`, `dev/`, `cli/`.
+    `routing/`, `served/`, `api/`, `console/`, `orders/`, `market/`, `otc/`, `delta/`, `telemetry/`,
+    `venue/`, `maker/`, `agent/`, `client/`, `conformance/`, `dev/`, `cli/`.
 """

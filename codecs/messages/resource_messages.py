@@ -231,7 +231,7 @@ class MakerBooksQuery(AdaptersQuery, frozen=True, rename="camel", kw_only=True):
     pair: Name | None = None
 
 
-class MakerPair(Struct, frozen=True, rename="camel", kw_only=True):
+class ViewedPair(Struct, frozen=True, rename="camel", kw_only=True):
     """A pair of a maker as the venue sees it.
 
     Attributes:
@@ -272,7 +272,7 @@ class MakerBooks(Struct, frozen=True, rename="camel", kw_only=True):
     withheld: tuple[str, ...]
     updated: int | None
     standings: dict[str, int]
-    pairs: tuple[MakerPair, ...] | None
+    pairs: tuple[ViewedPair, ...] | None
 
 
 class DocumentMeta(Struct, frozen=True):

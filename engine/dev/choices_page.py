@@ -86,6 +86,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "Makers at the venue": (
         "codecs.messages.maker_messages",
         "crypto.hmac_auth",
+        "engine.venue.maker_books",
         "engine.venue.maker_scores",
         "feeds",
     ),
@@ -99,7 +100,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "engine.server",
         "feeds.net",
     ),
-    "Operations": ("engine.safety", "engine.venue.health"),
+    "Operations": ("engine.safety", "engine.venue.health", "engine.venue.operation"),
 }
 """Heading of docs/choices.md -> dotted names of modules and folders, in the order of the page.
 

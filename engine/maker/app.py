@@ -34,13 +34,14 @@ from ...crypto.addresses import parse_address
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
 from ..chain.nodes.json_rpc import RpcNode
-from ..console.serving import console_group
+from ..console.serving import console_pages
 from ..process.clock import WallClock
 from ..process.credentials import check_addresses, policed_key, request_verifier
 from ..process.processes import ProcessNumber
 from ..safety.halts import Halts
 from ..safety.kill_switch import KillSwitch
 from ..server import AccessLog, Router, Server
+from ..server.assets import asset_group
 from ..server.gate import Gate, encode_maker_error
 from .admin import admin_surface, published
 from .feed import Feed
@@ -355,7 +356,7 @@ class MakerApp:
                 self.not_ready,
             )
         )
-        router.mount(console_group("maker", encode_maker_error))
+        router.mount(asset_group(console_pages("maker"), encode_maker_error))
         return Server(router, self._settings.server, wall_ms=self._wall_ms)
 
     def _start_readers(

@@ -303,11 +303,16 @@ def auction_rounds(auction_id: int) -> Query:
     return Query(f"{_select(AUCTION_ROUND)} WHERE auction_id = ? ORDER BY order_hash", (auction_id,))
 
 
-def latest_rounds(chain_id: int, limit: int) -> Query:
-    """Select the orders of a chain's closed auction rounds, the latest round first, `limit` rows at most."""
+def latest_rounds(chain_id: int, after: int, limit: int) -> Query:
+    """Select the orders of a chain's closed auction rounds, the latest round first, `limit` rows at most.
+
+    Args:
+        after: id of a round; only later rounds are selected.
+    """
     return Query(
-        f"{_select(AUCTION_ROUND)} WHERE chain_id = ? ORDER BY auction_id DESC, order_hash LIMIT ?",
-        (chain_id, limit),
+        f"{_select(AUCTION_ROUND)} WHERE auction_id > ? AND chain_id = ? "
+        "ORDER BY auction_id DESC, order_hash DESC LIMIT ?",
+        (after, chain_id, limit),
     )
 
 

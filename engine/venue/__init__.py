@@ -2,5 +2,5 @@
 
 In: settings. Out: a served API over market makers' books, orders and chains.
 Read: `app`, `quote`, `streams`, `bridges`, `resources`, `reference`, `webhooks`, `maker_scores`,
-    `maker_watch`, `health`, `venue_metrics`.
+    `maker_books`, `maker_watch`, `operation`, `health`, `venue_metrics`.
 """

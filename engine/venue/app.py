@@ -42,7 +42,6 @@ from ..api.routes import Endpoint, encode_trading_error, mount_endpoints
 from ..chain.deploy.address_book import FILE_NAME, AddressBook, read_book
 from ..chain.port import Chain
 from ..chain.pulse import Pulse
-from ..console.serving import console_group
 from ..delta.api.auctions import Auctions
 from ..delta.api.build_orders import DeltaOrders
 from ..delta.api.order_events import order_event_endpoints
@@ -92,7 +91,7 @@ from .maker_scores import MakerScoreBoard, MakerSecrets
 from .maker_watch import MakerWatch, rules_file
 from .operation import Operation, chain_status
 from .quote import Quotes
-from .reference import Reference, docs_page
+from .reference import Reference, venue_pages
 from .resources import Resources
 from .streams import QuoteStreams, StreamedChain, stream_endpoints
 from .venue_metrics import bridge_families, event_families, readiness_families, venue_families
@@ -215,9 +214,7 @@ class VenueApp:
             *health_rows,
         )
         self.reference = Reference(rows, parts.places, is_tls=self.scheme == "https")
-        self.router = self._router(settings, (*rows, *self.reference.endpoints()), docs_page())
-        nodes = [place.settings.wallet_url for place in parts.places.values() if place.settings.wallet_url]
-        self.router.mount(console_group("venue", encode_trading_error, nodes))
+        self.router = self._router(settings, (*rows, *self.reference.endpoints()), venue_pages(parts.places))
         self.server = Server(
             self.router,
             settings.server,

@@ -12,11 +12,11 @@ from functools import partial
 
 from msgspec import UnsetType
 
-from ...codecs.messages.maker_messages import Level
+from ...codecs.messages.maker_messages import Level, PriceGrid
 from ...codecs.messages.resource_messages import (
     MakerBooks,
     MakerBooksQuery,
-    MakerPair,
+    ViewedPair,
     decode_maker_books_query,
 )
 from ...codecs.messages.wire import encode
@@ -80,7 +80,7 @@ def _books_of(place: ServedChain, query: MakerBooksQuery, shown: frozenset[str])
             yield _books(place.chain_id, feed.cache, pairs)
 
 
-def _books(network: int, cache: MakerCache, pairs: tuple[MakerPair, ...] | None) -> MakerBooks:
+def _books(network: int, cache: MakerCache, pairs: tuple[ViewedPair, ...] | None) -> MakerBooks:
     now = cache.statistics()
     return MakerBooks(
         network=network,
@@ -92,13 +92,12 @@ def _books(network: int, cache: MakerCache, pairs: tuple[MakerPair, ...] | None)
     )
 
 
-def _pair(wanted: str | None, report: PairReport) -> MakerPair:
+def _pair(wanted: str | None, report: PairReport) -> ViewedPair:
     """Convert a pair's report; the levels are those of the pair id `wanted` alone."""
-    bids, asks = (), ()  # type: tuple[Level, ...], tuple[Level, ...]
-    if report.grid is not None:
-        bids, asks = _levels(report.grid.bids), _levels(report.grid.asks)
+    grid = report.grid or PriceGrid()
+    bids, asks = _levels(grid.bids), _levels(grid.asks)
     is_wanted = report.pair_id == wanted
-    return MakerPair(
+    return ViewedPair(
         pair=report.pair_id,
         base=to_checksum(report.base) if report.base else None,
         quote=to_checksum(report.quote) if report.quote else None,

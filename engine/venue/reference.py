@@ -17,6 +17,7 @@ from ...crypto.addresses import to_checksum
 from ..api.asyncapi import asyncapi_document
 from ..api.openapi import openapi_document
 from ..api.routes import Endpoint
+from ..console.serving import console_pages
 from ..served.served_chain import ServedChains
 from ..server.assets import Asset, page_policy, read_assets
 
@@ -100,3 +101,9 @@ def _examples(places: ServedChains) -> dict[str, Any]:
         "userAddress": to_checksum(place.executor),
         "slippage": 100,
     }
+
+
+def venue_pages(places: ServedChains) -> dict[str, Asset]:
+    """Read the files of the venue's pages, its console and the API's description: URL path -> file."""
+    nodes = (place.settings.wallet_url for place in places.values())
+    return {**docs_page(), **console_pages("venue", nodes)}

@@ -49,6 +49,9 @@ from ..orders.live_orders import LiveOrder
 from ..resting.resting_price import RestingFacts
 from ..settlement.auction_settled import with_settlements
 
+_LISTED_MS = 86_400_000
+"""Age of the oldest listed round. A round's id is no less than its opening, Unix milliseconds."""
+
 
 class ChainAuctions(Protocol):
     """Interface of one chain's auctions: reports of agents, closing times of rounds, and the chain's time."""
@@ -225,7 +228,9 @@ class Auctions:
         self._check_operator(call)
         query = decode_auctions_query(call.request.query or b"")
         place = delta_chain_at(self._places, query.chain_id, "chainId")
-        (found,) = await self._store.read(latest_rounds(place.chain_id, query.limit))
+        (found,) = await self._store.read(
+            latest_rounds(place.chain_id, call.now_ms - _LISTED_MS, query.limit)
+        )
         rows: list[AuctionRound] = [row_of(AUCTION_ROUND, values) for values in found]
         rounds = [list(one) for _, one in groupby(rows, attrgetter("auction_id"))]
         return Reply(200, encode([await self._auction_of(one) for one in rounds]))

@@ -63,7 +63,9 @@ async def test_every_route_that_is_served_is_described_and_no_other(
             ("GET", "/users/tokens/{chainId}/{user}"), ("GET", "/users/tokens/{chainId}/{user}/{token}"),
             ("GET", "/fiat/tokens/{chainId}"), ("GET", "/fiat/tokens/all"), ("GET", "/adapters/contracts"),
             ("GET", "/adapters/list"), ("GET", "/adapters/contract-takers"),
-            ("GET", "/prices/partnerfee/{chainId}"), ("GET", "/makers/scores"),
+            ("GET", "/prices/partnerfee/{chainId}"), ("GET", "/makers/scores"), ("GET", "/makers/books"),
+            ("GET", "/v2/delta/auctions"), ("GET", "/operator/status"),
+            ("POST", "/operator/makers/{makerName}"),
             ("GET", "/resources/contracts.json"), ("GET", "/resources/errors.json"), ("GET", "/healthz"),
             ("GET", "/readyz"), ("GET", "/metrics"), ("GET", "/openapi.json"), ("GET", "/asyncapi.json"),
         )
@@ -74,6 +76,7 @@ async def test_every_route_that_is_served_is_described_and_no_other(
         for name, value in (
             ("chainId", CHAIN_ID), ("user", USER), ("token", DAI), ("hash", "0x" + "5a" * 32),
             ("orderId", "5a5a5a5a-5a5a-4a5a-9a5a-5a5a5a5a5a5a"), ("auctionId", 1), ("name", "acme"),
+            ("makerName", "alpha"),
             ("orderHash", "0x" + "5a" * 32), ("account", USER),
         ):  # fmt: skip
             target = target.replace(f"{{{name}}}", str(value))
@@ -113,6 +116,9 @@ async def test_what_needs_a_key_says_so(document: dict[str, Any]) -> None:
         if operation.get("security") == [{"apiKey": []}]
     }
     assert needing == {
+        ("/operator/makers/{makerName}", "post"),
+        ("/operator/status", "get"),
+        ("/v2/delta/auctions", "get"),
         ("/v2/webhooks", "get"),
         ("/v2/webhooks/{name}/deliveries", "get"),
         ("/v2/webhooks/{name}/replay", "post"),

@@ -57,6 +57,7 @@ PLANS: dict[str, tuple[Query, str]] = {
         for table in CHAIN_LOGS
     },
     "auction_rounds": (queries.auction_rounds(7), "PRIMARY KEY (auction_id=?)"),
+    "latest_rounds": (queries.latest_rounds(1, 7, 5), "PRIMARY KEY (auction_id>?)"),
     "last_rounds": (queries.last_rounds(HASH, 5), "auction_round_order (order_hash=?)"),
     "unfinished_otc": (
         queries.unfinished_otc(1, ACCOUNT),
