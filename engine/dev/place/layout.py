@@ -65,6 +65,7 @@ market = true
 delta = true
 rfq = true
 cctp_domain = {domain}
+wallet_url = "{url}"
 """
 _STRATEGY = """
 [[chains.{chain_id}.strategies]]
@@ -99,6 +100,7 @@ _FAR_CHAIN = """
 name = "devnet"
 delta = true
 cctp_domain = {domain}
+wallet_url = "{url}"
 [relayers.{chain_id}]
 key = "relayer"
 """

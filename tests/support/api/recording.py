@@ -66,8 +66,14 @@ TYPED: dict[str, Any] = {
             ),
         )
     },
+    "getOperatorStatus": {
+        "readiness": {"ready": True, "reasons": []},
+        "loopLag": {"boundsS": [0.0005, 0.001], "lag": {"counts": [40, 2, 0], "lag_s_max": 0.0009}},
+    },
 }
-"""Operation id -> answer of a venue with a bridge and a vault, which the recorded venue has not."""
+"""Operation id -> answer of a venue with a bridge and a vault, which the recorded venue has not; of counters,
+which differ from record to record, a few.
+"""
 Operation: TypeAlias = dict[str, Any]
 
 
@@ -82,6 +88,7 @@ async def record(folder: Path) -> Examples:
             "name": "acme",
             "orderId": found["postV2DeltaOrders"].answer["id"],
             "user": named["account"],
+            "makerName": "alpha",
         }
         await until_told(lambda: _dead(venue))
         messages = await streamed(venue)
@@ -95,9 +102,15 @@ async def record(folder: Path) -> Examples:
                     found[name] = OperationExample(messages[name].pop("text"))
                 else:
                     found[name] = OperationExample(await asked(venue, path, operation, named))
+        found["getV2DeltaAuctions"] = OperationExample([found["getV2DeltaAuctionsAuctionId"].answer])
+        books = await venue.get("/makers/books", network=CHAIN_ID, makerName="alpha", pair="WETH/USDC")
+        found["getMakersBooks"] = OperationExample(cut(books))
+        found["postOperatorMakersMakerName"] = await sent(venue, "/operator/makers/beta", {"act": "exclude"})
         replay = "/v2/webhooks/acme/replay"
         found["postV2WebhooksNameReplay"] = await sent(venue, replay, {"tokens": [await _dead(venue)]})
-    parameters = {name: named[name] for name in ("auctionId", "orderId", "hash", "orderHash", "name")}
+    parameters = {
+        name: named[name] for name in ("auctionId", "orderId", "hash", "orderHash", "name", "makerName")
+    }
     return Examples(parameters, dict(sorted(found.items())), messages)
 
 
