@@ -1,6 +1,6 @@
 // The console with care: by keyboard alone, with a wallet in the browser, with hostile text, with thousands of rows.
 import { visiting } from "./browser.mjs";
-import { agreed, connect, fillTrade, reviewed, rows, waitFor } from "./console_page.mjs";
+import { connect, fillTrade, reviewed, rows, waitFor } from "./console_page.mjs";
 
 // A swap without a pointer: each act is a key.
 async function keyboard(page) {
@@ -106,10 +106,50 @@ async function hostile(page, { shot }, markup) {
   await page.locator(".route svg").waitFor();
   await page.locator("summary", { hasText: "Fills of each maker" }).click();
   await shot("hostile-text");
-  return {
+  const told = {
     shown: await page.locator(".route text").allTextContents(), route: await page.locator(".route svg").getAttribute("aria-label"),
     elements: await page.locator("main img, main script, main b").count(), ran: await page.evaluate(() => globalThis.ran ?? null),
   };
+  await changed(page, "**/makers/books?*", (all) => all.forEach((one) => {
+    one.withheld = [markup];
+    for (const pair of one.pairs ?? []) Object.assign(pair, { pair: pair.pair + markup, reason: markup, standing: markup });
+    one.maker += markup;
+  }));
+  await changed(page, "**/makers/scores?*", (all) => all.forEach((one) => {
+    one.lastFaults = [{ at: 0, kind: markup, srcToken: markup, destToken: markup, detail: markup }];
+    one.maker += markup;
+  }));
+  await page.goto(page.url().replace(/#.*|$/, `#makers/${encodeURIComponent("alpha")}`));
+  await page.getByRole("table", { name: "Makers" }).waitFor();
+  await page.getByText(`withheld: ${markup}`).first().waitFor();
+  await page.getByRole("button", { name: `alpha${markup}` }).click();
+  await page.getByRole("table", { name: "Pairs, as the venue sees them" }).waitFor();
+  await shot("hostile-makers");
+  told.elements += await page.locator("main img, main script, main b").count();
+  told.ran ??= await page.evaluate(() => globalThis.ran ?? null);
+  return told;
+}
+
+// Answers of a path are changed on their way to the page.
+async function changed(page, path, change) {
+  await page.route(path, async (route) => {
+    const response = await route.fetch();
+    const body = await response.json();
+    change(body);
+    await route.fulfill({ response, json: body });
+  });
+}
+
+// Time of frames while the table of a maker with many pairs is scrolled and refreshed, and of the page before.
+async function pairs(page, _, count) {
+  const idle = await gaps(page, "none");
+  await changed(page, "**/makers/books?*", (all) => {
+    for (const one of all) if (one.pairs) one.pairs = Array.from({ length: count }, (_unused, at) => ({ ...one.pairs[0], pair: `T${at}/USDC` }));
+  });
+  await page.goto(page.url().replace(/#.*|$/, "#makers/alpha"));
+  const table = page.getByRole("table", { name: "Pairs, as the venue sees them" });
+  await table.locator("tbody button").first().waitFor();
+  return { idle, full: await gaps(page, ".columns .rows"), elements: (await rows(table)).length, rowcount: await table.getAttribute("aria-rowcount") };
 }
 
 // Time of frames while a table of many orders is scrolled, and while nothing happens.
@@ -122,34 +162,35 @@ async function frames(page, _, count) {
     const data = Array.from({ length: Math.max(0, Math.min(limit, count - (number - 1) * limit)) }, (_unused, at) => ({ ...record, id: `${(number - 1) * limit + at}`.padStart(8, "0") + record.id.slice(8) }));
     return route.fulfill({ json: { ...sample, data, total: count, page: number, limit, hasMore: number * limit < count } });
   });
-  const measured = () => page.evaluate(async () => {
-    const view = document.querySelector("section[aria-label='Your orders'] .rows");
-    const gaps = [];
-    let before = performance.now();
-    for (let at = 0; at < 90; at += 1) {
-      await new Promise(requestAnimationFrame);
-      const now = performance.now();
-      gaps.push(now - before);
-      before = now;
-      if (view && !view.hidden) view.scrollTop += 900;
-    }
-    return gaps.sort((one, other) => one - other);
-  });
-  const idle = await measured();
+  const view = "section[aria-label='Your orders'] .rows";
+  const idle = await gaps(page, view);
   await connect(page, 4);
   await page.locator("section[aria-label='Your orders'] tbody tr:not([aria-hidden])").first().waitFor();
-  const full = await measured();
+  const full = await gaps(page, view);
   return { idle, full, elements: (await rows(page.locator("section[aria-label='Your orders']"))).length, rowcount: await page.locator("section[aria-label='Your orders'] table").getAttribute("aria-rowcount") };
 }
+// Times between frames in ascending order, while a view is scrolled if it is shown.
+const gaps = (page, selector) => page.evaluate(async (name) => {
+  const view = document.querySelector(name);
+  const found = [];
+  let before = performance.now();
+  for (let at = 0; at < 180; at += 1) {
+    await new Promise(requestAnimationFrame);
+    const now = performance.now();
+    found.push(now - before);
+    before = now;
+    if (view && !view.hidden) view.scrollTop += 90;
+  }
+  return found.sort((one, other) => one - other);
+}, selector);
 const readSample = (page) => page.evaluate(() => globalThis.record);
 
-const STORIES = { keyboard, wallet, lies, hostile, frames };
+const STORIES = { keyboard, wallet, lies, hostile, frames, pairs };
 export const run = visiting(async (page, base, tools, story, ...given) => {
   if (story === "wallet") await page.addInitScript(fakeWallet, { node: given[0], refusesFirst: true });
   if (story === "frames") await page.addInitScript((record) => { globalThis.record = record; }, given[1]);
   await page.goto(`${base}/`);
   await waitFor(page, "You pay");
-  const told = await STORIES[story](page, tools, ...(story === "frames" ? [Number(given[0])] : given));
+  const told = await STORIES[story](page, tools, ...(["frames", "pairs"].includes(story) ? [Number(given[0])] : given));
   return told;
 });
-export { agreed };

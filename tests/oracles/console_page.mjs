@@ -1,6 +1,7 @@
 // Acts of people on the console: choose an account, fill in a trade, agree to it, read a table.
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import path from "node:path";
 import { WAIT_MS } from "./browser.mjs";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -70,10 +71,20 @@ export async function pictures(page, shot, name) {
     await shot(`${name}-${width}`);
   }
   await page.setViewportSize({ width: WIDTHS.usual, height: 900 });
+  if (process.env.CONSOLE_PICTURES) await documented(page, path.join(process.env.CONSOLE_PICTURES, `${name}.webp`));
   await page.emulateMedia({ colorScheme: "dark" });
   await shot(`${name}-dark`);
   await page.emulateMedia({ colorScheme: "light" });
   return overflowing;
+}
+
+// A small picture of the whole page, for docs/console.md (`make pictures`).
+async function documented(page, file) {
+  const client = await page.context().newCDPSession(page);
+  const height = await page.evaluate(() => document.querySelector("main").scrollHeight + document.querySelector("header").offsetHeight - 60);
+  const clip = { x: 0, y: 0, width: WIDTHS.usual, height, scale: 1 };
+  const { data } = await client.send("Page.captureScreenshot", { format: "webp", quality: 55, captureBeyondViewport: true, clip });
+  await writeFile(file, Buffer.from(data, "base64"));
 }
 
 export const waitFor = (page, text, place = "main") => page.locator(place).getByText(text).first().waitFor({ timeout: WAIT_MS });

@@ -37,6 +37,7 @@ export function orderList({ onPick, isOfAll = false }) {
     const now = turn;
     const ids = [...changed].slice(0, IDS_MOST);
     ids.forEach((id) => changed.delete(id));
+    if (!ids.length) return;
     const { data } = await ask(`/v2/delta/orders?ids=${ids.join(",")}&limit=${IDS_MOST}`).catch(() => ({ data: [] }));
     if (now !== turn) return;
     for (const record of data) {
@@ -44,7 +45,7 @@ export function orderList({ onPick, isOfAll = false }) {
       else orders.set(record.id, record);
     }
     list.setItems([...orders.values()]);
-    if (changed.size) gathering = setTimeout(refresh, GATHER_MS);
+    if (changed.size && !gathering) gathering = setTimeout(refresh, GATHER_MS);
   }
 
   async function open() {
