@@ -93,10 +93,11 @@ async def test_a_limit_order_says_why_it_waits_and_is_cancelled(browser: Browser
     )
 
 
+@pytest.mark.parametrize("kind", ["Swap", "Order"])
 async def test_an_amount_beyond_the_books_is_refused_with_the_reason(
-    browser: Browser, running: Running
+    browser: Browser, running: Running, kind: str
 ) -> None:
-    assert "books" in await told(browser, running, "refused", "500")
+    assert "books" in await told(browser, running, "refused", kind, "500")
 
 
 async def test_a_twap_is_settled_slice_by_slice(browser: Browser, running: Running) -> None:

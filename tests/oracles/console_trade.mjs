@@ -63,12 +63,12 @@ async function limit(page, { shot }, account) {
 }
 
 // An amount beyond the books: the page says why.
-async function refused(page, { shot }, amount) {
-  await fillTrade(page, { kind: "Swap", pay: "WETH", get: "USDC", amount });
-  const panel = page.getByRole("alert").filter({ hasText: "No route" });
-  await panel.waitFor();
+async function refused(page, { shot }, kind, amount) {
+  await fillTrade(page, { kind, pay: "WETH", get: "USDC", amount });
+  const told = kind === "Swap" ? page.getByRole("alert").filter({ hasText: "No route" }) : page.locator("#amount-fault:not(:empty)");
+  await told.waitFor();
   await shot("trade-refused");
-  return panel.innerText();
+  return told.innerText();
 }
 
 const STORIES = { swap, order, limit, refused };

@@ -94,13 +94,13 @@ export const loading = (lines) =>
 /**
  * A table of text.
  * @param {string} caption read to screen readers
- * @param {{name: string, isNumber?: boolean}[]} columns
+ * @param {{name: string, isNumber?: boolean, isText?: boolean}[]} columns `isText`: sentences, which wrap
  * @param {Child[][]} rows
  */
 export function table(caption, columns, rows) {
   const cells = (/** @type {Child[]} */ values) => values.map((value, at) => {
     const tag = at === 0 ? "th" : "td";
-    return h(tag, { class: columns[at]?.isNumber ? "number" : false, scope: at === 0 ? "row" : false }, value);
+    return h(tag, { class: columns[at]?.isNumber ? "number" : columns[at]?.isText ? "text" : false, scope: at === 0 ? "row" : false }, value);
   });
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
     h("table", {},

@@ -121,7 +121,7 @@ export function makersPage(main, rest) {
     const found = score?.lastFaults;
     if (found === null || found === undefined) return show(faults, h("p", { class: "quiet small" }, "The last faults are shown to the operator."));
     if (!found.length) return show(faults, h("p", { class: "quiet small" }, "No firm quote of this maker had a fault."));
-    return show(faults, table("Last faults", [{ name: "Kind" }, { name: "When" }, { name: "Trade" }, { name: "Reason" }],
+    return show(faults, table("Last faults", [{ name: "Kind" }, { name: "When" }, { name: "Trade" }, { name: "Reason", isText: true }],
       found.map((/** @type {any} */ one) => [badge(one.kind, "bad"), clock(one.at), `${token(one.srcToken).symbol} → ${token(one.destToken).symbol}`, one.detail])));
   }
 

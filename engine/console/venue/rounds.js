@@ -24,7 +24,7 @@ export function bidsTable(order) {
   const isSale = order.side === "SELL";
   const of = isSale ? order.destToken : order.srcToken;
   const shown = (/** @type {string | null} */ raw) => (raw === null || raw === undefined ? "–" : amount(raw, of));
-  const names = [{ name: "Agent" }, { name: "Outcome" }, { name: isSale ? "Gives" : "Takes", isNumber: true }, { name: "Net of gas", isNumber: true }, { name: "Over the limit", isNumber: true }, { name: "Came after", isNumber: true }, { name: "Why" }];
+  const names = [{ name: "Agent" }, { name: "Outcome" }, { name: isSale ? "Gives" : "Takes", isNumber: true }, { name: "Net of gas", isNumber: true }, { name: "Over the limit", isNumber: true }, { name: "Came after", isNumber: true }, { name: "Why", isText: true }];
   return table("Bids, the best first", names, order.bids.map((/** @type {any} */ bid) => {
     const isWinner = order.winner === bid.agent && bid.notice === "won";
     const [word, tone, why] = OUTCOMES[bid.notice] ?? [bid.notice, "quiet", ""];

@@ -64,7 +64,7 @@ function drawing(market, width) {
       if (hop > 0) {
         const x = hop * step;
         parts.push(s("rect", { class: "node", x, y: top, width: NODE, height, rx: 2 }));
-        parts.push(s("text", { class: "quiet", x: x + NODE / 2, y: top - 6, "text-anchor": "middle" }, token(fills[0].srcToken).symbol));
+        parts.push(s("text", { class: "quiet", x: x + NODE / 2, y: top - 9 * scale, "text-anchor": "middle" }, token(fills[0].srcToken).symbol));
       }
     });
     left += end(share);

@@ -135,6 +135,7 @@ export function tradeForm({ onAsk, onReview }) {
     const found = wish();
     const now = quoted();
     const reason = kind === "SWAP" ? quotes?.marketFault : quotes?.deltaFault;
+    if (found && !now && reason && kind !== "SWAP") fault.textContent = reason;
     show(schedule, Array.from({ length: Number(slices.value) }, () => h("span", {})));
     if (found && now) {
       const { src, dest, side: of } = found.asked;
