@@ -126,6 +126,15 @@ def test_prices_move_and_both_agents_are_asked(up: Devnet) -> None:
     assert {"rapid", "plain"} <= {row["agent"] for row in scores}
 
 
+def test_the_operator_signs_in_by_the_printed_key(up: Devnet) -> None:
+    with httpx.Client(timeout=PATIENCE_S) as client:
+        url = f"{up.told['venue']}/operator/status"
+        assert client.get(url).status_code == 401
+        assert client.get(url, headers={"x-api-key": up.told["operatorKey"]}).status_code == 200
+    page = httpx.get(up.told["console"], timeout=PATIENCE_S)
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+
+
 def checked(up: Devnet, role: str) -> tuple[int, str]:
     """Exit status and output of `cambist config check --online` for a role's settings file."""
     lines = Path(up.told["secrets"]).read_text().splitlines()

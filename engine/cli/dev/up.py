@@ -43,6 +43,7 @@ class _Up(msgspec.Struct, rename="camel"):
     """The line of JSON that `cambist up --json` prints once the venue has the makers' books.
 
     Attributes:
+        operator_key: API key with which an operator signs in to the console.
         chains: chain id -> URL of its JSON-RPC.
         accounts: accounts with funds that may trade.
         tokens: symbol -> address, the same on both chains.
@@ -54,6 +55,7 @@ class _Up(msgspec.Struct, rename="camel"):
 
     venue: str
     console: str
+    operator_key: str
     docs: str
     chains: dict[str, str]
     bridges: str
@@ -176,6 +178,7 @@ def _told(place: UpPlace, folder: Path) -> _Up:
     return _Up(
         venue=venue,
         console=f"{venue}/",
+        operator_key=place.operator_key,
         docs=f"{venue}/docs",
         chains={str(chain.chain_id): chain.url for chain in (layout.near, layout.far)},
         bridges=layout.bridge_url,
@@ -217,7 +220,7 @@ def _show(told: _Up) -> None:
 
     console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
     table = Table(box=None, show_header=False, pad_edge=False)
-    rows: dict[str, Any] = {"console": told.console, "API": told.docs}
+    rows: dict[str, Any] = {"console": told.console, "operator key": told.operator_key, "API": told.docs}
     rows |= {f"chain {chain_id}": url for chain_id, url in told.chains.items()}
     rows |= {"bridges": told.bridges}
     rows |= {name: url for name, url in told.roles.items() if name != VENUE}

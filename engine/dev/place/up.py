@@ -15,6 +15,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from secrets import token_hex
 from socket import socket as Socket  # noqa: N812 - `socket` is the module's name
 
 import trio
@@ -35,6 +36,8 @@ from .layout import CHAIN_ID, FAR_CHAIN_ID, VENUE, Layout, MakerPlan
 from .roles import RunningRoles, new_secrets, running_roles, write_roles
 
 SECRETS_FILE = "secrets.env"
+OPERATOR_KEY = "OPERATOR_KEY"
+"""Variable of the venue's API key with which an operator signs in to the console."""
 TRADERS = slice(2, 7)
 """Accounts of the devnet that may trade: Delta and the Router are approved for their tokens."""
 _RELAYER = 1
@@ -59,6 +62,9 @@ ROLES = (VENUE, *_QUOTED, *AGENTS)
 _VENUE_TEXT = """
 [venue.rate_tiers]
 public = { per_s = 1000, burst = 5000 }
+[venue.api_keys.operator]
+secret = "env:OPERATOR_KEY"
+operator = true
 """
 
 
@@ -90,10 +96,12 @@ class UpPlace(Struct, frozen=True):
     Attributes:
         layout: the roles, with chains and ports.
         keys: keys of the devnet's accounts.
+        operator_key: API key with which an operator signs in to the console.
     """
 
     layout: Layout
     keys: tuple[SigningKey, ...]
+    operator_key: str
 
 
 async def serve_up(wanted: UpOptions, environ: Mapping[str, str], started: Callable[[UpPlace], None]) -> None:
@@ -134,7 +142,7 @@ async def serve_up(wanted: UpOptions, environ: Mapping[str, str], started: Calla
             roles = running_roles(layout, wanted.folder, variables, WallClock(), here, store_in_process=True)
             async with roles as running:
                 await running.ready(sum(len(_QUOTED[name]) for name in running.makers))
-                started(UpPlace(layout, keys))
+                started(UpPlace(layout, keys, variables[OPERATOR_KEY]))
                 nursery.start_soon(_end_at_signal, signals, running, nursery.cancel_scope)
                 await running.ended()
             nursery.cancel_scope.cancel()
@@ -225,7 +233,7 @@ def _secrets(wanted: UpOptions, layout: Layout, keys: tuple[SigningKey, ...]) ->
     """
     path = wanted.folder / SECRETS_FILE
     named = dict(zip(_QUOTED, keys[_MAKER_ACCOUNTS], strict=True)) | {"relayer": keys[_RELAYER]}
-    found = new_secrets(layout, named)
+    found = new_secrets(layout, named) | {OPERATOR_KEY: token_hex(16)}
     try:
         if wanted.is_kept and path.exists():
             for line in path.read_text(encoding="utf-8").splitlines():
