@@ -286,9 +286,13 @@ class Admission:
 
 
 def is_local(call: HttpCall) -> bool:
-    """Whether a request comes from this machine, i.e. from a loopback address without headers of a proxy."""
+    """Whether a request comes from this machine: from a loopback address, without headers of a proxy.
+
+    A browser's request for a page of another site names that page in `Origin`, and is not local.
+    """
     client, fields = call.client, call.request.fields
-    return (client.startswith("127.") or client == "::1") and not any(name in fields for name in _FORWARDED)
+    is_loopback = client.startswith("127.") or client == "::1"
+    return is_loopback and not any(name in fields for name in (*_FORWARDED, b"origin"))
 
 
 @lru_cache(_ENTRIES_REMEMBERED)

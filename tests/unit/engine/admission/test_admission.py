@@ -187,9 +187,10 @@ class TestAddresses:
             ("127.0.0.1", {"x-forwarded-for": "127.0.0.1"}, False),
             ("127.0.0.1", {"forwarded": "for=127.0.0.1"}, False),
             ("::1", {"via": "1.1 proxy"}, False),
+            ("127.0.0.1", {"origin": "https://page.example"}, False),
         ],
     )
-    def test_this_machine_is_loopback_without_a_proxy(
+    def test_this_machine_is_loopback_without_a_proxy_or_a_foreign_page(
         self, client: str, headers: dict[str, str], local: bool
     ) -> None:
         assert is_local(a_call(client, headers)) is local
