@@ -2,7 +2,7 @@
 
 In: arguments. Out: exit status 0; 1 with one line on standard error for an error of ours; 2 for wrong
     usage.
-Read: `dev/`, `serve`, `maker`, `maker_check`, `agent`, `makers`, `swap`, `order/`, `otc/`,
+Read: `dev/`, `serve`, `maker`, `maker_check`, `maker_show`, `agent`, `makers`, `swap`, `order/`, `otc/`,
     `webhooks`, `contracts/`, `db`, `offline/`, `trading`, `listings`, `parameters`, `sources`.
 """
 

@@ -15,6 +15,7 @@ from ..safety.halts import NOTHING_HALTED
 from ..safety.kill_switch import KillSwitch
 from ..safety.private_state import keep_private
 from .maker_check import check
+from .maker_show import show
 from .sources import config_option, settings_with, writing
 
 _CONFIG = config_option(required=True)
@@ -63,6 +64,7 @@ def resume_command(path: Path, scope: tuple[str, ...]) -> None:
 
 
 maker.add_command(check)
+maker.add_command(show)
 
 
 def _change(path: Path, scope: tuple[str, ...], *, stop: bool) -> None:

@@ -7,6 +7,7 @@ all, 4 too little could be judged, 130 stopped.
 import os
 import sys
 import time
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import IO, Any
@@ -210,20 +211,28 @@ def _options(url: str, settings: dict[str, Any]) -> CheckOptions:
     selection = Selection(only, skip, strict)
     if not any(row in selection for row in CHECKS.values()):
         raise ConfigError("--only", "no check is left; a strict one needs --strict")
-    base, credentials = read_base_url(url, "URL", _HTTP), _credentials(settings)
+    encoding: SecretEncoding = settings.pop("secret_encoding")
+    told = {name: settings.pop(name) for name in ("domain", "access_key", "secret")}
+    base, credentials = read_base_url(url, "URL", _HTTP), credentials_of(told, encoding)
     return CheckOptions(base=base, selection=selection, credentials=credentials, **settings)
 
 
-def _credentials(settings: dict[str, Any]) -> Credentials | None:
-    encoding: SecretEncoding = settings.pop("secret_encoding")
-    told = {name: settings.pop(name) for name in ("domain", "access_key", "secret")}
+def credentials_of(told: Mapping[str, str | None], encoding: SecretEncoding) -> Credentials | None:
+    """Read the credentials that --domain, --access-key and --secret name; None if all three are absent.
+
+    Args:
+        told: `domain`, `access_key` and `secret` -> the option's value.
+
+    Raises:
+        ConfigError: an option is missing or wrong.
+    """
     missing = [f"--{name.replace('_', '-')}" for name, value in told.items() if value is None]
     if len(missing) == len(told):
         return None
     if missing:
         raise ConfigError(", ".join(missing), "needed too: a signature takes all three")
     secret = decode_secret(read_secret(told["secret"], os.environ, "--secret").reveal(), encoding)
-    credentials = Credentials(told["domain"], told["access_key"], secret)
+    credentials = Credentials(str(told["domain"]), str(told["access_key"]), secret)
     credentials.signer()  # refuses values that no header can carry
     return credentials
 

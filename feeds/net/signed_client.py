@@ -81,11 +81,19 @@ class SignedClient:
         Raises:
             HttpFailure: no complete HTTP answer arrived in time.
         """
+        return await self._send("POST", endpoint, body, [_JSON], deadline_s)
+
+    async def get(self, endpoint: str, deadline_s: float) -> Response:
+        """Get a resource; see `post`."""
+        return await self._send("GET", endpoint, b"", [], deadline_s)
+
+    async def _send(
+        self, method: str, endpoint: str, body: bytes, headers: list[tuple[bytes, bytes]], deadline_s: float
+    ) -> Response:
         target = f"{self._path}{endpoint}" or "/"
-        headers = [_JSON]
         if self._signer is not None:
-            signed = self._signer.headers(self._wall_ms(), "POST", target, body)
+            signed = self._signer.headers(self._wall_ms(), method, target, body)
             headers += [(name.encode(), value.encode()) for name, value in signed.items()]
         return await self._http.request(
-            b"POST", target.encode(), headers, body, deadline_s=deadline_s, may_repeat=True
+            method.encode(), target.encode(), headers, body, deadline_s=deadline_s, may_repeat=True
         )

@@ -76,6 +76,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/cli/dev/devnet.py",
         "engine/cli/dev/up.py",
         "engine/cli/offline/config_check.py",
+        "engine/cli/maker_show.py",
         "engine/cli/offline/role_online.py",
         "engine/cli/maker.py",
         "engine/cli/trading.py",

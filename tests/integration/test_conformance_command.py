@@ -9,11 +9,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
 from xml.etree import ElementTree as ET
 
 import pytest
-import trio
 from click.testing import CliRunner, Result
 
 from cambist.crypto.hexadecimal import to_hex
@@ -23,48 +21,13 @@ from support.conformance.faulty_maker import (
     ACCESS_KEY,
     CHAIN_ID,
     CONTRACT,
-    DOMAIN,
-    PREFIX,
     SECRET,
     TAKER,
-    Maker,
 )
-from support.conformance.faulty_runs import now_ms
-from support.conformance.faulty_serving import Server
+from support.conformance.served_maker import SIGNED, Served
 from support.patience import PATIENCE_S
 
-SIGNED = ("--domain", DOMAIN, "--access-key", ACCESS_KEY, "--secret", "env:MAKER_SECRET")
 QUICK = ("--watch", "0.2", "--quotes", "16")
-
-
-class Served:
-    """A maker on a loop of its own, in a thread."""
-
-    def __init__(self) -> None:
-        self.maker = Maker(now_ms)
-        self._port = 0
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: trio.run(self._serve))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        assert self._ready.wait(PATIENCE_S)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._token.run_sync_soon(self._scope.cancel)
-        self._thread.join()
-
-    async def _serve(self) -> None:
-        self._token = trio.lowlevel.current_trio_token()
-        async with trio.open_nursery() as nursery:
-            self._scope = nursery.cancel_scope
-            self._port = await nursery.start(Server(self.maker).run)
-            self._ready.set()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}{PREFIX}"
 
 
 @pytest.fixture
