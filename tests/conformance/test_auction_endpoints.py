@@ -186,9 +186,10 @@ async def test_an_order_is_explained_by_its_last_rounds_the_latest_first(tmp_pat
             "PENDING",
         )
         assert [one["auctionId"] for one in told["lastRounds"]] == [107, 106, 105, 104, 103]
-        assert told["reasons"] == [
-            {"code": "belowLimit", "text": "no bid meets the limit, at least 2400000000; the best promised 7"}
-        ]
+        (reason,) = told["reasons"]
+        assert reason["code"] == "belowLimit"
+        assert reason["text"] == "no bid meets the limit, at least 2400000000; the best promised 7"
+        assert [one["amount"] for one in reason["amounts"]] == ["2400000000", "7"]
         assert (
             await front.get(
                 path.upper().replace("/V2/DELTA/ORDERS", "/v2/delta/orders").replace("EXPLAIN", "explain")

@@ -33,7 +33,7 @@ from support.events.webhook_receiver import SECRET
 from support.examples import IS_LONG
 from support.oracles import require_oracle
 from support.patience import STORY_S
-from support.venue.venue_role import RunningVenue, running_venue
+from support.venue.venue_role import ENVIRON, RunningVenue, running_venue
 
 CHECKS = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance",
@@ -62,10 +62,13 @@ SETTINGS = f"""
 [phases.coverage]
 unexpected-methods = ["DELETE", "PATCH", "PUT", "POST", "GET"]
 [checks.negative_data_rejection]
-expected-statuses = [400, 404, 405, 414, 422]
+expected-statuses = [400, 401, 404, 405, 414, 422]
 [[operations]]
 include-path-regex = "^/v2/webhooks"
 headers = {{ X-API-KEY = "{API_KEY}" }}
+[[operations]]
+include-path-regex = "^/operator/|^/v2/delta/auctions$"
+headers = {{ X-API-KEY = "{ENVIRON["TESTER_KEY"]}" }}
 """
 
 Seen = dict[str, set[int]]
