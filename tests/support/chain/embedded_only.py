@@ -14,6 +14,8 @@ EMBEDDED_ONLY = (
     "property/test_embedded_undo.py",
     "property/test_waiting_orders_machine.py",
     "integration/test_embedded_chain.py",
+    "integration/test_examples_recorded.py",
+    "integration/test_kept_chain.py",
     "integration/test_orders_flat.py",
     "integration/test_devnet_node.py",
     "integration/test_devnet_rpc.py",
