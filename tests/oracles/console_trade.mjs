@@ -35,7 +35,8 @@ async function order(page, { shot }, account, kind, pay, get, amount, of, node) 
     for (const [method, params] of [["evm_increaseTime", [61]], ["evm_mine", []]]) await asked(node, method, params);
   }
   await panel.locator(".timeline .badge", { hasText: "completed" }).waitFor();
-  await panel.locator("dt", { hasText: kind === "TWAP" ? "Slices settled" : of === "SELL" ? /^Received/ : /^Paid/ }).first().waitFor();
+  const last = kind === "TWAP" ? ["dd", "2 of 2"] : ["dt", of === "SELL" ? /^Received/ : /^Paid/]; // of the record, which follows its event
+  await panel.locator(last[0], { hasText: last[1] }).first().waitFor();
   await panel.locator("details table").first().waitFor();
   const told = {
     agreement, said, head: await pairs(panel), timeline: await panel.locator(".timeline li").allInnerTexts(),
