@@ -203,6 +203,11 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
         detail: text of the reason; empty if the notice needs none.
         simulated_amount: raw units that the user would get (SELL) or spend (BUY), by the venue's simulation.
         best_amount: promised amount of the winning bid, raw units.
+        net_amount: the promised amount of the agent's bid minus (SELL) or plus (BUY) the cost of gas, raw
+            units of the same token; below zero if gas costs more than a sale brings. The venue ranks bids by
+            the distance of this amount to the order's limit.
+        best_net_amount: the same amount of the winning bid.
+        gas: units of gas of the agent's simulated settlement that are charged to this order.
         settled_amount: raw units that the user got (SELL) or spent (BUY) in the mined settlement.
         part_amount: for a bid on a part of an order, raw units of the source (SELL) or destination token
             (BUY) that the agent's bid settles.
@@ -221,6 +226,9 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
     part_amount: str | None = None
     best_part_amount: str | None = None
     settled_amount: str | None = None
+    net_amount: str | None = None
+    best_net_amount: str | None = None
+    gas: Count | None = None
 
 
 class NotifyRequest(Struct, frozen=True, rename="camel"):

@@ -221,7 +221,7 @@ def _strategies(agent: AgentSettings, environ: Mapping[str, str], folder: Path) 
         return read_secret(reference, environ, field, folder)
 
     def report(name: str, text: str) -> None:
-        _log.warning("remark of a strategy", strategy=name, detail=text)
+        _log.info("remark of a strategy", strategy=name, detail=text)
 
     return {
         name: load_strategy(

@@ -15,7 +15,6 @@ from typing import Any
 import trio
 
 from ...codecs.messages.agent_messages import SolverBid, SolveRequest
-from .bids import bid_of_route
 from .market import RoundMarket
 from .orders import SOLVABLE, OpenOrder
 from .strategy import StrategyContext, without_options
@@ -60,7 +59,7 @@ async def _bid(order: OpenOrder, market: RoundMarket) -> SolverBid | None:
         sizes.append(order.part(half))
     for size in sizes:
         route = await market.signed(size)
-        bid = route and bid_of_route(size, route, market.filling, market.margin_bps)
+        bid = route and market.bid(size, route)
         if bid:
             return bid
     return None

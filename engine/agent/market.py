@@ -6,6 +6,7 @@ import structlog
 import trio
 from msgspec import Struct
 
+from ...codecs.messages.agent_messages import SolverBid
 from ...codecs.messages.vocabulary import Side
 from ...codecs.rounding import div_down
 from ...config.errors import RequestError
@@ -15,7 +16,7 @@ from ..routing.firm.firm_route import FirmRoute
 from ..routing.makers import OpenMakers
 from ..routing.search.plan import SwapRequest
 from ..routing.served import ConfiguredChain
-from .bids import Filling
+from .bids import Filling, bid_of_route
 from .kept_routes import KeptRoutes
 from .orders import OpenOrder
 
@@ -146,6 +147,16 @@ class RoundMarket(Struct, frozen=True):
                 return None
             kept.keep(order.order_hash, wanted.amount, route)
             return route
+
+    def bid(self, order: OpenOrder, route: FirmRoute) -> SolverBid | None:
+        """Build a bid that fills an order, or a part of it, by a route that `signed` returned for it.
+
+        The bid promises the route's amount less the agent's margin.
+
+        Returns:
+            The bid; None if the route breaks the order's limit.
+        """
+        return bid_of_route(order, route, self.filling, self.margin_bps)
 
     def _is_filled(self, order: OpenOrder) -> bool:
         """Whether makers' current books fill a whole order within its limit."""

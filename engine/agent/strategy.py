@@ -45,7 +45,7 @@ class StrategyContext(Struct, frozen=True, kw_only=True):
         folder: folder of the settings file, the base of relative file names.
         secret: function that reads the secret to which an option refers, from the reference (`env:NAME` or
             `file:PATH`) and, for error messages, the option's dotted name.
-        report: function that writes one line to the operator's log.
+        report: function that writes one line to the operator's log, at level info.
         field: dotted name of the table of the strategy's options in the settings, for error messages.
     """
 

@@ -94,6 +94,11 @@ class AuctionVerdict(Struct, frozen=True):
         return self.bids[0].bid.candidate.parts[self.bids[0].at].promised if self.winner else None
 
     @property
+    def best_net_amount(self) -> int | None:
+        """`JudgedBid.net` of the winning bid, raw units; None without a winner."""
+        return self.bids[0].net if self.winner else None
+
+    @property
     def best_part_amount(self) -> int | None:
         """Raw units of the order's fixed side that the winning bid settles, if it settles only a part.
 
@@ -245,33 +250,38 @@ def left_out(decision: Decision, winner: Proven) -> Decision:
 def notices(decision: Decision, rejections: Iterable[Rejection]) -> Iterator[tuple[str, NoticeEntry]]:
     """Yield (agent name, notice of the bid's outcome) for each ranked or rejected bid of a closed round."""
     for order_hash, verdict in sorted(decision.verdicts.items()):
-        best, best_part = _text(verdict.best_amount), _text(verdict.best_part_amount)
         for judged in verdict.bids:
-            entry = NoticeEntry(
-                judged.notice,
-                to_hex(order_hash),
-                judged.detail,
+            entry = replace(
+                _entry(judged.notice, order_hash, judged.detail, verdict),
                 simulated_amount=str(judged.bid.amount(judged.at)),
-                best_amount=best,
+                net_amount=str(judged.net),
+                gas=judged.bid.outcomes[judged.at].gas,
                 part_amount=_text(judged.bid.candidate.parts[judged.at].part_amount),
-                best_part_amount=best_part,
             )
             yield judged.bid.candidate.agent, entry
     for rejection in rejections:
         if not rejection.orders:
             yield rejection.agent, NoticeEntry(rejection.notice, detail=rejection.detail)
         for order_hash in rejection.orders:
-            found = decision.verdicts.get(order_hash)
-            entry = NoticeEntry(
-                rejection.notice,
-                to_hex(order_hash),
-                rejection.detail,
+            entry = replace(
+                _entry(rejection.notice, order_hash, rejection.detail, decision.verdicts.get(order_hash)),
                 simulated_amount=_text(rejection.simulated.get(order_hash)),
-                best_amount=None if found is None else _text(found.best_amount),
                 part_amount=_text(rejection.parts.get(order_hash)),
-                best_part_amount=None if found is None else _text(found.best_part_amount),
             )
             yield rejection.agent, entry
+
+
+def _entry(notice: Notice, order_hash: bytes, detail: str, verdict: AuctionVerdict | None) -> NoticeEntry:
+    """A notice with the members that describe the order's winning bid; none without a winner."""
+    entry = NoticeEntry(notice, to_hex(order_hash), detail)
+    if verdict is None:
+        return entry
+    return replace(
+        entry,
+        best_amount=_text(verdict.best_amount),
+        best_net_amount=_text(verdict.best_net_amount),
+        best_part_amount=_text(verdict.best_part_amount),
+    )
 
 
 def _text(amount: int | None) -> str | None:

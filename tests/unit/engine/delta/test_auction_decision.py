@@ -189,3 +189,18 @@ def test_agents_are_told_of_their_own_bids_with_the_best_amount() -> None:
     }
     assert told["gamma"][0].order_hash == ""
     assert told["alpha"][0].order_hash == "0x" + SALE.order_hash.hex()
+    assert told["delta"][0].net_amount is None
+
+
+def test_a_bid_that_loses_by_its_gas_shows_both_net_amounts_and_its_gas() -> None:
+    dear = a_proven("dear", (SALE, FAIR), gas=112)
+    cheap = a_proven("cheap", (SALE, FAIR), gas=100, arrival=1)
+    decision = decide([SALE], [dear, cheap], 1, {SALE.order_hash: lambda wei: wei})
+    told = dict(notices(decision, ()))
+    assert {
+        agent: (one.notice, one.best_amount, one.net_amount, one.best_net_amount, one.gas)
+        for agent, one in told.items()
+    } == {
+        "cheap": (Notice.WON, str(FAIR), str(FAIR - 100), str(FAIR - 100), 100),
+        "dear": (Notice.LOST, str(FAIR), str(FAIR - 112), str(FAIR - 100), 112),
+    }
