@@ -23,6 +23,8 @@
     │   ├── StoreUnavailable  the store is away, full or read-only: the write is not acknowledged; retry later
     │   └── StoreFull         the queue of writes is full: the write is not queued; retry later
     ├── WebSocketClosed       either side closed the socket: code and reason
+    ├── OfferDeclined         a caller's function declined a trade's terms: nothing was signed
+    ├── TradeFailed           a trade failed after something was signed (engine/client/public/results)
     ├── PolicyError           a key was asked to sign what its policy forbids
     ├── TransitionError       a life cycle was asked for a step its table does not have: our bug
     └── ConfigError           the operator's settings, keys or files
@@ -242,6 +244,10 @@ class StoreUnavailable(StoreError):
 
 class StoreFull(StoreUnavailable):
     """The store's queue of writes is full. The refused write has no effect; retry later."""
+
+
+class OfferDeclined(CambistError):
+    """The caller's function declined the terms of a trade; nothing was signed."""
 
 
 class PolicyError(CambistError):

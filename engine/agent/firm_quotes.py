@@ -58,8 +58,7 @@ async def _bid(order: OpenOrder, market: RoundMarket) -> SolverBid | None:
     if order.part_min and order.part_min <= half:
         sizes.append(order.part(half))
     for size in sizes:
-        route = await market.signed(size)
-        bid = route and market.bid(size, route)
+        bid = market.bid(size, await market.signed(size))
         if bid:
             return bid
     return None

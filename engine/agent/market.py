@@ -148,15 +148,15 @@ class RoundMarket(Struct, frozen=True):
             kept.keep(order.order_hash, wanted.amount, route)
             return route
 
-    def bid(self, order: OpenOrder, route: FirmRoute) -> SolverBid | None:
+    def bid(self, order: OpenOrder, route: FirmRoute | None) -> SolverBid | None:
         """Build a bid that fills an order, or a part of it, by a route that `signed` returned for it.
 
         The bid promises the route's amount less the agent's margin.
 
         Returns:
-            The bid; None if the route breaks the order's limit.
+            The bid; None without a route, or if the route breaks the order's limit.
         """
-        return bid_of_route(order, route, self.filling, self.margin_bps)
+        return None if route is None else bid_of_route(order, route, self.filling, self.margin_bps)
 
     def _is_filled(self, order: OpenOrder) -> bool:
         """Whether makers' current books fill a whole order within its limit."""

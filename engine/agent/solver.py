@@ -154,7 +154,7 @@ class Solver:
             try:
                 tell(strategy, notice)
             except Exception as error:  # noqa: BLE001  a strategy may be the operator's own code
-                self._fault(name, f"`told` raised: {error!r}")
+                self._fault(name, f"`notify` raised: {error!r}")
 
     async def _ask(
         self,
@@ -217,10 +217,10 @@ def _that_fit(bids: Sequence[SolverBid]) -> tuple[SolverBid, ...]:
     return tuple(bids[: limits.AGENT_BIDS_MAX])
 
 
-def _checked(bids: Sequence[SolverBid]) -> tuple[SolverBid, ...]:
-    """Encode and decode a strategy's bids, so that they are exactly as the venue will read them.
+def _checked(bids: Sequence[SolverBid | None]) -> tuple[SolverBid, ...]:
+    """Encode and decode a strategy's bids without None, so that they are exactly as the venue will read them.
 
     Raises:
         InvalidInput, TypeError, ValueError: the strategy returned values that are no valid bids.
     """
-    return decode_solve_response(encode(SolveResponse(tuple(bids)))).bids
+    return decode_solve_response(encode(SolveResponse(tuple([bid for bid in bids if bid is not None])))).bids

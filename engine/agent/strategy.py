@@ -5,7 +5,7 @@ A custom strategy is a class with one method, or two:
     class MySolver:
         def __init__(self, options, context): ...          # options: [agent.options."my_solver:MySolver"]
         async def solve(self, request, market): ...        # -> bids
-        def told(self, notice): ...                        # optional
+        def notify(self, notice): ...                      # optional
 
 The settings list the class among the strategies as `"my_solver:MySolver"`: a module, from the settings file's
 folder or an installed module, and a class or function that makes the strategy. The agent makes the strategy
@@ -58,11 +58,12 @@ class StrategyContext(Struct, frozen=True, kw_only=True):
 class SolverStrategy(Protocol):
     """Interface of a bidding strategy, which finds an agent's bids for the orders of an auction round.
 
-    An optional method `told(notice: NotifyRequest)` receives the outcomes of the bids.
+    An optional method `notify(notice: NotifyRequest)` receives the outcomes of the bids.
     """
 
-    async def solve(self, request: SolveRequest, market: "RoundMarket") -> Sequence[SolverBid]:
-        """Return bids for the orders of an auction round, before the time `market.deadline`.
+    async def solve(self, request: SolveRequest, market: "RoundMarket") -> Sequence[SolverBid | None]:
+        """Return bids for the orders of an auction round, before the time `market.deadline`; None is left
+        out.
 
         Args:
             request: the round as the venue sent it.
@@ -90,18 +91,18 @@ def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContex
         raise ConfigError(context.field, f"{name} does not take them: {error!r}") from error
     if not inspect.iscoroutinefunction(getattr(strategy, "solve", None)):
         raise ConfigError("agent.strategies", f"{name} makes an object without `async def solve`")
-    if inspect.iscoroutinefunction(getattr(strategy, "told", None)):
+    if inspect.iscoroutinefunction(getattr(strategy, "notify", None)):
         raise ConfigError(
-            "agent.strategies", f"{name} makes an object with `async def told`, which is never awaited"
+            "agent.strategies", f"{name} makes an object with `async def notify`, which is never awaited"
         )
     return strategy
 
 
 def tell(strategy: SolverStrategy, notice: NotifyRequest) -> None:
-    """Pass a venue's notices about bids to a strategy, if the strategy has a method `told`."""
-    told = getattr(strategy, "told", None)
-    if told is not None:
-        told(notice)
+    """Pass a venue's notices about bids to a strategy, if the strategy has a method `notify`."""
+    notify = getattr(strategy, "notify", None)
+    if notify is not None:
+        notify(notice)
 
 
 def without_options(options: Mapping[str, Any], context: StrategyContext) -> None:

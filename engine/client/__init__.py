@@ -2,5 +2,6 @@
 
 In: a trader's wish and key. Out: an offer, a signed trade, and its outcome on chain.
 Read: `client`, `tokens`, `terms`, `safety`, `trusted_contract`, `permits`, `allowing`, `trader`,
-    `outcome`, `limit_price`, `schedule`, `events`, `following`, `listing`, `swap/`, `order/`, `otc/`.
+    `outcome`, `limit_price`, `schedule`, `events`, `following`, `listing`, `swap/`, `order/`, `otc/`,
+    `public/`.
 """

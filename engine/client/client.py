@@ -35,6 +35,7 @@ from ...codecs.messages.delta_messages import (
 )
 from ...codecs.messages.market_messages import (
     PriceRoute,
+    QuoteResponse,
     TransactionBody,
     TransactionEnvelope,
     decode_price_route,
@@ -203,6 +204,24 @@ class VenueClient:
         """
         path = f"/transactions/{chain_id}?ignoreGasEstimate=true"
         return await self._post(path, body, _json(TransactionEnvelope))
+
+    async def quote(
+        self, wish: TradeWish, mode: Mode, to_chain: int | None = None, bridges: Sequence[str] = ()
+    ) -> QuoteResponse:
+        """GET /v2/quote: the price of a trade for any user.
+
+        Args:
+            to_chain: chain on which a bridge delivers the bought tokens; None for the wish's chain.
+            bridges: names of the bridges that the venue may choose among; empty for any.
+
+        Raises:
+            VenueError: the venue has no price of this mode.
+        """
+        more: dict[str, object] = {"chainId": wish.chain_id, "mode": mode.value}
+        if to_chain is not None:
+            more |= {"destChainId": to_chain, "includeBridges": ",".join(bridges)}
+        query = _price_query(wish, wish.amount, None, more)
+        return await self._get("/v2/quote", query, _json(QuoteResponse))
 
     async def delta_quote(self, wish: OrderWish) -> QuotedDelta:
         """GET /v2/quote, mode DELTA: the price of the wished order, or of a TWAP's first slice.
@@ -423,12 +442,14 @@ def checked_url(url: str, field: str = "--venue") -> str:
     return url
 
 
-def _price_query(wish: TradeWish, amount: int, user: bytes, more: Mapping[str, object]) -> dict[str, object]:
+def _price_query(
+    wish: TradeWish, amount: int, user: bytes | None, more: Mapping[str, object]
+) -> dict[str, object]:
     """The query parameters of a request for a price.
 
     Args:
         amount: raw units of the source token for SELL, of the destination token for BUY.
-        user: 20 bytes.
+        user: 20 bytes; None for any user.
         more: further parameters, which only the requested endpoint has.
     """
     return {
@@ -439,7 +460,7 @@ def _price_query(wish: TradeWish, amount: int, user: bytes, more: Mapping[str, o
         "amount": amount,
         "side": wish.side.value,
         **more,
-        "userAddress": to_checksum(user),
+        "userAddress": "" if user is None else to_checksum(user),
         "partner": wish.partner,
     }
 

@@ -138,11 +138,14 @@ class Follower(ABC, Generic[Record]):
         """Whether the order has ended according to the venue's latest record."""
         return self.record is not None and self._is_final(self.record)
 
-    async def follow(self, timeout_s: float) -> None:
+    async def follow(self, timeout_s: float, hear: Callable[[Record], Awaitable[None]] | None = None) -> None:
         """Ask for the order after each change that the venue pushes, or by polling, until its end.
 
         The method returns after `timeout_s` seconds at the latest, and sends no request for an order that has
         ended already.
+
+        Args:
+            hear: awaited with each record that shows progress, before the next request.
 
         Raises:
             VenueError: a refusal that a repeated request would not change, or a record of another order.
@@ -154,6 +157,8 @@ class Follower(ABC, Generic[Record]):
                 pause_s = TRADER_ORDER_LOOK_S
                 while True:
                     has_changed = await self.try_look()
+                    if has_changed and hear is not None and self.record is not None:
+                        await hear(self.record)
                     if self.has_ended:
                         return
                     longer_s = min(pause_s * 1.5, TRADER_ORDER_LOOK_S_MAX)

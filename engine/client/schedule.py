@@ -14,6 +14,11 @@ Source: spec 1.16.28 to 1.16.42; choices.md#delta-orders; contracts/Delta.sol.
 from msgspec import Struct
 
 from ...codecs.rounding import mul_div_down, mul_div_up
+from ...config import limits
+from ...config.errors import ConfigError
+from ...config.timeouts import TRADER_ORDER_S, TRADER_TWAP_SLACK_S
+
+_LIFE_S_MAX = 2**32
 
 
 class Schedule(Struct, frozen=True):
@@ -106,3 +111,33 @@ def duration_text(seconds: int) -> str:
         if count:
             parts.append(f"{count} {unit}")
     return " ".join(parts) or "0 s"
+
+
+def checked_life_s(schedule: Schedule, asked_s: int | None) -> int:
+    """Seconds from the build of a TWAP to its deadline, with time for all slices.
+
+    Args:
+        asked_s: requested seconds; None for the time of all slices and two more intervals or TRADER_ORDER_S,
+            whichever is longer, so that slices without a bid may still settle.
+
+    Raises:
+        ConfigError: the schedule has too few slices or too short an interval, or the slices take longer than
+            an order may be valid, or than the requested time; the error names the parameter.
+    """
+    if schedule.slices < limits.TWAP_SLICES_MIN:
+        raise ConfigError("slices", f"expected at least {limits.TWAP_SLICES_MIN}, got {schedule.slices}")
+    if schedule.interval_s < limits.TWAP_INTERVAL_MIN_S:
+        expected = f"expected at least {limits.TWAP_INTERVAL_MIN_S}"
+        raise ConfigError("interval_s", f"{expected}, got {schedule.interval_s}")
+    least_s = schedule.room_s + TRADER_TWAP_SLACK_S
+    if least_s > _LIFE_S_MAX:
+        raise ConfigError("slices", f"{schedule.slices} slices take {duration_text(schedule.room_s)}")
+    if asked_s is None:
+        return schedule.room_s + max(2 * schedule.interval_s, TRADER_ORDER_S)
+    if asked_s < least_s:
+        raise ConfigError(
+            "life_s",
+            f"expected at least {least_s} s, as {schedule.slices} slices take {schedule.room_s} s, "
+            f"got {asked_s} s",
+        )
+    return asked_s

@@ -39,7 +39,7 @@ from ..served.bridge_lanes import BridgeLanes
 from ..server.routing import HttpCall, StreamReply
 
 # `Quotes.body`: raw query, now_ms, default partner -> the body of GET /v2/quote; raises its errors
-Quote = Callable[[bytes, int, str], bytes]
+QuoteEncoder = Callable[[bytes, int, str], bytes]
 
 _BEAT = b": beat\n\n"
 _COST = 5  # a stream is priced again and again
@@ -177,7 +177,7 @@ class QuoteStreams:
 
     def __init__(
         self,
-        quote: Quote,
+        quote: QuoteEncoder,
         chains: Mapping[int, StreamedChain],
         bridges: BridgeLanes,
         *,

@@ -21,6 +21,7 @@ from cambist.config.sections.venue import VenueMakerChain, VenueSettings
 from cambist.config.settings import parse_settings
 from cambist.engine.chain.deploy.address_book import AddressBook
 from cambist.engine.dev import choices_page as choices
+from cambist.engine.dev import public_page
 from cambist.engine.routing.served import served_chains
 from support.patience import STORY_S
 
@@ -130,13 +131,19 @@ def test_every_target_of_the_makefile_that_docs_name_exists() -> None:
     assert named <= targets
 
 
-def test_what_a_trading_program_imports_is_there() -> None:
-    section = (ROOT / "docs" / "trading.md").read_text(encoding="utf-8").partition("## In a program")[2]
-    named = re.findall(r"`((?:chain|client)\.[\w.]+)`", section)
-    assert len(named) > 20
-    for name in named:
-        module, _, member = name.rpartition(".")
-        assert hasattr(import_module(f"cambist.engine.{module}"), member), name
+def test_the_page_of_public_names_is_generated() -> None:
+    assert (ROOT / public_page.PAGE).read_text(encoding="utf-8") == public_page.page(), "make catalogue"
+
+
+def test_programs_of_the_docs_import_public_names_alone() -> None:
+    imports = re.compile(r"^ *(?:from|import) (cambist[\w.]*)(?: import (.*))?", re.MULTILINE)
+    programs = [text for page in PAGES for text in blocks(page, "python")]
+    programs += [path.read_text(encoding="utf-8") for path in ROOT.glob("docs/**/*.py")]
+    found = [match for text in programs for match in imports.findall(text)]
+    assert len(found) >= 6
+    for module, names in found:
+        assert module in {f"cambist.{name}" for name in public_page.MODULES}
+        assert set(names.split(", ")) <= set(import_module(module).__all__)
 
 
 def named_tests(text: str) -> list[str]:

@@ -87,7 +87,7 @@ def test_wheel_holds_every_module_and_data_file_and_nothing_else(wheel: Path) ->
         for layer in LAYERS
         for path in (ROOT / layer).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
-    } | {"cambist/__init__.py", "cambist/__main__.py", "cambist/py.typed"}
+    } | {f"cambist/{path.name}" for path in (ROOT / "src/cambist").iterdir() if not path.is_dir()}
     held = {name for name in contents(wheel) if ".dist-info/" not in name}
     assert held == expected
 

@@ -69,9 +69,23 @@ def test_every_notice_is_named() -> None:
     assert re.findall(r"`([a-zA-Z]+)`", named)[1:] == [notice.value for notice in agent_messages.Notice]
 
 
-async def test_the_strategy_of_ones_own_trades(tmp_path: Path) -> None:
-    name = f"{own_module(tmp_path, blocks('python')[0])}:MyDesk"
+async def test_a_strategy_of_ten_lines_bids_what_makers_sign(tmp_path: Path) -> None:
+    strategy = blocks("python")[0]
+    assert len(strategy.splitlines()) <= 10
+    name = f"{own_module(tmp_path, strategy)}:TenLines"
 
+    async def with_it(_: Devnet) -> str:
+        return f'strategies = ["{name}"]\n'
+
+    async with running_agent(tmp_path, more=with_it) as agent:
+        (bid,) = await agent.solve(await agent.sells(ONE, "WETH", "USDC", least=2_400 * USDC))
+        (settled,) = await agent.settle(bid)
+        assert settled.received >= int(bid.parts[0].promised_amount) > 2_400 * USDC
+        assert await agent.solve(await agent.sells(ONE, "WETH", "USDC", least=9_000 * USDC)) == ()
+
+
+async def test_the_strategy_of_ones_own_trades(tmp_path: Path) -> None:
+    name = f"{own_module(tmp_path, blocks('python')[1])}:MyDesk"
     key_file = tmp_path / "desk.key"
     key_file.write_text(DESK_SECRET, encoding="utf-8")
     key_file.chmod(0o600)

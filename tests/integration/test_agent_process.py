@@ -113,7 +113,7 @@ WRONG = [
     (MARGIN, 'strategies = ["OWN:Absent"]', f"{STRATEGY}module OWN has no Absent"),
     (MARGIN, 'strategies = ["OWN:narrow"]', f"{STRATEGY}OWN:narrow is not called as narrow(options"),
     (MARGIN, 'strategies = ["OWN:still"]', f"{STRATEGY}OWN:still makes an object without `async def solve`"),
-    (MARGIN, 'strategies = ["OWN:Deaf"]', f"{STRATEGY}OWN:Deaf makes an object with `async def told`"),
+    (MARGIN, 'strategies = ["OWN:Deaf"]', f"{STRATEGY}OWN:Deaf makes an object with `async def notify`"),
     (MARGIN, 'strategies = ["OWN:picky"]', "agent.options.OWN:picky: OWN:picky does not take them"),
     (MARGIN, "options = { crossing = { a = 1 } }", "agent.options.crossing.a: is not an option"),
     (MARGIN, "options = { own = { a = 1 } }", "agent: options: own is not in strategies"),
@@ -138,7 +138,7 @@ def picky(options, context): return options["needed"]
 class Deaf:
     def __init__(self, options, context): ...
     async def solve(self, request, market): ...
-    async def told(self, notice): ...
+    async def notify(self, notice): ...
 """
 
 

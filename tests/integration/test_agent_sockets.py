@@ -45,7 +45,7 @@ class Own:
             return ["nonsense"]
         return [SolverBid((BidPart(order.order_hash, str(order.dest_amount + self.heard)),))]
 
-    def told(self, notice):
+    def notify(self, notice):
         self.heard += len(notice.notices)
         if self.options.get("raises"):
             raise RuntimeError("when told")
