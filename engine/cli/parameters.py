@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ...codecs.amounts import parse_decimal, parse_units
+from ...codecs.amounts import parse_decimal
 from ...config import limits
 from ...config.error_text import shown
 from ...config.errors import ConfigError, InvalidInput
@@ -19,8 +19,6 @@ from ...config.sections.nodes import NodeSettings, revealed
 from ...crypto.addresses import checked_address, to_checksum
 from ...crypto.hexadecimal import parse_hex
 from ..client.client import checked_url
-from ..client.limit_price import LimitPrice
-from ..client.terms import TradedToken
 from .sources import Decorator
 
 T = TypeVar("T")
@@ -153,8 +151,8 @@ def _short_name(text: str, field: str) -> str:
     return text
 
 
-decimal_text, limit_price = parsed(_decimal), parsed(LimitPrice.parse)
-"""Callbacks of options and arguments: an amount in whole tokens, which stays text; a limit price."""
+decimal_text = parsed(_decimal)
+"""Callback of options and arguments: an amount in whole tokens or a price, which stays text."""
 node_settings, venue_url, partner_name = parsed(_node), parsed(checked_url), parsed(_short_name)
 """Callbacks of --rpc, --venue and --partner: a node's settings, a base URL, a name of bounded length."""
 
@@ -162,7 +160,7 @@ node_settings, venue_url, partner_name = parsed(_node), parsed(checked_url), par
 def price_option(name: str) -> Decorator:
     """The click option `name` for a limit price; the command receives the price as `price`."""
     text = "BUY_TOKEN for one SELL_TOKEN, such as 2600.5."
-    return click.option(name, "price", metavar="PRICE", callback=limit_price, help=text)
+    return click.option(name, "price", metavar="PRICE", callback=decimal_text, help=text)
 
 
 def amount_option(name: str, member: str, text: str) -> Decorator:
@@ -201,21 +199,3 @@ def order_hash_of(text: str, field: str, alternative: str = "") -> bytes:
     if len(raw) != _HASH_BYTES:
         raise click.UsageError(f"{field}: expected 0x and 64 hexadecimal digits{alternative}")
     return raw
-
-
-def raw_units(text: str, token: TradedToken, field: str) -> int:
-    """Convert an amount in whole tokens to raw units, exactly.
-
-    Raises:
-        ConfigError: the amount is finer than the token's decimals, zero, or too large.
-    """
-    mantissa, scale = parse_decimal(text, field)
-    if scale > token.decimals and mantissa % 10 ** (scale - token.decimals):
-        raise ConfigError(field, f"{token.symbol} has {token.decimals} decimals, got {text}")
-    try:
-        amount = parse_units(text, token.decimals, field)
-    except InvalidInput as error:
-        raise ConfigError(field, error.detail) from None
-    if amount == 0:
-        raise ConfigError(field, "is zero")
-    return amount

@@ -11,10 +11,10 @@ import click
 
 from ...codecs.messages.vocabulary import Side
 from ...config.errors import VenueError
-from ..client.outcome import SentOutcome, TradeVerdict
+from ..client.public.offers import OfferedTrade
+from ..client.public.results import TradeFailed
 from ..client.swap.swap_view import offer_table, outcome_json, outcome_lines
-from ..client.swap.swapping import Swapper
-from ..client.terms import TradedToken, Wish
+from ..client.swap.swapping import Offer
 from ..client.trusted_contract import ROUTER
 from .parameters import PERCENT
 from .trading import (
@@ -38,25 +38,6 @@ class _SwapOptions(TradeOptions, frozen=True, kw_only=True):
 
     slippage_bps: int
     max_impact: Decimal | None
-
-    def wish(self, user: bytes, src: TradedToken, dest: TradedToken) -> Wish:
-        """Build the user's wish for a Market swap of these tokens.
-
-        Args:
-            user: account that signs and pays, 20 bytes.
-        """
-        return Wish(
-            chain_id=self.chain_id,
-            src=src,
-            dest=dest,
-            side=self.side,
-            amount=self.raw_amount(src, dest),
-            slippage_bps=self.slippage_bps,
-            user=user,
-            receiver=self.receiver or user,
-            partner=self.partner,
-            max_impact=self.max_impact,
-        )
 
 
 @click.command("swap")
@@ -92,14 +73,14 @@ def swap(asked: _SwapOptions) -> None:
 
 
 async def _swap(session: TradeSession, asked: _SwapOptions) -> int:
-    listed, src, dest = await asked.find_pair(session)
-    swapper = Swapper(session.trader, session.venue)
-    offer = await swapper.offer(asked.wish(session.trader.key.address, src, dest), asked.pinned)
+    listed = await session.program.tokens()
     symbols = {token.address.lower(): token.symbol for token in listed.tokens}
-    session.console.print(offer_table(offer, symbols, asked.allowing))
-    if asked.is_rehearsal:
-        outcome = await swapper.rehearse(offer) or SentOutcome(verdict=TradeVerdict.REHEARSED, step="price")
-    else:
+
+    def agree(offered: OfferedTrade[Offer]) -> bool:
+        offer = offered.detail
+        session.console.print(offer_table(offer, symbols, asked.allowing))
+        if asked.is_rehearsal:
+            return True
         asked.agree("Swap?")
         if asked.is_sure and offer.route.max_impact_reached:
             raise VenueError(
@@ -109,6 +90,26 @@ async def _swap(session: TradeSession, asked: _SwapOptions) -> int:
         session.under_way.hint = (
             "a transaction that was sent may be mined all the same: look at it before you swap again"
         )
-        outcome = await swapper.perform(offer)
+        return True
+
+    try:
+        done = await session.program.swap(
+            asked.sell,
+            asked.buy,
+            asked.amount,
+            key=session.trader.key,
+            side=asked.side,
+            slippage_bps=asked.slippage_bps,
+            max_impact=asked.max_impact,
+            receiver=asked.receiver,
+            partner=asked.partner,
+            allowing=asked.allowing,
+            agree=agree,
+            rehearse=asked.is_rehearsal,
+            pinned=asked.pinned,
+        )
+        outcome, offer = done.outcome, done.offer
+    except TradeFailed as failed:
+        outcome, offer = failed.outcome, failed.offer
     asked.show(outcome_json(outcome, offer), outcome_lines(outcome, offer))
     return EXIT[outcome.verdict]

@@ -19,7 +19,6 @@ import click
 import trio
 from msgspec import Struct
 
-from ...codecs.messages.resource_messages import TokenList
 from ...codecs.messages.vocabulary import Side
 from ...codecs.messages.wire import encode
 from ...config import limits
@@ -29,11 +28,12 @@ from ...config.sections.nodes import NodeSettings
 from ...config.timeouts import TRADER_WATCH_S
 from ..chain.artifacts import known_errors
 from ..chain.nodes.rpc import RpcChain
+from ..chain.port import Chain
 from ..client.allowing import Allowing
 from ..client.client import VenueClient
 from ..client.outcome import TradeVerdict
-from ..client.terms import TradedToken
-from ..client.tokens import find_token
+from ..client.public.market_trading import SLIPPAGE_BPS
+from ..client.public.venue import Venue
 from ..client.trader import Trader
 from ..client.trusted_contract import SigningContract, TradingContract, signing_contract
 from ..process.interrupts import until_interrupted
@@ -43,7 +43,6 @@ from .parameters import (
     decimal_text,
     node_settings,
     partner_name,
-    raw_units,
     venue_url,
 )
 from .sources import KEY_HELP, PASSWORD_HELP, Decorator, agree, read_key
@@ -66,8 +65,6 @@ EXIT = {
 }
 """Exit status of a trading command by the verdict on its trade: 0 as requested, 3 ended in another way, 4
 unknown."""
-SLIPPAGE_BPS = 50
-"""Default of --slippage, basis points: the tolerated loss against the quote."""
 
 
 _API_KEY_HELP = "Your API key at the venue: env:NAME or file:PATH."
@@ -207,6 +204,7 @@ class TradeSession(Struct, frozen=True):
 
     Attributes:
         client: client of the venue; None if no venue is named.
+        program: the same venue and chains for the trades of `cambist.client`.
         pinned: the contract to use without a check of its code, 20 bytes; None for the contract that the
             venue names.
     """
@@ -215,6 +213,7 @@ class TradeSession(Struct, frozen=True):
     console: "Console"
     client: VenueClient | None
     trader: Trader
+    program: Venue
     pinned: bytes | None
 
     @property
@@ -270,6 +269,14 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
             raise click.UsageError("--permit and --approve-max exclude each other")
         return Allowing.PERMIT if self.permit else Allowing.MOST if self.approve_max else Allowing.EXACT
 
+    def destination(self) -> AbstractAsyncContextManager[Chain | None]:
+        """Context manager that opens the destination chain of an order; gives None on one chain."""
+        return nullcontext()
+
+    def names(self) -> dict[str, str]:
+        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        return {}
+
     def agree(self, question: str) -> None:
         """Ask on the terminal for consent, unless --yes has given it. Raises click.Abort if the answer is
         no."""
@@ -286,18 +293,22 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
 
         async def opened(under_way: UnderWay) -> int:
             console = new_console()
+            tell = partial(console.print, style="dim")
             async with (
                 RpcChain.open(self.chain_id, self.rpc, known_errors()) as chain,
+                self.destination() as there,
                 self.open() if self.url else nullcontext() as client,
             ):
                 trader = Trader(
                     chain=chain,
                     key=key,
                     wall_s=lambda: int(time.time()),
-                    tell=partial(console.print, style="dim"),
+                    tell=tell,
                     allowing=allowing,
                 )
-                session = TradeSession(under_way, console, client, trader, self.pinned)
+                chains = {chain.chain_id: chain} | ({} if there is None else {there.chain_id: there})
+                program = Venue(client, chain.chain_id, chains, tell=tell, names=self.names())
+                session = TradeSession(under_way, console, client, trader, program, self.pinned)
                 return await do(session, *what)
 
         run(opened)
@@ -364,27 +375,9 @@ class TradeOptions(SigningOptions, frozen=True, kw_only=True):
     partner: str = ""
     to_chain: int | None = None
 
-    async def find_pair(self, session: TradeSession) -> tuple[TokenList, TradedToken, TradedToken]:
-        """Fetch the venue's list of tokens, and find the tokens that SELL_TOKEN and BUY_TOKEN name; return
-        all three.
-
-        Raises:
-            ConfigError: an argument names no token, or an ambiguous one.
-        """
-        session.trader.tell("asking the venue for its tokens")
-        listed = await session.venue.tokens(session.trader.chain.chain_id)
-        src = await find_token(session.trader.chain, listed, self.sell, "SELL_TOKEN")
-        return listed, src, await find_token(session.trader.chain, listed, self.buy, "BUY_TOKEN")
-
-    def raw_amount(self, src: TradedToken, dest: TradedToken) -> int:
-        """Convert the argument AMOUNT to raw units of the sold token, or with --side BUY of the bought token.
-
-        Raises:
-            ConfigError: the tokens are the same, or the text is no amount of the token.
-        """
-        if src.address == dest.address and self.to_chain is None:
-            raise ConfigError("BUY_TOKEN", "equals SELL_TOKEN")
-        return raw_units(self.amount, src if self.side is Side.SELL else dest, "AMOUNT")
+    def names(self) -> dict[str, str]:
+        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        return {"sell": "SELL_TOKEN", "buy": "BUY_TOKEN", "amount": "AMOUNT"}
 
 
 pair_arguments: list[Decorator] = [

@@ -11,6 +11,8 @@ keep the bound.
 Source: spec 1.16.28 to 1.16.42; choices.md#delta-orders; contracts/Delta.sol.
 """
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
 from ...codecs.rounding import mul_div_down, mul_div_up
@@ -113,30 +115,33 @@ def duration_text(seconds: int) -> str:
     return " ".join(parts) or "0 s"
 
 
-def checked_life_s(schedule: Schedule, asked_s: int | None) -> int:
+def checked_life_s(schedule: Schedule, asked_s: int | None, name: Callable[[str], str]) -> int:
     """Seconds from the build of a TWAP to its deadline, with time for all slices.
 
     Args:
         asked_s: requested seconds; None for the time of all slices and two more intervals or TRADER_ORDER_S,
             whichever is longer, so that slices without a bid may still settle.
+        name: function that returns a parameter's name in errors.
 
     Raises:
         ConfigError: the schedule has too few slices or too short an interval, or the slices take longer than
             an order may be valid, or than the requested time; the error names the parameter.
     """
     if schedule.slices < limits.TWAP_SLICES_MIN:
-        raise ConfigError("slices", f"expected at least {limits.TWAP_SLICES_MIN}, got {schedule.slices}")
+        raise ConfigError(
+            name("slices"), f"expected at least {limits.TWAP_SLICES_MIN}, got {schedule.slices}"
+        )
     if schedule.interval_s < limits.TWAP_INTERVAL_MIN_S:
         expected = f"expected at least {limits.TWAP_INTERVAL_MIN_S}"
-        raise ConfigError("interval_s", f"{expected}, got {schedule.interval_s}")
+        raise ConfigError(name("interval_s"), f"{expected}, got {schedule.interval_s}")
     least_s = schedule.room_s + TRADER_TWAP_SLACK_S
     if least_s > _LIFE_S_MAX:
-        raise ConfigError("slices", f"{schedule.slices} slices take {duration_text(schedule.room_s)}")
+        raise ConfigError(name("slices"), f"{schedule.slices} slices take {duration_text(schedule.room_s)}")
     if asked_s is None:
         return schedule.room_s + max(2 * schedule.interval_s, TRADER_ORDER_S)
     if asked_s < least_s:
         raise ConfigError(
-            "life_s",
+            name("life_s"),
             f"expected at least {least_s} s, as {schedule.slices} slices take {schedule.room_s} s, "
             f"got {asked_s} s",
         )

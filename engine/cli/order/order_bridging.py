@@ -11,20 +11,14 @@ from typing import NoReturn
 import click
 
 from ....config import limits
-from ....config.errors import ConfigError
 from ....config.sections.nodes import NodeSettings
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import Chain
-from ...client.order.order_terms import BridgeWish
-from ...client.terms import TradedToken
-from ...client.tokens import find_token, listed_token
+from ...client.public.session import BRIDGE_FEE_BPS, ToChain
 from ..parameters import RPC_HELP, node_settings, once
 from ..sources import Decorator
-from ..trading import TradeOptions, TradeSession
-
-_BRIDGE_FEE_BPS = 100
-"""Default of --max-bridge-fee, basis points of what enters the bridge."""
+from ..trading import TradeOptions
 
 
 class BridgingOptions(TradeOptions, frozen=True, kw_only=True):
@@ -53,40 +47,17 @@ class BridgingOptions(TradeOptions, frozen=True, kw_only=True):
             return nullcontext()
         return RpcChain.open(self.to_chain, self.to_rpc, known_errors())
 
-    async def find_ends(
-        self, session: TradeSession, there: Chain | None
-    ) -> tuple[TradedToken, TradedToken, BridgeWish | None]:
-        """Find the sold token, the bought token, and the wish for a bridge; no wish (None) on one chain.
-
-        Args:
-            there: the destination chain; None if no option names a node of that chain.
-
-        Raises:
-            ConfigError: an argument names no token, or an ambiguous one.
-        """
+    @property
+    def to(self) -> ToChain | None:
+        """The delivery on another chain that the options wish; None on one chain."""
         if self.to_chain is None:
-            _, src, dest = await self.find_pair(session)
-            return src, dest, None
-        chain = session.trader.chain
-        session.trader.tell("asking the venue for the tokens of both chains")
-        listed, listed_there = [await session.venue.tokens(each) for each in (chain.chain_id, self.to_chain)]
-        src = await find_token(chain, listed, self.sell, "SELL_TOKEN")
-        via = None if self.via is None else await find_token(chain, listed, self.via, "--via")
-        if there is None:
-            dest = listed_token(listed_there, self.buy, "BUY_TOKEN")
-        else:
-            dest = await find_token(there, listed_there, self.buy, "BUY_TOKEN")
-        if dest.is_native:
-            raise ConfigError("BUY_TOKEN", "a bridge delivers no native tokens: name the wrapped ones")
-        fee_bps_max = _BRIDGE_FEE_BPS if self.bridge_fee_bps is None else self.bridge_fee_bps
-        bridging = BridgeWish(
-            chain_id=self.to_chain,
-            fee_bps_max=fee_bps_max,
-            via=via,
-            bridges=self.bridges,
-            is_read=there is not None,
-        )
-        return src, dest, bridging
+            return None
+        fee_bps = BRIDGE_FEE_BPS if self.bridge_fee_bps is None else self.bridge_fee_bps
+        return ToChain(self.to_chain, self.via, self.bridges, fee_bps)
+
+    def names(self) -> dict[str, str]:
+        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        return super().names() | {"to": "--to-chain", "via": "--via"}
 
     def _check(self) -> None:
         """Refuse options that contradict each other.
@@ -141,7 +112,7 @@ bridging_options: list[Decorator] = [
         "bridge_fee_bps",
         metavar="BPS",
         type=click.IntRange(0, limits.BPS_ONE - 1),
-        help=f"With --to-chain: highest fee of the bridge, in basis points.  [default: {_BRIDGE_FEE_BPS}]",
+        help=f"With --to-chain: highest fee of the bridge, in basis points.  [default: {BRIDGE_FEE_BPS}]",
     ),
 ]
 """Click options for the members of `BridgingOptions`."""

@@ -1,17 +1,14 @@
 """`cambist order limit`: a Delta order that rests until its price can be had."""
 
 import click
-from msgspec.structs import replace
 
-from ....codecs.messages.vocabulary import OrderType
 from ....config.timeouts import TRADER_LIMIT_ORDER_S
-from ...client.limit_price import LimitPrice
-from ...client.order.order_terms import OrderWish
+from ...client.public.results import DeltaOrderState
+from ...client.public.venue import Venue
 from ...client.schedule import duration_text
-from ...client.terms import TradedToken
-from ..parameters import Duration, amount_option, life_option, price_option, raw_units
+from ..parameters import Duration, amount_option, life_option, price_option
 from ..trading import follow
-from .order_place import PlacingOptions, place_order, placing_options, strategy_option
+from .order_place import PlacingArguments, PlacingOptions, place_order, placing_options, strategy_option
 
 _PRICE, _AMOUNT = "--limit", "--limit-amount"
 
@@ -20,21 +17,30 @@ class _LimitOptions(PlacingOptions, frozen=True, kw_only=True):
     """Options of `cambist order limit`. Exactly one of `price` and `limit_text` is set.
 
     Attributes:
-        limit_text: limit amount in whole tokens, as typed.
+        price, limit_text: limit price, limit amount in whole tokens, as typed.
     """
 
-    price: LimitPrice | None
+    price: str | None
     limit_text: str | None
     is_partial: bool
 
-    def wish(self, owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
-        """Build the user's wish for a limit order of these tokens."""
-        wish = super().wish(owner, src, dest)
-        if self.price is not None:
-            bound = self.price.limit_amount(wish.side, wish.amount, src, dest, _PRICE)
-        else:
-            bound = raw_units(self.limit_text or "", wish.bounded, _AMOUNT)
-        return replace(wish, type=OrderType.LIMIT, limit_amount=bound, is_partial=self.is_partial)
+    def names(self) -> dict[str, str]:
+        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        return super().names() | {"price": _PRICE, "limit": _AMOUNT, "is_partial": "--partial"}
+
+    async def place(self, program: Venue, placing: PlacingArguments) -> DeltaOrderState:
+        """Place the limit order."""
+        return await program.order(
+            self.sell,
+            self.buy,
+            self.amount,
+            price=self.price,
+            limit=self.limit_text,
+            life_s=self.life_s,
+            is_partial=self.is_partial,
+            vault=self.strategy,
+            **placing,
+        )
 
 
 @click.command("limit")

@@ -1,55 +1,21 @@
 """Code shared by the commands of `cambist order`: options, ids and hashes of orders, reports of outcomes."""
 
-from collections.abc import Callable
-from contextlib import suppress
-
 import click
 
 from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderStatus
 from ....config import limits
-from ....config.error_text import one_line
-from ....config.errors import CambistError, VenueError
-from ....crypto.hexadecimal import parse_hex, to_hex
-from ...chain.port import Chain
-from ...client.client import VenueClient
-from ...client.order.order_following import TERMINAL, OfferTokens, Subject, proven
+from ....crypto.hexadecimal import to_hex
+from ...client.order.order_following import TERMINAL, OfferTokens
 from ...client.order.order_placing import OrderOffer
 from ...client.order.order_view import (
     DeltaOutcome,
     order_json,
     order_lines,
-    outcome_of,
 )
 from ...client.outcome import TradeVerdict
 from ..parameters import order_hash_of
 from ..trading import EXIT, VenueOptions
-
-
-async def ended(record: OrderRecord, chain: Chain, subject: Subject) -> DeltaOutcome:
-    """Return the outcome of a Delta order by the venue's record, which is verified on the chain if the order
-    has ended."""
-    return outcome_of(record, await proven(chain, subject, record) if record.status in TERMINAL else None)
-
-
-def not_known(order_hash: str, record: OrderRecord | None, fault: CambistError) -> DeltaOutcome:
-    """The outcome of a Delta order for which the chain or the venue gives no verified result.
-
-    Args:
-        record: the venue's latest valid record.
-        fault: the error that prevented the verification.
-    """
-    raw = parse_hex(order_hash, "orderHash")
-    return DeltaOutcome(verdict=TradeVerdict.UNKNOWN, order_hash=raw, record=record, reason=fault.detail)
-
-
-async def tell_why(venue: VenueClient, record: OrderRecord, tell: Callable[[str], None]) -> None:
-    """Ask the venue why a Delta order is not settled yet, and print its reasons, if any."""
-    if record.status in TERMINAL:
-        return
-    with suppress(VenueError):
-        for reason in (await venue.explanation(record.id)).reasons:
-            tell(f"{one_line(reason.code)}: {one_line(reason.text)}")
 
 
 def order_name(text: str, field: str) -> str:

@@ -6,30 +6,25 @@ Each command has a struct with its own options, whose `wish` is the order that t
 """
 
 from collections.abc import Awaitable, Callable
-from typing import NoReturn
+from typing import NoReturn, TypedDict
 
 import click
-from msgspec.structs import replace
 
-from ....codecs.messages.delta_messages import OrderRecord
-from ....codecs.messages.resource_messages import TokenList
-from ....codecs.messages.vocabulary import OrderType, Side
-from ....config.errors import ChainError, VenueError
+from ....codecs.messages.vocabulary import Side
 from ....crypto.hexadecimal import to_hex
-from ...chain.port import Chain
-from ...chain.transact import StepFailedError
-from ...client.order.order_following import OfferTokens, OrderFollower, Subject
-from ...client.order.order_placing import OrderOffer, OrderPlacer
-from ...client.order.order_safety import signed_order
-from ...client.order.order_terms import OrderWish
-from ...client.order.order_view import DeltaOutcome, order_table
-from ...client.outcome import TradeVerdict
-from ...client.terms import TradedToken
-from ...client.tokens import find_token
+from ....crypto.secp256k1 import SigningKey
+from ...client.allowing import Allowing
+from ...client.order.order_following import OfferTokens
+from ...client.order.order_placing import OrderOffer
+from ...client.order.order_view import order_table
+from ...client.public.market_trading import SLIPPAGE_BPS
+from ...client.public.offers import OfferedTrade
+from ...client.public.results import DeltaOrderState, TradeFailed
+from ...client.public.session import ToChain
+from ...client.public.venue import Venue
 from ...client.trusted_contract import DELTA
 from ..sources import Decorator
 from ..trading import (
-    SLIPPAGE_BPS,
     TradeSession,
     approve_max_option,
     consent_list,
@@ -40,7 +35,7 @@ from ..trading import (
     venue_list,
 )
 from .order_bridging import BridgingOptions, bridging_options
-from .order_options import ended, not_known, report, tell_why
+from .order_options import report
 
 
 class PlacingOptions(BridgingOptions, frozen=True, kw_only=True):
@@ -64,36 +59,40 @@ class PlacingOptions(BridgingOptions, frozen=True, kw_only=True):
             raise click.UsageError("--strategy: only for a sale on one chain")
         super().run(do, *what)
 
-    async def find_vault(self, session: TradeSession) -> TradedToken | None:
-        """Find the vault that --strategy names; None without the option.
+    def names(self) -> dict[str, str]:
+        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        return super().names() | {"vault": "--strategy"}
 
-        Raises:
-            ConfigError: the text is not the address of a token.
-        """
-        if self.strategy is None:
-            return None
-        return await find_token(session.trader.chain, TokenList(()), self.strategy, "--strategy")
-
-    def wish(self, owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
-        """Build the user's wish for a Delta order of these tokens, at the market's price.
+    async def place(self, program: Venue, placing: "PlacingArguments") -> DeltaOrderState:
+        """Place the order at the market's price.
 
         Args:
-            owner: account that signs and sells, 20 bytes.
+            placing: arguments that all kinds of orders share.
         """
-        return OrderWish(
-            chain_id=self.chain_id,
-            src=src,
-            dest=dest,
-            side=self.side,
-            amount=self.raw_amount(src, dest),
+        return await program.order(
+            self.sell,
+            self.buy,
+            self.amount,
             slippage_bps=SLIPPAGE_BPS if self.slippage_bps is None else self.slippage_bps,
-            limit_amount=None,
-            type=OrderType.MARKET,
-            owner=owner,
-            beneficiary=self.receiver or owner,
-            partner=self.partner,
             life_s=self.life_s,
+            vault=self.strategy,
+            **placing,
         )
+
+
+class PlacingArguments(TypedDict):
+    """Arguments that `Venue.order` and `Venue.twap` share."""
+
+    key: SigningKey
+    side: Side
+    to: ToChain | None
+    receiver: bytes | None
+    partner: str
+    allowing: Allowing
+    agree: Callable[[OfferedTrade[OrderOffer]], bool]
+    about_to: Callable[[bytes], None]
+    rehearse: bool
+    pinned: bytes | None
 
 
 strategy_option = click.option(
@@ -135,81 +134,45 @@ async def place_order(session: TradeSession, placing: PlacingOptions) -> int:
     """Show the order's terms, ask for consent and place the order; return the exit status.
 
     If `placing.follows` is set, the command follows the order until it has ended. With --dry-run, nothing is
-    signed.
+    signed. The hint for an interrupt names the commands that follow or cancel the order, or take back its
+    deposit.
     """
-    async with placing.destination() as there:
-        src, dest, bridging = await placing.find_ends(session, there)
-        placer = OrderPlacer(session.trader, session.venue)
-        vault = await placing.find_vault(session)
-        wish = placing.wish(session.trader.key.address, src, dest)
-        wish = replace(wish, bridging=bridging, vault=vault)
-        offer = await placer.offer(wish, placing.pinned)
+    under_way, shown = session.under_way, list[OrderOffer]()
+
+    def agree(offered: OfferedTrade[OrderOffer]) -> bool:
+        offer = offered.detail
+        shown.append(offer)
         session.console.print(order_table(offer, placing.allowing))
-        if placing.is_rehearsal:
-            checked = await placer.rehearse(offer)
-            outcome = DeltaOutcome(verdict=TradeVerdict.REHEARSED, order_hash=checked.order_hash)
-        else:
+        if not placing.is_rehearsal:
             placing.agree("Place it?")
-            outcome = await _placed(session, placing, placer, offer)
-            if placing.follows and outcome.record is not None:
-                outcome = await _followed(session, placing, offer, outcome.record, there)
-    return report(placing, outcome, _tokens(offer), offer)
-
-
-async def _placed(
-    session: TradeSession, placing: PlacingOptions, placer: OrderPlacer, offer: OrderOffer
-) -> DeltaOutcome:
-    """Place the order, and keep the hint for an interrupt up to date.
-
-    The hint names the commands that follow or cancel the order, or take back its deposit.
-    """
-    under_way, known_hash = session.under_way, b""
+            if placing.allowing.approves(offer.missing):
+                under_way.hint = "no order was placed; an approval that was sent may be mined all the same"
+        return True
 
     def about_to(order_hash: bytes) -> None:
-        nonlocal known_hash
-        known_hash, name = order_hash, to_hex(order_hash)
+        name = to_hex(order_hash)
         under_way.hint = f"the order {name} may be live: {placing.hint(name)}"
-        if offer.must_deposit:
+        if shown[-1].must_deposit:
             under_way.hint += f", {placing.withdrawal()}"
 
-    if placing.allowing.approves(offer.missing):
-        under_way.hint = "no order was placed; an approval that was sent may be mined all the same"
+    arguments = PlacingArguments(
+        key=session.trader.key,
+        side=placing.side,
+        to=placing.to,
+        receiver=placing.receiver,
+        partner=placing.partner,
+        allowing=placing.allowing,
+        agree=agree,
+        about_to=about_to,
+        rehearse=placing.is_rehearsal,
+        pinned=placing.pinned,
+    )
     try:
-        placed = await placer.place(offer, about_to)
-    except StepFailedError as failed:
-        return DeltaOutcome.failed(failed, known_hash)
-    order_hash, record = placed.order_hash, placed.record
-    if record is not None:
-        under_way.hint = f"the order goes on: {placing.hint(record.id)}"
-    verdict = TradeVerdict.UNKNOWN if record is None else TradeVerdict.PLACED
-    return DeltaOutcome(verdict=verdict, order_hash=order_hash, record=record, reason=placed.fault)
-
-
-def _tokens(offer: OrderOffer) -> OfferTokens:
-    terms = offer.terms
-    return OfferTokens(terms.wish.src, terms.wish.dest, None if terms.bridge is None else terms.bridge.token)
-
-
-async def _followed(
-    session: TradeSession,
-    placing: PlacingOptions,
-    offer: OrderOffer,
-    record: OrderRecord,
-    there: Chain | None,
-) -> DeltaOutcome:
-    """Follow an order that the venue has accepted, verify its end on chain, and return its outcome.
-
-    Args:
-        there: the destination chain of an order across chains; None without a node of that chain.
-    """
-    venue, tell = session.venue, session.trader.tell
-    follower = OrderFollower(venue, record.id, tell, _tokens(offer))
-    try:
-        subject = Subject(offer.contract.address, signed_order(record, offer.contract), there)
-        follower.see(record)
-        await follower.follow(placing.timeout_s)
-        record = follower.record or record
-        await tell_why(venue, record, tell)
-        return await ended(record, session.trader.chain, subject)
-    except (VenueError, ChainError) as fault:
-        return not_known(record.order_hash, follower.record, fault)
+        state = await placing.place(session.program, arguments)
+    except TradeFailed as failed:
+        return report(placing, failed.outcome, OfferTokens(), failed.offer)
+    if not placing.is_rehearsal:
+        under_way.hint = f"the order goes on: {placing.hint(state.id)}"
+        if placing.follows:
+            state = await session.program.follow(state, timeout_s=placing.timeout_s, pinned=placing.pinned)
+    return report(placing, state.outcome, state.tokens, state.offer)

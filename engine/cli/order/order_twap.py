@@ -5,21 +5,17 @@ is longer, so that slices without a bid may still settle.
 """
 
 import click
-from msgspec.structs import replace
 
 from ....codecs.messages.vocabulary import Side
 from ....config import limits
-from ....config.errors import ConfigError
-from ....config.timeouts import TRADER_ORDER_S, TRADER_TWAP_SLACK_S
-from ...client.order.order_terms import OrderWish
-from ...client.schedule import Schedule, duration_text
-from ...client.terms import TradedToken
-from ..parameters import Duration, amount_option, raw_units
-from ..trading import SLIPPAGE_BPS, follow, slippage_option
-from .order_place import PlacingOptions, place_order, placing_options
+from ...client.public.market_trading import SLIPPAGE_BPS
+from ...client.public.results import DeltaOrderState
+from ...client.public.venue import Venue
+from ..parameters import Duration, amount_option
+from ..trading import follow, slippage_option
+from .order_place import PlacingArguments, PlacingOptions, place_order, placing_options
 
 _SLICES_MAX = 2**32 - 1  # a uint32 in the order
-_LIFE_S_MAX = 2**32
 _BOUND = {Side.SELL: "--min", Side.BUY: "--max"}
 
 
@@ -39,23 +35,28 @@ class _TwapOptions(PlacingOptions, frozen=True, kw_only=True):
     asked_s: int | None
 
     @property
-    def schedule(self) -> Schedule:
-        """The division of the order into slices."""
-        return Schedule(self.slices, self.interval_s)
-
-    @property
     def bound(self) -> str | None:
         """The option that bounds an order of this side, as typed: `least` for SELL, `most` for BUY."""
         return self.least if self.side is Side.SELL else self.most
 
-    def wish(self, owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
-        """Build the user's wish for a TWAP order of these tokens."""
-        wish = super().wish(owner, src, dest)
-        if wish.amount < self.slices:
-            expected = f"expected at most {wish.amount}, a raw unit for each"
-            raise ConfigError("--slices", f"{expected}, got {self.slices}")
-        bound = None if self.bound is None else raw_units(self.bound, wish.bounded, _BOUND[self.side])
-        return replace(wish, limit_amount=bound, schedule=self.schedule)
+    def names(self) -> dict[str, str]:
+        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        own = {"slices": "--slices", "interval_s": "--interval", "life_s": "--deadline"}
+        return super().names() | own | {"limit": _BOUND[self.side]}
+
+    async def place(self, program: Venue, placing: PlacingArguments) -> DeltaOrderState:
+        """Place the TWAP."""
+        return await program.twap(
+            self.sell,
+            self.buy,
+            self.amount,
+            slices=self.slices,
+            interval_s=self.interval_s,
+            limit=self.bound,
+            slippage_bps=SLIPPAGE_BPS if self.slippage_bps is None else self.slippage_bps,
+            life_s=self.asked_s,
+            **placing,
+        )
 
 
 @click.command("twap")
@@ -98,28 +99,4 @@ def twap(placing: _TwapOptions) -> None:
         raise click.UsageError(f"--side {placing.side.value} is bounded by {field}")
     if placing.bound is not None and placing.slippage_bps is not None:
         raise click.UsageError(f"--slippage: excluded by {field}")
-    placing.run(place_order, replace(placing, life_s=_life_s(placing.schedule, placing.asked_s)))
-
-
-def _life_s(schedule: Schedule, asked_s: int | None) -> int:
-    """Compute the seconds from the building of the TWAP order to its deadline, with time for all slices.
-
-    Args:
-        asked_s: requested seconds; None for the default.
-
-    Raises:
-        click.UsageError: the slices take longer than an order may be valid, or than the requested time.
-    """
-    least_s = schedule.room_s + TRADER_TWAP_SLACK_S
-    if least_s > _LIFE_S_MAX:
-        raise click.UsageError(
-            f"--slices and --interval: {schedule.slices} slices take {duration_text(schedule.room_s)}"
-        )
-    if asked_s is None:
-        return schedule.room_s + max(2 * schedule.interval_s, TRADER_ORDER_S)
-    if asked_s < least_s:
-        raise click.UsageError(
-            f"--deadline: expected at least {least_s} s, as {schedule.slices} slices take "
-            f"{schedule.room_s} s, got {asked_s} s"
-        )
-    return asked_s
+    placing.run(place_order, placing)

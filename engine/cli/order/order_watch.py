@@ -5,7 +5,7 @@
 
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AsyncExitStack
 from functools import partial
 from random import SystemRandom
 from typing import NoReturn
@@ -15,10 +15,8 @@ import click
 from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.event_messages import OpenMessage, OrderEventMessage, OrderStreamMessage
 from ....codecs.messages.wire import encode
-from ....config.errors import ChainError, ConfigError, VenueError
 from ....config.sections.nodes import NodeSettings
 from ....config.timeouts import TRADER_WATCH_S
-from ....crypto.addresses import to_checksum
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import Chain
@@ -29,15 +27,13 @@ from ...client.order.order_following import (
     MEANS,
     OfferTokens,
     OrderFollower,
-    Subject,
     is_crosschain,
 )
-from ...client.order.order_safety import signed_order
-from ...client.order.order_view import DeltaOutcome, outcome_of
+from ...client.order.order_view import DeltaOutcome
 from ...client.outcome import TradeVerdict
-from ...client.terms import TradedToken
-from ...client.tokens import find_token, listed_token
-from ...client.trusted_contract import DELTA, TradingContract, signing_contract
+from ...client.public.results import DeltaOrderState
+from ...client.public.venue import Venue
+from ...client.trusted_contract import DELTA, TradingContract
 from ..parameters import ADDRESS, RPC_HELP, address_text, node_settings, once
 from ..sources import Decorator
 from ..trading import (
@@ -50,7 +46,7 @@ from ..trading import (
     run,
     venue_list,
 )
-from .order_options import ended, not_known, order_name, report, tell_why
+from .order_options import order_name, report
 
 
 class WatchOptions(VenueOptions, frozen=True, kw_only=True):
@@ -188,12 +184,8 @@ async def _watch(under_way: UnderWay, asked: WatchOptions, name: str, to_rpc: No
         if record is None:
             outcome = DeltaOutcome(verdict=TradeVerdict.UNKNOWN, reason="the venue does not answer")
             return report(asked, outcome, OfferTokens())
-        await tell_why(venue, record, tell)
-        try:
-            outcome, tokens = await _checked_end(record, venue, asked, to_rpc)
-        except (ChainError, VenueError) as fault:
-            outcome, tokens = not_known(record.order_hash, record, fault), OfferTokens()
-    return report(asked, outcome, tokens)
+        state = await _checked(record, venue, asked, to_rpc, tell)
+    return report(asked, state.outcome, state.tokens)
 
 
 async def _listen(
@@ -229,52 +221,24 @@ async def _listen(
     return 0
 
 
-async def _checked_end(
-    record: OrderRecord, venue: VenueClient, asked: WatchOptions, to_rpc: NodeSettings | None
-) -> tuple[DeltaOutcome, OfferTokens]:
-    """Return a Delta order's outcome and its tokens.
-
-    With --rpc, the outcome is verified on the chain; without --rpc, the outcome is the venue's and the tokens
-    are unknown.
+async def _checked(
+    record: OrderRecord,
+    venue: VenueClient,
+    asked: WatchOptions,
+    to_rpc: NodeSettings | None,
+    tell: Callable[[str], None],
+) -> DeltaOrderState:
+    """Return a Delta order's state; with --rpc, its end is verified on the chain.
 
     Args:
         to_rpc: node of the destination chain of an order across chains; None to trust the venue about that
             chain.
-
-    Raises:
-        ChainError, VenueError: the outcome cannot be verified: the chain or the venue does not answer.
     """
-    if asked.rpc is None:
-        return outcome_of(record, None), OfferTokens()
     chain_id, to_chain = record.input.chain_id, record.output.chain_id
-    opens_there = to_rpc is not None and is_crosschain(record)
-    async with (
-        RpcChain.open(chain_id, asked.rpc, known_errors()) as chain,
-        RpcChain.open(to_chain, to_rpc, known_errors()) if opens_there and to_rpc else nullcontext() as there,
-    ):
-        contract = await signing_contract(chain, venue, DELTA, asked.pinned)
-        subject = Subject(contract.address, signed_order(record, contract), there)
-        listed = await venue.tokens(chain_id)
-        src = await find_token(chain, listed, record.input.token, "input.token")
-        if not subject.is_crosschain:
-            dest = await find_token(chain, listed, record.output.token, "output.token")
-            return await ended(record, chain, subject), OfferTokens(src, dest)
-        entered = to_checksum(subject.signed.order.dest_token)
-        bridged = await find_token(chain, listed, entered, "order.destToken")
-        tokens = OfferTokens(src, await _token_there(record, venue, there), bridged)
-        return await ended(record, chain, subject), tokens
-
-
-async def _token_there(record: OrderRecord, venue: VenueClient, there: Chain | None) -> TradedToken | None:
-    """Return the token that an order across chains pays out; None if it is not known.
-
-    Args:
-        there: the destination chain; None to find the token in the venue's list.
-    """
-    listed = await venue.tokens(record.output.chain_id)
-    if there is not None:
-        return await find_token(there, listed, record.output.token, "output.token")
-    try:
-        return listed_token(listed, record.output.token, "output.token")
-    except ConfigError:
-        return None
+    nodes = {chain_id: asked.rpc} | ({to_chain: to_rpc} if is_crosschain(record) else {})
+    async with AsyncExitStack() as opened:
+        chains: dict[int, Chain] = {}
+        for each, node in nodes.items():
+            if node is not None:
+                chains[each] = await opened.enter_async_context(RpcChain.open(each, node, known_errors()))
+        return await Venue(venue, chain_id, chains, tell=tell).state(record, pinned=asked.pinned)

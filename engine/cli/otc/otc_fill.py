@@ -4,22 +4,16 @@ from contextlib import suppress
 
 import click
 
-from ....codecs.messages.otc_messages import StoredOrder
 from ....codecs.messages.resource_messages import TokenList
-from ....codecs.messages.vocabulary import OtcState
-from ....config.error_text import one_line
 from ....config.errors import VenueError
-from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...client.client import VenueClient
-from ...client.otc.otc_filling import OtcFiller
-from ...client.otc.otc_safety import OtcOnChain
-from ...client.otc.otc_terms import OtcPart, SignedOtc, part_given, part_received, rest_of
+from ...client.otc.otc_filling import FillOffer
 from ...client.otc.otc_view import fill_json, fill_lines, fill_table
-from ...client.terms import TradedToken
-from ...client.tokens import find_token
+from ...client.public.offers import OfferedTrade
+from ...client.public.results import TradeFailed
 from ...client.trusted_contract import RFQ
-from ..parameters import amount_option, raw_units
+from ..parameters import amount_option
 from ..trading import (
     EXIT,
     SigningOptions,
@@ -31,7 +25,7 @@ from ..trading import (
     signing_list,
     venue_list,
 )
-from .otc_options import SOURCE, STDIN, Named, check_contract_named, find_order, named_order
+from .otc_options import SOURCE, STDIN, Named, check_contract_named, named_order
 
 _AMOUNT, _RECEIVE = "--amount", "--receive"
 
@@ -47,19 +41,9 @@ class _FillOptions(SigningOptions, frozen=True, kw_only=True):
     given: str | None
     receive: str | None
 
-    def part(self, signed: SignedOtc, standing: OtcOnChain, gives: TradedToken, gets: TradedToken) -> OtcPart:
-        """Compute the amounts of the fill from the options and the order's unfilled amount.
-
-        Raises:
-            ConfigError: an amount is malformed.
-            ChainError: the amounts exceed the unfilled amount of the order.
-        """
-        order, left = signed.order, standing.left(signed.order)
-        if self.given is not None:
-            return part_given(order, left, raw_units(self.given, gives, _AMOUNT), gives, _AMOUNT)
-        if self.receive is not None:
-            return part_received(order, left, raw_units(self.receive, gets, _RECEIVE), gets, _RECEIVE)
-        return rest_of(order, left)
+    def names(self) -> dict[str, str]:
+        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        return {"amount": _AMOUNT, "receive": _RECEIVE, "order": SOURCE}
 
 
 @click.command("fill")
@@ -97,27 +81,33 @@ def fill(asked: _FillOptions, source: str) -> None:
 
 
 async def _fill(session: TradeSession, asked: _FillOptions, named: Named) -> int:
-    chain = session.trader.chain
-    session.trader.tell("looking at the RFQ contract")
-    contract = await session.contract(RFQ)
-    signed, stored = await find_order(session, named, contract)
-    filler = OtcFiller(session.trader, contract)
-    standing = await filler.standing(signed, _closed(stored))
-    order, by_address = signed.order, TokenList(())
-    gives = await find_token(chain, by_address, to_checksum(order.taker_asset), "takerAsset")
-    gets = await find_token(chain, by_address, to_checksum(order.maker_asset), "makerAsset")
-    part = asked.part(signed, standing, gives, gets)
-    offer = await filler.offer(signed, standing, part, gives, gets)
-    session.console.print(fill_table(offer, asked.allowing, await _listed(session.client, asked.chain_id)))
-    if asked.is_rehearsal:
-        outcome = await filler.rehearse(offer)
-    else:
-        asked.agree("Fill it?")
-        session.under_way.hint = (
-            "a transaction that was sent may be mined all the same: look at "
-            f"{to_hex(signed.order_hash)} before you fill it again"
+    listed = await _listed(session.client, asked.chain_id)
+
+    def agree(offered: OfferedTrade[FillOffer]) -> bool:
+        offer = offered.detail
+        session.console.print(fill_table(offer, asked.allowing, listed))
+        if not asked.is_rehearsal:
+            asked.agree("Fill it?")
+            session.under_way.hint = (
+                "a transaction that was sent may be mined all the same: look at "
+                f"{to_hex(offer.signed.order_hash)} before you fill it again"
+            )
+        return True
+
+    try:
+        done = await session.program.fill(
+            named.handed_over or named.text,
+            key=session.trader.key,
+            amount=asked.given,
+            receive=asked.receive,
+            allowing=asked.allowing,
+            agree=agree,
+            rehearse=asked.is_rehearsal,
+            pinned=asked.pinned,
         )
-        outcome = await filler.fill(offer)
+        outcome, offer = done.outcome, done.offer
+    except TradeFailed as failed:
+        outcome, offer = failed.outcome, failed.offer
     asked.show(fill_json(outcome, offer), fill_lines(outcome, offer))
     return EXIT[outcome.verdict]
 
@@ -129,12 +119,3 @@ async def _listed(venue: VenueClient | None, chain_id: int) -> TokenList:
         with suppress(VenueError):
             return await venue.tokens(chain_id)
     return TokenList(())
-
-
-def _closed(stored: StoredOrder | None) -> str:
-    """Describe, by the venue's record, how an order that is closed on chain ended; empty without a record."""
-    if stored is None or stored.state not in (OtcState.FULFILLED, OtcState.CANCELLED):
-        return ""
-    means = "filled" if stored.state is OtcState.FULFILLED else "cancelled"
-    by = f" by {one_line(stored.transaction_hash)}" if stored.transaction_hash else ""
-    return f"the venue says that it was {means}{by}"

@@ -1,35 +1,30 @@
 """`cambist otc post`: signs and posts an order for a counterparty, or for anyone."""
 
 import os
-import time
 from pathlib import Path
 
 import click
 
-from ....codecs.messages.otc_messages import StoredOrder
-from ....codecs.messages.vocabulary import Side
 from ....codecs.messages.wire import encode
-from ....config.errors import ChainError, ConfigError, VenueError
+from ....config.errors import ChainError, VenueError
 from ....config.timeouts import TRADER_LIMIT_ORDER_S
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import to_hex
-from ...chain.transact import StepFailedError
-from ...client.limit_price import LimitPrice
-from ...client.otc.otc_following import OtcFollower, disproof
-from ...client.otc.otc_posting import OtcOffer, OtcPoster
-from ...client.otc.otc_terms import OTC_TERMINAL, OtcWish, SignedOtc, hand_over_of
-from ...client.otc.otc_view import OtcOutcome, followed, otc_json, otc_lines, post_table
+from ...client.otc.otc_posting import OtcOffer
+from ...client.otc.otc_terms import OTC_TERMINAL, SignedOtc, hand_over_of
+from ...client.otc.otc_view import OtcOutcome, otc_json, otc_lines, post_table
 from ...client.outcome import TradeVerdict
+from ...client.public.offers import OfferedTrade
+from ...client.public.results import TradeFailed
 from ...client.schedule import duration_text
-from ...client.terms import TradedToken, amount_text
-from ...client.trusted_contract import RFQ, SigningContract
-from ..parameters import ADDRESS, Expires, amount_option, life_option, price_option, raw_units
+from ...client.terms import amount_text
+from ...client.trusted_contract import RFQ
+from ..parameters import ADDRESS, Expires, amount_option, life_option, price_option
 from ..sources import write_new
 from ..trading import (
     EXIT,
     TradeOptions,
     TradeSession,
-    UnderWay,
     VenueOptions,
     approve_max_option,
     consent_list,
@@ -51,7 +46,7 @@ class _PostOptions(TradeOptions, frozen=True, kw_only=True):
         taker: account that may fill the order, 20 bytes; None for anyone.
     """
 
-    price: LimitPrice | None
+    price: str | None
     receive: str | None
     taker: bytes | None
     life_s: int
@@ -59,35 +54,9 @@ class _PostOptions(TradeOptions, frozen=True, kw_only=True):
     even_if_short: bool
     follows: bool
 
-    def wish(self, maker: bytes, src: TradedToken, dest: TradedToken) -> OtcWish:
-        """Build the user's wish for an OTC order of these tokens.
-
-        Args:
-            maker: account that signs and sells, 20 bytes.
-
-        Raises:
-            ConfigError: the tokens or the amounts make no order.
-        """
-        for token, field in ((src, "SELL_TOKEN"), (dest, "BUY_TOKEN")):
-            if token.is_native:
-                raise ConfigError(field, "is the native token: OTC orders are of ERC-20 tokens, so wrap it")
-        amount = self.raw_amount(src, dest)
-        if self.taker == maker:
-            raise ConfigError("--taker", "is the account of the key itself")
-        if self.price is not None:
-            dest_amount = self.price.limit_amount(Side.SELL, amount, src, dest, _PRICE)
-        else:
-            dest_amount = raw_units(self.receive or "", dest, _RECEIVE)
-        return OtcWish(
-            chain_id=self.chain_id,
-            src=src,
-            dest=dest,
-            src_amount=amount,
-            dest_amount=dest_amount,
-            maker=maker,
-            taker=self.taker or ZERO_ADDRESS,
-            life_s=self.life_s,
-        )
+    def names(self) -> dict[str, str]:
+        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        return super().names() | {"price": _PRICE, "receive": _RECEIVE, "taker": "--taker"}
 
 
 @click.command("post")
@@ -153,18 +122,57 @@ def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None
 
 
 async def _post(session: TradeSession, asked: _PostOptions) -> int:
-    _, src, dest = await asked.find_pair(session)
-    poster = OtcPoster(session.trader, session.venue)
-    offer = await poster.offer(asked.wish(session.trader.key.address, src, dest), asked.pinned)
-    session.console.print(post_table(offer, asked.allowing))
+    under_way, name = session.under_way, ""
+
+    def agree(offered: OfferedTrade[OtcOffer]) -> bool:
+        offer = offered.detail
+        session.console.print(post_table(offer, asked.allowing))
+        if not asked.is_rehearsal:
+            _agreed(asked, offer)
+            if asked.allowing.approves(offer.missing):
+                under_way.hint = "no order was posted; an approval that was sent may be mined all the same"
+        return True
+
+    def about_to(signed: SignedOtc) -> None:
+        nonlocal name
+        if asked.out is not None:
+            handed = encode(hand_over_of(signed, asked.chain_id))
+            write_new(asked.out, handed + b"\n", "--out", str(asked.out))
+        name = to_hex(signed.order_hash)
+        under_way.hint = f"the order {name} may be live: {asked.hint(name, 'otc')}"
+
+    try:
+        state = await session.program.otc(
+            asked.sell,
+            asked.buy,
+            asked.amount,
+            key=session.trader.key,
+            price=asked.price,
+            receive=asked.receive,
+            taker=asked.taker,
+            life_s=asked.life_s,
+            allowing=asked.allowing,
+            agree=agree,
+            about_to=about_to,
+            rehearse=asked.is_rehearsal,
+            pinned=asked.pinned,
+        )
+    except TradeFailed as failed:
+        return report(asked, failed.outcome, asked.chain_id)
+    except VenueError as refusal:
+        if not name:
+            raise
+        contract = await session.contract(RFQ)
+        raise VenueError(
+            f"{refusal.detail}. The venue has seen the signed order {name}: `cambist otc cancel {name} "
+            f"--rfq {to_checksum(contract.address)} ...` closes it for good"
+        ) from None
     if asked.is_rehearsal:
-        return report(asked, OtcOutcome(verdict=TradeVerdict.REHEARSED))
-    _agreed(asked, offer)
-    outcome = await _posted(session.under_way, asked, poster, offer)
-    signed, stored = outcome.signed, outcome.stored
-    if signed and stored and (asked.follows or stored.state in OTC_TERMINAL):
-        outcome = await _followed(session, asked, offer.contract, signed, stored)
-    return report(asked, outcome, asked.chain_id)
+        return report(asked, state.outcome)
+    under_way.hint = f"the order goes on: {asked.hint(name, 'otc')}"
+    if asked.follows or state.has_ended:
+        state = await session.program.follow_otc(state, timeout_s=asked.timeout_s, pinned=asked.pinned)
+    return report(asked, state.outcome, asked.chain_id)
 
 
 def _agreed(asked: _PostOptions, offer: OtcOffer) -> None:
@@ -183,62 +191,3 @@ def _agreed(asked: _PostOptions, offer: OtcOffer) -> None:
             "the venue would suspend the order; --even-if-short posts it"
         )
     asked.agree("Post it, although you do not have that much?" if is_short else "Post it?")
-
-
-async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, offer: OtcOffer) -> OtcOutcome:
-    """Post the OTC order, and keep the hint for an interrupt up to date.
-
-    The hint names the commands that follow or cancel the order.
-    """
-
-    name = ""
-
-    def about_to(signed: SignedOtc) -> None:
-        nonlocal name
-        if asked.out is not None:
-            handed = encode(hand_over_of(signed, asked.chain_id))
-            write_new(asked.out, handed + b"\n", "--out", str(asked.out))
-        name = to_hex(signed.order_hash)
-        under_way.hint = f"the order {name} may be live: {asked.hint(name, 'otc')}"
-
-    if asked.allowing.approves(offer.missing):
-        under_way.hint = "no order was posted; an approval that was sent may be mined all the same"
-    try:
-        signed, placed = await poster.post(offer, about_to)
-    except StepFailedError as failed:
-        return OtcOutcome.failed(failed)
-    except VenueError as refusal:
-        if not name:
-            raise
-        raise VenueError(
-            f"{refusal.detail}. The venue has seen the signed order {name}: `cambist otc cancel {name} "
-            f"--rfq {to_checksum(offer.contract.address)} ...` closes it for good"
-        ) from None
-    stored = placed.record
-    if stored is not None:
-        under_way.hint = f"the order goes on: {asked.hint(name, 'otc')}"
-    verdict = TradeVerdict.UNKNOWN if stored is None else TradeVerdict.POSTED
-    return OtcOutcome(
-        verdict=verdict, order_hash=signed.order_hash, signed=signed, stored=stored, reason=placed.fault
-    )
-
-
-async def _followed(
-    session: TradeSession,
-    asked: _PostOptions,
-    contract: SigningContract,
-    signed: SignedOtc,
-    stored: StoredOrder,
-) -> OtcOutcome:
-    """Follow an OTC order that the venue has accepted; return its outcome, verified on the chain."""
-    follower = OtcFollower(session.venue, to_hex(signed.order_hash), session.trader.tell)
-    fault: str | None = None
-    try:
-        follower.see(stored)
-        await follower.follow(asked.timeout_s)
-        stored = follower.record or stored
-        if follower.has_ended:
-            fault = await disproof(session.trader.chain, contract, signed, stored, int(time.time()))
-    except (ChainError, VenueError) as error:
-        fault = error.detail
-    return followed(follower.record or stored, signed.order_hash, fault, signed)

@@ -77,6 +77,7 @@ class AsyncioVenue:
     order = _awaits(Venue.order)
     twap = _awaits(Venue.twap)
     follow = _awaits(Venue.follow)
+    state = _awaits(Venue.state)
     explain = _awaits(Venue.explain)
     cancel = _awaits(Venue.cancel)
     withdraw = _awaits(Venue.withdraw)

@@ -76,6 +76,7 @@ class BlockingVenue:
     order = _waits(Venue.order)
     twap = _waits(Venue.twap)
     follow = _waits(Venue.follow)
+    state = _waits(Venue.state)
     explain = _waits(Venue.explain)
     cancel = _waits(Venue.cancel)
     withdraw = _waits(Venue.withdraw)

@@ -13,9 +13,10 @@ from ....codecs.messages.resource_messages import TokenList
 from ....codecs.messages.vocabulary import OrderType, Side
 from ....config import limits
 from ....config.error_text import one_line
-from ....config.errors import ConfigError, VenueError
+from ....config.errors import ChainError, ConfigError, VenueError
 from ....config.timeouts import TRADER_LIMIT_ORDER_S, TRADER_ORDER_S, TRADER_WATCH_S
 from ....crypto.addresses import to_checksum
+from ....crypto.hexadecimal import parse_hex
 from ...chain.transact import StepFailedError
 from ..allowing import Allowing
 from ..order.order_cancelling import cancel, follow_all
@@ -97,20 +98,22 @@ class DeltaTrading(MarketTrading):
         """
         is_limit = price is not None or limit is not None
         if price is not None and limit is not None:
-            raise ConfigError("price", "excludes limit")
+            raise ConfigError(self._name("price"), "excludes limit")
         if is_partial and not is_limit:
-            raise ConfigError("is_partial", "is for limit orders: give a price or a limit")
+            raise ConfigError(self._name("is_partial"), "is for limit orders: give a price or a limit")
         wish = await self._wish(key, sell, buy, amount, Side(side), slippage_bps, to, receiver, partner)
         if vault is not None:
             wish = replace(wish, vault=await self._vault(vault, wish, is_partial=is_partial))
         if is_partial and wish.bridging is not None:
-            raise ConfigError("is_partial", "not with another chain, where each part would pay the bridge")
+            raise ConfigError(
+                self._name("is_partial"), "not with another chain, where each part would pay the bridge"
+            )
         bound: int | None = None
         if price is not None:
-            exact = limit_price(price, "price")
-            bound = exact.limit_amount(wish.side, wish.amount, wish.src, wish.dest, "price")
+            exact = limit_price(price, self._name("price"))
+            bound = exact.limit_amount(wish.side, wish.amount, wish.src, wish.dest, self._name("price"))
         elif limit is not None:
-            bound = raw_units(limit, wish.bounded, "limit")
+            bound = raw_units(limit, wish.bounded, self._name("limit"))
         default_s = TRADER_LIMIT_ORDER_S if is_limit else TRADER_ORDER_S
         wish = replace(
             wish,
@@ -157,13 +160,15 @@ class DeltaTrading(MarketTrading):
             As `order`.
         """
         schedule = Schedule(slices, interval_s)
-        valid_s = checked_life_s(schedule, life_s)
+        valid_s = checked_life_s(schedule, life_s, self._name)
         if allowing is Allowing.PERMIT:
             raise ConfigError("allowing", "a TWAP needs an approval, not a permit")
         wish = await self._wish(key, sell, buy, amount, Side(side), slippage_bps, to, receiver, partner)
         if wish.amount < slices:
-            raise ConfigError("slices", f"expected at most {wish.amount}, a raw unit for each, got {slices}")
-        bound = None if limit is None else raw_units(limit, wish.bounded, "limit")
+            raise ConfigError(
+                self._name("slices"), f"expected at most {wish.amount}, a raw unit for each, got {slices}"
+            )
+        bound = None if limit is None else raw_units(limit, wish.bounded, self._name("limit"))
         wish = replace(wish, limit_amount=bound, schedule=schedule, life_s=valid_s)
         return await self._placed(wish, key, allowing, agree, about_to, rehearse=rehearse, pinned=pinned)
 
@@ -181,11 +186,26 @@ class DeltaTrading(MarketTrading):
 
         Raises:
             VenueError: the venue refuses, does not answer, or answers with another order.
-            ChainError: the chain does not answer.
         """
-        follower = self._follower(order)
-        await follower.follow(timeout_s)
-        return await self._end(order, follower.record, pinned)
+        follower, fault = self._follower(order), ""
+        try:
+            await follower.follow(timeout_s)
+        except VenueError as refusal:
+            if follower.record is None:
+                raise
+            fault = refusal.detail
+        if follower.record is None:
+            raise VenueError(f"order {_id_of(order)}: the venue does not answer")
+        return await self._end(order, follower.record, pinned, fault)
+
+    async def state(self, record: OrderRecord, *, pinned: bytes | None = None) -> DeltaOrderState:
+        """The state of an order by a venue's record, verified on the chain if the order has ended.
+
+        Returns:
+            The state; its verdict is UNKNOWN with a reason if the chain contradicts the record, or cannot be
+            asked.
+        """
+        return await self._end(record.id, record, pinned)
 
     @asynccontextmanager
     async def watch(self, order: Order) -> AsyncGenerator[trio.MemoryReceiveChannel[OrderRecord]]:
@@ -262,8 +282,8 @@ class DeltaTrading(MarketTrading):
         """
         trader, contract = self._trader(key, Allowing.EXACT), await self._contract(DELTA, pinned)
         native = await self._token(limits.NATIVE_PLACEHOLDER, "native")
-        wanted = None if amount is None else raw_units(amount, native, "amount")
-        to = account_of(receiver, "receiver", trader.key.address)
+        wanted = None if amount is None else raw_units(amount, native, self._name("amount"))
+        to = account_of(receiver, self._name("receiver"), trader.key.address)
         _, taken = await take_back(trader, contract, wanted, to)
         return TokenAmount(taken, native)
 
@@ -295,7 +315,7 @@ class DeltaTrading(MarketTrading):
             limit_amount=None,
             type=OrderType.MARKET,
             owner=owner,
-            beneficiary=account_of(receiver, "receiver", owner),
+            beneficiary=account_of(receiver, self._name("receiver"), owner),
             partner=partner,
             life_s=TRADER_ORDER_S,
             bridging=ends.bridging,
@@ -308,10 +328,10 @@ class DeltaTrading(MarketTrading):
             ConfigError: the text is no address of a token, or the order's kind excludes a vault.
         """
         if wish.bridging is not None or wish.side is not Side.SELL:
-            raise ConfigError("vault", "only for a sale on one chain")
+            raise ConfigError(self._name("vault"), "only for a sale on one chain")
         if is_partial:
-            raise ConfigError("is_partial", "not with a vault")
-        return await find_token(self._chain, TokenList(()), text, "vault")
+            raise ConfigError(self._name("is_partial"), "not with a vault")
+        return await find_token(self._chain, TokenList(()), text, self._name("vault"))
 
     async def _placed(
         self,
@@ -351,13 +371,13 @@ class DeltaTrading(MarketTrading):
         try:
             placed = await placer.place(offer, known)
         except StepFailedError as failed:
-            raise TradeFailed(DeltaOutcome.failed(failed, known_hash)) from None
+            raise TradeFailed(DeltaOutcome.failed(failed, known_hash), offer) from None
         verdict = TradeVerdict.UNKNOWN if placed.record is None else TradeVerdict.PLACED
         outcome = DeltaOutcome(
             verdict=verdict, order_hash=placed.order_hash, record=placed.record, reason=placed.fault
         )
         if placed.record is None:
-            raise TradeFailed(outcome)
+            raise TradeFailed(outcome, offer)
         return order_state(outcome, tokens, offer)
 
     def _follower(self, order: Order) -> OrderFollower:
@@ -369,28 +389,53 @@ class DeltaTrading(MarketTrading):
             follower.see(order.outcome.record)
         return follower
 
-    async def _end(self, order: Order, record: OrderRecord | None, pinned: bytes | None) -> DeltaOrderState:
+    async def _end(
+        self, order: Order, record: OrderRecord, pinned: bytes | None, fault: str = ""
+    ) -> DeltaOrderState:
         """The state of an order by the venue's latest record, verified on the chain if it has ended.
 
-        Raises:
-            VenueError: the venue has not answered, or its record is of another order.
-            ChainError: the chain does not answer.
+        Args:
+            fault: text about why the venue's record may not be the latest; empty for none.
+
+        Returns:
+            The state; its verdict is UNKNOWN with a reason if the chain cannot be asked.
         """
-        if record is None:
-            raise VenueError(f"order {order}: the venue does not answer")
         if record.status not in TERMINAL:
             await self._tell_why(record)
+        if not fault:
+            try:
+                return await self._verified(order, record, pinned)
+            except (ChainError, VenueError) as error:
+                fault = error.detail
+        outcome = DeltaOutcome(
+            verdict=TradeVerdict.UNKNOWN,
+            order_hash=parse_hex(record.order_hash, "orderHash"),
+            record=record,
+            reason=fault,
+        )
+        seen = None if isinstance(order, str) else order
+        return order_state(outcome, seen.tokens if seen else OfferTokens(), seen.offer if seen else None)
+
+    async def _verified(self, order: Order, record: OrderRecord, pinned: bytes | None) -> DeltaOrderState:
+        """The state of an order by a venue's record, verified on the chain if it has ended and a node is
+        known.
+
+        Raises:
+            ChainError, VenueError: the state cannot be verified.
+        """
+        seen = None if isinstance(order, str) else order
         chain = self._chains.get(record.input.chain_id)
-        if chain is None:
+        if seen is not None and seen.offer is not None:
+            contract, tokens, offer = seen.offer.contract, seen.tokens, seen.offer
+        elif chain is None:
             return order_state(outcome_of(record, None), OfferTokens())
-        if isinstance(order, DeltaOrderState) and order.offer is not None:
-            contract, tokens, offer = order.offer.contract, order.tokens, order.offer
         else:
             contract, offer = await signing_contract(chain, self._client, DELTA, pinned), None
             tokens = await self._tokens_of(record, contract)
         there = self._chains.get(record.output.chain_id) if is_crosschain(record) else None
         subject = Subject(contract.address, signed_order(record, contract), there)
-        settled = await proven(chain, subject, record) if record.status in TERMINAL else None
+        has_ended = chain is not None and record.status in TERMINAL
+        settled = await proven(chain, subject, record) if has_ended and chain else None
         return order_state(outcome_of(record, settled), tokens, offer)
 
     async def _tokens_of(self, record: OrderRecord, contract: SigningContract) -> OfferTokens:

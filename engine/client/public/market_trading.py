@@ -101,7 +101,7 @@ class MarketTrading(VenueSession):
         """
         trader, ends = self._trader(key, allowing), await self._ends(sell, buy)
         common = self._trade_wish(ends, amount, Side(side), slippage_bps, partner)
-        bound = None if limit is None else raw_units(limit, common.bounded, "limit")
+        bound = None if limit is None else raw_units(limit, common.bounded, self._name("limit"))
         user = trader.key.address
         wish = Wish(
             chain_id=common.chain_id,
@@ -112,7 +112,7 @@ class MarketTrading(VenueSession):
             slippage_bps=slippage_bps,
             partner=partner,
             user=user,
-            receiver=account_of(receiver, "receiver", user),
+            receiver=account_of(receiver, self._name("receiver"), user),
             max_impact=max_impact,
         )
         swapper = Swapper(trader, self._client)
@@ -141,7 +141,7 @@ class MarketTrading(VenueSession):
             src=ends.src,
             dest=ends.dest,
             side=side,
-            amount=raw_units(amount, fixed, "amount"),
+            amount=raw_units(amount, fixed, self._name("amount")),
             slippage_bps=slippage_bps,
             partner=partner,
         )

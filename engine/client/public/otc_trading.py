@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 
+from ....codecs.messages.otc_messages import StoredOrder
 from ....codecs.messages.resource_messages import TokenList
-from ....codecs.messages.vocabulary import Side
+from ....codecs.messages.vocabulary import OtcState, Side
 from ....codecs.messages.wire import encode
-from ....config.errors import ConfigError, InvalidInput, VenueError
+from ....config.error_text import one_line
+from ....config.errors import ChainError, ConfigError, InvalidInput, VenueError
 from ....config.timeouts import TRADER_LIMIT_ORDER_S, TRADER_WATCH_S
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import parse_hex, to_hex
@@ -18,6 +20,7 @@ from ..otc.otc_posting import OtcOffer, OtcPoster
 from ..otc.otc_safety import OtcOnChain, check_asked, check_handed_over
 from ..otc.otc_terms import (
     OTC_TERMINAL,
+    OtcHandOver,
     OtcPart,
     OtcWish,
     SignedOtc,
@@ -37,8 +40,8 @@ from .offers import Agree, ask, offered_fill, offered_otc
 from .results import OtcOrderState, TradeFailed, TradeResult, trade_result
 from .session import Key, VenueSession, account_of
 
-Otc = OtcOrderState | str
-"""An OTC order: the state that a call returned, its hash, or the signed order as JSON."""
+Otc = OtcOrderState | OtcHandOver | str
+"""An OTC order: the state that a call returned, its hash, or the signed order, decoded or as JSON."""
 
 
 class OtcTrading(VenueSession):
@@ -84,22 +87,23 @@ class OtcTrading(VenueSession):
             TradeFailed: the approval failed, or the venue did not say whether it has the order.
         """
         if (price is None) == (receive is None):
-            raise ConfigError("price", "one of price and receive is needed")
+            raise ConfigError(self._name("price"), "one of price and receive is needed")
         trader, ends = self._trader(key, allowing), await self._ends(sell, buy)
         src, dest = ends.src, ends.dest
-        for token, field in ((src, "sell"), (dest, "buy")):
+        for token, field in ((src, self._name("sell")), (dest, self._name("buy"))):
             if token.is_native:
                 raise ConfigError(field, "is the native token: OTC orders are of ERC-20 tokens, so wrap it")
-        src_amount = raw_units(amount, src, "amount")
+        src_amount = raw_units(amount, src, self._name("amount"))
         if price is not None:
-            dest_amount = limit_price(price, "price").limit_amount(Side.SELL, src_amount, src, dest, "price")
+            field = self._name("price")
+            dest_amount = limit_price(price, field).limit_amount(Side.SELL, src_amount, src, dest, field)
         else:
-            dest_amount = raw_units(receive or "", dest, "receive")
+            dest_amount = raw_units(receive or "", dest, self._name("receive"))
         maker = trader.key.address
-        named = account_of(taker, "taker", ZERO_ADDRESS)
+        named = account_of(taker, self._name("taker"), ZERO_ADDRESS)
         if taker is not None and named in (maker, ZERO_ADDRESS):
             said = "is the account of the key itself" if named == maker else "the zero address is no account"
-            raise ConfigError("taker", said)
+            raise ConfigError(self._name("taker"), said)
         wish = OtcWish(
             chain_id=self.chain_id,
             src=src,
@@ -120,7 +124,7 @@ class OtcTrading(VenueSession):
         return self._otc_state(await _posted(poster, offer, about_to), offer)
 
     async def follow_otc(
-        self, order: Otc, *, timeout_s: float = TRADER_WATCH_S, pinned: bytes | None = None
+        self, order: OtcOrderState | str, *, timeout_s: float = TRADER_WATCH_S, pinned: bytes | None = None
     ) -> OtcOrderState:
         """Follow an OTC order to its end, and verify the end on the chain if a node is known.
 
@@ -132,10 +136,9 @@ class OtcTrading(VenueSession):
 
         Raises:
             VenueError: the venue refuses, does not answer, or answers with another order.
-            ChainError: the chain does not answer.
         """
-        seen = None if isinstance(order, str) else order.outcome
-        name = (order if isinstance(order, str) else order.order_hash).lower()
+        seen = order.outcome if isinstance(order, OtcOrderState) else None
+        name = (order.order_hash if isinstance(order, OtcOrderState) else order).lower()
         follower = OtcFollower(self._client, name, self._tell)
         if seen is not None and seen.stored is not None:
             follower.see(seen.stored)
@@ -146,9 +149,12 @@ class OtcTrading(VenueSession):
         order_hash, fault = parse_hex(stored.order_hash, "orderHash"), None
         chain = self._chains.get(stored.chain_id)
         if chain is not None and stored.state in OTC_TERMINAL:
-            contract = await self._contract(RFQ, pinned)
-            signed = check_asked(stored, order_hash, contract)
-            fault = await disproof(chain, contract, signed, stored, self._wall_s())
+            try:
+                contract = await self._contract(RFQ, pinned)
+                signed = check_asked(stored, order_hash, contract)
+                fault = await disproof(chain, contract, signed, stored, self._wall_s())
+            except (ChainError, VenueError) as error:
+                fault = error.detail
         outcome = followed(stored, order_hash, fault, None if seen is None else seen.signed)
         return self._otc_state(outcome, None if isinstance(order, str) else order.offer)
 
@@ -182,11 +188,11 @@ class OtcTrading(VenueSession):
             TradeFailed: a transaction reverted, or may still be mined.
         """
         if amount is not None and receive is not None:
-            raise ConfigError("amount", "excludes receive")
+            raise ConfigError(self._name("amount"), "excludes receive")
         trader, contract = self._trader(key, allowing), await self._contract(RFQ, pinned)
-        signed = await self._signed(order, contract)
+        signed, stored = await self._signed(order, contract)
         filler = OtcFiller(trader, contract)
-        standing = await filler.standing(signed)
+        standing = await filler.standing(signed, _closed(stored))
         gives, gets = [
             await find_token(self._chain, TokenList(()), to_checksum(asset), field)
             for asset, field in (
@@ -195,7 +201,7 @@ class OtcTrading(VenueSession):
             )
         ]
         offer = await filler.offer(
-            signed, standing, fill_part(signed, standing, gives, gets, amount, receive), gives, gets
+            signed, standing, self._part(signed, standing, gives, gets, amount, receive), gives, gets
         )
         ask(agree, offered_fill(offer))
         outcome = await (filler.rehearse(offer) if rehearse else filler.fill(offer))
@@ -210,28 +216,54 @@ class OtcTrading(VenueSession):
         """
         trader, contract = self._trader(key, Allowing.EXACT), await self._contract(RFQ, pinned)
         signed = [await self._signed(order, contract) for order in orders]
-        return await cancel_otc(trader, contract, {one.order_hash: one.order for one in signed})
+        return await cancel_otc(trader, contract, {one.order_hash: one.order for one, _ in signed})
 
     # --- Parts ------------------------------------------------------------------------------------
 
-    async def _signed(self, order: Otc, contract: SigningContract) -> SignedOtc:
-        """The signed order that an argument names, checked against its hash.
+    async def _signed(self, order: Otc, contract: SigningContract) -> tuple[SignedOtc, StoredOrder | None]:
+        """The signed order that an argument names, checked against its hash, and the venue's record, if any.
 
         Raises:
             ConfigError: the text is no hash and no signed order.
             VenueError, ChainError: the order is not known, malformed, or of another contract or chain.
         """
+        field = self._name("order")
         if isinstance(order, OtcOrderState):
-            if order.outcome.signed is not None:
-                return order.outcome.signed
-            order = order.order_hash
+            order = order.signed or order.order_hash
+        if isinstance(order, OtcHandOver):
+            return check_handed_over(order, contract, field), None
         try:
             if order.lstrip().startswith("{"):
-                return check_handed_over(decode_hand_over(order.encode()), contract, "order")
-            order_hash = parse_hex(order, "order")
+                return check_handed_over(decode_hand_over(order.encode()), contract, field), None
+            order_hash = parse_hex(order, field)
         except InvalidInput as fault:
-            raise ConfigError("order", fault.detail) from None
-        return check_asked(await self._client.otc_order(to_hex(order_hash)), order_hash, contract)
+            raise ConfigError(field, fault.detail) from None
+        stored = await self._client.otc_order(to_hex(order_hash))
+        return check_asked(stored, order_hash, contract), stored
+
+    def _part(
+        self,
+        signed: SignedOtc,
+        standing: OtcOnChain,
+        gives: TradedToken,
+        gets: TradedToken,
+        amount: Amount | None,
+        receive: Amount | None,
+    ) -> OtcPart:
+        """The amounts of a fill: of an amount to give, of an amount to receive, or of all that is left.
+
+        Raises:
+            ConfigError: an amount is malformed.
+            ChainError: the amounts exceed the unfilled amount of the order.
+        """
+        order, left = signed.order, standing.left(signed.order)
+        if amount is not None:
+            field = self._name("amount")
+            return part_given(order, left, raw_units(amount, gives, field), gives, field)
+        if receive is not None:
+            field = self._name("receive")
+            return part_received(order, left, raw_units(receive, gets, field), gets, field)
+        return rest_of(order, left)
 
     def _otc_state(self, outcome: OtcOutcome, offer: OtcOffer | None) -> OtcOrderState:
         signed, stored = outcome.signed, outcome.stored
@@ -257,7 +289,7 @@ async def _posted(
     try:
         signed, placed = await poster.post(offer, about_to)
     except StepFailedError as failed:
-        raise TradeFailed(OtcOutcome.failed(failed)) from None
+        raise TradeFailed(OtcOutcome.failed(failed), offer) from None
     verdict = TradeVerdict.UNKNOWN if placed.record is None else TradeVerdict.POSTED
     outcome = OtcOutcome(
         verdict=verdict,
@@ -267,27 +299,14 @@ async def _posted(
         reason=placed.fault,
     )
     if placed.record is None:
-        raise TradeFailed(outcome)
+        raise TradeFailed(outcome, offer)
     return outcome
 
 
-def fill_part(
-    signed: SignedOtc,
-    standing: OtcOnChain,
-    gives: TradedToken,
-    gets: TradedToken,
-    amount: Amount | None,
-    receive: Amount | None,
-) -> OtcPart:
-    """The amounts of a fill: of an amount to give, of an amount to receive, or of all that is left.
-
-    Raises:
-        ConfigError: an amount is malformed.
-        ChainError: the amounts exceed the unfilled amount of the order.
-    """
-    order, left = signed.order, standing.left(signed.order)
-    if amount is not None:
-        return part_given(order, left, raw_units(amount, gives, "amount"), gives, "amount")
-    if receive is not None:
-        return part_received(order, left, raw_units(receive, gets, "receive"), gets, "receive")
-    return rest_of(order, left)
+def _closed(stored: StoredOrder | None) -> str:
+    """Describe, by the venue's record, how an order that is closed on chain ended; empty without a record."""
+    if stored is None or stored.state not in (OtcState.FULFILLED, OtcState.CANCELLED):
+        return ""
+    means = "filled" if stored.state is OtcState.FULFILLED else "cancelled"
+    by = f" by {one_line(stored.transaction_hash)}" if stored.transaction_hash else ""
+    return f"the venue says that it was {means}{by}"

@@ -26,11 +26,12 @@ class TradeFailed(CambistError):
             still take effect, so look at it before you trade again.
         tx_hash: hash of the transaction in hexadecimal; empty if the trade has none.
         order_hash: hash of the order in hexadecimal; empty if no order was signed.
-        outcome: the outcome with all of its members, which may change between versions.
+        outcome, offer: the outcome and the terms with all members, which may change between versions.
     """
 
-    def __init__(self, outcome: SentOutcome | OrderOutcome) -> None:
-        self.outcome = outcome
+    def __init__(self, outcome: SentOutcome | OrderOutcome, offer: Any) -> None:
+        self.outcome: Any = outcome
+        self.offer = offer
         self.verdict = outcome.verdict
         self.tx_hash = to_hex(outcome.tx_hash) if outcome.tx_hash else ""
         order_hash = outcome.order_hash if isinstance(outcome, OrderOutcome) else b""
@@ -132,7 +133,7 @@ def trade_result(offer: Any, outcome: SentOutcome, src: TradedToken, dest: Trade
         TradeFailed: the transaction reverted, or its end is not known.
     """
     if outcome.verdict in (TradeVerdict.REVERTED, TradeVerdict.UNKNOWN):
-        raise TradeFailed(outcome)
+        raise TradeFailed(outcome, offer)
     return TradeResult(
         verdict=outcome.verdict,
         spent=TokenAmount(outcome.spent, src),

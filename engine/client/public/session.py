@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from types import MappingProxyType
 from typing import Self
 
 from msgspec import Struct
@@ -70,6 +71,7 @@ class VenueSession:
         chains: open chains by id; may lack `chain_id`, and then nothing can be signed.
         tell: receives lines of progress.
         wall_s: returns the time of the wall clock, Unix seconds.
+        names: names of arguments in errors, where they differ from those of the parameters.
     """
 
     def __init__(
@@ -80,12 +82,14 @@ class VenueSession:
         *,
         tell: Callable[[str], None] = lambda _: None,
         wall_s: Callable[[], int] = lambda: int(time.time()),
+        names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._client_or_none = client
         self._chain_id = chain_id
         self._chains = chains
         self._tell = tell
         self._wall_s = wall_s
+        self._names = names
         self._lists: dict[int, TokenList] = {}
         self._tokens: dict[tuple[int, str], TradedToken] = {}
 
@@ -203,19 +207,19 @@ class VenueSession:
         Raises:
             ConfigError: an argument names no token, or both name one token of one chain.
         """
-        src = await self._token(sell, "sell")
+        src = await self._token(sell, self._name("sell"))
         if to is None:
-            dest = await self._token(buy, "buy")
+            dest = await self._token(buy, self._name("buy"))
             if src.address == dest.address:
-                raise ConfigError("buy", "equals sell")
+                raise ConfigError(self._name("buy"), f"equals {self._name('sell')}")
             return TradeEnds(src, dest)
         there = ToChain(to) if isinstance(to, int) else to
         if there.chain_id == self._chain_id:
-            raise ConfigError("to", f"is the chain of the trade, {self._chain_id}")
-        via = None if there.via is None else await self._token(there.via, "via")
-        dest = await self._token(buy, "buy", there.chain_id)
+            raise ConfigError(self._name("to"), f"is the chain of the trade, {self._chain_id}")
+        via = None if there.via is None else await self._token(there.via, self._name("via"))
+        dest = await self._token(buy, self._name("buy"), there.chain_id)
         if dest.is_native:
-            raise ConfigError("buy", "a bridge delivers no native tokens: name the wrapped ones")
+            raise ConfigError(self._name("buy"), "a bridge delivers no native tokens: name the wrapped ones")
         bridging = BridgeWish(
             chain_id=there.chain_id,
             fee_bps_max=there.fee_bps_max,
@@ -224,6 +228,10 @@ class VenueSession:
             is_read=there.chain_id in self._chains,
         )
         return TradeEnds(src, dest, bridging)
+
+    def _name(self, parameter: str) -> str:
+        """Name of a parameter in errors."""
+        return self._names.get(parameter, parameter)
 
     def _trader(self, key: Key, allowing: Allowing) -> Trader:
         """The key's account on the session's chain."""
