@@ -2,13 +2,15 @@
 
 import json
 import os
+import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -183,26 +185,64 @@ def test_a_folder_keeps_chains_and_orders_over_kills(tmp_path: Path) -> None:
         assert up.end() == 0
 
 
-def test_a_role_that_is_left_out_runs_from_its_written_file(tmp_path: Path) -> None:
+@contextmanager
+def role_apart(up: Devnet, role: str, *command: str) -> Iterator[None]:
+    """A role that `up` leaves out, in a process of its own, from its written settings file."""
+    variables = dict(line.split("=", 1) for line in Path(up.told["secrets"]).read_text().splitlines())
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cambist", *command, "--config", up.told["settings"][role]],
+        stderr=subprocess.DEVNULL,
+        env=os.environ | variables,
+    )
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_strategy_of_ten_lines_wins_auctions_from_a_written_settings_file(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
+    strategy = page.partition("```python\n")[2].partition("```")[0]
+    assert len(strategy.splitlines()) <= 10
     folder = tmp_path / "roles"
-    with ExitStack() as owned:
-        up = owned.enter_context(upped(tmp_path, "--write", str(folder), "--without", "rapid"))
-        variables = dict(line.split("=", 1) for line in Path(up.told["secrets"]).read_text().splitlines())
+    with upped(tmp_path, "--write", str(folder), "--without", "rapid") as up:
         assert Path(up.told["secrets"]).stat().st_mode & 0o777 == 0o600
-        agent = subprocess.Popen(
-            [sys.executable, "-m", "cambist", "agent", "serve", "--config", up.told["settings"]["rapid"]],
-            stderr=subprocess.DEVNULL,
-            env=os.environ | variables,
-        )
-        owned.callback(agent.wait)
-        owned.callback(agent.kill)
-        run(up, tmp_path, "order", "swap", "WBTC", "USDC", "0.1")  # rapid alone trades WBTC
-        bids = {row["agent"]: row["delivered"] for row in ask(up, "/v2/delta/agents/scores/31337")}
-        assert bids == {"rapid": 1, "plain": 0}
-        assert up.end() == 0
+        settings = Path(up.told["settings"]["rapid"])
+        text = settings.read_text(encoding="utf-8")
+        own, found = re.subn(r"(?m)^\[agent\]$", '[agent]\nstrategies = ["ten_lines:TenLines"]', text)
+        assert found == 1
+        settings.write_text(own, encoding="utf-8")
+        (settings.parent / "ten_lines.py").write_text(strategy, encoding="utf-8")
+        with role_apart(up, "rapid", "agent", "serve"):
+            run(up, tmp_path, "order", "swap", "WBTC", "USDC", "0.1")  # rapid alone trades WBTC
+            bids = {row["agent"]: row["delivered"] for row in ask(up, "/v2/delta/agents/scores/31337")}
+            assert bids == {"rapid": 1, "plain": 0}
+            assert up.end() == 0
         code, said = checked(up, "venue")
         assert (code, "chains.31337.node.urls[0]: not reached" in said) == (1, True), said
         assert "venue.makers.alpha.chains.31337 prices: ConnectError" in said
+
+
+def test_a_maker_of_under_forty_lines_sells_to_traders(tmp_path: Path) -> None:
+    kit = Path(__file__).parents[2] / "docs" / "maker-kit" / "my_prices.py"
+    prices = ["price_source = 'my_prices:MyPrices'", "price_options.mids.'WETH/USDC' = '2600'"]
+    assert len(kit.read_text(encoding="utf-8").splitlines()) + len(prices) < 40
+    with upped(tmp_path, "--write", str(tmp_path / "roles"), "--without", "alpha") as up:
+        settings = Path(up.told["settings"]["alpha"])
+        lines = settings.read_text(encoding="utf-8").splitlines()
+        at = lines.index('price_source = "random_walk"')
+        kept = [line for line in lines[at + 1 :] if not line.startswith("price_options")]
+        settings.write_text("\n".join([*lines[:at], *prices, *kept]), encoding="utf-8")
+        shutil.copy(kit, settings.parent)
+        with role_apart(up, "alpha", "maker", "serve"):
+            weth, usdc = up.told["tokens"]["WETH"], up.told["tokens"]["USDC"]
+            wish = f"srcToken={weth}&destToken={usdc}&amount={ETH // 2}&srcDecimals=18&destDecimals=6"
+            while int(ask(up, f"/prices?network=31337&{wish}")["priceRoute"]["destAmount"]) < 1_290 * 10**6:
+                pass  # the venue looks at the maker again within a second
+            swapped = run(up, tmp_path, "swap", "WETH", "USDC", "0.5")
+            assert int(swapped["received"]) > 1_290 * 10**6
+        assert up.end() == 0
 
 
 def test_blocks_come_by_the_clock_and_anvils_take_the_place_of_the_embedded_chain(tmp_path: Path) -> None:
