@@ -145,6 +145,8 @@ catalogue: setup ## Write the generated files anew: errors, contracts, life cycl
 	$(PY) -m cambist.engine.dev.choices_page
 	$(PY) -m cambist.engine.dev.lifecycle_page
 	$(PY) -m cambist.engine.dev.public_page
+	$(PY) -m cambist.engine.dev.alert_rules
+	$(PY) -m cambist.engine.dev.dashboards
 
 dist: setup ## Build sdist and wheel of a release into dist/; PROJECT_URL is the repository's public address.
 	@case "$(PROJECT_URL)" in https://*) ;; *) echo "PROJECT_URL: expected an https:// address, got '$(PROJECT_URL)'"; exit 2;; esac

@@ -147,6 +147,7 @@ SIMULATION_S = 5.0  # for a node to simulate a swap, balances included
 QUOTE_STREAM_LOOK_S = 0.1  # least time between two changes of a streamed quote
 QUOTE_STREAM_BEAT_S = 15.0  # between two sends of a streamed quote that does not change
 ISSUED_ROUTES_EVERY_S = 0.05  # between two writes of issued routes
+ISSUED_ROUTES_SHOWN_S = 0.5  # for a route that another engine has just issued to appear in the store
 ISSUED_ROUTES_PAUSE_S = 1.0  # before they are written again when the store is away
 ISSUED_ROUTES_SWEEP_EVERY_S = 60.0  # between two looks for expired routes
 ISSUED_ROUTES_END_S = 3.0  # for the last of them to be written when the venue ends

@@ -40,6 +40,7 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         orders_at_once: most orders for which the agent requests firm quotes at the same time, over all
             auction rounds of a chain.
         reserve_s: seconds before an auction round's close at which the agent sends its bids.
+        metrics_open: whether clients on other machines may read `GET /metrics`.
     """
 
     name: str = "agent"
@@ -52,6 +53,7 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     margin_bps: int = 1
     orders_at_once: int = 64
     reserve_s: ReserveSeconds = timeouts.AGENT_RESERVE_S
+    metrics_open: bool = False
 
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > limits.NAME_CHARS_MAX:

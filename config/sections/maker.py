@@ -146,11 +146,13 @@ class AdminSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     Attributes:
         host, port: address of the listener, on loopback or a private network only.
         domains: names in `[auth.domains]` that may halt and resume; their requests are signed.
+        metrics_open: whether clients on other machines may read `GET /metrics`.
     """
 
     host: str = "127.0.0.1"
     port: int
     domains: tuple[str, ...]
+    metrics_open: bool = False
 
 
 class MakerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -3,5 +3,5 @@
 In: POST /solve with the orders of an auction round. Out: bids that fill orders with makers' firm quotes, or
 settle opposite orders with each other.
 Read: `app`, `surface`, `solver`, `strategy`, `market`, `orders`, `bids`, `firm_quotes`, `crossing`,
-    `coincidence`, `kept_routes`, `desk`.
+    `coincidence`, `kept_routes`, `desk`, `agent_metrics`.
 """

@@ -7,7 +7,7 @@ The agent is a single process, since it keeps makers' signed quotes in memory.
 """
 
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,11 @@ from ..routing.makers import MakersOpening, nodes_of, open_chains, open_makers
 from ..routing.served import ConfiguredChain, served_chains
 from ..server import AccessLog, Router, Server
 from ..server.gate import Gate, encode_maker_error
+from ..telemetry.exposition import metrics_group
+from ..telemetry.feed_metrics import FeedReading, feed_families
+from ..telemetry.loop_lag import LoopLag
+from ..telemetry.metrics import Metrics, loop_lag_families, server_families
+from .agent_metrics import agent_families, agent_readiness
 from .kept_routes import KeptRoutes
 from .market import AgentChain
 from .solver import Solver
@@ -80,8 +85,12 @@ class AgentApp:
         surface = AgentSurface(gate, self.solver, self.not_ready, self.status)
         router.mount(surface.surface)
         self.server = Server(router, settings.server, wall_ms=clock.now_ms, access_log=access_log)
+        self._lag, self._wall_ms = LoopLag(), clock.now_ms
+        metrics = metrics_group(self._metrics(), open_to_all=agent.metrics_open)
+        router.mount(metrics)
         health = Router(encode_maker_error)
         health.mount(surface.health)
+        health.mount(metrics)
         self._health = Server(health, settings.server.of_health(), wall_ms=clock.now_ms)
 
     async def run(
@@ -100,6 +109,7 @@ class AgentApp:
         async with trio.open_nursery() as nursery:
             if health_listener is not None:
                 await nursery.start(self._health.serve, health_listener)
+            nursery.start_soon(self._lag.run)
             for place in self.places.values():
                 place.makers.start(nursery)
             await self.server.serve(listener, task_status=task_status)
@@ -117,6 +127,20 @@ class AgentApp:
             for chain_id, place in self.places.items()
             if place.makers.feeds and not any(place.makers.index.books())
         ]
+
+    def _metrics(self) -> Metrics:
+        metrics = Metrics()
+        metrics.add(server_families, self.server.statistics)
+        metrics.add(loop_lag_families, self._lag.statistics)
+        metrics.add(agent_families, self.solver.statistics)
+        metrics.add(agent_readiness, self.not_ready)
+        metrics.add(lambda now_ms: feed_families(self._feeds(), now_ms), self._wall_ms)
+        return metrics
+
+    def _feeds(self) -> Iterator[FeedReading]:
+        for chain_id, place in self.places.items():
+            for maker, feed in place.makers.feeds.items():
+                yield maker, chain_id, feed.statistics()
 
     def status(self) -> dict[str, Any]:
         """Return the counters of the server, the solver, and each chain's makers, for GET /status."""

@@ -43,8 +43,12 @@ from ..safety.kill_switch import KillSwitch
 from ..server import AccessLog, Router, Server
 from ..server.assets import asset_group
 from ..server.gate import Gate, encode_maker_error
+from ..telemetry.exposition import metrics_group
+from ..telemetry.loop_lag import LoopLag
+from ..telemetry.metrics import Metrics, loop_lag_families, server_families
 from .admin import admin_surface, published
 from .feed import Feed
+from .maker_metrics import MakerReading, maker_families
 from .prices.source import SourceContext, SourcePair, load_source
 from .quoting.funds import FundsSettings, MakerFunds
 from .quoting.ledger import EXPIRY_GRACE_S
@@ -145,6 +149,7 @@ class MakerApp:
         self._place = place
         self._random = random or SystemRandom()
         self._clock_is_off = False
+        self._lag = LoopLag()
         self.drained = False
         self._verifier = request_verifier(settings)
         keys = {name: policed_key(name, key) for name, key in settings.keys.items()}
@@ -210,6 +215,7 @@ class MakerApp:
             nursery.start_soon(self.switch.watch)
             nursery.start_soon(self.switch.heed_signals)
             nursery.start_soon(self._watch_clock)
+            nursery.start_soon(self._lag.run)
             if self.admin and admin_listener:
                 await nursery.start(self.admin.serve, admin_listener)
             await self.server.serve(listener, task_status=task_status)
@@ -357,7 +363,18 @@ class MakerApp:
             )
         )
         router.mount(asset_group(console_pages("maker"), encode_maker_error))
+        router.mount(metrics_group(self._metrics(), open_to_all=admin.metrics_open))
         return Server(router, self._settings.server, wall_ms=self._wall_ms)
+
+    def _metrics(self) -> Metrics:
+        metrics = Metrics()
+        metrics.add(server_families, self.server.statistics)
+        metrics.add(loop_lag_families, self._lag.statistics)
+        metrics.add(maker_families, self._reading)
+        return metrics
+
+    def _reading(self) -> MakerReading:
+        return MakerReading(tuple(self.not_ready()), self.chains, self.feeds, self._wall_ms())
 
     def _start_readers(
         self, nursery: trio.Nursery, transport: DialTransport, client: httpx.AsyncClient, role: ChainRole

@@ -4,8 +4,6 @@
     GET /readyz    200 while the store takes writes and a chain can be served, else 503; with reasons
     GET /metrics   metrics for Prometheus; for clients on this machine, unless the settings open them to all
 
-A request with a proxy's headers never counts as local. A client that may not read /metrics gets 404.
-
 Source: ARCHITECTURE.md, "Telemetry".
 Choice: The venue is ready while some chain has an answering node, a known gas price and a live book, and the
     store takes writes: a load balancer must not take good chains away with a bad one.
@@ -13,14 +11,12 @@ Choice: The venue is ready while some chain has an answering node, a known gas p
 
 from collections.abc import Callable
 
-import trio
 from msgspec import Struct
 
 from ...codecs.messages.wire import encode
-from ...config.errors import PathNotFound
-from ..admission.admission import is_local
 from ..api.routes import Endpoint
 from ..server.routing import HttpCall, Reply
+from ..telemetry.exposition import metrics_reply
 from ..telemetry.metrics import CONTENT_TYPE, Metrics
 
 
@@ -72,13 +68,7 @@ class HealthEndpoints:
         Raises:
             PathNotFound: only clients on this machine may read the metrics, and this client is on another.
         """
-        if not self._open_to_all and not is_local(call):
-            raise PathNotFound
-        families = []
-        for family in self._metrics.render():
-            families.append(family)
-            await trio.lowlevel.checkpoint()
-        return Reply(200, b"".join(families), content_type=CONTENT_TYPE)
+        return await metrics_reply(self._metrics, call, open_to_all=self._open_to_all)
 
 
 def health_endpoints(health: HealthEndpoints) -> tuple[Endpoint, ...]:

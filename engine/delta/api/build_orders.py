@@ -121,10 +121,11 @@ class DeltaOrders:
         except InvalidInput as error:
             raise RouteValidationFailed(error.detail, field="route") from None
         likely = wanted_side(body)
-        for side in sorted(Side, key=lambda one: one is not likely):
-            if await self._issued.is_issued(quoted_as(side, given), now_ms):
-                return decode_route(bytes(body.route)), side
-        raise RouteValidationFailed(field="route", expected="an unchanged route of GET /v2/quote")
+        sides = sorted(Side, key=lambda one: one is not likely)
+        at = await self._issued.first_issued([quoted_as(side, given) for side in sides], now_ms)
+        if at is None:
+            raise RouteValidationFailed(field="route", expected="an unchanged route of GET /v2/quote")
+        return decode_route(bytes(body.route)), sides[at]
 
 
 async def _shares(place: ServedChain, body: BuildBody, route: Route) -> int:

@@ -1,7 +1,7 @@
 """Keeps digests of issued Delta routes, so that a build accepts no other route.
 
     quote -> add -> memory (at once) and a queue -> `run` writes it in batches -> the shared store
-    build -> is_issued -> memory, then the store, which holds the routes of other processes
+    build -> first_issued -> memory, then the store, which holds the routes of other processes
     `run_sweeps` -> expired routes of all processes leave the store
 
 The digest is SHA-256 of the quoted side and the route's canonical bytes: a client may return the route with
@@ -9,7 +9,9 @@ its keys in another order, but with the same types and digits. The digest has th
 not name it and the side decides which amount is fixed.
 
 The life of a route begins at the end of the minute in which it was issued, so that a repeated route is
-written at most once a minute and known for ten to eleven minutes. If the store is away or behind until the
+written at most once a minute and known for ten to eleven minutes. While other processes share the store, a
+build of an unknown route looks again for ISSUED_ROUTES_SHOWN_S, since a proxy may pass it to another process
+than the quote before the quote's process has written the route. If the store is away or behind until the
 queue is full, the oldest queued routes are never written: only this process knows them.
 
 Source: choices.md#delta-orders.
@@ -31,6 +33,7 @@ from ....config.errors import StoreError, StoreUnavailable
 from ....config.timeouts import (
     ISSUED_ROUTES_EVERY_S,
     ISSUED_ROUTES_PAUSE_S,
+    ISSUED_ROUTES_SHOWN_S,
     ISSUED_ROUTES_SWEEP_EVERY_S,
 )
 from ...store.queries import by, expired_routes
@@ -74,11 +77,20 @@ class IssuedRoutes:
     Args:
         store: shared with the other processes.
         life_ms: least time for which a request to build an order may carry an issued route, milliseconds.
+        is_shared: returns whether other processes share the store now.
         kept_max: most digests in memory; the oldest are dropped first.
     """
 
-    def __init__(self, store: Store, life_ms: int, *, kept_max: int = limits.VENUE_ISSUED_MAX) -> None:
+    def __init__(
+        self,
+        store: Store,
+        life_ms: int,
+        *,
+        is_shared: Callable[[], bool] = lambda: False,
+        kept_max: int = limits.VENUE_ISSUED_MAX,
+    ) -> None:
         self._store = store
+        self._is_shared = is_shared
         self._life_ms = life_ms
         self._kept_max = kept_max
         self._kept: dict[bytes, int] = {}  # digest -> expiry in ms, by rising expiry
@@ -126,6 +138,26 @@ class IssuedRoutes:
             return True
         (rows,) = await self._store.read(by(ISSUED_ROUTE, digest))
         return any(row_of(ISSUED_ROUTE, row).expires_ms > now_ms for row in rows)
+
+    async def first_issued(self, quoted: Sequence[bytes], now_ms: int) -> int | None:
+        """Return the index of the first Delta route that is issued, as by `is_issued`; None for none.
+
+        While other processes share the store, the method looks again until ISSUED_ROUTES_SHOWN_S are over.
+
+        Args:
+            quoted: the side and the canonical JSON of each route, joined by `quoted_as`.
+
+        Raises:
+            StoreUnavailable: this process does not know the routes, and the store does not answer.
+        """
+        give_up = trio.current_time() + ISSUED_ROUTES_SHOWN_S
+        while True:
+            for at, each in enumerate(quoted):
+                if await self.is_issued(each, now_ms):
+                    return at
+            if not self._is_shared() or trio.current_time() >= give_up:
+                return None
+            await trio.sleep(ISSUED_ROUTES_EVERY_S)
 
     async def run(self) -> None:
         """Write the digests of issued routes to the store in batches, until cancelled."""

@@ -10,7 +10,7 @@ import trio.testing
 
 from cambist.config import limits
 from cambist.config.errors import StoreUnavailable
-from cambist.config.timeouts import ISSUED_ROUTES_EVERY_S
+from cambist.config.timeouts import ISSUED_ROUTES_EVERY_S, ISSUED_ROUTES_SHOWN_S
 from cambist.engine.delta.pricing.issued import IssuedRoutes
 from cambist.engine.store.queries import Query, by
 from cambist.engine.store.store import Store
@@ -152,6 +152,33 @@ async def test_what_comes_in_a_short_while_is_one_write(autojump_clock: object) 
         await trio.sleep(2 * ISSUED_ROUTES_EVERY_S)
         nursery.cancel_scope.cancel()
     assert [len(unit.changes) for unit in away.units] == [limits.VENUE_ISSUED_BATCH_MAX, 1]
+
+
+class Later(IssuedRoutes):
+    """Routes of which one appears in the store a fifth of a second after the first look."""
+
+    looks: tuple[float, ...] = ()
+
+    async def is_issued(self, quoted: bytes, now_ms: int) -> bool:
+        await trio.lowlevel.checkpoint()
+        self.looks += (trio.current_time(),)
+        return quoted == ROUTE and trio.current_time() >= self.looks[0] + 0.2
+
+
+@pytest.mark.parametrize(
+    ("is_shared", "wanted", "found", "lasting_s"),
+    [
+        (True, ROUTE, 1, 0.2),
+        (True, b"unknown", None, ISSUED_ROUTES_SHOWN_S),
+        (False, ROUTE, None, 0),
+    ],
+)
+async def test_a_build_waits_for_a_route_that_another_engine_has_just_issued(
+    is_shared: bool, wanted: bytes, found: int | None, lasting_s: float, autojump_clock: object
+) -> None:
+    routes = Later(Away(), LIFE_MS, is_shared=lambda: is_shared)  # type: ignore[arg-type]
+    assert await routes.first_issued([OTHER, wanted], NOW_MS) == found
+    assert routes.looks[-1] - routes.looks[0] == pytest.approx(lasting_s, abs=1.1 * ISSUED_ROUTES_EVERY_S)
 
 
 async def test_what_may_wait_is_bounded() -> None:

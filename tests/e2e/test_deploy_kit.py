@@ -1,0 +1,311 @@
+"""The kit of deploy/ at work: its settings, secrets, proxies, dashboards and alarms with real processes.
+
+Addresses of the containers' network are replaced by ports of this machine, and nothing else.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from bench.peers.ports import held_port, port_of
+from msgspec import Struct
+from prometheus_client.parser import text_string_to_metric_families
+
+from cambist.client import BlockingVenue
+from support.chain.devnet import telling_process
+from support.operators import operators_program
+from support.patience import PATIENCE_S
+from support.promql import Scrape, evaluate
+
+pytestmark = pytest.mark.process
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+CHAIN = 31_337
+CAMBIST = (sys.executable, "-m", "cambist")
+ROLES = {
+    "alpha": ("maker", "serve"),
+    "beta": ("maker", "serve"),
+    "agent": ("agent", "serve"),
+    "engine-1": ("serve",),
+    "engine-2": ("serve",),
+}
+NAME = re.compile(r"\b((?:cambist|process)_\w+)")
+FUNCTIONS_OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
+
+
+class Kit(Struct, frozen=True):
+    """The running roles of the kit.
+
+    Attributes:
+        folder: the folder of the settings files is etc in it.
+        node: URL of the play chain.
+        ports: role -> (public port, inner port).
+        keys: private keys of the chain's accounts.
+        shared_s: seconds from the start of both engines until they shared the shards evenly.
+    """
+
+    folder: Path
+    node: str
+    ports: dict[str, tuple[int, int]]
+    keys: list[str]
+    shared_s: float
+
+    def inner(self, role: str, path: str) -> httpx.Response:
+        """Ask a role at its inner listener."""
+        return httpx.get(f"http://127.0.0.1:{self.ports[role][1]}{path}", timeout=PATIENCE_S)
+
+
+def localised(text: str, node: str, role: str, ports: dict[str, tuple[int, int]], folder: Path) -> str:
+    """A settings file of the kit with this machine's addresses."""
+    public, inner = ports[role]
+    text = text.replace("http://chain:8545", node).replace('host = "0.0.0.0"', 'host = "127.0.0.1"')
+    for other in ("alpha", "beta", "agent"):
+        text = text.replace(f"{other}:8080", f"127.0.0.1:{ports[other][0]}")
+    text = text.replace("port = 8080", f"port = {public}").replace("port = 8081", f"port = {inner}")
+    text = text.replace('"172.30.0.2"', '"127.0.0.1"')
+    return text.replace('"/var/lib/cambist"', json.dumps(str(folder / f"state-{role}")))
+
+
+def ready(kit: Kit, role: str) -> None:
+    """Return once a role is ready."""
+    give_up = time.monotonic() + PATIENCE_S
+    while time.monotonic() < give_up:
+        try:
+            if kit.inner(role, "/readyz").status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+    raise AssertionError(f"{role} is not ready")
+
+
+def samples(kit: Kit, role: str) -> dict[str, float]:
+    """Values of the metrics without labels that a role shows."""
+    lines = kit.inner(role, "/metrics").text.splitlines()
+    return {name: float(value) for name, _, value in (line.partition(" ") for line in lines) if name != "#"}
+
+
+@contextmanager
+def running_kit(folder: Path, store_url: str) -> Iterator[Kit]:
+    shutil.copytree(DEPLOY, folder / "deploy", ignore=shutil.ignore_patterns("secrets", ".env"))
+    subprocess.run([folder / "deploy" / "make-secrets"], check=True, timeout=PATIENCE_S)
+    settings = folder / "etc"
+    shutil.copytree(folder / "deploy" / "secrets", settings / "secrets")
+    (settings / "secrets" / "store_url").write_text(store_url)
+    with ExitStack() as owned:
+        told = owned.enter_context(telling_process("devnet", "--port", "0", folder=folder)).told
+        node = told["chains"][0]["http"]
+        ports = {
+            role: (
+                port_of(owned.enter_context(held_port())),
+                port_of(owned.enter_context(held_port())),
+            )
+            for role in ROLES
+        }
+        kit = Kit(folder, node, ports, [account["key"] for account in told["accounts"]], 0)
+        for role, command in ROLES.items():
+            name = "venue" if role.startswith("engine") else role
+            text = (DEPLOY / "settings" / f"{name}.toml").read_text(encoding="utf-8")
+            path = settings / f"{role}.toml"
+            path.write_text(localised(text, node, role, ports, folder), encoding="utf-8")
+            if command[0] == "maker":
+                words = [*CAMBIST, "maker", "approve", "--yes", "--config", str(path)]
+                subprocess.run(words, check=True, timeout=PATIENCE_S, capture_output=True)
+            log = owned.enter_context((folder / f"{role}.log").open("wb"))
+            process = subprocess.Popen([*CAMBIST, *command, "--config", path], stderr=log, stdout=log)
+            owned.callback(process.wait)
+            owned.callback(process.kill)
+        began = time.monotonic()
+        for role in ROLES:
+            ready(kit, role)
+        while {samples(kit, role)["cambist_delta_shards"] for role in ("engine-1", "engine-2")} != {128}:
+            assert time.monotonic() < began + PATIENCE_S
+        yield Kit(folder, node, ports, kit.keys, time.monotonic() - began)
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory: pytest.TempPathFactory, postgres_server: Any) -> Iterator[Kit]:
+    url = postgres_server.migrated_database()
+    with running_kit(tmp_path_factory.mktemp("kit"), url) as running:
+        yield running
+    postgres_server.drop(url)
+
+
+def every_metric(kit: Kit) -> set[str]:
+    """Names of all metrics that the roles show."""
+    return {
+        name
+        for role in ROLES
+        for line in kit.inner(role, "/metrics").text.splitlines()
+        if line.startswith("# TYPE ")
+        for name in metric_names(*line.split()[2:4])
+    }
+
+
+def metric_names(name: str, kind: str) -> set[str]:
+    return {name + end for end in FUNCTIONS_OF_HISTOGRAMS} if kind == "histogram" else {name}
+
+
+def trade(url: str, kit: Kit, account: int) -> str:
+    """Swap, and settle an order, through a venue's URL; returns the order's id."""
+    with BlockingVenue.open(url, CHAIN, rpc=kit.node) as venue:
+        key = kit.keys[account]
+        assert venue.swap("WETH", "WBTC", 2, key=key, slippage_bps=200).received.whole > 0
+        end = venue.follow(venue.order("WETH", "USDC", 1, key=key))
+        assert end.is_settled, end.reason
+        return end.id
+
+
+def test_every_role_is_ready_and_both_engines_share_the_orders(kit: Kit) -> None:
+    assert kit.shared_s < PATIENCE_S
+    assert [samples(kit, role)["cambist_delta_engines"] for role in ("engine-1", "engine-2")] == [2, 2]
+
+
+def test_traders_trade_at_either_engine_and_each_shows_the_others_orders(kit: Kit) -> None:
+    urls = [f"http://127.0.0.1:{kit.ports[role][0]}" for role in ("engine-1", "engine-2")]
+    ids = [trade(url, kit, 4) for url in urls]
+    for url in urls:
+        for name in ids:
+            answer = httpx.get(f"{url}/v2/delta/orders/{name}", timeout=PATIENCE_S)
+            assert (answer.status_code, answer.json()["status"]) == (200, "COMPLETED")
+
+
+def test_dashboards_and_alarms_name_metrics_that_the_roles_show(kit: Kit) -> None:
+    shown = every_metric(kit)
+    named = {}
+    for path in (DEPLOY / "grafana" / "dashboards").iterdir():
+        panels = json.loads(path.read_text(encoding="utf-8"))["panels"]
+        named[path.name] = {
+            name for panel in panels for target in panel["targets"] for name in NAME.findall(target["expr"])
+        }
+    alarms = (DEPLOY / "prometheus" / "alerts.yml").read_text(encoding="utf-8")
+    named["alerts.yml"] = set(NAME.findall(" ".join(re.findall(r"expr: (.*)", alarms))))
+    assert {name: sorted(names - shown) for name, names in named.items() if names - shown} == {}
+
+
+@contextmanager
+def nginx(kit: Kit, folder: Path) -> Iterator[str]:
+    held = held_port()
+    with held:
+        text = (DEPLOY / "proxy" / "nginx.conf").read_text(encoding="utf-8")
+        text = re.sub(r"listen 443 ssl;", f"listen 127.0.0.1:{port_of(held)};", text)
+        text = re.sub(r"\n    (http2 on|ssl_certificate.*);", "", text)
+        for number in (1, 2):
+            text = text.replace(f"127.0.0.1:818{number - 1}", f"127.0.0.1:{kit.ports[f'engine-{number}'][0]}")
+        kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        paths = "\n".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+        whole = f"daemon off; pid {folder}/pid; error_log stderr;\nevents {{}}\n"
+        whole += f"http {{ access_log off; {paths}\n{text} }}"
+        (folder / "nginx.conf").write_text(whole, encoding="utf-8")
+        process = subprocess.Popen(
+            [operators_program("nginx"), "-p", folder, "-c", folder / "nginx.conf"], stderr=subprocess.DEVNULL
+        )
+        try:
+            yield f"http://127.0.0.1:{port_of(held)}"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@contextmanager
+def caddy(kit: Kit, folder: Path) -> Iterator[str]:
+    held = held_port()
+    with held:
+        site = f"http://127.0.0.1:{port_of(held)}"
+        engines = " ".join(f"127.0.0.1:{kit.ports[f'engine-{number}'][0]}" for number in (1, 2))
+        process = subprocess.Popen(
+            [operators_program("caddy"), "run", "--config", DEPLOY / "proxy" / "Caddyfile"],
+            env=os.environ | {"HOME": str(folder), "CAMBIST_SITE": site, "CAMBIST_ENGINES": engines},
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            yield site
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@pytest.mark.parametrize("proxy", [nginx, caddy], ids=["nginx", "caddy"])
+def test_a_proxy_passes_trades_streams_and_sockets_and_hides_what_is_inner(
+    kit: Kit, tmp_path: Path, proxy: Any
+) -> None:
+    with proxy(kit, tmp_path) as url:
+        give_up = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                tokens = httpx.get(f"{url}/tokens/{CHAIN}", timeout=PATIENCE_S)
+                break
+            except httpx.ConnectError:
+                assert time.monotonic() < give_up
+        assert tokens.status_code == 200
+        for path in ("/metrics", "/readyz", "/healthz"):
+            assert httpx.get(url + path, timeout=PATIENCE_S).status_code == 404
+        token = {each["symbol"]: each["address"] for each in tokens.json()["tokens"]}
+        pair = f"srcToken={token['WETH']}&srcDecimals=18&destToken={token['USDC']}&destDecimals=6"
+        wish = f"chainId={CHAIN}&{pair}&amount={10**18}&mode=MARKET"
+        with httpx.stream("GET", f"{url}/v2/quote/stream?{wish}", timeout=PATIENCE_S) as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == "event: quote"  # at once: nothing waits for a full buffer
+            assert next(lines).startswith("data: {")
+        trade(url, kit, 5)  # follows its order over a WebSocket
+        with BlockingVenue.open(url, CHAIN, rpc=kit.node) as venue:
+            order = venue.order("WETH", "USDC", 1, key=kit.keys[5])
+            with venue.watch(order) as records:
+                assert [record.status.value for record in records][-1] == "COMPLETED"
+        with httpx.Client(timeout=PATIENCE_S) as client:
+            counted = [
+                client.get(f"{url}/tokens/{CHAIN}", headers={"x-forwarded-for": f"10.0.0.{at}"}).headers
+                for at in range(20)
+            ]
+        limit = int(counted[0]["ratelimit-limit"])
+        left = min(int(each["ratelimit-remaining"]) for each in counted)
+        assert left < limit - 1  # a caller cannot name itself anew: its bucket is that of its address
+
+
+def firing(kit: Kit, role: str) -> set[str]:
+    """Alarms of makers and agents that hold in a role's metrics now."""
+    families = text_string_to_metric_families(kit.inner(role, "/metrics").text)
+    found = {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in families
+        for sample in family.samples
+    }
+    rules = (DEPLOY / "prometheus" / "alerts.yml").read_text(encoding="utf-8")
+    alarms = dict(re.findall(r'alert: (\w+)\n +expr: "((?:[^"\\]|\\.)*)"', rules))
+    names = ("MakerNotReady", "MakerHalted", "AgentNotReady", "StrategyFaults")
+    return {name for name in names if evaluate(alarms[name], [Scrape(0.0, found)] * 2)}
+
+
+def test_a_stopped_maker_and_its_agent_raise_their_alarms_and_are_well_again(kit: Kit) -> None:
+    assert [firing(kit, role) for role in ("alpha", "beta", "agent")] == [set()] * 3
+    for maker in ("alpha", "beta"):
+        act(kit, maker, "halt")
+    settled(kit, "alpha", {"MakerNotReady", "MakerHalted"})
+    settled(kit, "agent", {"AgentNotReady"})
+    for maker in ("alpha", "beta"):
+        act(kit, maker, "resume")
+    for role in ("alpha", "beta", "agent"):
+        settled(kit, role, set())
+
+
+def act(kit: Kit, maker: str, command: str) -> None:
+    """Use a maker's kill switch by the command."""
+    path = kit.folder / "etc" / f"{maker}.toml"
+    words = [*CAMBIST, "maker", command, "all", "--config", str(path)]
+    subprocess.run(words, check=True, timeout=PATIENCE_S, capture_output=True)
+
+
+def settled(kit: Kit, role: str, alarms: set[str]) -> None:
+    """Return once just these alarms hold."""
+    give_up = time.monotonic() + PATIENCE_S
+    while firing(kit, role) != alarms:
+        assert time.monotonic() < give_up, firing(kit, role)
