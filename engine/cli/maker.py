@@ -78,7 +78,7 @@ def resume_command(path: Path, scope: tuple[str, ...]) -> None:
 
 @maker.command("approve")
 @_CONFIG
-@click.option("--chain", "chain_id", type=click.IntRange(1), help="One chain of the settings; all if absent.")
+@click.option("--chain", "chain_id", type=click.IntRange(1), help="A chain of the settings; all if absent.")
 @click.option(
     "--wrap",
     "wraps",

@@ -18,7 +18,9 @@ from typing import Any
 import httpx
 import pytest
 from bench.peers.ports import held_port, port_of
+from bench.peers.postgres import postgres_programs
 from msgspec import Struct
+from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from cambist.client import BlockingVenue
@@ -40,6 +42,7 @@ ROLES = {
     "engine-2": ("serve",),
 }
 NAME = re.compile(r"\b((?:cambist|process)_\w+)")
+LASTING = ("delta_order", "delta_document", "delta_fill", "order_event", "chain_tx")
 FUNCTIONS_OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
 
 
@@ -51,6 +54,7 @@ class Kit(Struct, frozen=True):
         node: URL of the play chain.
         ports: role -> (public port, inner port).
         keys: private keys of the chain's accounts.
+        processes: the running process of each role.
         shared_s: seconds from the start of both engines until they shared the shards evenly.
     """
 
@@ -58,7 +62,14 @@ class Kit(Struct, frozen=True):
     node: str
     ports: dict[str, tuple[int, int]]
     keys: list[str]
-    shared_s: float
+    processes: dict[str, subprocess.Popen[bytes]]
+    shared_s: float = 0
+
+    def start(self, role: str) -> None:
+        """Start a role from its settings file."""
+        with (self.folder / f"{role}.log").open("ab") as log:
+            words = [*CAMBIST, *ROLES[role], "--config", str(self.folder / "etc" / f"{role}.toml")]
+            self.processes[role] = subprocess.Popen(words, stderr=log, stdout=log)
 
     def inner(self, role: str, path: str) -> httpx.Response:
         """Ask a role at its inner listener."""
@@ -111,7 +122,8 @@ def running_kit(folder: Path, store_url: str) -> Iterator[Kit]:
             )
             for role in ROLES
         }
-        kit = Kit(folder, node, ports, [account["key"] for account in told["accounts"]], 0)
+        kit = Kit(folder, node, ports, [account["key"] for account in told["accounts"]], {})
+        owned.callback(kill_all, kit.processes)
         for role, command in ROLES.items():
             name = "venue" if role.startswith("engine") else role
             text = (DEPLOY / "settings" / f"{name}.toml").read_text(encoding="utf-8")
@@ -120,16 +132,20 @@ def running_kit(folder: Path, store_url: str) -> Iterator[Kit]:
             if command[0] == "maker":
                 words = [*CAMBIST, "maker", "approve", "--yes", "--config", str(path)]
                 subprocess.run(words, check=True, timeout=PATIENCE_S, capture_output=True)
-            log = owned.enter_context((folder / f"{role}.log").open("wb"))
-            process = subprocess.Popen([*CAMBIST, *command, "--config", path], stderr=log, stdout=log)
-            owned.callback(process.wait)
-            owned.callback(process.kill)
+            kit.start(role)
         began = time.monotonic()
         for role in ROLES:
             ready(kit, role)
         while {samples(kit, role)["cambist_delta_shards"] for role in ("engine-1", "engine-2")} != {128}:
             assert time.monotonic() < began + PATIENCE_S
-        yield Kit(folder, node, ports, kit.keys, time.monotonic() - began)
+        yield replace(kit, shared_s=time.monotonic() - began)
+
+
+def kill_all(processes: dict[str, subprocess.Popen[bytes]]) -> None:
+    """Kill every role."""
+    for process in processes.values():
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -269,6 +285,56 @@ def test_a_proxy_passes_trades_streams_and_sockets_and_hides_what_is_inner(
         limit = int(counted[0]["ratelimit-limit"])
         left = min(int(each["ratelimit-remaining"]) for each in counted)
         assert left < limit - 1  # a caller cannot name itself anew: its bucket is that of its address
+
+
+def test_engines_are_restarted_one_after_the_other_behind_a_proxy_while_traders_trade(
+    kit: Kit, tmp_path: Path
+) -> None:
+    with nginx(kit, tmp_path) as url:
+        for role in ("engine-1", "engine-2"):
+            kit.processes[role].terminate()
+            assert kit.processes[role].wait(PATIENCE_S) == 0
+            trade(url, kit, 6)
+            kit.start(role)
+            ready(kit, role)
+            trade(url, kit, 6)
+    for role in ("engine-1", "engine-2"):
+        shares(kit, role, 128)
+
+
+def shares(kit: Kit, role: str, shards: int) -> None:
+    """Return once an engine holds so many shards."""
+    give_up = time.monotonic() + PATIENCE_S
+    while samples(kit, role)["cambist_delta_shards"] != shards:
+        assert time.monotonic() < give_up
+
+
+def test_a_dump_of_the_database_is_restored_with_every_order(
+    kit: Kit, tmp_path: Path, postgres_server: Any
+) -> None:
+    url, restored = (kit.folder / "etc/secrets/store_url").read_text(), postgres_server.empty_database()
+    programs = postgres_programs()
+    assert programs is not None
+    dump = tmp_path / "orders.dump"
+    for words in (
+        ("pg_dump", "--format=custom", f"--file={dump}", url),
+        ("pg_restore", "--no-owner", f"--dbname={restored}", dump),
+    ):
+        subprocess.run([programs / words[0], *words[1:]], check=True, timeout=PATIENCE_S)
+    told = []
+    for number, database in enumerate((url, restored)):
+        settings = tmp_path / f"{number}.toml"
+        settings.write_text(f'state_dir = "."\n[store]\nurl = "{database}"\n')
+        done = subprocess.run(
+            [*CAMBIST, "db", "status", "--json", "--config", settings],
+            capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        told.append(json.loads(done.stdout))
+    kept = [{table: one["contents"]["rows"][table] for table in LASTING} for one in told]
+    assert kept[0] == kept[1]
+    assert kept[1]["delta_order"] >= 2
+    postgres_server.drop(restored)
 
 
 def firing(kit: Kit, role: str) -> set[str]:

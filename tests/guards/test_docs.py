@@ -26,7 +26,7 @@ from cambist.engine.routing.served import served_chains
 from support.patience import STORY_S
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/*.md")])
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -104,7 +104,7 @@ async def test_it_serves_and_drains_with_everything_written(tmp_path: Path) -> N
     async with open_store(settings, {}, tmp_path, WallClock().now_ms, in_process=True) as store:
         route = msgspec.json.encode(msgspec.json.decode(quote.body)["delta"]["route"])
         quoted = quoted_as(Side.SELL, canonical(route))
-        assert await IssuedRoutes(store, 600_000).is_issued(quoted, WallClock().now_ms())
+        assert await IssuedRoutes(store, 600).is_issued(quoted, WallClock().now_ms())
 
 
 async def test_a_crowd_does_not_keep_anybody_from_its_health(tmp_path: Path) -> None:

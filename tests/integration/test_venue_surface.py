@@ -171,7 +171,7 @@ async def until_stored(folder: Path, raw: bytes) -> None:
     """Check that the ended venue has stored its pending issued route."""
     settings = parse_settings('state_dir = "."', {}, folder)
     async with open_store(settings, {}, folder, WallClock().now_ms, in_process=True) as store:
-        issued = IssuedRoutes(store, 600_000)
+        issued = IssuedRoutes(store, 600)
         assert await issued.is_issued(quoted_as(Side.SELL, canonical(raw)), WallClock().now_ms())
 
 

@@ -76,7 +76,7 @@ class IssuedRoutes:
 
     Args:
         store: shared with the other processes.
-        life_ms: least time for which a request to build an order may carry an issued route, milliseconds.
+        life_s: least time for which a request to build an order may carry an issued route, seconds.
         is_shared: returns whether other processes share the store now.
         kept_max: most digests in memory; the oldest are dropped first.
     """
@@ -84,14 +84,14 @@ class IssuedRoutes:
     def __init__(
         self,
         store: Store,
-        life_ms: int,
+        life_s: float,
         *,
         is_shared: Callable[[], bool] = lambda: False,
         kept_max: int = limits.VENUE_ISSUED_MAX,
     ) -> None:
         self._store = store
         self._is_shared = is_shared
-        self._life_ms = life_ms
+        self._life_ms = round(life_s * 1_000)
         self._kept_max = kept_max
         self._kept: dict[bytes, int] = {}  # digest -> expiry in ms, by rising expiry
         self._waiting: deque[tuple[IssuedRoute, bool]] = deque()  # with whether the digest was kept before

@@ -19,12 +19,13 @@ from cambist.engine.store.units import DONE, Unit, UnitOutcome
 
 NOW_MS = 1_700_000_000_000
 MINUTE_MS = 60_000
-LIFE_MS = 10 * MINUTE_MS
+LIFE_S = 600
+LIFE_MS = LIFE_S * 1_000
 ROUTE, OTHER = b'{"a":1}', b'{"a":2}'
 
 
 async def test_a_route_is_known_here_at_once_and_elsewhere_once_written(store: Store) -> None:
-    here, elsewhere = IssuedRoutes(store, LIFE_MS), IssuedRoutes(store, LIFE_MS)
+    here, elsewhere = IssuedRoutes(store, LIFE_S), IssuedRoutes(store, LIFE_S)
     here.add(ROUTE, 1, NOW_MS)
     assert await here.is_issued(ROUTE, NOW_MS)
     assert not await elsewhere.is_issued(ROUTE, NOW_MS)
@@ -34,7 +35,7 @@ async def test_a_route_is_known_here_at_once_and_elsewhere_once_written(store: S
 
 
 async def test_it_is_forgotten_ten_to_eleven_minutes_later_here_and_elsewhere(store: Store) -> None:
-    here, elsewhere = IssuedRoutes(store, LIFE_MS), IssuedRoutes(store, LIFE_MS)
+    here, elsewhere = IssuedRoutes(store, LIFE_S), IssuedRoutes(store, LIFE_S)
     here.add(ROUTE, 1, NOW_MS)
     await here.flush()
     for routes in (here, elsewhere):
@@ -43,7 +44,7 @@ async def test_it_is_forgotten_ten_to_eleven_minutes_later_here_and_elsewhere(st
 
 
 async def test_one_that_is_given_out_again_lives_longer_and_is_written_once_a_minute(store: Store) -> None:
-    here, elsewhere = IssuedRoutes(store, LIFE_MS), IssuedRoutes(store, LIFE_MS)
+    here, elsewhere = IssuedRoutes(store, LIFE_S), IssuedRoutes(store, LIFE_S)
     for _ in range(100):
         here.add(ROUTE, 1, NOW_MS)
     await here.flush()
@@ -57,7 +58,7 @@ async def test_one_that_is_given_out_again_lives_longer_and_is_written_once_a_mi
 
 
 async def test_what_another_process_gave_out_before_lives_as_long_as_the_later_one(store: Store) -> None:
-    here, elsewhere, third = (IssuedRoutes(store, LIFE_MS) for _ in range(3))
+    here, elsewhere, third = (IssuedRoutes(store, LIFE_S) for _ in range(3))
     elsewhere.add(ROUTE, 1, NOW_MS)
     await elsewhere.flush()
     here.add(OTHER, 1, NOW_MS + 5 * MINUTE_MS)
@@ -69,7 +70,7 @@ async def test_what_another_process_gave_out_before_lives_as_long_as_the_later_o
 
 
 async def test_what_is_issued_later_forgets_what_has_expired(store: Store) -> None:
-    routes = IssuedRoutes(store, LIFE_MS)
+    routes = IssuedRoutes(store, LIFE_S)
     for number in range(10):
         routes.add(b"%d" % number, 1, NOW_MS)
     assert routes.statistics().kept == 10
@@ -79,7 +80,7 @@ async def test_what_is_issued_later_forgets_what_has_expired(store: Store) -> No
 
 
 async def test_memory_is_bounded_and_the_store_remembers(store: Store) -> None:
-    routes = IssuedRoutes(store, LIFE_MS, kept_max=3)
+    routes = IssuedRoutes(store, LIFE_S, kept_max=3)
     for number in range(5):
         routes.add(b"%d" % number, 1, NOW_MS)
     assert routes.statistics().kept == 3
@@ -89,7 +90,7 @@ async def test_memory_is_bounded_and_the_store_remembers(store: Store) -> None:
 
 
 async def test_what_has_expired_leaves_the_store_a_batch_at_a_time(store: Store) -> None:
-    routes = IssuedRoutes(store, LIFE_MS)
+    routes = IssuedRoutes(store, LIFE_S)
     for number in range(limits.VENUE_ISSUED_BATCH_MAX + 2):
         routes.add(b"%d" % number, 1, NOW_MS)
     routes.add(OTHER, 1, NOW_MS + 5 * MINUTE_MS)
@@ -102,7 +103,7 @@ async def test_what_has_expired_leaves_the_store_a_batch_at_a_time(store: Store)
     assert routes.statistics().swept == limits.VENUE_ISSUED_BATCH_MAX + 2
     (rows,) = await store.read(by(ISSUED_ROUTE, hashlib.sha256(b"0").digest()))
     assert rows == []
-    assert await IssuedRoutes(store, LIFE_MS).is_issued(OTHER, late_ms)
+    assert await IssuedRoutes(store, LIFE_S).is_issued(OTHER, late_ms)
 
 
 class Away:
@@ -125,7 +126,7 @@ class Away:
 
 async def test_while_the_store_is_away_what_is_known_here_is_known(autojump_clock: object) -> None:
     away = Away()
-    routes = IssuedRoutes(away, LIFE_MS)  # type: ignore[arg-type]
+    routes = IssuedRoutes(away, LIFE_S)  # type: ignore[arg-type]
     async with trio.open_nursery() as nursery:
         nursery.start_soon(routes.run)
         routes.add(ROUTE, 1, NOW_MS)
@@ -144,7 +145,7 @@ async def test_while_the_store_is_away_what_is_known_here_is_known(autojump_cloc
 async def test_what_comes_in_a_short_while_is_one_write(autojump_clock: object) -> None:
     away = Away()
     away.is_away = False
-    routes = IssuedRoutes(away, LIFE_MS)  # type: ignore[arg-type]
+    routes = IssuedRoutes(away, LIFE_S)  # type: ignore[arg-type]
     async with trio.open_nursery() as nursery:
         nursery.start_soon(routes.run)
         for number in range(limits.VENUE_ISSUED_BATCH_MAX + 1):
@@ -176,13 +177,13 @@ class Later(IssuedRoutes):
 async def test_a_build_waits_for_a_route_that_another_engine_has_just_issued(
     is_shared: bool, wanted: bytes, found: int | None, lasting_s: float, autojump_clock: object
 ) -> None:
-    routes = Later(Away(), LIFE_MS, is_shared=lambda: is_shared)  # type: ignore[arg-type]
+    routes = Later(Away(), LIFE_S, is_shared=lambda: is_shared)  # type: ignore[arg-type]
     assert await routes.first_issued([OTHER, wanted], NOW_MS) == found
     assert routes.looks[-1] - routes.looks[0] == pytest.approx(lasting_s, abs=1.1 * ISSUED_ROUTES_EVERY_S)
 
 
 async def test_what_may_wait_is_bounded() -> None:
-    routes = IssuedRoutes(Away(), LIFE_MS)  # type: ignore[arg-type]
+    routes = IssuedRoutes(Away(), LIFE_S)  # type: ignore[arg-type]
     for number in range(limits.VENUE_ISSUED_WAITING_MAX + 3):
         routes.add(b"%d" % number, 1, NOW_MS)
     told = routes.statistics()
