@@ -131,7 +131,7 @@ docs-page: setup-node ## Copy the files of Swagger UI anew into engine/venue/doc
 	cp $(SWAGGER)/NOTICE engine/venue/docs/NOTICE.txt
 	cp $(SWAGGER)/swagger-ui-bundle.js.LICENSE.txt engine/venue/docs/
 
-pictures: setup setup-node ## Take the pictures of docs/console.md anew.
+pictures: setup setup-node ## Take the pictures of docs/guides/console.md anew.
 	CONSOLE_PICTURES=$(CURDIR)/docs/console $(PY) -m pytest -q tests/e2e/test_console_trade.py tests/e2e/test_console_views.py tests/integration/test_maker_console.py
 
 examples: setup ## Record the examples of the API's documents anew into engine/api/examples.json.

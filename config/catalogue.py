@@ -1,4 +1,4 @@
-"""Generate the documents errors.json and contracts.json and the page docs/errors.md.
+"""Generate the documents errors.json and contracts.json and the page docs/reference/errors.md.
 
 `make catalogue` writes them; a test fails while they differ from the code. A running venue serves
 contracts.json made from its own settings.
@@ -20,7 +20,7 @@ from .chains import SHIPPED_CHAINS, ChainSettings
 from .errors import catalogue_rows
 from .version import __version__
 
-_ERRORS_PAGE = "docs/errors.md"
+_ERRORS_PAGE = "docs/reference/errors.md"
 
 
 def errors_document() -> dict[str, Any]:
@@ -75,7 +75,7 @@ def contracts_document(
 
 
 def errors_page() -> str:
-    """Make docs/errors.md, a table of the rows of errors.json for people."""
+    """Make docs/reference/errors.md, a table of the rows of errors.json for people."""
     lines = [
         "# Errors",
         "",
@@ -95,7 +95,7 @@ def errors_page() -> str:
 
 
 def files() -> dict[str, str]:
-    """Make the texts of errors.json, contracts.json and docs/errors.md.
+    """Make the texts of errors.json, contracts.json and docs/reference/errors.md.
 
     Returns:
         Path of each file, relative to the repository's top folder -> text of the file.

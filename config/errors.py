@@ -66,7 +66,7 @@ class AuthError(CambistError):
     )
     endpoint: ClassVar[str] = "market maker endpoints, agents"
     cause: ClassVar[str] = "a header is missing, unknown, stale, or does not fit the signed request"
-    fix: ClassVar[str] = "sign method, path with query, and body exactly as sent; see docs/tools.md"
+    fix: ClassVar[str] = "sign method, path with query, and body exactly as sent; see docs/guides/tools.md"
 
     def __init__(self, header: str, reason: str) -> None:
         super().__init__(f"{header}: {reason}")

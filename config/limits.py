@@ -1,7 +1,7 @@
 """Constants for every number that the specification fixes, with its rule, and for our own bounds.
 
 Names end with their units: `_bps` basis points (1/100 of a percent), `_s` seconds, `_ms` milliseconds,
-`_bytes` bytes. Sources: `spec` is docs/spec and `interop` docs/interop.md.
+`_bytes` bytes. Sources: `spec` is docs/reference/spec and `interop` docs/reference/interop.md.
 """
 
 # --- Quotes, Market swaps, Delta orders ------------------------------------------------------------

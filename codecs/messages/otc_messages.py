@@ -65,7 +65,7 @@ class OtcListing(Struct, frozen=True, rename="camel"):
 
     Attributes:
         as_of: text that a client sends back with the next `offset`, so that new orders do not shift the pages
-            (docs/otc.md).
+            (docs/guides/otc.md).
     """
 
     orders: tuple[StoredOrder, ...]

@@ -3,7 +3,7 @@
 The caller contract of the agent receives the order's source, approves it to the desk, and calls the desk with
 terms that the agent signed for this one order.
 
-Source: contracts/examples/AgentDesk.sol; docs/agents.md, "A desk of your own".
+Source: contracts/examples/AgentDesk.sol; docs/guides/agents.md, "A desk of your own".
 """
 
 from msgspec import Struct

@@ -1,4 +1,4 @@
-"""Table of all conformance checks of a market maker, which docs/maker-check.md shows.
+"""Table of all conformance checks of a market maker, which docs/guides/maker-check.md shows.
 
 A row is (name, title, fix), then its differences from the defaults of its group of rows: NEGATIVE, STRICT,
 ADVICE, or another source. `rules.Check` explains these fields; a test keeps the table and the page equal.

@@ -144,7 +144,7 @@ def list_table() -> Table:
 
 
 def markdown_table() -> str:
-    """Build the Markdown table of all conformance checks for docs/maker-check.md."""
+    """Build the Markdown table of all conformance checks for docs/guides/maker-check.md."""
     rows = [
         "| Check | Statement | Kind | Weight | Rule | Fix |",
         "|---|---|---|---|---|---|",

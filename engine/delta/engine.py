@@ -18,7 +18,7 @@ comes first.
 `opening.open_delta` creates the engine and wires its callbacks: `unsettled` is `PriceWatch.again`, and
 `are_lacking` is `FundsWatch.are_lacking`.
 
-Source: ARCHITECTURE.md, "Orders", "Transitions", "Start"; docs/performance.md, "Orders that wait".
+Source: ARCHITECTURE.md, "Orders", "Transitions", "Start"; performance.md, "Orders that wait".
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence

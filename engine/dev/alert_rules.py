@@ -1,4 +1,4 @@
-"""Generator of deploy/prometheus/alerts.yml: the alarms of docs/operations.md as rules of Prometheus.
+"""Generator of deploy/prometheus/alerts.yml: the alarms of docs/guides/operations.md as rules of Prometheus.
 
 `make catalogue` writes the file; a test fails while the committed file differs from the generated one.
 """
@@ -7,16 +7,16 @@ import json
 import re
 from pathlib import Path
 
-PAGE = "docs/operations.md"
+PAGE = "docs/guides/operations.md"
 RULES = "deploy/prometheus/alerts.yml"
 _ROOT = Path(__file__).resolve().parents[2]
 _ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| (\d+[smh]) \| (.+?) \|$", re.MULTILINE)
 
 
 def rules(page: str) -> str:
-    """The rules of all alarms in the text of docs/operations.md, as YAML."""
+    """The rules of all alarms in the text of docs/guides/operations.md, as YAML."""
     lines = [
-        "# Generated from the alarms of docs/operations.md by `make catalogue`.",
+        "# Generated from the alarms of docs/guides/operations.md by `make catalogue`.",
         "groups:",
         "  - name: cambist",
         "    rules:",

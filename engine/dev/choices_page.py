@@ -1,4 +1,4 @@
-"""Generator of docs/choices.md, the page of decisions where the specification is silent or contradictory.
+"""Generator of choices.md, the page of decisions where the specification is silent or contradictory.
 
 The source of each decision is a `Choice:` paragraph in a docstring, which ends at a blank line, at the next
 `Word:` or with the docstring. `make catalogue` collects the paragraphs by topic; a test fails while the
@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-PAGE = "docs/choices.md"
+PAGE = "docs/reference/choices.md"
 FOLDERS = ("config", "crypto", "codecs", "feeds", "engine")
 WIDTH = 116
 _UNBROKEN = "\0"
@@ -102,7 +102,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "Operations": ("engine.safety", "engine.venue.health", "engine.venue.operation"),
 }
-"""Heading of docs/choices.md -> dotted names of modules and folders, in the order of the page.
+"""Heading of docs/reference/choices.md -> dotted names of modules and folders, in the order of the page.
 
 The choices of a module go under the heading that lists the module itself, or else its nearest folder.
 """
@@ -134,7 +134,7 @@ def choices_of(source: str) -> Iterator[str]:
 
 
 def topic_of(module: str) -> str:
-    """Return the heading of docs/choices.md under which the choices of a module go.
+    """Return the heading of docs/reference/choices.md under which the choices of a module go.
 
     Args:
         module: dotted name below the package, e.g. `engine.market.prices`.
@@ -169,7 +169,7 @@ def collected() -> dict[str, list[str]]:
 
 
 def page() -> str:
-    """Generate the Markdown of docs/choices.md: the choices of all modules, by topic."""
+    """Generate the Markdown of docs/reference/choices.md: the choices of all modules, by topic."""
     entries: dict[str, list[str]] = {topic: [] for topic in TOPICS}
     for module, choices in collected().items():
         entries[topic_of(module)] += [f"{choice} `{module}`" for choice in choices]

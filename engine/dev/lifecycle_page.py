@@ -1,4 +1,4 @@
-"""Generator of docs/lifecycles.md, the page of the states of orders and of the relayer's transactions.
+"""Generator of lifecycles.md, the page of the states of orders and of the relayer's transactions.
 
 The states and steps come from the tables in `engine/orders/lifecycles.py` and
 `engine/chain/relay/relay_lifecycles.py`. `make catalogue` runs this module.
@@ -9,11 +9,11 @@ from pathlib import Path
 from ..chain.relay.relay_lifecycles import RELAY_INTENT_LIFECYCLE, RELAY_TRANSACTION_LIFECYCLE
 from ..orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
 
-PAGE = "docs/lifecycles.md"
+PAGE = "docs/reference/lifecycles.md"
 
 
 def page() -> str:
-    """Generate the Markdown of docs/lifecycles.md: state diagrams of orders and relayed transactions."""
+    """Generate the Markdown of lifecycles.md: state diagrams of orders and relayed transactions."""
     return f"""# Life cycles
 
 States of orders, relay intents and relay transactions, and the reasons of the steps between them. Every

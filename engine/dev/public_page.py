@@ -1,4 +1,4 @@
-"""Generator of docs/public-api.md: every public name of the packages for programs, with its signature.
+"""Generator of public-api.md: every public name of the packages for programs, with its signature.
 
 `make catalogue` writes the page; a test fails while the committed page differs from the generated page, so
 that no change of a public name goes unseen.
@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-PAGE = "docs/public-api.md"
+PAGE = "docs/reference/public-api.md"
 MODULES = ("client", "maker", "agent")
 _PACKAGE = __package__.partition(".")[0]
 _ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ A timer is an entry of a heap, not a task: it takes a fifth of a kilobyte, and a
 cancelled or replaced timer stays in the heap as a dead entry. Once most entries are dead the heap is set
 aside, and its live entries move to a new heap, a few with each call, which keeps every call short.
 
-Source: docs/performance.md, "Orders that wait"; ARCHITECTURE.md, "Orders".
+Source: docs/explanation/performance.md, "Orders that wait"; ARCHITECTURE.md, "Orders".
 """
 
 from collections.abc import Callable, Hashable

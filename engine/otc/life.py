@@ -1,6 +1,6 @@
 """Life cycle steps of an OTC order: functions from its row and an occurrence to its next row. Pure.
 
-`OTC_LIFECYCLE` (docs/lifecycles.md) has the transitions of each reason; each function here checks the
+`OTC_LIFECYCLE` (lifecycles.md) has the transitions of each reason; each function here checks the
 condition of its reason, and takes the next state from the table.
 
 Each function returns None for no change, so that it can be called again with the new row after another writer

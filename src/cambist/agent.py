@@ -6,7 +6,7 @@
         async def solve(self, request, market):
             return [market.bid(order, await market.signed(order)) for order in market.orders]
 
-The names in `__all__` are public: docs/stability.md. docs/agents.md describes strategies.
+The names in `__all__` are public: docs/reference/stability.md. docs/guides/agents.md describes strategies.
 """
 
 from .codecs.messages.agent_messages import (

@@ -8,7 +8,7 @@
 
 `Venue` is for programs on trio, `AsyncioVenue` for asyncio, `BlockingVenue` for plain code.
 
-The names in `__all__` are public: docs/stability.md.
+The names in `__all__` are public: docs/reference/stability.md.
 """
 
 from .codecs.messages.auction_messages import Explanation

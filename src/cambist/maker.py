@@ -8,7 +8,7 @@
                 yield {"WETH/USDC": {"bids": [("2499.5", "1")], "asks": [("2500.5", "1")]}}
                 await trio.sleep(0.5)
 
-The names in `__all__` are public: docs/stability.md. docs/maker-kit describes price sources.
+The names in `__all__` are public: docs/reference/stability.md. docs/guides/maker-kit describes price sources.
 """
 
 from .config.errors import CambistError, ConfigError

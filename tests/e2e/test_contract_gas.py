@@ -1,4 +1,4 @@
-"""docs/contracts.md tells what the contracts' calls cost; the table is what the embedded chain measures."""
+"""contracts.md tells what the contracts' calls cost; the table is what the embedded chain measures."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ from support.contracts.bridging import Bridging, a_bridging
 from support.contracts.settling import Market
 from support.contracts.swapping import a_venue
 
-PAGE = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "contracts.md").read_text(encoding="utf-8")
 _, _, GAS = PAGE.partition("\n## Gas\n")
 ROW = re.compile(r"^\| ([^|]+?) \| ([\d,]* ?)\| ([\d,]+) \|$", re.MULTILINE)
 TABLE = {what: int(now.replace(",", "")) for what, _, now in ROW.findall(GAS)}

@@ -1,4 +1,4 @@
-"""docs/incidents.md, step by step: a maker's key that leaked, a bad agent, an executor that a token blocks.
+"""incidents.md, step by step: a maker's key that leaked, a bad agent, an executor that a token blocks.
 
 The other pages' steps are commands: integration/test_contract_acts.py.
 """

@@ -1,4 +1,4 @@
-"""docs/contracts.md says which odd tokens work where; each word of its table is tried."""
+"""docs/reference/contracts.md says which odd tokens work where; each word of its table is tried."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ from support.chain.world import HOUR_S, NOBODY, ONE, World
 from support.contracts.settling import Market
 from support.contracts.swapping import a_venue
 
-PAGE = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "contracts.md").read_text(encoding="utf-8")
 (SECTION,) = re.findall(r"^## Odd tokens\n(.*?)^## ", PAGE, re.MULTILINE | re.DOTALL)
 _HEAD, _, *_ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]

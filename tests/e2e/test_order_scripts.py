@@ -191,7 +191,7 @@ def test_the_command_cancels_what_rests(running: Running) -> None:
 
 # --- Public clients of the protocol family --------------------------------------------------------------
 
-CLIENTS = ROOT / "docs" / "clients.md"
+CLIENTS = ROOT / "docs" / "guides" / "clients.md"
 PACKAGES = {"6": "paraswap-sdk-6", "7": "@paraswap/sdk", "9": "@velora-dex/sdk"}
 """Major version of an SDK -> its name in package.json."""
 CALLS = {
@@ -285,7 +285,7 @@ def test_a_public_sdk_signs_a_delta_order_that_is_settled(sdk: tuple[str, dict[s
 
 @pytest.mark.oracle
 def test_the_page_of_clients_says_what_works(sdk: tuple[str, dict[str, Any]]) -> None:
-    """Each row of docs/clients.md: the version that is installed, and the calls that were made."""
+    """Each row of docs/guides/clients.md: the version that is installed, and the calls that were made."""
     major, told = sdk
     installed = json.loads((ORACLES / "package.json").read_text())["dependencies"][PACKAGES[major]]
     version = installed.rpartition("@")[2]

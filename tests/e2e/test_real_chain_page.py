@@ -1,4 +1,4 @@
-"""docs/real-chain.md: every block runs on a bare node with the id of a real chain, and traders are paid."""
+"""real-chain.md: every block runs on a bare node with the id of a real chain, and traders are paid."""
 
 import os
 import re
@@ -28,7 +28,7 @@ from support.chain.put_code import put_code
 from support.patience import STORY_S, until
 
 pytestmark = pytest.mark.process
-PAGE = (Path(__file__).parents[2] / "docs" / "real-chain.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "start" / "real-chain.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 CHAIN = 8_453
 ONE, USDC_ONE = 10**18, 10**6

@@ -1,9 +1,7 @@
 """A trader swaps through a venue: balances move as quoted, and only what was needed was allowed."""
 
-import re
 from collections.abc import AsyncIterator, Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,15 +111,6 @@ async def test_a_sale_approves_exactly_what_is_sold_and_brings_what_was_quoted(t
     (body,) = trader.venue.bodies
     assert (body.src_amount, body.dest_amount, body.slippage) == (str(ONE), str(offer.limit), None)
     assert f"sending the swap 0x{outcome.tx_hash.hex()}" in trader.told
-
-
-async def test_the_program_of_the_docs_swaps(trader: Trader) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "trading.md").read_text(encoding="utf-8")
-    (program,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    scope: dict[str, Any] = {}
-    exec(compile(program, "docs/trading.md", "exec"), scope)
-    outcome = await scope["swap"](trader.chain, trader.client, trader.world.user, trader.wish())
-    assert (outcome.verdict, outcome.spent) == (TradeVerdict.SWAPPED, ONE)
 
 
 async def test_a_purchase_spends_what_was_quoted_and_no_allowance_is_left(trader: Trader) -> None:

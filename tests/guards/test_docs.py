@@ -73,7 +73,7 @@ def test_commands_run(page: Path, tmp_path: Path) -> None:
 
 
 def test_the_sample_settings_load(tmp_path: Path) -> None:
-    sample = "\n".join(blocks(ROOT / "docs" / "settings.md", "toml"))
+    sample = "\n".join(blocks(ROOT / "docs" / "reference" / "settings.md", "toml"))
     (tmp_path / "maker-key.json").write_text("01" * 32)
     names = ["ROUTE_SEAL", "MAKER_PASSWORD", "VENUE_SECRET", "VENUE_SECRET_NEXT", "AGENT_SECRET"]
     secrets: dict[str, str] = dict.fromkeys(names, "a secret")
@@ -93,7 +93,7 @@ def test_the_sample_settings_load(tmp_path: Path) -> None:
 
 
 def test_the_sample_venue_loads(tmp_path: Path) -> None:
-    sample = blocks(ROOT / "docs" / "venue.md", "toml")[0]
+    sample = blocks(ROOT / "docs" / "guides" / "venue.md", "toml")[0]
     settings = parse_settings(sample, {"ROUTE_SEAL": "x" * 16, "ALPHA_SECRET": "y"}, tmp_path)
     assert settings.venue
     assert served_chains(settings, settings.venue.makers, AddressBook(DocumentMeta("", ""), {})).keys() == {1}
@@ -158,7 +158,7 @@ def named_tests(text: str) -> list[str]:
 
 @pytest.mark.parametrize(("head", "least"), [("| Party | Can | Test |", 9), ("| Promise | Test |", 20)])
 def test_every_power_and_promise_of_security_names_tests_that_are_there(head: str, least: int) -> None:
-    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "explanation" / "security.md").read_text(encoding="utf-8")
     rows = page.partition(head)[2].splitlines()[2:]
     told = [row for row in rows[: rows.index("")] if row]
     assert len(told) >= least
@@ -167,7 +167,7 @@ def test_every_power_and_promise_of_security_names_tests_that_are_there(head: st
 
 
 def test_every_incident_names_the_tests_that_rehearse_it() -> None:
-    _, *incidents = (ROOT / "docs" / "incidents.md").read_text(encoding="utf-8").split("\n## ")
+    _, *incidents = (ROOT / "docs" / "guides" / "incidents.md").read_text(encoding="utf-8").split("\n## ")
     assert len(incidents) >= 6
     for incident in incidents:
         assert named_tests(incident.partition("**Rehearsed**")[2]), incident

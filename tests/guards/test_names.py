@@ -59,7 +59,7 @@ def test_a_listed_name_is_shared_and_has_a_reason() -> None:
 
 def test_the_glossary_names_files_that_exist() -> None:
     rows = re.findall(
-        r"^\| .* \|(.*)\|$", (ROOT / "docs/glossary.md").read_text(encoding="utf-8"), re.MULTILINE
+        r"^\| .* \|(.*)\|$", (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8"), re.MULTILINE
     )
     places = [place for cell in rows for place in re.findall(r"`([^`]+)`", cell)]
     assert len(places) > 100

@@ -537,8 +537,8 @@ def defined_in(path: Path) -> frozenset[str]:
 
 
 def served_routes() -> frozenset[str]:
-    """Routes of a venue, as `test_every_endpoint_is_on_the_page` holds docs/api.md, and of a maker."""
-    table = (ROOT / "docs" / "api.md").read_text(encoding="utf-8").split("| Endpoint | Cost |")[1]
+    """Routes of a venue, as `test_every_endpoint_is_on_the_page` holds docs/guides/api.md, and of a maker."""
+    table = (ROOT / "docs" / "guides" / "api.md").read_text(encoding="utf-8").split("| Endpoint | Cost |")[1]
     of_venue = re.findall(r"`((?:GET|POST) /[^`]*)`", table.split("\n\n")[0])
     maker = (ROOT / "engine" / "maker" / "surface.py").read_text(encoding="utf-8")
     of_maker = re.findall(r'surface\.(?:plain|coroutine)\("(GET|POST)", "([^"]+)"', maker)

@@ -1,10 +1,10 @@
 """References of sources and pages: each rule, section, page and file that they name is in this repository.
 
-spec 1.4.2, 1.9 and 2.3.1 to 2.3.5       rules and sections of docs/spec
-agents.md, docs/store.md                 pages
+spec 1.4.2, 1.9 and 2.3.1 to 2.3.5       rules and sections of docs/reference/spec
+agents.md, docs/guides/store.md                 pages
 ARCHITECTURE.md, "Orders", "Funds"       sections of a page
 choices.md#otc-orders, [a](#otc-orders)  sections of a page, as links have them
-interop.md 3                             numbered sections of docs/interop.md
+interop.md 3                             numbered sections of docs/reference/interop.md
 codecs/contracts/calldata.py, contracts/Rfq.sol    files, by the end of their path
 """
 
@@ -17,7 +17,7 @@ import pytest
 
 from support.tracked_files import ROOT, tracked_files
 
-SPEC = sorted((ROOT / "docs" / "spec").glob("*.md"))
+SPEC = sorted((ROOT / "docs" / "reference" / "spec").glob("*.md"))
 KINDS = {".py", ".sol", ".mjs", ".toml", ".md"}
 MADE = {
     "report.md": "`make bench` writes it",
@@ -39,7 +39,7 @@ _OUTSIDE = re.compile(r"\b[Dd]ocuments?\s+[123]\b|\bD[123]\b(?!\")|\b[Dd]esign[,
 
 @cache
 def rules() -> frozenset[str]:
-    """Numbers of all parts, sections and rules of docs/spec."""
+    """Numbers of all parts, sections and rules of docs/reference/spec."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in SPEC)
     sections = re.findall(r"^## (\d+\.\d+) ", text, re.MULTILINE)
     return frozenset(
@@ -70,7 +70,10 @@ def anchors(page: Path) -> frozenset[str]:
 
 def page_of(name: str, folder: Path) -> Path | None:
     """The page that a file of a folder names: beside the file, at the top, or in docs."""
-    folders = folder, ROOT, ROOT / "docs", ROOT / "docs" / "spec"
+    parts = (
+        ROOT / "docs" / part for part in ("start", "guides", "reference", "explanation", "reference/spec")
+    )
+    folders = (folder, ROOT, ROOT / "docs", *parts)
     return next((found for one in folders if (found := one / name).is_file()), None)
 
 
@@ -98,7 +101,7 @@ def _faults_of_pages(text: str, path: Path) -> Iterator[str]:
             yield f"{name}#{anchor}"
     if path.suffix == ".md":
         yield from (f"#{anchor}" for anchor in _OWN_ANCHORS.findall(text) if anchor not in anchors(path))
-    numbered = {title[0] for title in headings(ROOT / "docs" / "interop.md")}
+    numbered = {title[0] for title in headings(ROOT / "docs" / "reference" / "interop.md")}
     for cited in _INTEROP.findall(text):
         yield from (f"interop.md {number}" for number in re.findall(r"\d", cited) if number not in numbered)
 
@@ -118,8 +121,8 @@ def test_every_reference_leads_somewhere() -> None:
     [
         "Source: spec 1.4.2, 1.9 and 2.3.1 to 2.3.5; interop.md 1 and 3.",
         "The interface (spec 3) and\nspec\n3.10.",
-        'Source: ARCHITECTURE.md, "Orders",\n"Funds" and "Start"; docs/store.md.',
-        "See [it](docs/otc.md), codecs/contracts/calldata.py and contracts/Rfq.sol.",
+        'Source: ARCHITECTURE.md, "Orders",\n"Funds" and "Start"; docs/guides/store.md.',
+        "See [it](docs/guides/otc.md), codecs/contracts/calldata.py and contracts/Rfq.sol.",
     ],
 )
 def test_what_leads_somewhere_is_no_fault(text: str) -> None:
@@ -137,7 +140,7 @@ def test_what_leads_somewhere_is_no_fault(text: str) -> None:
         ("See [it](docs/nowhere.md).", "docs/nowhere.md"),
         ('Source: ARCHITECTURE.md, "Orders",\n"Nothing".', 'ARCHITECTURE.md, "Nothing"'),
         ('Source: nowhere.md, "Orders".', 'nowhere.md, "Orders"'),
-        ("[a page](docs/otc.md#nothing)", "docs/otc.md#nothing"),
+        ("[a page](docs/guides/otc.md#nothing)", "docs/guides/otc.md#nothing"),
         ("[below](#nothing)", "#nothing"),
         ("interop.md 1 and 9", "interop.md 9"),
         ("Source: codecs/nowhere.py.", "codecs/nowhere.py"),

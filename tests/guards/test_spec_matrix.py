@@ -1,4 +1,4 @@
-"""The pages of docs/spec: rules are numbered in order, and each names existing tests."""
+"""The pages of docs/reference/spec: rules are numbered in order, and each names existing tests."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ from cambist.engine.conformance.check_table import CHECKS
 from support.conformance.faulty_table import ADVISED, PLANTED
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "spec").glob("*.md"))
+PAGES = sorted((ROOT / "docs" / "reference" / "spec").glob("*.md"))
 PARTS = ["1-swap-and-delta.md", "2-otc.md", "3-market-maker.md"]
 HEADER = ["| Rule | Requirement | Test |", "|---|---|---|"]
 NOT_BUILT, NO_RULE = "not built", "no rule"
@@ -103,7 +103,7 @@ def test_each_rule_has_its_number_and_tests_that_are_there(page: Path) -> None:
 def test_the_pages_are_linked_where_documents_are_listed() -> None:
     assert [page.name for page in PAGES] == PARTS
     listed = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [name for name in PARTS if f"](docs/spec/{name})" not in listed] == []
+    assert [name for name in PARTS if f"](docs/reference/spec/{name})" not in listed] == []
 
 
 GOOD = """

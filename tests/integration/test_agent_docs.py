@@ -1,4 +1,4 @@
-"""docs/agents.md says what is true: settings load, messages are those that are read, the strategy trades."""
+"""agents.md says what is true: settings load, messages are those that are read, the strategy trades."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ from cambist.engine.routing.served import served_chains
 from support.makers.agent_role import NAME, own_module, running_agent
 from support.venue.venue_role import KEYS, STRANGER, Devnet
 
-PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "agents.md").read_text(encoding="utf-8")
 ONE, USDC = 10**18, 10**6
 DESK_SECRET = "d5" * 32
 

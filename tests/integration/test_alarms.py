@@ -1,4 +1,4 @@
-"""Every alarm of docs/operations.md is silent in a venue that is well, and fires once its cause is there.
+"""Every alarm of operations.md is silent in a venue that is well, and fires once its cause is there.
 
 The table of the page is read: an alarm without a cause here fails, and so does a cause without an alarm.
 """
@@ -42,7 +42,7 @@ from support.store.store_disks import full_disk
 from support.store.store_work import store_processes
 from support.venue.venue_role import CHAIN_ID, GRIDS, RunningVenue, running_venue
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "operations.md"
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| (\d+)([smh]) \|", re.MULTILINE)
 ALARMS = {
     name: expression

@@ -1,4 +1,4 @@
-"""`cambist contracts pause | roles | revoke | ...` against a node, as docs/incidents.md has it."""
+"""`cambist contracts pause | roles | revoke | ...` against a node, as docs/guides/incidents.md has it."""
 
 import json
 from collections.abc import AsyncIterator

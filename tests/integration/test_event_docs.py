@@ -1,4 +1,4 @@
-"""docs/events.md says what is true: its commands lead to streams, its messages are those that come."""
+"""docs/guides/events.md says what is true: its commands lead to streams, its messages are those that come."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ from support.events.sse import EventStream
 from support.store.stores import ALICE, Engine, a_delta_order, an_otc_order, hash_of, kept
 from support.venue.admitting import ALICE_KEY
 
-PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "events.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^(?:curl -N|wscat -c) .*$", PAGE, re.MULTILINE)
 
 

@@ -17,7 +17,7 @@ from bench.peers.ports import held_port, port_of
 from support.patience import PATIENCE_S, STORY_S
 
 pytestmark = pytest.mark.process
-KIT = Path(__file__).parents[2] / "docs" / "maker-kit"
+KIT = Path(__file__).parents[2] / "docs" / "guides" / "maker-kit"
 COMMANDS = [
     shlex.split(line.replace("\\\n", " "))
     for line in re.findall(r"^\$ (cambist (?:.*\\\n)*.*)$", (KIT / "README.md").read_text(), re.MULTILINE)

@@ -23,7 +23,7 @@ from cambist.feeds.books.book import Book, build_book
 from cambist.feeds.books.fill import quote_paid, quote_received
 from support.makers.price_sources import Surroundings, first_updates, next_update
 
-KIT = Path(__file__).parents[2] / "docs" / "maker-kit"
+KIT = Path(__file__).parents[2] / "docs" / "guides" / "maker-kit"
 FIELD = "maker.chains.1.price_options"
 WALK: dict[str, Any] = {
     "seed": 42,

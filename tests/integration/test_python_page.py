@@ -1,4 +1,4 @@
-"""docs/python.md: each example runs as printed at the venue of `cambist up`."""
+"""docs/start/python.md: each example runs as printed at the venue of `cambist up`."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from support.chain.devnet import Devnet, telling_process
 from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.process
-PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "start" / "python.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 SAYS = (
     (

@@ -202,7 +202,7 @@ def role_apart(up: Devnet, role: str, *command: str) -> Iterator[None]:
 
 
 def test_a_strategy_of_ten_lines_wins_auctions_from_a_written_settings_file(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "agents.md").read_text(encoding="utf-8")
     strategy = page.partition("```python\n")[2].partition("```")[0]
     assert len(strategy.splitlines()) <= 10
     folder = tmp_path / "roles"
@@ -225,7 +225,7 @@ def test_a_strategy_of_ten_lines_wins_auctions_from_a_written_settings_file(tmp_
 
 
 def test_a_maker_of_under_forty_lines_sells_to_traders(tmp_path: Path) -> None:
-    kit = Path(__file__).parents[2] / "docs" / "maker-kit" / "my_prices.py"
+    kit = Path(__file__).parents[2] / "docs" / "guides" / "maker-kit" / "my_prices.py"
     prices = ["price_source = 'my_prices:MyPrices'", "price_options.mids.'WETH/USDC' = '2600'"]
     assert len(kit.read_text(encoding="utf-8").splitlines()) + len(prices) < 40
     with upped(tmp_path, "--write", str(tmp_path / "roles"), "--without", "alpha") as up:

@@ -110,7 +110,7 @@ async def test_readiness_is_that_of_the_books(tmp_path: Path) -> None:
 
 
 async def test_the_docs_name_every_metric_and_no_other(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "operations.md").read_text(encoding="utf-8")
     table = page.partition("## Metrics")[2].partition("`process_*`")[0]
     async with running_venue(tmp_path) as venue:
         response = await venue.ask("GET", "/metrics")

@@ -78,7 +78,7 @@ export async function pictures(page, shot, name) {
   return overflowing;
 }
 
-// A small picture of the whole page, for docs/console.md (`make pictures`).
+// A small picture of the whole page, for docs/guides/console.md (`make pictures`).
 async function documented(page, file) {
   const client = await page.context().newCDPSession(page);
   const height = await page.evaluate(() => document.querySelector("main").scrollHeight + document.querySelector("header").offsetHeight - 60);

@@ -1,4 +1,4 @@
-// A market maker of node's http module and ethers, written from docs/spec/3-market-maker.md alone.
+// A market maker of node's http module and ethers, written from docs/reference/spec/3-market-maker.md alone.
 // arguments: one fault for each maker to serve, `none` for a right one
 // A line tells the ports, {"none": 41234, ...}; the process ends with its standard input.
 // faults: reserialised-body, signature-by-prefix, any-case-key, wrong-decimals, flaky-prices, text-decimals, text-expiry

@@ -1,7 +1,7 @@
 """Plan a relayer's next actions from the rows of the store and the state of the chain. Pure.
 
 An intent is a call to get mined once. `RELAY_INTENT_LIFECYCLE` and `RELAY_TRANSACTION_LIFECYCLE`
-(docs/lifecycles.md) have the states; a plan names the reason of each change, and takes the new state from
+(lifecycles.md) have the states; a plan names the reason of each change, and takes the new state from
 these tables.
 
 The rows hold all state that must survive: each plan is made from them anew, as after a crash. The

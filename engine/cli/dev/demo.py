@@ -38,7 +38,7 @@ def demo() -> None:
         trio.run(_run_on_chain, console, Path(name))
     run_foundations(console)
     console.rule("That was the demo")
-    console.print("  make up, or cambist up, runs a venue that stays; docs/quickstart.md trades there.")
+    console.print("  make up, or cambist up, runs a venue that stays; docs/start/quickstart.md trades there.")
 
 
 async def _run_on_chain(console: Console, folder: Path) -> None:

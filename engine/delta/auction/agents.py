@@ -1,6 +1,6 @@
 """The agents (solvers) of one chain: requests for bids, limits on these, cool-downs after faults, notices.
 
-Source: ARCHITECTURE.md, "Auction"; docs/agents.md.
+Source: ARCHITECTURE.md, "Auction"; docs/guides/agents.md.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """The life cycle steps of a Delta order: from its row and an occurrence to its next row and effects. Pure.
 
-`DELTA_LIFECYCLE` (docs/lifecycles.md) maps states and reasons to next states; each function here checks the
+`DELTA_LIFECYCLE` (lifecycles.md) maps states and reasons to next states; each function here checks the
 condition of its reason, and takes the next state from that table.
 
 Each function returns None if the order needs no step, so that a caller that lost a race against another step

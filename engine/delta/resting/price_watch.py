@@ -22,7 +22,7 @@ An order whose rounds found no settlement is auctioned before its pause ends onl
 above its best auctioned rate. After RESTING_AWAY_S without a fillable rate the watch forgets that rate, and
 the order's pauses start anew.
 
-Source: ARCHITECTURE.md, "Resting orders"; docs/performance.md, "Whole swaps".
+Source: ARCHITECTURE.md, "Resting orders"; docs/explanation/performance.md, "Whole swaps".
 Choice: Orders that may trade with each other are auctioned together, and each waits for the other's pause. An
     order not auctioned yet delays no other unless a settlement of it failed.
 """

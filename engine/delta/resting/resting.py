@@ -18,7 +18,7 @@ Guarantees: an order is added, taken and put back in O(log n), apart from moving
     number of orders in each step; `get` does not find a forgotten order any more.
 Not guaranteed: `due` may return an order whose rate is above the best rate by less than 2^-256 of a unit.
 
-Source: ARCHITECTURE.md, "Resting orders"; docs/performance.md, "Whole swaps".
+Source: ARCHITECTURE.md, "Resting orders"; docs/explanation/performance.md, "Whole swaps".
 Choice: Two orders of opposite tokens, at least one of them resting, whose limits meet are liquidity to each
     other if the smaller is a tenth of the larger: both are auctioned whatever the books say. The
     RESTING_FACED_MAX easiest opposite orders are considered.

@@ -105,7 +105,7 @@ def test_the_shipped_documents_read_back() -> None:
             match="missing deadline",
             cause=MissingDeadline.cause,
             fix="pass Unix seconds",
-            docs="docs/errors.md",
+            docs="docs/reference/errors.md",
         )
         in errors.errors
     )

@@ -151,11 +151,11 @@ def test_config_check_refuses_statuses_that_no_order_has(tmp_path: Path) -> None
     )  # fmt: skip
 
 
-# --- docs/webhooks.md -----------------------------------------------------------------------------------
+# --- webhooks.md -----------------------------------------------------------------------------------------
 
 
 def block(language: str) -> str:
-    page = (Path(__file__).parents[3] / "docs" / "webhooks.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "webhooks.md").read_text(encoding="utf-8")
     (found,) = re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     return str(found)
 

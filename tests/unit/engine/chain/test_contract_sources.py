@@ -14,7 +14,7 @@ CODE_SIZE_MAX = 24_576
 """Largest code of a contract in bytes (EIP-170)."""
 
 DEPLOYED = sorted({path.stem for path in SOURCES.glob("*.sol")} - {"IRfq", "IOrderHandler"})
-PAGE = (Path(__file__).parents[4] / "docs" / "contracts.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "contracts.md").read_text(encoding="utf-8")
 SIZE_ROW = re.compile(r"^\| `(\w+)` \| ([\d,]+) \| ([\d,]+) \|$", re.MULTILINE)
 _FUNCTION = re.compile(r"\b(function\s+\w+|modifier\s+\w+)\b[^;{}]*\{")
 _LOOP = re.compile(r"\bfor\s*\([^{}]*?\)(?=\s*[\w{(])")

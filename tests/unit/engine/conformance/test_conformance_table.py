@@ -12,7 +12,7 @@ from cambist.engine.conformance.report import markdown_table
 from support.conformance.faulty_table import ADVISED, PLANTED
 
 ROOT = Path(__file__).parents[4]
-PAGE = (ROOT / "docs" / "maker-check.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "maker-check.md").read_text(encoding="utf-8")
 
 
 def test_every_check_says_rule_and_fix_in_one_line() -> None:

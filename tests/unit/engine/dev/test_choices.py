@@ -1,4 +1,4 @@
-"""docs/choices.md is made of the `Choice:` paragraphs of the sources, each under one topic."""
+"""docs/reference/choices.md is made of the `Choice:` paragraphs of the sources, each under one topic."""
 
 from pathlib import Path
 

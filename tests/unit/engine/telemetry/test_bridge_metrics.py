@@ -8,7 +8,7 @@ from cambist.engine.telemetry.order_metrics import delta_families
 from support.chain.indexing import sqlite_engine
 from support.delta.bridged_world import PART, BridgedWorld, a_bridged_world
 
-PAGE = Path(__file__).parents[4] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[4] / "docs" / "guides" / "operations.md"
 
 
 def told(world: BridgedWorld) -> str:
