@@ -138,19 +138,18 @@ def _html(page: DocsPage, pages: dict[str, DocsPage], root: Path, out: Path) -> 
         f'<meta name="viewport" content="width=device-width">\n'
         f"<title>{escape(page.title)} · cambist</title>\n"
         f'<link rel="stylesheet" href="{base}style.css">\n</head>\n<body>\n'
-        f"{_navigation(page, pages, base)}\n<main>\n{body}</main>\n"
+        f'<header><a class="home" href="{base}index.html">cambist</a>'
+        f'<a class="all" href="#pages">All pages</a>'
+        f'<input id="search" type="search" placeholder="Search" aria-label="Search">'
+        f'<div id="found" aria-live="polite"></div></header>\n'
+        f"<main>\n{body}</main>\n{_navigation(page, pages, base)}\n"
         f'<script src="{base}search.js" data-root="{base}"></script>\n</body>\n</html>\n'
     )
 
 
 def _navigation(here: DocsPage, pages: dict[str, DocsPage], base: str) -> str:
     """The pages by part, in the order of docs/README.md."""
-    parts = [
-        f'<header><a class="home" href="{base}index.html">cambist</a>',
-        '<a class="all" href="#pages">All pages</a>',
-        '<input id="search" type="search" placeholder="Search" aria-label="Search">',
-        '<div id="found" aria-live="polite"></div></header>\n<nav id="pages" aria-label="Pages">',
-    ]
+    parts = ['<nav id="pages" aria-label="Pages">']
     is_open = False
     for kind, text in _order(pages["docs/README.md"]):
         if kind == "part":
