@@ -35,9 +35,13 @@ _COMMANDS = {
     "hmac": "offline.hmac_headers:hmac",
     "keys": "offline.keys",
     "config": "offline.config_check:config",
+    "completion": "offline.completion",
 }
 """Command -> its module, as `module`, or as `module:name` if the command has another name there; in the order
 in which the help lists the commands."""
+
+
+_SENTENCE_CHARS = 300  # longer than any first sentence
 
 
 def _leave_rich_out() -> None:
@@ -57,8 +61,19 @@ def _leave_rich_out() -> None:
             del modules["rich"]
 
 
-class _Commands(click.Group):
-    """Click group that imports the module of a command when the command is first used, and shows a
+class CommandGroup(click.Group):
+    """Click group whose help lists each command with the whole first sentence of the command's page."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands; see `click.Group.format_commands`."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, one.get_short_help_str(_SENTENCE_CHARS)) for name, one in commands if one is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class _Commands(CommandGroup):
+    """Group that imports the module of a command when the command is first used, and shows a
     CambistError as a click error: one line, exit status 1."""
 
     def invoke(self, ctx: click.Context) -> object:
@@ -92,24 +107,25 @@ def cli() -> None:
     """A request-for-quote and intent venue for EVM chains, and the market maker's side of it.
 
     \b
-    New here?    cambist up                        a venue with makers, agents and chains that stays
-                 cambist demo                      swaps and orders, step by step, on local chains
-    A venue?     cambist serve --config F          quotes and routes over makers' books
-    Quoting?     cambist maker serve --config F    firm quotes from your own prices
-                 cambist maker check URL ...       check a maker against the interface's rules
-    Solving?     cambist agent serve --config F    bids for the orders that a venue auctions
-    Trading?     cambist swap WETH USDC 1.5 ...    a Market swap, from the price to the receipt
-                 cambist order swap ...            a Delta order: no gas; limit, twap, list, watch
-                 cambist otc post ...              an OTC order for a counterparty; fill, cancel, list, watch
-    Partner?     cambist webhooks list ...         deliveries that your webhooks missed; replay
-    Debugging?   cambist typed-data hash FILE      the digest of a wallet's request, step by step
-                 cambist hmac sign GET URL ...     the four request headers, explained
-    Setting up?  cambist keys new --out FILE       an encrypted key
-                 cambist config check              check a settings file
-    Running?     cambist db status                 content of the store; backup, export, vacuum
-                 cambist makers exclude NAME ...   leave a maker out at once; release, list
-    On chain?    cambist devnet                    local chains for wallets and scripts
-                 cambist contracts deploy ...      the contracts on your chain
+    New here?   cambist up                       a venue that stays
+                cambist demo                     swaps and orders, step by step
+    A venue?    cambist serve --config F         quotes over makers' books
+    Quoting?    cambist maker serve --config F   firm quotes from your own prices
+                cambist maker check URL ...      any maker against the rules
+    Solving?    cambist agent serve --config F   bids for the orders of auctions
+    Trading?    cambist swap WETH USDC 1.5 ...   a Market swap, up to the receipt
+                cambist order swap ...           a Delta order: limit, twap, list
+                cambist otc post ...             an OTC order: fill, cancel, list
+    Partner?    cambist webhooks list ...        missed deliveries
+    Debugging?  cambist typed-data hash FILE     the digest of a wallet's request
+                cambist hmac sign GET URL ...    the four headers, explained
+    Setting up? cambist keys new --out FILE      an encrypted key
+                cambist config check             a settings file, as opened
+                cambist completion bash          completion in a shell
+    Running?    cambist db status                the store: backup, export
+                cambist makers exclude NAME ...  a maker left out at once
+    On chain?   cambist devnet                   local chains for wallets
+                cambist contracts deploy ...     the contracts on your chain
     """
 
 

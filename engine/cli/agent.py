@@ -12,6 +12,7 @@ from ..agent.app import AgentApp, opened_agent
 from ..process.clock import WallClock
 from ..process.logs import configure_logs
 from ..process.running import serve_app
+from . import CommandGroup
 from .sources import config_option, settings_with
 
 _log = structlog.get_logger("cambist.agent")
@@ -21,7 +22,7 @@ def _announce(app: AgentApp, url: str) -> None:
     _log.info("serving", agent=app.name, url=url, chains=sorted(app.places))
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def agent() -> None:
     """Run an agent, which bids for the orders that a venue auctions."""
 

@@ -28,6 +28,7 @@ from ..store.operator.upkeep import upkeep_of
 from ..store.operator.whole_file import whole_file
 from ..store.process.opening import open_store
 from ..store.process.place import SqlitePlace, StorePlace, place_of
+from . import CommandGroup
 from .sources import config_option
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _CONFIG = config_option("The settings file (TOML); the defaults alone if absent.
 _FORCE = click.option("--force", is_flag=True, help="Replace a file of that name.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def db() -> None:
     """Maintain the store: migrate, status, vacuum, export, backup, rescan.
 

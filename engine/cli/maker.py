@@ -27,6 +27,7 @@ from ..process.logs import configure_logs
 from ..safety.halts import NOTHING_HALTED
 from ..safety.kill_switch import KillSwitch
 from ..safety.private_state import keep_private
+from . import CommandGroup
 from .maker_check import check
 from .maker_show import show
 from .sources import agree, config_option, settings_with, writing
@@ -35,7 +36,7 @@ _CONFIG = config_option(required=True)
 _SCOPE = click.argument("scope", nargs=-1)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def maker() -> None:
     """Run a market maker, stop it, and check a maker's conformance."""
 

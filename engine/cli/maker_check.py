@@ -137,8 +137,9 @@ def check(
     usage, 3 unreachable, 4 too few checks gave a verdict, 130 stopped by Ctrl-C.
 
     \b
-    cambist maker check https://maker.example/1 --chain-id 1 --rfq-contract 0x... \\
-        --domain venue --access-key k1 --secret env:MAKER_SECRET --taker 0x...
+    cambist maker check https://maker.example/1 --chain-id 1 \\
+        --rfq-contract 0x... --taker 0x... \\
+        --domain venue --access-key k1 --secret env:MAKER_SECRET
     """
     if list_only:
         _console(sys.stdout).print(list_table())

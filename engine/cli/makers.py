@@ -11,6 +11,7 @@ from ...config.settings import Settings
 from ..safety.maker_rules import MakerRules
 from ..safety.watched_file import WatchedFile
 from ..venue.maker_watch import rules_file
+from . import CommandGroup
 from .sources import config_option, settings_with, writing
 
 _CONFIG = config_option("The venue's settings file (TOML).", required=True)
@@ -18,7 +19,7 @@ _NAME = click.argument("name")
 _CHAIN = click.option("--chain", type=int, metavar="ID", help="Chain to act on; all chains if absent.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def makers() -> None:
     """Exclude a maker from a running venue, or release it again.
 

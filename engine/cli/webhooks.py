@@ -18,6 +18,7 @@ from ...codecs.messages.wire import encode
 from ...config.error_text import one_line
 from ...config.limits import WEBHOOK_PAGE_MAX
 from ..client.client import VenueClient
+from . import CommandGroup
 from .listings import Listing
 from .trading import UnderWay, VenueOptions, run, venue_options
 
@@ -27,7 +28,7 @@ _HOOKS = ("NAME", "URL", "SURFACES", "PARTNER", "CHAINS", "STATUSES", "WAITING",
 _DELIVERIES = ("TOKEN", "STATUS", "TRIES", "CREATED", "DUE", "REASON")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def webhooks() -> None:
     """Show deliveries that a venue's webhooks have not accepted, and repeat them.
 

@@ -193,7 +193,8 @@ async def handover(chain: RpcChain, place: ActOptions, new_owner: bytes, *, is_a
 
     \b
     cambist contracts handover 0x5AFE... --chain 1 --key env:OWNER_KEY
-    cambist contracts handover 0x5AFE... --chain 1 --accept --dry-run   calls for that multisig
+    cambist contracts handover 0x5AFE... --chain 1 --accept --dry-run
+    (the second one prints the calls for that multisig)
     """
     if is_accepted:
         made = acts.acceptance_acts(place.at, await powers_of(chain, place.at), new_owner)

@@ -24,6 +24,7 @@ from ...chain.deploy.rollout import Rollout, look, policed, predicted
 from ...chain.nodes.rpc import RpcChain
 from ...chain.transact import transact
 from ...process.interrupts import until_interrupted
+from .. import CommandGroup
 from ..parameters import ADDRESS
 from ..sources import PASSWORD_HELP, agree, read_key
 from .contract_acts import COMMANDS
@@ -47,7 +48,7 @@ _PROTOCOL = click.option(
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def contracts() -> None:
     """Predict the contracts' addresses, deploy them, and act in an incident.
 

@@ -2,10 +2,12 @@
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 import trio
 from rich.console import Console
+from rich.rule import Rule
 
 from ...dev.demo.bridged_orders import run_bridged_orders
 from ...dev.demo.earning_orders import run_earning_orders
@@ -19,8 +21,21 @@ from ...dev.demo.venue import a_market_place
 from ...process.logs import configure_logs
 
 
+class _BriefConsole(Console):
+    """Console that prints the steps and their results, without tables, messages and progress."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print text and rules; leave out all else."""
+        if options.get("style") != "dim" and all(isinstance(one, str | Rule) for one in objects):
+            super().print(*objects, **options)
+
+    def print_json(self, *_: Any, **__: Any) -> None:
+        """Print no JSON."""
+
+
 @click.command(short_help="Show a whole venue at work on a local chain.")
-def demo() -> None:
+@click.option("--verbose", is_flag=True, help="Print every message, price, order and balance too.")
+def demo(*, verbose: bool) -> None:
     """Run a whole venue in one process, step by step, on two local chains with the contracts.
 
     A market maker signs a firm quote, has it filled on chain, stops trading, and is checked. A venue with two
@@ -33,12 +48,14 @@ def demo() -> None:
     Keys are throw-away or public; files are in a temporary folder; nothing leaves this machine.
     """
     configure_logs("error")
-    console = Console()
+    console = Console() if verbose else _BriefConsole()
     with tempfile.TemporaryDirectory() as name:
         trio.run(_run_on_chain, console, Path(name))
     run_foundations(console)
     console.rule("That was the demo")
-    console.print("  make up, or cambist up, runs a venue that stays; docs/start/quickstart.md trades there.")
+    console.print("  cambist demo --verbose   shows every message, price, order and balance on the way")
+    console.print("  cambist up               runs a venue that stays, with a console in the browser")
+    console.print("  docs/start/quickstart.md trades there")
 
 
 async def _run_on_chain(console: Console, folder: Path) -> None:

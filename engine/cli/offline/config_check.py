@@ -15,11 +15,12 @@ from ....config.settings import Settings, read_settings
 from ....crypto.addresses import to_checksum
 from ...events.webhook_opening import hooks_of
 from ...process.credentials import check_addresses, policed_key, request_verifier
+from .. import CommandGroup
 from ..sources import config_option
 from .role_check import ROLES, open_role, roles_of
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def config() -> None:
     """Check settings files."""
 

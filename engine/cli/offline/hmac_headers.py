@@ -11,13 +11,14 @@ from ....config import limits
 from ....config.errors import ConfigError, InvalidInput
 from ....config.secret import Secret, SecretEncoding, read_secret
 from ....crypto.hmac_auth import RequestSigner, decode_secret, request_payload
+from .. import CommandGroup
 from ..sources import read_bounded, secret_encoding
 
 _METHOD = re.compile(r"[A-Za-z]{1,32}\Z")
 _MISSING_PATH = "/"
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def hmac() -> None:
     """Compute the signature headers of requests between a venue and a market maker."""
 
@@ -52,8 +53,9 @@ def sign_command(
     WebSocket handshake: its path alone is signed, without the query.
 
     \b
-    cambist hmac sign POST https://maker.example/1/firm --domain venue --access-key k1 \\
-        --secret env:MAKER_SECRET --body firm.json --explain
+    cambist hmac sign POST https://maker.example/1/firm \\
+        --domain venue --access-key k1 --secret env:MAKER_SECRET \\
+        --body firm.json --explain
     """
     if not _METHOD.match(method):
         raise InvalidInput(field="METHOD", expected="the name of an HTTP method", got=method)

@@ -11,6 +11,7 @@ from ....config.errors import ConfigError
 from ....crypto.addresses import to_checksum
 from ....crypto.custody.keystore import encrypt_key
 from ....crypto.secp256k1 import KEY_BYTES, SigningKey
+from .. import CommandGroup
 from ..sources import KEY_HELP, PASSWORD_HELP, read_key, read_password, write_new
 
 _out = click.option(
@@ -22,7 +23,7 @@ _out = click.option(
 _password = click.option("--password", help=PASSWORD_HELP)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def keys() -> None:
     """Make, import and identify signing keys.
 

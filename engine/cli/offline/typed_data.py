@@ -11,6 +11,7 @@ from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import parse_signature_text, signer, to_65, to_compact64
 from ....crypto.typed_data import TypedDataHashes, hash_typed_data
+from .. import CommandGroup
 from ..sources import KEY_HELP, PASSWORD_HELP, read_bounded, read_key
 
 _decode = decoder(object, bytes_max=limits.TYPED_DATA_BYTES_MAX)
@@ -18,7 +19,7 @@ _decode = decoder(object, bytes_max=limits.TYPED_DATA_BYTES_MAX)
 _document = click.argument("file", type=click.File("rb"))
 
 
-@click.group("typed-data")
+@click.group("typed-data", cls=CommandGroup)
 def typed_data() -> None:
     """Hash, sign or recover EIP-712 typed data.
 

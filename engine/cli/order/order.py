@@ -31,6 +31,7 @@ from ...client.order.order_placing import take_back
 from ...client.outcome import failed_verdict
 from ...client.tokens import NATIVE_DECIMALS
 from ...client.trusted_contract import DELTA
+from .. import CommandGroup
 from ..parameters import parsed
 from ..trading import (
     ENDED,
@@ -53,7 +54,7 @@ from .order_watch import watch
 _wei = parsed(lambda text, field: parse_units(text, NATIVE_DECIMALS, field))
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def order() -> None:
     """Delta orders: signed once, auctioned among agents, settled without gas of yours.
 

@@ -27,10 +27,11 @@ from ..trading import UnderWay, VenueOptions, gathered, run, venue_options
 @click.option(
     "--status",
     "statuses",
+    metavar="STATUS",
     type=click.Choice(OrderStatus, case_sensitive=False),
     callback=once,
     multiple=True,
-    help="Orders of this status; repeatable.",
+    help="Orders of this status, such as active or completed; repeatable.",
 )
 @gathered(OrdersWanted, "wanted")
 @venue_options

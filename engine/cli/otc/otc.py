@@ -13,6 +13,7 @@ an order to be cancelled was filled, 4 the end is not known.
 
 import click
 
+from .. import CommandGroup
 from .otc_cancel import cancel
 from .otc_fill import fill
 from .otc_list import list_otc
@@ -20,7 +21,7 @@ from .otc_post import post
 from .otc_watch import watch
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def otc() -> None:
     """OTC orders: signed by a maker at no gas, filled on chain by a taker.
 

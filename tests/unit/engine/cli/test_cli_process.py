@@ -1,11 +1,14 @@
 """The command as a process: help, exit statuses, standard input, and how errors look."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click import Context
 from click.testing import CliRunner
@@ -49,9 +52,10 @@ def test_help_lists_every_command_and_where_to_start() -> None:
     listed = done.stdout.decode().partition("Commands:")[2].split("\n\n")[0].split("\n")
     commands = [
         "up", "demo", "devnet", "serve", "swap", "order", "otc", "webhooks", "makers", "maker", "agent",
-        "contracts", "db", "typed-data", "hmac", "keys", "config",
+        "contracts", "db", "typed-data", "hmac", "keys", "config", "completion",
     ]  # fmt: skip
-    assert [line.split()[0] for line in listed if line] == commands == cli.list_commands(Context(cli))
+    named = [line.split()[0] for line in listed if re.match(r"  \w", line)]  # other lines go on with a sentence
+    assert named == commands == cli.list_commands(Context(cli))
     for command in (
         "cambist demo",
         "cambist serve",
@@ -132,6 +136,48 @@ def test_every_command_has_a_page(command: str, flag: str) -> None:
     assert result.stdout.startswith(f"Usage: cambist {command}".rstrip())
 
 
+def every_command(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Paths of all commands of the program, groups included."""
+    yield path
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found
+            yield from every_command(found, (*path, name))
+
+
+@pytest.mark.parametrize("path", list(every_command(cli)), ids=" ".join)
+def test_help_fits_eighty_columns_and_cuts_no_sentence(path: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(cli, [*path, "--help"], prog_name="cambist", terminal_width=80)
+    lines = result.stdout.splitlines()
+    cut = [line for line in lines[1:] if re.search(r"\w\.\.\.$", line)]
+    assert [line for line in lines if len(line) > 80] + cut == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_gets_its_script_of_completion(shell: str) -> None:
+    done = cambist("completion", shell)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"_CAMBIST_COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "offers"),
+    [("cambist ord", "order"), ("cambist order sw", "swap"), ("cambist maker approve --re", "--revoke")],
+)
+def test_bash_completes_commands_and_options(typed: str, offers: str) -> None:
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    done = subprocess.run(
+        [sys.executable, "-m", "cambist"],
+        env=os.environ | words | {"_CAMBIST_COMPLETE": "bash_complete"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"plain,{offers}" in done.stdout.splitlines()
+
+
 def test_version() -> None:
     result = CliRunner().invoke(cli, ["--version"])
     assert (result.exit_code, result.stdout) == (0, f"cambist, version {__version__}\n")
@@ -142,6 +188,10 @@ def test_version() -> None:
 )
 def test_demo_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
     done = cambist("demo", home=str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert 40 < len(done.stdout.splitlines()) < 120
+    assert b"cambist up" in done.stdout[-400:]  # the next command
+    done = cambist("demo", "--verbose", home=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, b"")
     for words in (
         b"verified",
