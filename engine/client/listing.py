@@ -1,11 +1,13 @@
 """Listings and changes of any kind of order: pages with each order once, amounts and events as text."""
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec import UNSET
 
 from ...codecs.amounts import format_units, parse_amount
+from ...codecs.messages.auction_messages import ExplainedReason
 from ...codecs.messages.event_messages import OrderEventMessage
 from ...codecs.messages.resource_messages import TokenEntry
 from ...config.error_text import one_line
@@ -59,6 +61,23 @@ def listed_amount(text: str, token: TokenEntry | None, address: str = "") -> str
     if token is None:
         return one_line(f"{raw} units{of}")
     return one_line(f"{format_units(raw, token.decimals)} {token.symbol}")
+
+
+def reason_text(reason: ExplainedReason, tokens: Mapping[str, TokenEntry]) -> str:
+    """A reason why an order is not filled as a line of text, with amounts in whole tokens.
+
+    Args:
+        tokens: lower-case address -> the venue's entry; an amount of another token stays in raw units.
+    """
+    text, done = reason.text, 0
+    for entry in () if reason.amounts is UNSET else reason.amounts:
+        token = tokens.get(entry.token.lower())
+        found = re.compile(rf"(?<!\d){re.escape(entry.amount)}(?!\d)").search(text, done)
+        if token is not None and found is not None:
+            shown = listed_amount(entry.amount, token)
+            text = text[: found.start()] + shown + text[found.end() :]
+            done = found.start() + len(shown)
+    return one_line(f"{reason.code}: {text}")
 
 
 def event_line(means: Mapping[str, str], message: OrderEventMessage) -> str:

@@ -271,8 +271,7 @@ def test_trio_needs_no_thread(up: Devnet, places: dict[str, Any]) -> None:
             assert swap.received.token.symbol == "USDC"
             order = await venue.order("WETH", "USDC", 1, key=signer)
             async with venue.watch(order.id) as records:
-                async for record in records:
-                    last = record.status
-            assert last is OrderStatus.COMPLETED
+                statuses = [record.status async for record in records]
+            assert statuses[-1] is OrderStatus.COMPLETED
 
     trio.run(main)

@@ -12,13 +12,13 @@ from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.resource_messages import TokenList
 from ....codecs.messages.vocabulary import OrderType, Side
 from ....config import limits
-from ....config.error_text import one_line
 from ....config.errors import ChainError, ConfigError, VenueError
 from ....config.timeouts import TRADER_LIMIT_ORDER_S, TRADER_ORDER_S, TRADER_WATCH_S
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import parse_hex
 from ...chain.transact import StepFailedError
 from ..allowing import Allowing
+from ..listing import reason_text
 from ..order.order_cancelling import cancel, follow_all
 from ..order.order_following import TERMINAL, OfferTokens, OrderFollower, Subject, is_crosschain, proven
 from ..order.order_placing import OrderOffer, OrderPlacer, take_back
@@ -455,8 +455,11 @@ class DeltaTrading(MarketTrading):
     async def _tell_why(self, record: OrderRecord) -> None:
         """Report the venue's reasons why an order is not settled yet, if it has any."""
         with suppress(VenueError):
-            for reason in (await self._client.explanation(record.id)).reasons:
-                self._tell(f"{one_line(reason.code)}: {one_line(reason.text)}")
+            reasons = (await self._client.explanation(record.id)).reasons
+            listed = await self.tokens(record.input.chain_id) if reasons else TokenList(())
+            tokens = {token.address.lower(): token for token in listed.tokens}
+            for reason in reasons:
+                self._tell(reason_text(reason, tokens))
 
 
 def _id_of(order: Order) -> str:

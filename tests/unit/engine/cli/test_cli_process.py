@@ -54,7 +54,7 @@ def test_help_lists_every_command_and_where_to_start() -> None:
         "up", "demo", "devnet", "serve", "swap", "order", "otc", "webhooks", "makers", "maker", "agent",
         "contracts", "db", "typed-data", "hmac", "keys", "config", "completion",
     ]  # fmt: skip
-    named = [line.split()[0] for line in listed if re.match(r"  \w", line)]  # other lines go on with a sentence
+    named = [line.split()[0] for line in listed if re.match(r"  \w", line)]  # the others go on
     assert named == commands == cli.list_commands(Context(cli))
     for command in (
         "cambist demo",
