@@ -153,6 +153,7 @@ def checked(up: Devnet, role: str) -> tuple[int, str]:
     ("role", "says"),
     [
         ("venue", "venue.makers.gamma.chains.31337 quotes 2 pairs"),
+        ("venue", "venue.agents.plain is ready"),
         ("alpha", "maker.chains.31337.tokens.DAI 1000000 DAI, approved"),
         ("rapid", "agent.makers.beta.chains.31337 quotes 2 pairs"),
     ],
@@ -160,6 +161,25 @@ def checked(up: Devnet, role: str) -> tuple[int, str]:
 def test_each_settings_file_is_right_and_what_it_names_answers(up: Devnet, role: str, says: str) -> None:
     code, said = checked(up, role)
     assert (code, says in said) == (0, True), said
+
+
+def test_a_check_as_json_names_each_fact_and_what_is_wrong(up: Devnet, tmp_path: Path) -> None:
+    lines = Path(up.told["secrets"]).read_text().splitlines()
+    environ = os.environ | dict(line.split("=", 1) for line in lines)
+    path, wrong = Path(up.told["settings"]["venue"]), tmp_path / "venue.toml"
+    shutil.copy(path, wrong)
+    contracts = json.loads((path.parent / "contracts.json").read_text())
+    contracts["chains"]["31337"]["wrappedNative"] = None
+    (tmp_path / "contracts.json").write_text(json.dumps(contracts))
+    for settings, is_right in ((path, True), (wrong, False)):
+        done = subprocess.run(
+            [sys.executable, "-m", "cambist", "config", "check", "--json", "--config", settings],
+            env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+        )  # fmt: skip
+        told = json.loads(done.stdout)
+        assert (done.returncode, told["isRight"]) == (0 if is_right else 1, is_right), done.stderr
+        faults = [row["name"] for row in told["roles"]["venue"] if row["isFault"]]
+        assert faults == ([] if is_right else ["chains.31337.wrapped_native"])
 
 
 def test_a_folder_keeps_chains_and_orders_over_kills(tmp_path: Path) -> None:

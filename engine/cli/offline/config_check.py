@@ -1,6 +1,7 @@
 """`cambist config check`: opens the roles of a settings file, down to checksums, keys and credentials."""
 
 import os
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -9,15 +10,18 @@ import trio
 from rich.console import Console
 from rich.table import Table
 
+from ....codecs.messages.wire import encode
 from ....config.chains import CONTRACT_SETTINGS
 from ....config.errors import ConfigError
 from ....config.settings import Settings, read_settings
 from ....crypto.addresses import to_checksum
+from ....crypto.custody.signing_policy import PolicedKey
 from ...events.webhook_opening import hooks_of
 from ...process.credentials import check_addresses, policed_key, request_verifier
 from .. import CommandGroup
 from ..sources import config_option
 from .role_check import ROLES, open_role, roles_of
+from .role_online import RoleFact
 
 
 @click.group(cls=CommandGroup)
@@ -32,8 +36,9 @@ def config() -> None:
     type=click.Choice(ROLES),
     help="The role to open; every role that the file has a section for if absent.",
 )
-@click.option("--online", is_flag=True, help="Ask nodes, contracts, makers and a maker's funds, too.")
-def check_command(path: Path | None, role: str | None, *, online: bool) -> None:
+@click.option("--online", is_flag=True, help="Ask nodes, contracts, makers, agents and a maker's funds, too.")
+@click.option("--json", "is_json", is_flag=True, help="Print one line of JSON on standard output.")
+def check_command(path: Path | None, role: str | None, *, online: bool, is_json: bool) -> None:
     """Open the roles of a settings file as `serve` does, and show what they would serve.
 
     The command asks no node, maker or store unless --online is given, and changes nothing. Variables named
@@ -49,6 +54,22 @@ def check_command(path: Path | None, role: str | None, *, online: bool) -> None:
     keys = {name: policed_key(name, key) for name, key in settings.keys.items() if has_policed}
     opening = partial(open_role, online=online)
     facts = {name: trio.run(opening, name, settings, os.environ, folder) for name in roles}
+    is_right = not any(row.is_fault for rows in facts.values() for row in rows)
+    if is_json:
+        click.echo(encode({"isRight": is_right, "roles": facts}))
+    else:
+        _show(settings, hooks, keys, facts)
+    if not is_right:
+        raise ConfigError("settings", "some of what they name does not answer as it should, see above")
+
+
+def _show(
+    settings: Settings,
+    hooks: Collection[str],
+    keys: Mapping[str, PolicedKey],
+    facts: Mapping[str, Sequence[RoleFact]],
+) -> None:
+    """Print the settings and the facts of each role for people."""
     console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
     console.print(_chains_table(settings))
     console.print(f"state directory   {Path(settings.state_dir).expanduser()}")
@@ -64,9 +85,8 @@ def check_command(path: Path | None, role: str | None, *, online: bool) -> None:
         console.print(f"\n{name}", style="bold")
         for row in rows:
             console.print(f"{row.name:<17} {row.text}", style="red" if row.is_fault else None)
-    if any(row.is_fault for rows in facts.values() for row in rows):
-        raise ConfigError("settings", "some of what they name does not answer as it should, see above")
-    console.print("\nsettings are right" if facts else "settings are right", style="green")
+    if not any(row.is_fault for rows in facts.values() for row in rows):
+        console.print("\nsettings are right" if facts else "settings are right", style="green")
 
 
 def _chains_table(settings: Settings) -> Table:

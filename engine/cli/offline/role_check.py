@@ -26,7 +26,7 @@ from ...routing.served import served_chains
 from ...served.served_chain import ServedChain
 from ...store.process.place import place_of
 from ...venue.app import opened_venue
-from .role_online import RoleFact, chain_answers, fund_answers, maker_answers
+from .role_online import RoleFact, agent_answers, chain_answers, fund_answers, maker_answers
 
 ROLES = ("venue", "maker", "agent")
 _CONTRACTS = {
@@ -101,6 +101,8 @@ async def _venue(
                 field = f"chains.{place.chain_id}"
                 facts += await chain_answers(place.chain, field, contracts)
                 facts += await maker_answers(place, "venue.makers", place.chain_id)
+            if online:
+                facts += await agent_answers(settings.venue.agents)
             return facts
 
 
@@ -179,6 +181,11 @@ def _chains(places: Iterable[ServedChain], makers: Mapping[str, VenueMaker]) -> 
         tokens = ", ".join(token.symbol for token in place.tokens.by_address.values())
         text = f"{', '.join(kinds)}; tokens {tokens}; {_makers(makers, place.chain_id)}"
         yield RoleFact(f"chain {place.chain_id}", text)
+        if not place.tokens.wrapped_native and any(
+            place.chain_id in maker.chains for maker in makers.values()
+        ):
+            text = "is not set: no price values gas, and Delta orders are not priced"
+            yield RoleFact(f"chains.{place.chain_id}.wrapped_native", text, is_fault=True)
         if place.settings.delta and place.no_delta:
             yield RoleFact(f"chain {place.chain_id}", place.no_delta)
 

@@ -3,16 +3,21 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import httpx
 import trio
 from msgspec import Struct
 
 from ....codecs.amounts import format_units
 from ....codecs.contracts.abi import decode_uint
 from ....codecs.contracts.calldata import allowance, balance_of
+from ....codecs.http1 import Http1Limits
 from ....config.errors import CambistError, ChainError
 from ....config.sections.maker import MakerToken
 from ....config.sections.nodes import NodeSettings, revealed
+from ....config.sections.venue import VenueAgent
 from ....crypto.addresses import parse_address, to_checksum
+from ....feeds.net.httpx_transport import DialTransport
+from ....feeds.net.streams import client_tls
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import Chain, EthCall
@@ -25,7 +30,7 @@ _LOOK_S = 0.05
 _LATE = f"no answer within {ANSWER_S:g} s"
 
 
-class RoleFact(Struct, frozen=True):
+class RoleFact(Struct, frozen=True, rename="camel"):
     """Line of the report of a check.
 
     Attributes:
@@ -83,6 +88,24 @@ def _maker_fact(makers: OpenMakers, name: str, field: str) -> RoleFact:
     polls = makers.feeds[name].statistics().polls
     said = next((f"{resource}: {poll.said}" for resource, poll in polls.items() if poll.in_a_row), "")
     return RoleFact(field, said or "answers, and quotes no pair that is listed here", is_fault=True)
+
+
+async def agent_answers(agents: Mapping[str, VenueAgent]) -> list[RoleFact]:
+    """Report for each of a venue's agents whether it is ready, by its /readyz."""
+    facts = []
+    transport = DialTransport(tls=client_tls(), connections_max=1, limits=Http1Limits())
+    async with httpx.AsyncClient(transport=transport, timeout=ANSWER_S) as client:
+        for name, agent in agents.items():
+            field = f"venue.agents.{name}"
+            try:
+                answer = await client.get(f"{agent.url.rstrip('/')}/readyz")
+            except httpx.HTTPError as error:
+                facts.append(RoleFact(field, f"{type(error).__name__}: {error}", is_fault=True))
+                continue
+            is_ready = answer.status_code == httpx.codes.OK
+            text = "is ready" if is_ready else f"/readyz answers {answer.status_code}"
+            facts.append(RoleFact(field, text, is_fault=not is_ready))
+    return facts
 
 
 async def fund_answers(role: ChainRole, environ: Mapping[str, str], folder: Path) -> list[RoleFact]:
