@@ -1,7 +1,7 @@
 """Fields of the package's metadata that need the project's public address.
 
 The environment variable PROJECT_URL holds the address of the repository, e.g. https://host/owner/cambist.
-With it, links of README.md to files of the repository are absolute, so that they work on a package index, and
+With it, links and pictures of README.md are absolute, so that they work on a package index, and
 the package names its addresses. Without it both stay as they are.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
+_RELATIVE_PICTURE = re.compile(r"(!\[[^\]]*)\]\((?!\w+:)([^)]+)\)")
 _RELATIVE_LINK = re.compile(r"\]\((?!\w+:|#)([^)]+)\)")
 
 
@@ -24,6 +25,7 @@ class AddressedMetadata(MetadataHookInterface):
         address = os.environ.get("PROJECT_URL", "").rstrip("/")
         if address:
             files = f"{address}/blob/v{metadata['version']}"
+            text = _RELATIVE_PICTURE.sub(rf"\1]({address}/raw/v{metadata['version']}/\2)", text)
             text = _RELATIVE_LINK.sub(rf"]({files}/\1)", text)
             metadata["urls"] = {
                 "Homepage": address,

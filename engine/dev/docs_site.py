@@ -73,7 +73,7 @@ def build(out: Path, root: Path = _ROOT) -> list[DocsPage]:
         for page in pages.values()
         for one in page.sections
     ]
-    (out / "search.json").write_text(json.dumps(sections), encoding="utf-8")
+    (out / "sections.js").write_text(f"window.docsSections = {json.dumps(sections)};\n", encoding="utf-8")
     return list(pages.values())
 
 
@@ -137,7 +137,7 @@ def _html(page: DocsPage, pages: dict[str, DocsPage], root: Path, out: Path) -> 
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width">\n'
         f"<title>{escape(page.title)} · cambist</title>\n"
-        f'<link rel="stylesheet" href="{base}style.css">\n</head>\n<body>\n'
+        f'<link rel="icon" href="data:,">\n<link rel="stylesheet" href="{base}style.css">\n</head>\n<body>\n'
         f'<header><a class="home" href="{base}index.html">cambist</a>'
         f'<a class="all" href="#pages">All pages</a>'
         f'<input id="search" type="search" placeholder="Search" aria-label="Search">'
