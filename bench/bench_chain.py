@@ -28,6 +28,7 @@ from support.chain.world import ONE, USDC, World, a_world
 
 SENT = 20  # transactions in one lap
 CALLS = 200
+TIP_WEI = 10**9
 GAS = 300_000
 
 
@@ -60,7 +61,7 @@ async def a_trade(chain: DevChain) -> Trade:
         (world.at.rfq, fill_one),
         (world.weth, transfer_one),
         itertools.count(nonce),
-        100 * fees.base_fee_wei,
+        TIP_WEI + 100 * fees.base_fee_wei,
     )
 
 
@@ -68,7 +69,8 @@ def signed(trade: Trade, to: bytes, data: bytes) -> list[bytes]:
     chain_id, fee_max_wei = trade.world.chain.chain_id, trade.fee_max_wei
     return [
         sign_transaction(
-            Transaction(chain_id, next(trade.nonce), 10**9, fee_max_wei, GAS, to, 0, data), trade.world.taker
+            Transaction(chain_id, next(trade.nonce), TIP_WEI, fee_max_wei, GAS, to, 0, data),
+            trade.world.taker,
         ).raw
         for _ in range(SENT)
     ]

@@ -1,8 +1,9 @@
-"""`python -m bench.run [--quick]`: run the benchmarks and judge them against budgets.toml.
+"""`python -m bench.run [--quick] [--record]`: run the benchmarks and judge them against budgets.toml.
 
 The exit status is 1 if a result is over its budget.
 
 --quick    the operations that CI holds, under a minute
+--record   keep the results in bench/record.json, from which bench/figures_page.py makes the page of figures
 else       all operations, then the load tests; tables and a plot go to bench/results/report.md
 """
 
@@ -39,8 +40,9 @@ from bench.compare import (
 )
 from bench.load_children import LoadError
 from bench.load_firm import FirmLoad, Plan, Row, metrics
-from bench.load_report import load_verdicts_table, write_report
+from bench.load_report import latency_lines, load_verdicts_table, write_report
 from bench.peers.postgres import postgres_programs
+from bench.record import keep_loads, keep_operations
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results" / "latest.json"
@@ -50,10 +52,15 @@ QUICK_LAPS = 60  # of the gate: many and short, so that some are undisturbed how
 LONG = (
     "--benchmark-max-time=0.5",
     "--benchmark-min-rounds=20",
+    "--benchmark-min-time=0.001",
     "--benchmark-warmup=on",
     "--benchmark-warmup-iterations=200",
 )
-"""Options of pytest-benchmark for full runs: half a second for each benchmark in a lap."""
+"""Options of pytest-benchmark for full runs: half a second for each benchmark in a lap.
+
+A slice of 1 ms has many inputs: the least of slices with one input each would be the time of the cheapest
+input.
+"""
 SHORT = ("--benchmark-max-time=0.004", "--benchmark-min-rounds=4", "--benchmark-min-time=0.001")
 """Options of pytest-benchmark for --quick: four slices of 1 ms for each benchmark in a lap.
 
@@ -68,18 +75,25 @@ def main() -> int:
     arguments.add_argument("--laps", type=int, default=3, help="times over the operations (default 3)")
     arguments.add_argument("--rounds", type=int, default=3, help="times over the whole paths (default 3)")
     arguments.add_argument("--seconds", type=float, default=5.0, help="of a closed loop; an open one: thrice")
+    arguments.add_argument("--record", action="store_true", help="keep the results in bench/record.json")
     chosen = arguments.parse_args()
+    if chosen.quick and chosen.record:
+        arguments.error("--record: a quick run has too few operations")
     parts = ("operations",) if chosen.quick else (chosen.part,) if chosen.part else PARTS
     console = Console()
     operations: list[Verdict] = []
     loads: list[LoadVerdict] = []
     if "operations" in parts:
-        operations = run_operations(console, quick=chosen.quick, laps=chosen.laps)
+        seconds, operations = run_operations(console, quick=chosen.quick, laps=chosen.laps)
+        if chosen.record:
+            keep_operations(seconds)
     if "loads" in parts:
         try:
             rows, loads = run_loads(console, Plan(chosen.rounds, chosen.seconds, 3 * chosen.seconds))
         except LoadError as error:
             sys.exit(str(error))
+        if chosen.record:
+            keep_loads(loads, latency_lines(rows))
         console.print(f"written: {write_report(RESULTS.parent, rows, loads, operations).relative_to(ROOT)}")
     over = [f"{one.budget.what}: {one.ratio:.3f} > {one.budget.must}" for one in operations if not one.kept]
     over += [
@@ -93,14 +107,16 @@ def main() -> int:
     return 1 if over else 0
 
 
-def run_operations(console: Console, *, quick: bool, laps: int) -> list[Verdict]:
-    """Measure the operations that have budgets, and judge their times."""
+def run_operations(
+    console: Console, *, quick: bool, laps: int
+) -> tuple[dict[str, dict[int, float]], list[Verdict]]:
+    """Measure the operations that have budgets, and judge their times; return times and verdicts."""
     budgets = [budget for budget in read_budgets() if budget.quick or not quick]
     seconds = measure(budgets, QUICK_LAPS, SHORT) if quick else measure([], laps, LONG)
     verdicts = judge(budgets, seconds)
     console.print(operations_table(seconds))
     console.print(verdicts_table(verdicts))
-    return verdicts
+    return seconds, verdicts
 
 
 def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict]]:
