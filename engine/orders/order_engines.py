@@ -177,10 +177,6 @@ class OrderEngines:
         self._engines = {engine.kind: engine for engine in engines}
         self._taken_up = 0
 
-    def is_shared(self) -> bool:
-        """Whether other processes share the orders now."""
-        return self.leases.statistics().holders > 1
-
     def statistics(self) -> OrderEnginesStatistics:
         """Return the numbers of shards and processes, and the statistics of the followed chains' indexers."""
         return OrderEnginesStatistics(

@@ -99,9 +99,16 @@ class Store:
         link: access to the database.
         queue_max: most units that wait to be written.
         batch_max: most units written in one transaction.
+        is_shareable: whether other engines may use the database at the same time.
+
+    Attributes:
+        is_shareable: see Args.
     """
 
-    def __init__(self, link: Link, *, queue_max: int, batch_max: int) -> None:
+    def __init__(
+        self, link: Link, *, queue_max: int, batch_max: int, is_shareable: bool = False
+    ) -> None:
+        self.is_shareable = is_shareable
         self._link = link
         self._batcher = Batcher(queue_max, batch_max)
         self._work = trio.lowlevel.ParkingLot()

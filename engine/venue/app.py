@@ -169,7 +169,7 @@ class VenueApp:
         self._makers = MakerWatch(parts.maker_rules, parts.places, clock.now_ms)
         self._retention = Retention(parts.store, days=settings.store.retention_days, now_ms=clock.now_ms)
         self._clock, self._wall_ms = clock, clock.now_ms
-        self.issued = IssuedRoutes(parts.store, venue.route_life_s, is_shared=parts.engines.is_shared)
+        self.issued = IssuedRoutes(parts.store, venue.route_life_s)
         self.admission = Admission(venue, secrets.token_bytes(HASH_SECRET_BYTES))
         partners, user_places = (settings.partners, settings.tiers), venue.firm.unfilled_user_max
         market = MarketDesk(parts.places, parts.seal, *partners, user_places=user_places)

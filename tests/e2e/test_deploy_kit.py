@@ -316,25 +316,29 @@ def test_a_dump_of_the_database_is_restored_with_every_order(
     programs = postgres_programs()
     assert programs is not None
     dump = tmp_path / "orders.dump"
+    before = lasting_rows(url, tmp_path)
     for words in (
         ("pg_dump", "--format=custom", f"--file={dump}", url),
         ("pg_restore", "--no-owner", f"--dbname={restored}", dump),
     ):
         subprocess.run([programs / words[0], *words[1:]], check=True, timeout=PATIENCE_S)
-    told = []
-    for number, database in enumerate((url, restored)):
-        settings = tmp_path / f"{number}.toml"
-        settings.write_text(f'state_dir = "."\n[store]\nurl = "{database}"\n')
-        done = subprocess.run(
-            [*CAMBIST, "db", "status", "--json", "--config", settings],
-            capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        told.append(json.loads(done.stdout))
-    kept = [{table: one["contents"]["rows"][table] for table in LASTING} for one in told]
-    assert kept[0] == kept[1]
-    assert kept[1]["delta_order"] >= 2
+    kept, after = lasting_rows(restored, tmp_path), lasting_rows(url, tmp_path)
+    assert all(before[table] <= kept[table] <= after[table] for table in LASTING)  # the engines go on meanwhile
+    assert kept["delta_order"] >= 2
     postgres_server.drop(restored)
+
+
+def lasting_rows(url: str, folder: Path) -> dict[str, int]:
+    """Number of rows of each table that only grows, as `cambist db status` counts them."""
+    settings = folder / "status.toml"
+    settings.write_text(f'state_dir = "."\n[store]\nurl = "{url}"\n')
+    done = subprocess.run(
+        [*CAMBIST, "db", "status", "--json", "--config", settings],
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["contents"]["rows"]
+    return {table: rows[table] for table in LASTING}
 
 
 def firing(kit: Kit, role: str) -> set[str]:

@@ -9,9 +9,10 @@ its keys in another order, but with the same types and digits. The digest has th
 not name it and the side decides which amount is fixed.
 
 The life of a route begins at the end of the minute in which it was issued, so that a repeated route is
-written at most once a minute and known for ten to eleven minutes. While other processes share the store, a
+written at most once a minute and known for ten to eleven minutes. On a store that processes can share, a
 build of an unknown route looks again for ISSUED_ROUTES_SHOWN_S, since a proxy may pass it to another process
-than the quote before the quote's process has written the route. If the store is away or behind until the
+than the quote before the quote's process has written the route. The number of engines does not matter: an
+engine learns of a new one a second late. If the store is away or behind until the
 queue is full, the oldest queued routes are never written: only this process knows them.
 
 Source: choices.md#delta-orders.
@@ -77,7 +78,6 @@ class IssuedRoutes:
     Args:
         store: shared with the other processes.
         life_s: least time for which a request to build an order may carry an issued route, seconds.
-        is_shared: returns whether other processes share the store now.
         kept_max: most digests in memory; the oldest are dropped first.
     """
 
@@ -86,11 +86,9 @@ class IssuedRoutes:
         store: Store,
         life_s: float,
         *,
-        is_shared: Callable[[], bool] = lambda: False,
         kept_max: int = limits.VENUE_ISSUED_MAX,
     ) -> None:
         self._store = store
-        self._is_shared = is_shared
         self._life_ms = round(life_s * 1_000)
         self._kept_max = kept_max
         self._kept: dict[bytes, int] = {}  # digest -> expiry in ms, by rising expiry
@@ -142,7 +140,7 @@ class IssuedRoutes:
     async def first_issued(self, quoted: Sequence[bytes], now_ms: int) -> int | None:
         """Return the index of the first Delta route that is issued, as by `is_issued`; None for none.
 
-        While other processes share the store, the method looks again until ISSUED_ROUTES_SHOWN_S are over.
+        On a store that processes can share, the method looks again until ISSUED_ROUTES_SHOWN_S are over.
 
         Args:
             quoted: the side and the canonical JSON of each route, joined by `quoted_as`.
@@ -155,7 +153,7 @@ class IssuedRoutes:
             for at, each in enumerate(quoted):
                 if await self.is_issued(each, now_ms):
                     return at
-            if not self._is_shared() or trio.current_time() >= give_up:
+            if not self._store.is_shareable or trio.current_time() >= give_up:
                 return None
             await trio.sleep(ISSUED_ROUTES_EVERY_S)
 

@@ -7,6 +7,7 @@ import random
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -15,7 +16,7 @@ import trio
 from ....config.settings import Settings
 from ....config.timeouts import STORE_OUTCOME_S
 from ..store import InlineLink, Store
-from .place import place_of
+from .place import PostgresPlace, place_of
 from .process import open_backend
 from .process_link import ProcessLink
 
@@ -50,14 +51,19 @@ async def open_store(
     """
     place = place_of(settings, environ, folder)
     writer = secrets.token_bytes(_WRITER_BYTES)
-    limits = {"queue_max": settings.store.queue_max, "batch_max": settings.store.batch_max}
+    opened = partial(
+        Store,
+        queue_max=settings.store.queue_max,
+        batch_max=settings.store.batch_max,
+        is_shareable=isinstance(place, PostgresPlace),
+    )
     if in_process:
         with open_backend(place, now_ms, 0) as backend:
-            async with _running(Store(InlineLink(backend, writer), **limits), None) as store:
+            async with _running(opened(InlineLink(backend, writer)), None) as store:
                 yield store
     else:
         link = ProcessLink(place, writer, random.SystemRandom().random, environ)
-        async with _running(Store(link, **limits), link) as store:
+        async with _running(opened(link), link) as store:
             yield store
 
 

@@ -109,6 +109,8 @@ async def test_what_has_expired_leaves_the_store_a_batch_at_a_time(store: Store)
 class Away:
     """A store that is away until a test brings it back; it counts the units that it receives."""
 
+    is_shareable = False
+
     def __init__(self) -> None:
         self.is_away = True
         self.units: list[Unit] = []
@@ -167,7 +169,7 @@ class Later(IssuedRoutes):
 
 
 @pytest.mark.parametrize(
-    ("is_shared", "wanted", "found", "lasting_s"),
+    ("is_shareable", "wanted", "found", "lasting_s"),
     [
         (True, ROUTE, 1, 0.2),
         (True, b"unknown", None, ISSUED_ROUTES_SHOWN_S),
@@ -175,9 +177,11 @@ class Later(IssuedRoutes):
     ],
 )
 async def test_a_build_waits_for_a_route_that_another_engine_has_just_issued(
-    is_shared: bool, wanted: bytes, found: int | None, lasting_s: float, autojump_clock: object
+    is_shareable: bool, wanted: bytes, found: int | None, lasting_s: float, autojump_clock: object
 ) -> None:
-    routes = Later(Away(), LIFE_S, is_shared=lambda: is_shared)  # type: ignore[arg-type]
+    store = Away()
+    store.is_shareable = is_shareable
+    routes = Later(store, LIFE_S)  # type: ignore[arg-type]
     assert await routes.first_issued([OTHER, wanted], NOW_MS) == found
     assert routes.looks[-1] - routes.looks[0] == pytest.approx(lasting_s, abs=1.1 * ISSUED_ROUTES_EVERY_S)
 
