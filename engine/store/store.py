@@ -105,9 +105,7 @@ class Store:
         is_shareable: see Args.
     """
 
-    def __init__(
-        self, link: Link, *, queue_max: int, batch_max: int, is_shareable: bool = False
-    ) -> None:
+    def __init__(self, link: Link, *, queue_max: int, batch_max: int, is_shareable: bool = False) -> None:
         self.is_shareable = is_shareable
         self._link = link
         self._batcher = Batcher(queue_max, batch_max)
