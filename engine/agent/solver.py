@@ -50,7 +50,7 @@ class SolverStatistics(Struct, frozen=True, rename="camel"):
         rounds, orders, bids: number of rounds that were solved in time, of orders in these rounds, and of
             bids returned.
         late: number of rounds that arrived too late to be solved.
-        faults: strategy name -> number of its failures: exceptions, time-outs, invalid bids.
+        faults: name of each strategy -> number of its failures: exceptions, time-outs, invalid bids.
         notices: kind of notice -> number of notices received about bids.
     """
 
@@ -83,7 +83,7 @@ class Solver:
         self._settings = settings
         self._wall_ms = wall_ms
         self._rounds = self._orders = self._bids = self._late = 0
-        self._faults: Counter[str] = Counter()
+        self._faults = Counter(dict.fromkeys(strategies, 0))  # an alarm sees the step from 0 to 1
         self._notices: Counter[str] = Counter()
 
     def statistics(self) -> SolverStatistics:

@@ -209,6 +209,73 @@ def test_dashboards_and_alarms_name_metrics_that_the_roles_show(kit: Kit) -> Non
 
 
 @contextmanager
+def prometheus(kit: Kit, folder: Path) -> Iterator[str]:
+    """Prometheus with the kit's file, which scrapes more often here."""
+    shutil.copytree(DEPLOY / "prometheus", folder / "prometheus")
+    text = (folder / "prometheus" / "prometheus.yml").read_text(encoding="utf-8")
+    for role in ROLES:
+        text = text.replace(f'"{role}:8081"', f'"127.0.0.1:{kit.ports[role][1]}"')
+    text = re.sub(r"_interval: 5s", "_interval: 200ms", text)
+    (folder / "prometheus" / "prometheus.yml").write_text(text, encoding="utf-8")
+    with held_port() as held:
+        process = subprocess.Popen(
+            [
+                operators_program("prometheus"), f"--config.file={folder}/prometheus/prometheus.yml",
+                f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{port_of(held)}",
+            ],
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            yield f"http://127.0.0.1:{port_of(held)}/api/v1"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def asked(url: str, **query: str) -> Any:
+    """Data of Prometheus' answer; None while it does not listen yet."""
+    try:
+        answer = httpx.get(url, params=query, timeout=PATIENCE_S)
+    except httpx.ConnectError:
+        return None
+    return (
+        answer.json().get("data") if answer.status_code in (200, 503) and answer.content[:1] == b"{" else None
+    )
+
+
+def test_prometheus_scrapes_every_role_and_has_a_series_for_every_panel(kit: Kit, tmp_path: Path) -> None:
+    lines = [
+        (path.stem, target["expr"], target["legendFormat"])
+        for path in sorted((DEPLOY / "grafana" / "dashboards").iterdir())
+        for panel in json.loads(path.read_text(encoding="utf-8"))["panels"]
+        for target in panel["targets"]
+    ]
+    with BlockingVenue.open(f"http://127.0.0.1:{kit.ports['engine-1'][0]}", CHAIN, rpc=kit.node) as venue:
+        venue.otc("WETH", "USDC", 1, price=2_500, key=kit.keys[7])
+    with prometheus(kit, tmp_path) as url:
+        give_up = time.monotonic() + PATIENCE_S
+        missing = list(lines)
+        while missing:
+            assert time.monotonic() < give_up, missing
+            found = [asked(f"{url}/query", query=expression) for _, expression, _ in missing]
+            missing = [
+                line
+                for line, data in zip(missing, found, strict=True)
+                if not data or not any(series_fits(each["metric"], line[2]) for each in data["result"])
+            ]
+        targets = asked(f"{url}/targets")["activeTargets"]
+        assert [target["health"] for target in targets] == ["up"] * len(ROLES)
+        rules = [rule for group in asked(f"{url}/rules")["groups"] for rule in group["rules"]]
+        assert {rule["health"] for rule in rules} <= {"ok", "unknown"}
+        assert [rule["name"] for rule in rules if rule["state"] == "firing"] == []
+
+
+def series_fits(labels: dict[str, str], legend: str) -> bool:
+    """Whether a series has every label that a legend names."""
+    return set(re.findall(r"{{(\w+)}}", legend)) <= labels.keys()
+
+
+@contextmanager
 def nginx(kit: Kit, folder: Path) -> Iterator[str]:
     held = held_port()
     with held:
