@@ -24,6 +24,8 @@ from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from cambist.client import BlockingVenue
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.secp256k1 import SigningKey
 from support.chain.devnet import telling_process
 from support.operators import operators_program
 from support.patience import PATIENCE_S
@@ -394,7 +396,42 @@ def test_a_dump_of_the_database_is_restored_with_every_order(
         before[table] <= kept[table] <= after[table] for table in LASTING
     )  # the engines go on meanwhile
     assert kept["delta_order"] >= 2
+    orders = completed(f"http://127.0.0.1:{kit.ports['engine-1'][0]}", kit)
+    assert orders
+    with engine_on(restored, kit) as engine:
+        assert completed(engine, kit) == orders
     postgres_server.drop(restored)
+
+
+def completed(url: str, kit: Kit) -> set[str]:
+    """Ids of an account's completed orders, as a venue lists them."""
+    owner = to_checksum(SigningKey(bytes.fromhex(kit.keys[6].removeprefix("0x"))).address)
+    query = {"userAddress": owner, "status": "COMPLETED", "limit": "100"}
+    answer = httpx.get(f"{url}/v2/delta/orders", params=query, timeout=PATIENCE_S)
+    assert answer.status_code == 200, answer.text
+    return {order["id"] for order in answer.json()["data"]}
+
+
+@contextmanager
+def engine_on(url: str, kit: Kit) -> Iterator[str]:
+    """A further engine from the kit's settings, on a database of its own."""
+    with held_port() as public, held_port() as inner:
+        ports = {"engine-1": (port_of(public), port_of(inner))}
+        text = (kit.folder / "etc" / "engine-1.toml").read_text(encoding="utf-8")
+        for old, new in zip(kit.ports["engine-1"], ports["engine-1"], strict=True):
+            text = text.replace(f"port = {old}\n", f"port = {new}\n")
+        text = text.replace('"file:secrets/store_url"', json.dumps(url))
+        text = text.replace("state-engine-1", "state-restored")
+        (kit.folder / "etc" / "restored.toml").write_text(text, encoding="utf-8")
+        further = replace(kit, ports=ports, processes={})
+        try:
+            with (kit.folder / "restored.log").open("ab") as log:
+                words = [*CAMBIST, "serve", "--config", str(kit.folder / "etc" / "restored.toml")]
+                further.processes["engine-1"] = subprocess.Popen(words, stderr=log, stdout=log)
+            ready(further, "engine-1")
+            yield f"http://127.0.0.1:{port_of(public)}"
+        finally:
+            kill_all(further.processes)
 
 
 def lasting_rows(url: str, folder: Path) -> dict[str, int]:

@@ -47,7 +47,8 @@ def settings_of(service: dict[str, Any]) -> str:
     path = service["command"][service["command"].index("--config") + 1]
     name = path.removeprefix(INSIDE)
     assert f"./settings/{name}:{path}:ro" in service["volumes"]
-    return (DEPLOY / "settings" / name).read_text(encoding="utf-8")
+    text: str = (DEPLOY / "settings" / name).read_text(encoding="utf-8")
+    return text
 
 
 def test_no_container_of_ours_has_root_or_a_file_system_to_write(compose: dict[str, Any]) -> None:
