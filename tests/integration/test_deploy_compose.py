@@ -51,7 +51,9 @@ def settings_of(service: dict[str, Any]) -> str:
     return text
 
 
-def test_no_container_of_ours_has_root_a_file_system_to_write_or_endless_logs(compose: dict[str, Any]) -> None:
+def test_no_container_of_ours_has_root_a_file_system_to_write_or_endless_logs(
+    compose: dict[str, Any],
+) -> None:
     for name, each in ours(compose).items():
         assert each["user"] == "${CAMBIST_UID:-10001}", name
         assert (each["read_only"], each["cap_drop"]) == (True, ["ALL"]), name
