@@ -29,7 +29,7 @@ from ..store.operator.whole_file import whole_file
 from ..store.process.opening import open_store
 from ..store.process.place import SqlitePlace, StorePlace, place_of
 from . import CommandGroup
-from .sources import config_option
+from .sources import at_work, config_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +65,9 @@ def migrate_command(path: Path | None, *, check: bool) -> None:
             click.echo(f"to be applied: {migration.number:04}_{migration.name}")
         sys.exit(1)
     else:
-        for name in upkeep.migrate(WallClock().now_ms):
+        with at_work("migrating"):
+            applied = list(upkeep.migrate(WallClock().now_ms))
+        for name in applied:
             click.echo(f"applied {name}")
 
 
@@ -77,7 +79,8 @@ def status_command(path: Path | None, *, as_json: bool) -> None:
 
     The command counts every row, which takes seconds per ten million rows.
     """
-    status = _status(_place(path))
+    with at_work("counting rows"):
+        status = _status(_place(path))
     if as_json:
         click.echo(msgspec.json.encode(status))
     else:
@@ -94,7 +97,8 @@ def vacuum_command(path: Path | None) -> None:
     upkeep = upkeep_of(_place(path))
     with upkeep.snapshot() as snapshot:
         before = snapshot.size_bytes()
-    upkeep.vacuum()
+    with at_work("vacuuming"):
+        upkeep.vacuum()
     with upkeep.snapshot() as snapshot:
         after = snapshot.size_bytes()
     click.echo(f"{decimal(before)} before, {decimal(after)} now")
@@ -116,7 +120,7 @@ def export_command(path: Path | None, out: Path, *, force: bool) -> None:
         if str(out) == "-":
             _print(lines)
             return
-        with whole_file(out, force=force) as beside, beside.open("wb") as file:
+        with at_work("exporting"), whole_file(out, force=force) as beside, beside.open("wb") as file:
             file.writelines(lines)
     click.echo(f"{out}: {decimal(out.stat().st_size)}")
 
@@ -135,7 +139,9 @@ def backup_command(path: Path | None, out: Path, *, force: bool) -> None:
     if not isinstance(place, SqlitePlace):
         raise ConfigError("store.url", f"{place} is backed up with pg_dump, or the server's own archive")
     _refuse_the_store_itself(place, out)
-    click.echo(f"{out}: {decimal(back_up(place.path, out, force=force))}, checked")
+    with at_work("copying and checking"):
+        size = back_up(place.path, out, force=force)
+    click.echo(f"{out}: {decimal(size)}, checked")
 
 
 @db.command("rescan")

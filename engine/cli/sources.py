@@ -1,5 +1,5 @@
 """Reads inputs of commands: settings, bounded files and standard input, keys, passwords, and consent; writes
-new files."""
+new files, and shows that a command is at work."""
 
 import os
 import sys
@@ -150,3 +150,22 @@ def read_password(reference: str | None, *, confirm: bool) -> Secret | None:
         return None
     typed: str = click.prompt("Password", hide_input=True, confirmation_prompt=confirm, err=True)
     return Secret(typed, "the terminal")
+
+
+@contextmanager
+def at_work(text: str) -> Iterator[None]:
+    """Context manager that shows, on a terminal, that the command is at work, and for how long.
+
+    Standard error has the line, with a spinner and the seconds, until the work ends; nothing is shown if
+    standard error is no terminal.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task(text, total=None)
+        yield

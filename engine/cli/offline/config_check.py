@@ -19,7 +19,7 @@ from ....crypto.custody.signing_policy import PolicedKey
 from ...events.webhook_opening import hooks_of
 from ...process.credentials import check_addresses, policed_key, request_verifier
 from .. import CommandGroup
-from ..sources import config_option
+from ..sources import at_work, config_option
 from .role_check import ROLES, open_role, roles_of
 from .role_online import RoleFact
 
@@ -53,7 +53,8 @@ def check_command(path: Path | None, role: str | None, *, online: bool, is_json:
     has_policed = not roles or "maker" in roles  # a relayer's key signs what the venue has built
     keys = {name: policed_key(name, key) for name, key in settings.keys.items() if has_policed}
     opening = partial(open_role, online=online)
-    facts = {name: trio.run(opening, name, settings, os.environ, folder) for name in roles}
+    with at_work("asking nodes, contracts, makers and agents" if online else "opening the roles"):
+        facts = {name: trio.run(opening, name, settings, os.environ, folder) for name in roles}
     is_right = not any(row.is_fault for rows in facts.values() for row in rows)
     if is_json:
         click.echo(encode({"isRight": is_right, "roles": facts}))
