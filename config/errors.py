@@ -24,7 +24,7 @@
     │   └── StoreFull         the queue of writes is full: the write is not queued; retry later
     ├── WebSocketClosed       either side closed the socket: code and reason
     ├── OfferDeclined         a caller's function declined a trade's terms: nothing was signed
-    ├── TradeFailed           a trade failed after something was signed (engine/client/public/results)
+    ├── TradeFailed           a trade failed after something was signed: its verdict and hashes
     ├── PolicyError           a key was asked to sign what its policy forbids
     ├── TransitionError       a life cycle was asked for a step its table does not have: our bug
     └── ConfigError           the operator's settings, keys or files
@@ -38,7 +38,7 @@ Choice: An error has a status and a tag also where the specification shows none;
 """
 
 from enum import Enum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .error_root import CambistError as CambistError  # noqa: PLC0414 - handed on
 from .error_root import RequestError as RequestError  # noqa: PLC0414
@@ -248,6 +248,28 @@ class StoreFull(StoreUnavailable):
 
 class OfferDeclined(CambistError):
     """The caller's function declined the terms of a trade; nothing was signed."""
+
+
+class TradeFailed(CambistError):
+    """A trade did not succeed after something was signed: it reverted, or its end is not known.
+
+    Attributes:
+        verdict: a TradeVerdict: REVERTED: the transaction was mined without effect; UNKNOWN: the transaction
+            or the order may still take effect, so look at it before you trade again.
+        tx_hash: hash of the transaction in hexadecimal; empty if the trade has none.
+        order_hash: hash of the order in hexadecimal; empty if no order was signed.
+        outcome, offer: the outcome and the terms with all members, which may change between versions.
+    """
+
+    def __init__(
+        self, detail: str, *, verdict: Any, tx_hash: str, order_hash: str, outcome: Any, offer: Any
+    ) -> None:
+        super().__init__(detail)
+        self.verdict = verdict
+        self.tx_hash = tx_hash
+        self.order_hash = order_hash
+        self.outcome = outcome
+        self.offer = offer
 
 
 class PolicyError(CambistError):

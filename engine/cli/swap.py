@@ -10,9 +10,8 @@ from decimal import Decimal
 import click
 
 from ...codecs.messages.vocabulary import Side
-from ...config.errors import VenueError
+from ...config.errors import TradeFailed, VenueError
 from ..client.public.offers import OfferedTrade
-from ..client.public.results import TradeFailed
 from ..client.swap.swap_view import offer_table, outcome_json, outcome_lines
 from ..client.swap.swapping import Offer
 from ..client.trusted_contract import ROUTER

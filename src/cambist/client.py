@@ -21,6 +21,7 @@ from .config.errors import (
     ConfigError,
     OfferDeclined,
     PolicyError,
+    TradeFailed,
     UnsafeTransaction,
     VenueError,
 )
@@ -32,7 +33,7 @@ from .engine.client.public.amounts import Amount, TokenAmount
 from .engine.client.public.asyncio_venue import AsyncioVenue
 from .engine.client.public.blocking import BlockingVenue
 from .engine.client.public.offers import OfferedTrade, Quote
-from .engine.client.public.results import DeltaOrderState, OtcOrderState, TradeFailed, TradeResult
+from .engine.client.public.results import DeltaOrderState, OtcOrderState, TradeResult
 from .engine.client.public.session import Key, ToChain
 from .engine.client.public.venue import Venue
 from .engine.client.terms import TradedToken

@@ -11,6 +11,7 @@ from typing import NoReturn, TypedDict
 import click
 
 from ....codecs.messages.vocabulary import Side
+from ....config.errors import TradeFailed
 from ....crypto.hexadecimal import to_hex
 from ....crypto.secp256k1 import SigningKey
 from ...client.allowing import Allowing
@@ -19,7 +20,7 @@ from ...client.order.order_placing import OrderOffer
 from ...client.order.order_view import order_table
 from ...client.public.market_trading import SLIPPAGE_BPS
 from ...client.public.offers import OfferedTrade
-from ...client.public.results import DeltaOrderState, TradeFailed
+from ...client.public.results import DeltaOrderState
 from ...client.public.session import ToChain
 from ...client.public.venue import Venue
 from ...client.trusted_contract import DELTA

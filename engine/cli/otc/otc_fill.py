@@ -5,13 +5,12 @@ from contextlib import suppress
 import click
 
 from ....codecs.messages.resource_messages import TokenList
-from ....config.errors import VenueError
+from ....config.errors import TradeFailed, VenueError
 from ....crypto.hexadecimal import to_hex
 from ...client.client import VenueClient
 from ...client.otc.otc_filling import FillOffer
 from ...client.otc.otc_view import fill_json, fill_lines, fill_table
 from ...client.public.offers import OfferedTrade
-from ...client.public.results import TradeFailed
 from ...client.trusted_contract import RFQ
 from ..parameters import amount_option
 from ..trading import (

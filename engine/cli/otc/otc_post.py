@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from ....codecs.messages.wire import encode
-from ....config.errors import ChainError, VenueError
+from ....config.errors import ChainError, TradeFailed, VenueError
 from ....config.timeouts import TRADER_LIMIT_ORDER_S
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import to_hex
@@ -15,7 +15,6 @@ from ...client.otc.otc_terms import OTC_TERMINAL, SignedOtc, hand_over_of
 from ...client.otc.otc_view import OtcOutcome, otc_json, otc_lines, post_table
 from ...client.outcome import TradeVerdict
 from ...client.public.offers import OfferedTrade
-from ...client.public.results import TradeFailed
 from ...client.schedule import duration_text
 from ...client.terms import amount_text
 from ...client.trusted_contract import RFQ

@@ -33,7 +33,7 @@ from ..trusted_contract import DELTA, SigningContract, signing_contract
 from .amounts import Amount, TokenAmount, limit_price, raw_units
 from .market_trading import SLIPPAGE_BPS, MarketTrading
 from .offers import Agree, ask, offered_order
-from .results import DeltaOrderState, TradeFailed, order_state
+from .results import DeltaOrderState, order_state, trade_failed
 from .session import Key, ToChain, account_of, key_of
 
 Order = DeltaOrderState | str
@@ -371,13 +371,13 @@ class DeltaTrading(MarketTrading):
         try:
             placed = await placer.place(offer, known)
         except StepFailedError as failed:
-            raise TradeFailed(DeltaOutcome.failed(failed, known_hash), offer) from None
+            raise trade_failed(DeltaOutcome.failed(failed, known_hash), offer) from None
         verdict = TradeVerdict.UNKNOWN if placed.record is None else TradeVerdict.PLACED
         outcome = DeltaOutcome(
             verdict=verdict, order_hash=placed.order_hash, record=placed.record, reason=placed.fault
         )
         if placed.record is None:
-            raise TradeFailed(outcome, offer)
+            raise trade_failed(outcome, offer)
         return order_state(outcome, tokens, offer)
 
     def _follower(self, order: Order) -> OrderFollower:

@@ -37,7 +37,7 @@ from ..tokens import find_token
 from ..trusted_contract import RFQ, SigningContract
 from .amounts import Amount, limit_price, raw_units
 from .offers import Agree, ask, offered_fill, offered_otc
-from .results import OtcOrderState, TradeFailed, TradeResult, trade_result
+from .results import OtcOrderState, TradeResult, trade_failed, trade_result
 from .session import Key, VenueSession, account_of
 
 Otc = OtcOrderState | OtcHandOver | str
@@ -289,7 +289,7 @@ async def _posted(
     try:
         signed, placed = await poster.post(offer, about_to)
     except StepFailedError as failed:
-        raise TradeFailed(OtcOutcome.failed(failed), offer) from None
+        raise trade_failed(OtcOutcome.failed(failed), offer) from None
     verdict = TradeVerdict.UNKNOWN if placed.record is None else TradeVerdict.POSTED
     outcome = OtcOutcome(
         verdict=verdict,
@@ -299,7 +299,7 @@ async def _posted(
         reason=placed.fault,
     )
     if placed.record is None:
-        raise TradeFailed(outcome, offer)
+        raise trade_failed(outcome, offer)
     return outcome
 
 

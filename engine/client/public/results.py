@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ....codecs.messages.vocabulary import OrderStatus, OtcState
 from ....config.error_text import one_line
-from ....config.errors import CambistError
+from ....config.errors import TradeFailed
 from ....crypto.hexadecimal import to_hex
 from ..order.order_following import TERMINAL, OfferTokens
 from ..order.order_placing import OrderOffer
@@ -18,27 +18,23 @@ from ..terms import TradedToken
 from .amounts import TokenAmount
 
 
-class TradeFailed(CambistError):
-    """A trade did not succeed after something was signed: reverted, or its end is not known.
+def trade_failed(outcome: SentOutcome | OrderOutcome, offer: Any) -> TradeFailed:
+    """The error of a trade that did not succeed after something was signed.
 
-    Attributes:
-        verdict: REVERTED: the transaction was mined without effect; UNKNOWN: the transaction or the order may
-            still take effect, so look at it before you trade again.
-        tx_hash: hash of the transaction in hexadecimal; empty if the trade has none.
-        order_hash: hash of the order in hexadecimal; empty if no order was signed.
-        outcome, offer: the outcome and the terms with all members, which may change between versions.
+    Args:
+        offer: the terms of the trade.
     """
-
-    def __init__(self, outcome: SentOutcome | OrderOutcome, offer: Any) -> None:
-        self.outcome: Any = outcome
-        self.offer = offer
-        self.verdict = outcome.verdict
-        self.tx_hash = to_hex(outcome.tx_hash) if outcome.tx_hash else ""
-        order_hash = outcome.order_hash if isinstance(outcome, OrderOutcome) else b""
-        self.order_hash = to_hex(order_hash) if order_hash else ""
-        reason = f": {one_line(outcome.reason)}" if outcome.reason else ""
-        name = self.tx_hash or self.order_hash
-        super().__init__(f"{outcome.step} {self.verdict.value}{f' ({name})' if name else ''}{reason}")
+    order_hash = outcome.order_hash if isinstance(outcome, OrderOutcome) else b""
+    name = to_hex(outcome.tx_hash or order_hash) if outcome.tx_hash or order_hash else ""
+    reason = f": {one_line(outcome.reason)}" if outcome.reason else ""
+    return TradeFailed(
+        f"{outcome.step} {outcome.verdict.value}{f' ({name})' if name else ''}{reason}",
+        verdict=outcome.verdict,
+        tx_hash=to_hex(outcome.tx_hash) if outcome.tx_hash else "",
+        order_hash=to_hex(order_hash) if order_hash else "",
+        outcome=outcome,
+        offer=offer,
+    )
 
 
 class TradeResult(Struct, frozen=True, kw_only=True):
@@ -133,7 +129,7 @@ def trade_result(offer: Any, outcome: SentOutcome, src: TradedToken, dest: Trade
         TradeFailed: the transaction reverted, or its end is not known.
     """
     if outcome.verdict in (TradeVerdict.REVERTED, TradeVerdict.UNKNOWN):
-        raise TradeFailed(outcome, offer)
+        raise trade_failed(outcome, offer)
     return TradeResult(
         verdict=outcome.verdict,
         spent=TokenAmount(outcome.spent, src),

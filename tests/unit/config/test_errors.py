@@ -178,7 +178,8 @@ def test_a_message_belongs_to_one_tag() -> None:
 def test_tree_is_the_one_drawn_at_the_top() -> None:
     assert {child.__name__ for child in CambistError.__subclasses__()} == {
         "RequestError", "AuthError", "MakerError", "ChainError", "StoreError", "PolicyError",
-        "TransitionError", "ConfigError", "VenueError", "WebSocketClosed", "BridgeError",
+        "TransitionError", "ConfigError", "VenueError", "WebSocketClosed", "BridgeError", "OfferDeclined",
+        "TradeFailed",
     }  # fmt: skip
     drawn = errors.__doc__ or ""
     assert all(child.__name__ in drawn for child in CambistError.__subclasses__())
