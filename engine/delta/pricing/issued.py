@@ -81,13 +81,7 @@ class IssuedRoutes:
         kept_max: most digests in memory; the oldest are dropped first.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        life_s: float,
-        *,
-        kept_max: int = limits.VENUE_ISSUED_MAX,
-    ) -> None:
+    def __init__(self, store: Store, life_s: float, *, kept_max: int = limits.VENUE_ISSUED_MAX) -> None:
         self._store = store
         self._life_ms = round(life_s * 1_000)
         self._kept_max = kept_max
@@ -131,16 +125,13 @@ class IssuedRoutes:
         Raises:
             StoreUnavailable: this process does not know the route, and the store does not answer.
         """
-        digest = hashlib.sha256(quoted).digest()
-        if self._kept.get(digest, 0) > now_ms:
-            return True
-        (rows,) = await self._store.read(by(ISSUED_ROUTE, digest))
-        return any(row_of(ISSUED_ROUTE, row).expires_ms > now_ms for row in rows)
+        return await self._look([hashlib.sha256(quoted).digest()], now_ms) is not None
 
     async def first_issued(self, quoted: Sequence[bytes], now_ms: int) -> int | None:
         """Return the index of the first Delta route that is issued, as by `is_issued`; None for none.
 
-        On a store that processes can share, the method looks again until ISSUED_ROUTES_SHOWN_S are over.
+        On a store that processes can share, the method looks again until ISSUED_ROUTES_SHOWN_S are over. The
+        pauses double: a client that sends invented routes causes five reads for each.
 
         Args:
             quoted: the side and the canonical JSON of each route, joined by `quoted_as`.
@@ -148,14 +139,25 @@ class IssuedRoutes:
         Raises:
             StoreUnavailable: this process does not know the routes, and the store does not answer.
         """
-        give_up = trio.current_time() + ISSUED_ROUTES_SHOWN_S
-        while True:
-            for at, each in enumerate(quoted):
-                if await self.is_issued(each, now_ms):
-                    return at
-            if not self._store.is_shareable or trio.current_time() >= give_up:
-                return None
-            await trio.sleep(ISSUED_ROUTES_EVERY_S)
+        digests = [hashlib.sha256(each).digest() for each in quoted]
+        left_s = ISSUED_ROUTES_SHOWN_S if self._store.is_shareable else 0.0
+        pause_s = ISSUED_ROUTES_EVERY_S
+        while (found := await self._look(digests, now_ms)) is None and left_s > 0:
+            await trio.sleep(min(pause_s, left_s))
+            left_s -= pause_s
+            pause_s *= 2
+        return found
+
+    async def _look(self, digests: Sequence[bytes], now_ms: int) -> int | None:
+        """Return the index of the first digest of an issued route, in memory or else in the store."""
+        for at, digest in enumerate(digests):
+            if self._kept.get(digest, 0) > now_ms:
+                return at
+        found = await self._store.read(*[by(ISSUED_ROUTE, digest) for digest in digests])
+        for at, rows in enumerate(found):
+            if any(row_of(ISSUED_ROUTE, row).expires_ms > now_ms for row in rows):
+                return at
+        return None
 
     async def run(self) -> None:
         """Write the digests of issued routes to the store in batches, until cancelled."""
