@@ -56,7 +56,7 @@ class MarketTrading(VenueSession):
             None if bridging is None else bridging.chain_id,
             () if bridging is None else bridging.bridges,
         )
-        return _quote(answer, ends)
+        return _quote(answer, wish)
 
     async def swap(
         self,
@@ -165,11 +165,11 @@ def check_limit(trade: BoundedTrade, limit: int | None) -> None:
         raise VenueError(f"the quote and the slippage give at {word} {bound}, and limit is {wanted}")
 
 
-def _quote(answer: QuoteResponse, ends: TradeEnds) -> Quote:
+def _quote(answer: QuoteResponse, wish: TradeWish) -> Quote:
     """The public form of the venue's answer.
 
     Raises:
-        VenueError: the answer has no price, or an amount is malformed.
+        VenueError: the answer has no price, a malformed or zero amount, or the price of another amount.
     """
     if answer.delta:
         route, mode = answer.delta.route, Mode.DELTA
@@ -182,5 +182,11 @@ def _quote(answer: QuoteResponse, ends: TradeEnds) -> Quote:
         sell, buy = map(parse_amount, amounts)
     except InvalidInput as fault:
         raise VenueError(f"GET /v2/quote: {fault.detail}") from None
+    fixed = sell if wish.is_sale else buy
+    if fixed != wish.amount or not sell or not buy:
+        raise VenueError(
+            f"GET /v2/quote: expected a price of {wish.amount} raw units ({wish.side.value}), "
+            f"got {sell} for {buy}"
+        )
     reason = answer.fallback_reason.details if answer.fallback_reason else ""
-    return Quote(mode=mode, sell=TokenAmount(sell, ends.src), buy=TokenAmount(buy, ends.dest), reason=reason)
+    return Quote(mode=mode, sell=TokenAmount(sell, wish.src), buy=TokenAmount(buy, wish.dest), reason=reason)
