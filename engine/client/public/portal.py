@@ -24,14 +24,14 @@ class TrioThread:
     """A thread with trio's event loop; a context manager that starts and ends it."""
 
     def __init__(self) -> None:
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=trio.run, args=(self._run,), name="cambist", daemon=True)
+        self._started: Future[None] = Future()
+        self._thread = threading.Thread(target=self._main, name="cambist", daemon=True)
         self._token: trio.lowlevel.TrioToken
         self._nursery: trio.Nursery
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._started.wait()
+        self._started.result()
         return self
 
     def __exit__(
@@ -75,16 +75,29 @@ class TrioThread:
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(act)
 
+    def _main(self) -> None:
+        try:
+            trio.run(self._run)
+        except BaseException as error:
+            if self._started.done():
+                raise
+            self._started.set_exception(error)
+
     async def _run(self) -> None:
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             self._token = trio.lowlevel.current_trio_token()
-            self._started.set()
+            self._started.set_result(None)
             await trio.sleep(math.inf)
 
     def _begin(self, work: Callable[[], Awaitable[T]], future: "Future[T]") -> None:
-        if not future.cancelled():
+        if future.cancelled():
+            return
+        try:
             self._nursery.start_soon(self._finish, work, future)
+        except RuntimeError:  # the nursery has closed, and the event loop has not ended yet
+            with suppress(InvalidStateError):
+                future.set_exception(RuntimeError("the venue is closed"))
 
     async def _finish(self, work: Callable[[], Awaitable[T]], future: "Future[T]") -> None:
         with trio.CancelScope() as scope:
