@@ -275,3 +275,28 @@ def test_trio_needs_no_thread(up: Devnet, places: dict[str, Any]) -> None:
             assert statuses[-1] is OrderStatus.COMPLETED
 
     trio.run(main)
+
+
+def test_errors_of_the_callers_code_pass_a_watch_as_they_are(up: Devnet, places: dict[str, Any]) -> None:
+    async def main() -> None:
+        async with Venue.open(up.told["venue"], CHAIN, **places) as venue:
+            order = await venue.order("WETH", "USDC", 1, key=key(up, 3))
+            with pytest.raises(LookupError, match="the caller's own"):
+                async with venue.watch(order):
+                    raise LookupError("the caller's own")
+            with pytest.raises(VenueError, match="404"):
+                async with venue.watch("00000000-0000-0000-0000-000000000000") as records:
+                    assert [record async for record in records] == []
+
+    trio.run(main)
+
+
+def test_a_watch_whose_channel_the_caller_closes_ends_quietly(up: Devnet, places: dict[str, Any]) -> None:
+    async def main() -> None:
+        async with Venue.open(up.told["venue"], CHAIN, **places) as venue:
+            order = await venue.order("WETH", "USDC", 1, key=key(up, 3))
+            async with venue.watch(order.id) as records:
+                await records.aclose()
+                assert (await venue.follow(order)).is_settled
+
+    trio.run(main)

@@ -214,7 +214,8 @@ class DeltaTrading(MarketTrading):
         The channel ends with the order. A record is the venue's; `follow` verifies the end.
 
         Raises:
-            VenueError: the venue refuses for good, or answers with another order; raised by the context.
+            VenueError: the venue refuses for good, or answers with another order; raised by the context. An
+                error of the caller's own code inside the context passes unchanged.
         """
         follower = OrderFollower(self._client, _id_of(order), self._tell)
         send, receive = trio.open_memory_channel[OrderRecord](0)
@@ -224,13 +225,17 @@ class DeltaTrading(MarketTrading):
             nonlocal failure
             async with send:
                 try:
-                    await follower.follow(math.inf, send.send)
+                    with suppress(trio.BrokenResourceError):  # the caller has closed the channel
+                        await follower.follow(math.inf, send.send)
                 except VenueError as fault:
                     failure = fault
 
         async with trio.open_nursery() as nursery, receive:
             nursery.start_soon(relay)
-            yield receive
+            try:
+                yield receive
+            except Exception as error:  # noqa: BLE001 - raised below, where the nursery does not group it
+                failure = error
             nursery.cancel_scope.cancel()
         if failure is not None:
             raise failure
