@@ -22,6 +22,7 @@ from ..chain.port import Chain, EthCall, Receipt
 from ..chain.transact import transact
 
 _DEPOSIT = selector("deposit()")
+_ENOUGH = 2**95  # raw units; some tokens, such as UNI and COMP, keep 96 bits of the largest allowance
 
 
 class ApprovedToken(Struct, frozen=True):
@@ -71,12 +72,12 @@ async def steps(
         raise ChainError(f"{to_checksum(account)} has too little to wrap {wrapped} wei and pay for gas")
     for token in tokens:
         has, allowed = await _numbers(chain, token, account, rfq)
-        state = "approved" if allowed > limits.UINT256_MAX // 2 else f"allowance {allowed} units"
+        is_short = allowed < max(_ENOUGH, has)
+        state = f"allowance {allowed} units" if is_short else "approved"
         lines.append(f"{token.name}: {format_units(has, token.decimals)}, {state}")
         if token.wrap_wei:
             call = EthCall(token.address, _DEPOSIT, account, token.wrap_wei)
             missing.append(ApprovalStep(f"wrap {format_units(token.wrap_wei, 18)} into {token.name}", call))
-        is_short = allowed <= limits.UINT256_MAX // 2
         if allowed and (revoke or is_short):  # some tokens change an allowance to and from zero alone
             call = EthCall(token.address, approve(rfq, 0), account)
             missing.append(ApprovalStep(f"revoke the allowance of {token.name}", call))

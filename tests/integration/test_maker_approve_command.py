@@ -113,6 +113,14 @@ def test_an_allowance_that_is_too_small_is_replaced(devnet: Devnet, tmp_path: Pa
     assert "revoke the allowance of USDT: 0x" in said  # a token that changes allowances from zero alone
 
 
+def test_an_allowance_of_96_bits_is_enough(devnet: Devnet, tmp_path: Path) -> None:
+    desk = Desk(devnet, tmp_path, 9)
+    data = "0x" + approve(parse_address(desk.rfq), 2**96 - 1).hex()
+    for token in desk.token.values():
+        desk.ask("eth_sendTransaction", {"from": desk.account, "to": token, "data": data})
+    assert desk.approve("--yes")[1].endswith("approved\nnothing to do\n")
+
+
 def test_a_no_sends_nothing(devnet: Devnet, tmp_path: Path) -> None:
     desk = Desk(devnet, tmp_path, 7)
     code, said = desk.approve(answer="n\n")
