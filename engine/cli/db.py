@@ -151,8 +151,8 @@ def backup_command(path: Path | None, out: Path, *, force: bool) -> None:
 def rescan_command(path: Path | None, chain_id: int, first_block: int) -> None:
     """Make the engine index a chain again from a block on.
 
-    A halted indexer needs this (indexer.md). The engine then deletes all rows from that block on, and
-    reads the blocks anew. With SQLite, stop the engine before this command.
+    A halted indexer needs this (docs/explanation/indexer.md). The engine then deletes all rows from that
+    block on, and reads the blocks anew. With SQLite, stop the engine before this command.
     """
     settings = read_settings(path, os.environ, reveal=False)
     if chain_id not in settings.chains:

@@ -1,8 +1,8 @@
 """Shared code of the commands that place an order: their options, and the steps from price to settlement.
 
-    PlacingOptions --a wish, once the tokens are known--> offer, shown -> confirmed -> placed -> followed
+    PlacingOptions --`place`, by cambist.client--> offer, shown -> confirmed -> placed -> followed
 
-Each command has a struct with its own options, whose `wish` is the order that the user wants.
+Each command has a struct with its own options, whose `place` places the order.
 """
 
 from collections.abc import Awaitable, Callable
