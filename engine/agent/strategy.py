@@ -91,6 +91,8 @@ def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContex
         raise ConfigError(context.field, f"{name} does not take them: {error!r}") from error
     if not inspect.iscoroutinefunction(getattr(strategy, "solve", None)):
         raise ConfigError("agent.strategies", f"{name} makes an object without `async def solve`")
+    if callable(getattr(strategy, "told", None)):
+        raise ConfigError("agent.strategies", f"{name} makes an object with `told`: its name is `notify`")
     if inspect.iscoroutinefunction(getattr(strategy, "notify", None)):
         raise ConfigError(
             "agent.strategies", f"{name} makes an object with `async def notify`, which is never awaited"
