@@ -1,6 +1,6 @@
 // The story of a maker's operator at the maker's own console. arguments: DOMAIN ACCESS_KEY SECRET
 import { visiting } from "./browser.mjs";
-import { pictures, rows, violations } from "./console_page.mjs";
+import { pictures, rows, violations, waitFor } from "./console_page.mjs";
 
 export const run = visiting(async (page, base, { shot }, domain, accessKey, secret) => {
   await page.goto(`${base}/`);
@@ -21,7 +21,7 @@ export const run = visiting(async (page, base, { shot }, domain, accessKey, secr
   faults.push(...(await violations(page)));
   const overflowing = await pictures(page, shot, "maker");
   await page.getByRole("button", { name: "Stop everything" }).click();
-  await page.getByText("Stopped: all").waitFor();
+  await waitFor(page, "Stopped: all");
   await page.getByText("not ready", { exact: true }).waitFor();
   const reasons = await page.locator(".reasons").innerText();
   await page.getByRole("button", { name: "Resume everything" }).click();
