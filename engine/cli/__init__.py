@@ -74,13 +74,21 @@ class CommandGroup(click.Group):
 
 class _Commands(CommandGroup):
     """Group that imports the module of a command when the command is first used, and shows a
-    CambistError as a click error: one line, exit status 1."""
+    CambistError as a click error: one line, exit status 1.
+
+    Nurseries group the error of a task, which counts if the group holds no other error.
+    """
 
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except CambistError as error:
-            raise click.ClickException(error.detail) from None
+        except (CambistError, ExceptionGroup) as error:
+            sole: Exception = error
+            while isinstance(sole, ExceptionGroup) and len(sole.exceptions) == 1:
+                (sole,) = sole.exceptions
+            if isinstance(sole, CambistError):
+                raise click.ClickException(sole.detail) from None
+            raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         return list(_COMMANDS)

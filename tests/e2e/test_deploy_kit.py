@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -278,14 +279,14 @@ def series_fits(labels: dict[str, str], legend: str) -> bool:
 
 
 @contextmanager
-def nginx(kit: Kit, folder: Path) -> Iterator[str]:
+def nginx(ports: tuple[int, int], folder: Path) -> Iterator[str]:
     held = held_port()
     with held:
         text = (DEPLOY / "proxy" / "nginx.conf").read_text(encoding="utf-8")
         text = re.sub(r"listen 443 ssl http2;", f"listen 127.0.0.1:{port_of(held)};", text)
         text = re.sub(r"\n    ssl_certificate.*;", "", text)
-        for number in (1, 2):
-            text = text.replace(f"127.0.0.1:818{number - 1}", f"127.0.0.1:{kit.ports[f'engine-{number}'][0]}")
+        for shown, port in zip((8180, 8181), ports, strict=True):
+            text = text.replace(f"127.0.0.1:{shown}", f"127.0.0.1:{port}")
         kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         paths = "\n".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
         whole = f"daemon off; pid {folder}/pid; error_log stderr;\nevents {{}}\n"
@@ -302,11 +303,11 @@ def nginx(kit: Kit, folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def caddy(kit: Kit, folder: Path) -> Iterator[str]:
+def caddy(ports: tuple[int, int], folder: Path) -> Iterator[str]:
     held = held_port()
     with held:
         site = f"http://127.0.0.1:{port_of(held)}"
-        engines = " ".join(f"127.0.0.1:{kit.ports[f'engine-{number}'][0]}" for number in (1, 2))
+        engines = " ".join(f"127.0.0.1:{port}" for port in ports)
         process = subprocess.Popen(
             [operators_program("caddy"), "run", "--config", DEPLOY / "proxy" / "Caddyfile"],
             env=os.environ | {"HOME": str(folder), "CAMBIST_SITE": site, "CAMBIST_ENGINES": engines},
@@ -319,18 +320,48 @@ def caddy(kit: Kit, folder: Path) -> Iterator[str]:
             process.wait()
 
 
+def engines(kit: Kit) -> tuple[int, int]:
+    """Ports of the two engines."""
+    return kit.ports["engine-1"][0], kit.ports["engine-2"][0]
+
+
+def first_answer(url: str) -> httpx.Response:
+    """Answer of a proxy that may still start."""
+    give_up = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return httpx.get(url, timeout=PATIENCE_S)
+        except httpx.ConnectError:
+            assert time.monotonic() < give_up
+
+
+@contextmanager
+def silent_port() -> Iterator[int]:
+    """Port that answers no attempt to connect, like a machine that is gone."""
+    with socket.socket() as listener, ExitStack() as owned:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):  # more than the queue of the listener holds
+            waiting = owned.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+@pytest.mark.parametrize("proxy", [nginx, caddy], ids=["nginx", "caddy"])
+def test_an_engine_whose_machine_is_gone_costs_no_request(kit: Kit, tmp_path: Path, proxy: Any) -> None:
+    with silent_port() as gone, proxy((gone, engines(kit)[1]), tmp_path) as url:
+        answers = [first_answer(f"{url}/tokens/{CHAIN}"), *(httpx.get(f"{url}/chains") for _ in range(8))]
+        assert [answer.status_code for answer in answers] == [200] * 9
+        trade(url, kit, 5)
+
+
 @pytest.mark.parametrize("proxy", [nginx, caddy], ids=["nginx", "caddy"])
 def test_a_proxy_passes_trades_streams_and_sockets_and_hides_what_is_inner(
     kit: Kit, tmp_path: Path, proxy: Any
 ) -> None:
-    with proxy(kit, tmp_path) as url:
-        give_up = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                tokens = httpx.get(f"{url}/tokens/{CHAIN}", timeout=PATIENCE_S)
-                break
-            except httpx.ConnectError:
-                assert time.monotonic() < give_up
+    with proxy(engines(kit), tmp_path) as url:
+        tokens = first_answer(f"{url}/tokens/{CHAIN}")
         assert tokens.status_code == 200
         for path in ("/metrics", "/readyz", "/healthz"):
             assert httpx.get(url + path, timeout=PATIENCE_S).status_code == 404
@@ -359,7 +390,7 @@ def test_a_proxy_passes_trades_streams_and_sockets_and_hides_what_is_inner(
 def test_engines_are_restarted_one_after_the_other_behind_a_proxy_while_traders_trade(
     kit: Kit, tmp_path: Path
 ) -> None:
-    with nginx(kit, tmp_path) as url:
+    with nginx(engines(kit), tmp_path) as url:
         for role in ("engine-1", "engine-2"):
             kit.processes[role].terminate()
             assert kit.processes[role].wait(PATIENCE_S) == 0

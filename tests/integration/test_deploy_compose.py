@@ -82,6 +82,28 @@ def test_each_role_keeps_its_state_in_a_folder_of_its_own(compose: dict[str, Any
         assert name in made[0].split()
 
 
+def test_each_role_writes_where_its_container_can_write(compose: dict[str, Any]) -> None:
+    """The root of each container is read-only."""
+    for name, each in ours(compose).items():
+        states = {each.get("environment", {}).get("CAMBIST__STATE_DIR")}
+        if "--config" in each["command"]:
+            states = set(re.findall(r'^state_dir = "(.+)"$', settings_of(each), re.MULTILINE)) or states
+        mounts = [volume.split(":")[1] for volume in each.get("volumes", ())]
+        mounts += [path.partition(":")[0] for path in each["tmpfs"]]
+        assert states <= set(mounts), name
+
+
+def test_the_play_chain_and_its_acts_are_in_a_profile_that_no_other_service_needs(
+    compose: dict[str, Any],
+) -> None:
+    services = compose["services"]
+    play = {name for name, each in services.items() if each.get("profiles") == ["play"]}
+    assert play == {"chain", "alpha-approves", "beta-approves"}
+    for name, each in services.items():
+        for needed, how in each.get("depends_on", {}).items():
+            assert name in play or how.get("required", True) == (needed not in play), (name, needed)
+
+
 def test_checks_of_health_ask_the_inner_listener(compose: dict[str, Any]) -> None:
     for name, file in ROLES.items():
         service = compose["services"][name]

@@ -136,8 +136,13 @@ def test_secrets_are_written_once_for_their_owner_alone(tmp_path: Path) -> None:
     run("sh", "make-secrets", folder=kit)
     first = {path.name: path.read_text() for path in (kit / "secrets").iterdir()}
     assert {path.stat().st_mode & 0o777 for path in (kit / "secrets").iterdir()} == {0o600}
+    account = (kit / "secrets").stat().st_uid
+    assert account == (os.getuid() or 10_001)
+    assert (kit / ".env").read_text() == f"CAMBIST_UID={account}\nCOMPOSE_PROFILES=play\n"
+    (kit / ".env").write_text(f"CAMBIST_UID={account}\n")  # a real chain
     run("sh", "make-secrets", folder=kit)
     assert {path.name: path.read_text() for path in (kit / "secrets").iterdir()} == first
+    assert (kit / ".env").read_text() == f"CAMBIST_UID={account}\n"
     named = {
         name
         for path in (DEPLOY / "settings").glob("*.toml")
@@ -147,9 +152,6 @@ def test_secrets_are_written_once_for_their_owner_alone(tmp_path: Path) -> None:
     assert named == set(first)
     folders = {path.name: path.stat().st_mode & 0o777 for path in (kit / "state").iterdir()}
     assert set(folders.values()) == {0o700}
-    account = (kit / "secrets").stat().st_uid
-    assert account == (os.getuid() or 10_001)
-    assert (kit / ".env").read_text() == f"CAMBIST_UID={account}\n"
     for path in (DEPLOY / "settings").glob("*.toml"):
         (kit / path.name).write_text(path.read_text(encoding="utf-8"))
         parse_settings((kit / path.name).read_text(encoding="utf-8"), {}, kit)

@@ -99,6 +99,14 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     assert "cannot listen" in done.stderr
 
 
+def test_a_state_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    done = run(file / "state", "devnet", "--port", "0")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"Error: {file}/state/contracts.json: cannot be read: Not a directory\n"
+
+
 @pytest.mark.anvil
 async def test_anvils_stand_at_the_same_addresses(tmp_path: Path) -> None:
     path = f"{anvil_program().parent}{os.pathsep}{os.environ['PATH']}"

@@ -141,13 +141,7 @@ def up(
             anvil=anvil,
             without=frozenset(without),
         )
-        try:
-            trio.run(serve_up, wanted, os.environ, _shown(folder, quiet=quiet, as_json=as_json))
-        except ExceptionGroup as group:  # of the nurseries in which the roles run
-            fault: Exception = group
-            while isinstance(fault, ExceptionGroup) and len(fault.exceptions) == 1:
-                (fault,) = fault.exceptions
-            raise fault from fault.__cause__
+        trio.run(serve_up, wanted, os.environ, _shown(folder, quiet=quiet, as_json=as_json))
 
     if state or write:
         run((state or write or Path()).resolve())
