@@ -34,7 +34,7 @@ from ..server.gate import Gate, encode_maker_error
 from ..telemetry.exposition import metrics_group
 from ..telemetry.feed_metrics import FeedReading, feed_families
 from ..telemetry.loop_lag import LoopLag
-from ..telemetry.metrics import Metrics, loop_lag_families, server_families
+from ..telemetry.metrics import Metrics
 from .agent_metrics import agent_families, agent_readiness
 from .kept_routes import KeptRoutes
 from .market import AgentChain
@@ -130,8 +130,7 @@ class AgentApp:
 
     def _metrics(self) -> Metrics:
         metrics = Metrics()
-        metrics.add(server_families, self.server.statistics)
-        metrics.add(loop_lag_families, self._lag.statistics)
+        metrics.add_process(self.server, self._lag)
         metrics.add(agent_families, self.solver.statistics)
         metrics.add(agent_readiness, self.not_ready)
         metrics.add(lambda now_ms: feed_families(self._feeds(), now_ms), self._wall_ms)

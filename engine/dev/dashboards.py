@@ -29,14 +29,23 @@ class Panel(Struct, frozen=True):
     lines: Sequence[tuple[str, str]]
 
 
+def _quantile(share: float, name: str) -> str:
+    return f"histogram_quantile({share}, rate({name}_bucket[1m]))"
+
+
 def _quantiles(name: str) -> list[tuple[str, str]]:
     """Lines of the median and the 99th percentile of a histogram of seconds, of each process."""
     return [
-        (f"histogram_quantile({share}, rate({name}_bucket[1m]))", f"{label} {{{{instance}}}}")
+        (_quantile(share, name), f"{label} {{{{instance}}}}")
         for share, label in ((0.5, "p50"), (0.99, "p99"))
     ]
 
 
+_REQUESTS = (
+    Panel("Latency of requests, 99th percentile", "s", [
+        (_quantile(0.99, "cambist_request_seconds"), "{{route}} {{instance}}"),
+    ]),
+)  # fmt: skip
 _PROCESS = (
     Panel("Event loop lag", "s", _quantiles("cambist_loop_lag_seconds")),
     Panel("CPU", "percentunit", [("rate(process_cpu_seconds_total[1m])", "{{instance}}")]),
@@ -61,9 +70,13 @@ DASHBOARDS: Mapping[str, tuple[str, Sequence[Panel]]] = {
         Panel("Quotes a second by outcome", "reqps", [
             ("sum by (mode, outcome) (rate(cambist_quotes_total[1m]))", "{{mode}} {{outcome}}"),
         ]),
+        *_REQUESTS,
         *_FEEDS,
         Panel("Firm quotes a second by outcome", "reqps", [
             ("sum by (maker, outcome) (rate(cambist_firm_quotes_total[1m]))", "{{maker}} {{outcome}}"),
+        ]),
+        Panel("Latency of firm quotes, 99th percentile", "s", [
+            (_quantile(0.99, "cambist_firm_quote_seconds"), "{{maker}} {{chain}} {{instance}}"),
         ]),
         Panel("Delta orders by status", "short", [("sum by (status) (cambist_delta_orders)", "{{status}}")]),
         Panel("OTC orders by status", "short", [("sum by (status) (cambist_otc_orders)", "{{status}}")]),
@@ -102,6 +115,7 @@ DASHBOARDS: Mapping[str, tuple[str, Sequence[Panel]]] = {
         ]),
         Panel("Open price sockets", "short", [("cambist_maker_consumers", "{{instance}}")]),
         Panel("Requests a second", "reqps", [("rate(cambist_server_requests_total[1m])", "{{instance}}")]),
+        *_REQUESTS,
         *_PROCESS,
     )),
     "agent": ("cambist agent", (

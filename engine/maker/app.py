@@ -45,7 +45,7 @@ from ..server.assets import asset_group
 from ..server.gate import Gate, encode_maker_error
 from ..telemetry.exposition import metrics_group
 from ..telemetry.loop_lag import LoopLag
-from ..telemetry.metrics import Metrics, loop_lag_families, server_families
+from ..telemetry.metrics import Metrics
 from .admin import admin_surface, published
 from .feed import Feed
 from .maker_metrics import MakerReading, maker_families
@@ -368,8 +368,7 @@ class MakerApp:
 
     def _metrics(self) -> Metrics:
         metrics = Metrics()
-        metrics.add(server_families, self.server.statistics)
-        metrics.add(loop_lag_families, self._lag.statistics)
+        metrics.add_process(self.server, self._lag)
         metrics.add(maker_families, self._reading)
         return metrics
 

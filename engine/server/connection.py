@@ -340,6 +340,7 @@ class Connection:
             return
         keep_alive = self._keep_alive(request)
         self._put(exchange.encode(route.surface, call, reply, started, keep_alive=keep_alive))
+        route.durations.add(time.perf_counter() - started)
         if self._output_bytes >= _JOINED_BYTES_MAX:
             await self._flush()
 

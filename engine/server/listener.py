@@ -38,6 +38,7 @@ from ...codecs.http1 import Event, Http1Limits, ServerConnection
 from ...config.errors import ServiceUnavailable
 from ...config.sections.server import ServerSettings
 from ...config.timeouts import SERVER_ACCEPT_PAUSE_S, SERVER_DRAIN_IDLE_S, TLS_HANDSHAKE_S
+from ...feeds.durations import Durations
 from ...feeds.net.streams import BACKLOG, server_tls
 from .access_log import AccessLog
 from .connection import Connection, Waits
@@ -109,6 +110,10 @@ class Server:
         """Return a copy of the server's counters of connections and requests."""
         dropped = self._access_log.dropped if self._access_log else 0
         return replace(self._exchange.counters, log_dropped=dropped)
+
+    def durations(self) -> dict[str, Durations]:
+        """Return the durations of answers by route, such as `GET /v2/quote`."""
+        return self._exchange.router.durations()
 
     def drain(self) -> None:
         """Stop accepting connections and answer the requests in flight; `serve` then returns.

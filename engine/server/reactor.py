@@ -286,7 +286,8 @@ class Reactor:
             output.append(answer)
             size += len(answer)
             event = None
-            self._clock = perf_counter()
+            started, self._clock = self._clock, perf_counter()
+            route.durations.add(self._clock - started)
             if self._clock >= self._turn_end or size >= _OUTPUT_BYTES_MAX:
                 peer.left_over = True
                 break

@@ -38,6 +38,7 @@ from ...config.errors import (
     StoreUnavailable,
 )
 from ...config.sections.server import ANY_ORIGIN, LOCAL_ORIGINS
+from ...feeds.durations import Durations
 
 if TYPE_CHECKING:
     from ...feeds.net.websocket import WebSocket
@@ -109,9 +110,14 @@ SocketHandler: TypeAlias = "Callable[[HttpCall, WebSocket], Awaitable[None]]"
 
 
 class HttpRoute(Struct, frozen=True):
-    """Route of one method of one path, with exactly one handler: plain (never awaits) or coroutine."""
+    """Route of one method of one path, with exactly one handler: plain (never awaits) or coroutine.
+
+    Attributes:
+        durations: times from a complete request to its answer; routes that only refuse have them in common.
+    """
 
     surface: "RouteGroup"
+    durations: Durations
     plain: PlainHandler | None = None
     coroutine: CoroutineHandler | None = None
 
@@ -149,6 +155,7 @@ class RouteGroup:
         self._origins = frozenset(
             origin.encode("ascii") for origin in cors_origins if origin != LOCAL_ORIGINS
         )
+        self._refusals = Durations()
         self.routes: list[tuple[str, str, HttpRoute]] = []
         self.sockets: list[tuple[str, SocketRoute]] = []
 
@@ -157,11 +164,11 @@ class RouteGroup:
 
         The function must return within about 100 us, without I/O and without awaiting.
         """
-        self.routes.append((method, path, HttpRoute(self, plain=handler)))
+        self.routes.append((method, path, HttpRoute(self, Durations(), plain=handler)))
 
     def coroutine(self, method: str, path: str, handler: CoroutineHandler) -> None:
         """Register a coroutine function as handler of a method and path; a GET handler also answers HEAD."""
-        self.routes.append((method, path, HttpRoute(self, coroutine=handler)))
+        self.routes.append((method, path, HttpRoute(self, Durations(), coroutine=handler)))
 
     def websocket(self, path: str, check: HandshakeCheck, serve: SocketHandler) -> None:
         """Register the WebSocket of a path.
@@ -232,7 +239,7 @@ class RouteGroup:
 
     def options_route(self, allow: bytes) -> HttpRoute:
         """Make the route that answers OPTIONS for a path, with `allow` as the list of its methods."""
-        return HttpRoute(self, lambda call: Reply(204, b"", self._preflight_headers(call.request, allow)))
+        return self._refusing(lambda call: Reply(204, b"", self._preflight_headers(call.request, allow)))
 
     def not_allowed_route(self, allow: bytes) -> HttpRoute:
         """Make the route that answers 405 to methods that a path does not have.
@@ -247,11 +254,14 @@ class RouteGroup:
             reply.headers += ((b"allow", allow),)
             return reply
 
-        return HttpRoute(self, plain=refuse)
+        return self._refusing(refuse)
 
     def refusing_route(self, error: CambistError) -> HttpRoute:
         """Make a route that answers every request with `error`."""
-        return HttpRoute(self, lambda call: self.refusal(error, call.request_id))
+        return self._refusing(lambda call: self.refusal(error, call.request_id))
+
+    def _refusing(self, handler: PlainHandler) -> HttpRoute:
+        return HttpRoute(self, self._refusals, plain=handler)
 
 
 class _Endpoint:
@@ -348,6 +358,7 @@ class Router:
         self._anywhere = _Mounts()
         self._by_host: dict[bytes, _Mounts] = {}
         self._bounds: list[int] = []
+        self._durations: dict[str, Durations] = {}
         self._nowhere = self.default.refusing_route(PathNotFound())
 
     def mount(self, surface: RouteGroup, *, prefix: str = "", host: str | None = None) -> None:
@@ -369,6 +380,7 @@ class Router:
         for method, path, route in surface.routes:
             endpoint = mounts.endpoint(surface, prefix + path)
             endpoint.add(method.encode("ascii"), route)
+            self._durations[f"{method} {host or ''}{prefix}{path}"] = route.durations
             touched.append(endpoint)
         for path, socket in surface.sockets:
             endpoint = mounts.endpoint(surface, prefix + path)
@@ -405,6 +417,10 @@ class Router:
             return route, tuple([_decoded(value) for value in raw])
         except InvalidInput as error:
             return route.surface.refusing_route(error), ()
+
+    def durations(self) -> dict[str, Durations]:
+        """Return the durations of answers by method and path template, of all registered routes."""
+        return self._durations
 
     def body_bytes_min(self, most: int) -> int:
         """Smallest limit of a request body, bytes: the least of `most` and the limits of all route groups."""

@@ -4,10 +4,13 @@ gauge("otc_drafts", "...", [(("1",), 3)], "chain")        cambist_otc_drafts{cha
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, Literal
 
 from msgspec import Struct
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+from ...feeds.durations import BOUNDS_S, Durations
 
 METRICS_PREFIX = "cambist_"
 
@@ -43,22 +46,33 @@ def counter(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric
 
 
 def histogram(
-    name: str, help_text: str, bounds: Sequence[float], counts: Sequence[int], total: float
+    name: str,
+    help_text: str,
+    bounds: Sequence[float],
+    rows: Iterable[tuple[tuple[str, ...], Sequence[int], float]],
+    *labels: str,
 ) -> Metric:
-    """Create a Prometheus metric family with one histogram.
+    """Create a Prometheus family of histograms.
 
     Args:
         bounds: upper bounds of the buckets, rising.
-        counts: number of values in each bucket, not cumulative; the last counts values above all bounds.
-        total: sum of the observed values.
+        rows: histograms: values of the labels; number of values in each bucket, not cumulative, of which the
+            last counts values above all bounds; sum of the observed values.
+        labels: names of the labels.
     """
-    family = HistogramMetricFamily(METRICS_PREFIX + name, help_text)
-    so_far, buckets = 0, []
-    for bound, count in zip((*map(str, bounds), "+Inf"), counts, strict=True):
-        so_far += count
-        buckets.append((bound, float(so_far)))
-    family.add_metric((), buckets, total)
+    family = HistogramMetricFamily(METRICS_PREFIX + name, help_text, labels=labels)
+    for values, counts, total in rows:
+        buckets = zip((*map(str, bounds), "+Inf"), map(float, accumulate(counts)), strict=True)
+        family.add_metric(values, list(buckets), total)
     return family
+
+
+def durations_of(
+    name: str, help_text: str, rows: Iterable[tuple[tuple[str, ...], Durations]], *labels: str
+) -> Metric:
+    """Create a Prometheus family of durations, without those that have not counted yet."""
+    counted = ((values, found.counts, found.total_s) for values, found in rows if any(found.counts))
+    return histogram(name, help_text, BOUNDS_S, counted, *labels)
 
 
 def families_of(part: str, rows: Sequence[MetricRow], statistics: object) -> Iterator[Metric]:

@@ -9,18 +9,20 @@ costs nothing until Prometheus asks for it.
 Source: ARCHITECTURE.md, "Telemetry"; Prometheus text exposition format.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar, cast
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from ...feeds.durations import Durations
 from ..admission.admission import AdmissionStatistics
 from ..server.exchange import Counters
+from ..server.listener import Server
 from ..store.store import COMMIT_BOUNDS_S, StoreStatistics
-from .families import MetricRow, counter, families_of, gauge, histogram
-from .loop_lag import LAG_BOUNDS_S, LagStatistics
+from .families import MetricRow, counter, durations_of, families_of, gauge, histogram
+from .loop_lag import LagStatistics, LoopLag
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST.encode()
 
@@ -73,6 +75,12 @@ class Metrics:
         """
         self._reads.append(lambda: families(read()))
 
+    def add_process(self, server: Server, lag: LoopLag) -> None:
+        """Register the metrics that processes of all roles have: of the HTTP server and of the event loop."""
+        self.add(server_families, server.statistics)
+        self.add(route_families, server.durations)
+        self.add(loop_lag_families, lag.statistics)
+
 
 class _One(Collector):
     """Registry of a single metric family, in the form that prometheus_client's `generate_latest` takes."""
@@ -89,6 +97,12 @@ def server_families(statistics: Counters) -> Iterator[Metric]:
     return families_of("server", SERVER, statistics)
 
 
+def route_families(durations: Mapping[str, Durations]) -> Iterator[Metric]:
+    """Yield the durations of the HTTP server's answers by route as a metric family."""
+    rows = (((route,), found) for route, found in durations.items())
+    yield durations_of("request_seconds", "Time from a request to its answer, seconds", rows, "route")
+
+
 def store_families(statistics: StoreStatistics) -> Iterator[Metric]:
     """Yield the store's counters and its histogram of commit times as metric families."""
     yield from families_of("store", STORE, statistics)
@@ -97,8 +111,7 @@ def store_families(statistics: StoreStatistics) -> Iterator[Metric]:
         "store_commit_seconds",
         "Commits by duration, seconds",
         COMMIT_BOUNDS_S,
-        statistics.commits,
-        statistics.commit_s,
+        [((), statistics.commits, statistics.commit_s)],
     )
 
 
@@ -134,10 +147,4 @@ def loop_lag_families(statistics: LagStatistics) -> Iterator[Metric]:
         "loop_lag_max_seconds", "Longest delay of a task since the start", [((), statistics.lag_s_max)]
     )
     yield gauge("tasks", "Tasks of the event loop", [((), statistics.tasks)])
-    yield histogram(
-        "loop_lag_seconds",
-        "Delay until a ready task runs",
-        LAG_BOUNDS_S,
-        statistics.counts,
-        statistics.lag_s,
-    )
+    yield durations_of("loop_lag_seconds", "Delay until a ready task runs", [((), statistics.delays)])

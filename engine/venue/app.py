@@ -34,6 +34,7 @@ from ...config.sections.venue import VenueSettings
 from ...config.settings import Settings
 from ...config.timeouts import CLOCK_STEP_S_MAX, ISSUED_ROUTES_END_S
 from ...crypto.route_seal import RouteSeal
+from ...feeds.durations import BOUNDS_S
 from ...feeds.net.streams import client_tls
 from ..admission.admission import Admission
 from ..admission.keys import HASH_SECRET_BYTES
@@ -75,12 +76,10 @@ from ..server.routing import HttpCall
 from ..store.process.opening import open_store
 from ..store.retention import Retention
 from ..store.store import COMMIT_BOUNDS_S, Store
-from ..telemetry.loop_lag import LAG_BOUNDS_S, LoopLag
+from ..telemetry.loop_lag import LoopLag
 from ..telemetry.metrics import (
     Metrics,
     admission_families,
-    loop_lag_families,
-    server_families,
     store_families,
 )
 from ..telemetry.order_metrics import delta_families, engine_families, otc_families
@@ -419,7 +418,9 @@ class VenueApp:
             {
                 "readiness": self.readiness(),
                 "server": self.server.statistics(),
-                "loopLag": {"boundsS": LAG_BOUNDS_S, "lag": self._lag.statistics()},
+                "boundsS": BOUNDS_S,
+                "loopLag": self._lag.statistics(),
+                "routes": {route: found for route, found in self.server.durations().items() if found.total_s},
                 "store": {"boundsS": COMMIT_BOUNDS_S, "store": self._store.statistics()},
                 "quotes": {" ".join(key): count for key, count in self.quotes.outcomes.items()},
                 "admission": self.admission.statistics(),
@@ -451,10 +452,9 @@ class VenueApp:
 
     def _add_metrics(self) -> None:
         metrics = self._metrics
-        metrics.add(server_families, self.server.statistics)
+        metrics.add_process(self.server, self._lag)
         metrics.add(store_families, self._store.statistics)
         metrics.add(admission_families, self.admission.statistics)
-        metrics.add(loop_lag_families, self._lag.statistics)
         metrics.add(self._readiness_families, self.readiness)
         metrics.add(partial(venue_families, self.places, self.quotes, self._streams), self._wall_ms)
         metrics.add(partial(bridge_families, self.bridges), self._wall_ms)

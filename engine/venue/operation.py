@@ -55,6 +55,7 @@ def chain_status(place: ServedChain) -> dict[str, Any]:
         "head": place.pulse.head_number,
         "gas": place.gas.statistics(),
         "firm": place.desk.statistics(),
+        "firmDurations": {name: maker.durations for name, maker in place.desk.makers.items()},
         "makers": {maker: feed.statistics() for maker, feed in place.feeds.items()},
     }
 

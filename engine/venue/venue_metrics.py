@@ -9,7 +9,7 @@ from ..events.hub import EventHub
 from ..events.webhooks import Webhooks
 from ..served.bridge_lanes import BridgeLanes
 from ..served.served_chain import ServedChain
-from ..telemetry.families import MetricRow, counter, families_of, gauge
+from ..telemetry.families import MetricRow, counter, durations_of, families_of, gauge
 from ..telemetry.feed_metrics import feed_families
 from .quote import Quotes
 from .streams import QuoteStreams
@@ -85,6 +85,15 @@ def venue_families(
             for outcome, number in maker.health.outcomes.items()
         ),
         "maker", "chain", "outcome",
+    )  # fmt: skip
+    yield durations_of(
+        "firm_quote_seconds", "Time until a maker answered a request for a firm quote, seconds",
+        (
+            ((name, chain), maker.durations)
+            for chain, desk in desks
+            for name, maker in desk.makers.items()
+        ),
+        "maker", "chain",
     )  # fmt: skip
     swaps = [(chain, desk.statistics()) for chain, desk in desks]
     yield counter(

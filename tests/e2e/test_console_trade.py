@@ -100,10 +100,21 @@ async def test_an_amount_beyond_the_books_is_refused_with_the_reason(
     assert "books" in await told(browser, running, "refused", kind, "500")
 
 
-async def test_a_twap_is_settled_slice_by_slice(browser: Browser, running: Running) -> None:
-    report = await told(browser, running, "order", "7", "TWAP", "WETH", "USDC", "2", "SELL", running.rpc)
-    assert report["agreement"]["terms"]["You pay"] == "exactly 2 WETH in 2 slices"
+@pytest.mark.parametrize(
+    ("account", "pay", "get", "amount", "of", "agreed", "sold"),
+    [
+        ("7", "WETH", "USDC", "2", "SELL", {"You pay": "exactly 2 WETH in 2 slices"}, "1 WETH sold for"),
+        ("8", "USDC", "WETH", "1", "BUY", {"You receive": "exactly 1 WETH"}, "USDC sold for 0.5 WETH"),
+    ],
+    ids=["sale", "purchase"],
+)
+async def test_a_twap_is_settled_slice_by_slice(
+    browser: Browser, running: Running, account: str, pay: str, get: str, amount: str, of: str,
+    agreed: dict[str, str], sold: str,
+) -> None:  # fmt: skip
+    report = await told(browser, running, "order", account, "TWAP", pay, get, amount, of, running.rpc)
+    assert agreed.items() <= report["agreement"]["terms"].items()
     assert report["head"]["Slices settled"] == "2 of 2"
-    assert sum("1 WETH sold for" in entry for entry in report["timeline"]) == 2
+    assert sum(sold in entry for entry in report["timeline"]) == 2
     assert report["faults"] == []
     assert report["overflowing"] == []

@@ -104,8 +104,8 @@ def ready(kit: Kit, role: str) -> None:
 
 def samples(kit: Kit, role: str) -> dict[str, float]:
     """Values of the metrics without labels that a role shows."""
-    lines = kit.inner(role, "/metrics").text.splitlines()
-    return {name: float(value) for name, _, value in (line.partition(" ") for line in lines) if name != "#"}
+    lines = [line for line in kit.inner(role, "/metrics").text.splitlines() if not {"#", "{"} & {*line}]
+    return {name: float(value) for name, _, value in (line.partition(" ") for line in lines)}
 
 
 @contextmanager

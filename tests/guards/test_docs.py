@@ -1,16 +1,10 @@
-"""The docs are true: commands run, links lead to targets, choices are collected, settings load."""
+"""The docs are true: links lead to targets, choices are collected, settings load."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
-from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from bench.peers.ports import held_port, port_of
 
 from cambist.codecs.messages.resource_messages import DocumentMeta
 from cambist.config.sections.agent import AgentSettings
@@ -23,7 +17,6 @@ from cambist.engine.chain.deploy.address_book import AddressBook
 from cambist.engine.dev import choices_page as choices
 from cambist.engine.dev import public_page
 from cambist.engine.routing.served import served_chains
-from support.patience import STORY_S
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/*.md")])
@@ -38,38 +31,6 @@ def blocks(page: Path, language: str) -> list[str]:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")], ids=lambda page: page.name)
-def test_commands_run(page: Path, tmp_path: Path) -> None:
-    script = "set -euo pipefail\n" + "\n".join(blocks(page, "sh"))
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    with ExitStack() as stack:
-        # Ports of the page's servers may be somebody's here.
-        for port in set(re.findall(r"^port = (\d+)$", script, re.MULTILINE)):
-            free = port_of(stack.enter_context(held_port()))
-            script = re.sub(rf"\b{port}\b", str(free), script)
-        output, errors = [stack.enter_context((tmp_path / name).open("w")) for name in ("output", "errors")]
-        process = subprocess.Popen(
-            ["bash", "-c", script],
-            cwd=folder,
-            env={**os.environ, "PATH": path},
-            stdout=output,
-            stderr=errors,
-            start_new_session=True,
-        )
-        try:
-            returncode = process.wait(STORY_S)
-        finally:
-            with suppress(ProcessLookupError):  # what it left running ends with it
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    said = (tmp_path / "errors").read_text()
-    assert returncode == 0, (tmp_path / "output").read_text() + said
-    assert "Error" not in said
 
 
 def test_the_sample_settings_load(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ async def test_status_has_every_number_exactly(tmp_path: Path) -> None:
         response = await venue.ask("GET", "/operator/status", headers=OPERATOR)
         told = msgspec.json.decode(response.body)
         assert told["readiness"] == {"ready": True, "reasons": []}
-        assert len(told["loopLag"]["lag"]["counts"]) == len(told["loopLag"]["boundsS"]) + 1
+        assert len(told["loopLag"]["delays"]["counts"]) == len(told["boundsS"]) + 1
         assert len(told["store"]["store"]["commits"]) == len(told["store"]["boundsS"]) + 1
         (chain,) = told["delta"]["chains"].values()
         assert chain["relayer"]["balance_wei"].isdigit()

@@ -97,6 +97,14 @@ async def test_every_answer_has_a_date_and_an_id_of_its_own(reactor: bool) -> No
 
 
 @both
+async def test_durations_count_each_answer_at_its_own_route(reactor: bool) -> None:
+    async with serving(reactor=reactor) as served:
+        await served.converse(GET, GET, GET.replace(b"/", b"/nowhere", 1), post(b"/echo", b"x"), LAST_GET)
+        found = {route: sum(each.counts) for route, each in served.server.durations().items()}
+        assert {route: number for route, number in found.items() if number} == {"GET /": 3, "POST /echo": 1}
+
+
+@both
 @pytest.mark.parametrize(
     ("path", "status", "text"),
     [

@@ -52,6 +52,8 @@ async def test_metrics_tell_what_happened(tmp_path: Path) -> None:
             assert told["cambist_feed_age_seconds", str(CHAIN_ID), maker] < 10
         assert told["cambist_feed_socket_up", str(CHAIN_ID), "alpha"] == 1
         assert told["cambist_server_requests_total",] >= 3
+        assert told["cambist_request_seconds_count", "GET /v2/quote"] == 3
+        assert ("cambist_request_seconds_count", "GET /prices") not in told
         assert told["cambist_admitted_total", "public"] == 3
         assert told["cambist_store_away",] == 0
         assert told["cambist_firm_swaps_total", str(CHAIN_ID), "filled"] == 0
@@ -77,6 +79,8 @@ async def test_firm_quotes_are_told_of_by_maker_and_outcome(tmp_path: Path) -> N
         clean = {key: number for key, number in told.items() if key[0] == "cambist_firm_quotes_total"}
         assert sum(clean.values()) >= 1
         assert {key[3] for key in clean} == {"clean"}
+        timed = [number for key, number in told.items() if key[0] == "cambist_firm_quote_seconds_count"]
+        assert sum(timed) >= sum(clean.values())
         assert told["cambist_firm_swaps_total", str(CHAIN_ID), "filled"] == 1
 
 

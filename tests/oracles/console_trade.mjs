@@ -42,7 +42,7 @@ async function order(page, { shot }, account, kind, pay, get, amount, of, node) 
     agreement, said, head: await pairs(panel), timeline: await panel.locator(".timeline li").allInnerTexts(),
     bids: await rows(panel.locator("details").first().getByRole("table", { name: /^Bids/ })), orders: await rows(page.locator("section[aria-label='Your orders']")),
   };
-  return { ...told, faults: await violations(page), overflowing: await pictures(page, shot, `trade-${kind.toLowerCase()}`) };
+  return { ...told, faults: await violations(page), overflowing: await pictures(page, shot, `trade-${kind.toLowerCase()}${kind === "TWAP" && of === "BUY" ? "-purchase" : ""}`) };
 }
 
 const asked = (node, method, params) => fetch(node, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });

@@ -49,9 +49,13 @@ async function operator(page, { shot }, key) {
   await useKey(page, key);
   await cards(page, "Delay of the event loop").locator("svg").waitFor();
   await cards(page, "All orders").locator("tbody button").first().waitFor();
+  const latencies = cards(page, "Latency of requests");
+  await latencies.getByRole("button", { name: "GET /chains", exact: true }).click();
+  await latencies.getByRole("button", { name: "GET /chains", exact: true, pressed: true }).waitFor();
   const told = {
     without, chains: await rows(page.getByRole("table", { name: "Chains" })), relayer: await cards(page, "Relayers").innerText(),
     lag: await cards(page, "Delay of the event loop").locator("svg").getAttribute("aria-label"), commits: await cards(page, "Time of the store’s commits").locator("svg").getAttribute("aria-label"),
+    latencies: await rows(page.getByRole("table", { name: "Latency of requests" })),
     ...(await checked(page, shot, "operator")),
   };
   await page.getByRole("button", { name: "Leave out beta" }).click();

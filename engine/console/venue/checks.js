@@ -10,6 +10,7 @@ const SCHEDULE = ["uint256 nonce", "uint256 partnerAndFee", "uint64 deadline", "
 const KINDS = {
   Order: [...HEAD, "uint256 srcAmount", "uint256 destAmount", "uint256 expectedAmount", "uint256 deadline", "uint8 kind", "uint256 nonce", "uint256 partnerAndFee", ...TAIL],
   TWAPOrder: [...HEAD, ...SCHEDULE, "uint256 destAmountPerSlice", "uint256 totalSrcAmount", ...TAIL],
+  TWAPBuyOrder: [...HEAD, ...SCHEDULE, "uint256 totalDestAmount", "uint256 maxSrcAmount", ...TAIL],
 };
 const DOMAIN = ["string name", "string version", "uint256 chainId", "address verifyingContract"];
 const members = (/** @type {string[]} */ declared) => declared.map((text) => ({ type: text.split(" ")[0], name: text.split(" ")[1] }));
@@ -32,7 +33,7 @@ export class UnsafeTerms extends Error {
  * @property {string} destToken
  * @property {"SELL" | "BUY"} side
  * @property {bigint} srcAmount sold, or the most to pay; of a TWAP in all
- * @property {bigint} destAmount the least to receive, or bought; of a TWAP for each slice
+ * @property {bigint} destAmount bought, of a TWAP in all; or the least to receive, of a TWAP for each slice
  * @property {number} deadline Unix seconds
  * @property {number} feeBps the most
  * @property {{interval: number, slices: number}} [schedule] of a TWAP
@@ -44,7 +45,8 @@ export class UnsafeTerms extends Error {
  * @param {OrderTerms} terms
  */
 export function orderToSign({ domain, value }, terms) {
-  const kind = terms.schedule ? "TWAPOrder" : "Order";
+  const isSale = terms.side === "SELL";
+  const kind = !terms.schedule ? "Order" : isSale ? "TWAPOrder" : "TWAPBuyOrder";
   const same = (/** @type {string} */ member, /** @type {unknown} */ expected, /** @type {unknown} */ got) => {
     if (String(got).toLowerCase() !== String(expected).toLowerCase()) throw new UnsafeTerms(member, expected, got);
   };
@@ -65,13 +67,10 @@ export function orderToSign({ domain, value }, terms) {
   if (terms.schedule) {
     same("interval", terms.schedule.interval, value.interval);
     same("numSlices", terms.schedule.slices, value.numSlices);
-    same("totalSrcAmount", terms.srcAmount, value.totalSrcAmount);
-    bound("destAmountPerSlice", BigInt(value.destAmountPerSlice) >= terms.destAmount, `at least ${terms.destAmount}`);
-  } else {
-    same("kind", terms.side === "SELL" ? 0 : 1, value.kind);
-    bound("srcAmount", terms.side === "SELL" ? BigInt(value.srcAmount) === terms.srcAmount : BigInt(value.srcAmount) <= terms.srcAmount, `${terms.side === "SELL" ? "" : "at most "}${terms.srcAmount}`);
-    bound("destAmount", terms.side === "BUY" ? BigInt(value.destAmount) === terms.destAmount : BigInt(value.destAmount) >= terms.destAmount, `${terms.side === "BUY" ? "" : "at least "}${terms.destAmount}`);
-  }
+  } else same("kind", isSale ? 0 : 1, value.kind);
+  const [sold, got] = { Order: ["srcAmount", "destAmount"], TWAPOrder: ["totalSrcAmount", "destAmountPerSlice"], TWAPBuyOrder: ["maxSrcAmount", "totalDestAmount"] }[kind];
+  bound(sold, isSale ? BigInt(value[sold]) === terms.srcAmount : BigInt(value[sold]) <= terms.srcAmount, `${isSale ? "" : "at most "}${terms.srcAmount}`);
+  bound(got, isSale ? BigInt(value[got]) >= terms.destAmount : BigInt(value[got]) === terms.destAmount, `${isSale ? "at least " : ""}${terms.destAmount}`);
   const { name, version, chainId, verifyingContract } = domain;
   return {
     types: { EIP712Domain: members(DOMAIN), Bridge: members(BRIDGE), [kind]: members(KINDS[kind]) },

@@ -12,13 +12,21 @@ const POINTS_MOST = 300;
 
 /** Upper bounds of a histogram's bars as text. @param {number[]} boundsS */
 const bounds = (boundsS) => [...boundsS.map((bound) => `≤ ${bound < 1 ? `${bound * 1_000} ms` : `${bound} s`}`), "longer"];
+const sum = (/** @type {number[]} */ counts) => counts.reduce((one, other) => one + other, 0);
+const milliseconds = (/** @type {number} */ seconds) => `${(seconds * 1_000).toFixed(seconds < 0.01 ? 2 : 0)} ms`;
+/** The bound within which a share of the values lies. @param {number[]} counts @param {number} share @param {number[]} boundsS */
+function within(counts, share, boundsS) {
+  let left = share * sum(counts);
+  const at = counts.findIndex((count) => (left -= count) <= 0);
+  return at < boundsS.length ? bounds(boundsS)[at] : `> ${boundsS[boundsS.length - 1]} s`;
+}
 const figure = (/** @type {string} */ name, /** @type {import("/console/shared/dom.js").Child} */ value, tone = "") =>
   h("div", {}, h("span", { class: "quiet small" }, name), h("span", { class: `big ${tone}` }, value));
 const card = (/** @type {string} */ title, /** @type {HTMLElement} */ place) => h("section", { class: "card", "aria-label": title }, h("h2", {}, title), place);
 
 /** @param {HTMLElement} main */
 export function operatorPage(main) {
-  const [health, chains, relayers, lag, store, fills, makers] = Array.from({ length: 7 }, () => h("div", { class: "part" }));
+  const [health, chains, relayers, lag, store, fills, makers, requests, quotes] = Array.from({ length: 9 }, () => h("div", { class: "part" }));
   const fault = h("p", { class: "fault", role: "alert" });
   const secret = keyForm("Counters, orders and switches are for the operator. The key is one of [venue.api_keys] with operator = true.");
   const orders = orderList({ isOfAll: true, onPick: (id) => { location.hash = `trade/${id}`; } });
@@ -33,9 +41,10 @@ export function operatorPage(main) {
       orders.close();
       return show(inner);
     }
-    for (const place of [chains, relayers, lag, store, fills, makers]) show(place, loading(2));
+    for (const place of [chains, relayers, lag, store, fills, makers, requests, quotes]) show(place, loading(2));
     show(inner, card("Chains and feeds", chains), h("div", { class: "columns" }, card("Relayers", relayers), card("Settlements since this page opened", fills)),
-      h("div", { class: "columns" }, card("Delay of the event loop", lag), card("Time of the store’s commits", store)), card("Switch of makers", makers), orders.element);
+      h("div", { class: "columns" }, card("Delay of the event loop", lag), card("Time of the store’s commits", store)),
+      h("div", { class: "columns" }, card("Latency of requests", requests), card("Latency of firm quotes", quotes)), card("Switch of makers", makers), orders.element);
     return orders.open();
   }
 
@@ -69,13 +78,31 @@ export function operatorPage(main) {
       h("div", { class: "figures" }, figure("Balance", relayer.balance_wei === null ? "–" : formatUnits(relayer.balance_wei, 18, 6)), figure("Waiting", relayer.waiting), figure("In the pool", relayer.pending),
         figure("Oldest unfinished", duration(relayer.oldest_age_ms / 1_000))),
       h("dl", { class: "rows" }, row("Stuck", relayer.stuck, relayer.stuck ? "bad" : ""), row("Above the fee cap", relayer.at_cap, relayer.at_cap ? "warn" : ""), row("Undone by a re-organisation", relayer.undone)))) : notice("No relayer", "The venue settles no Delta orders."));
-    const counts = status.loopLag.lag;
-    show(lag, histogram({ label: "Delay of the event loop", counts: counts.counts, bounds: bounds(status.loopLag.boundsS) }), h("dl", { class: "rows" }, row("Longest", `${(counts.lag_s_max * 1_000).toFixed(1)} ms`), row("Tasks", counts.tasks)));
+    const { delays, lag_s_max: longest, tasks } = status.loopLag;
+    show(lag, histogram({ label: "Delay of the event loop", counts: delays.counts, bounds: bounds(status.boundsS) }), h("dl", { class: "rows" }, row("Longest", `${(longest * 1_000).toFixed(1)} ms`), row("Tasks", tasks)));
+    drawLatencies(requests, "Latency of requests", "Route", Object.entries(status.routes), status.boundsS);
+    drawLatencies(quotes, "Latency of firm quotes", "Maker", Object.entries(status.chains).flatMap(([id, chain]) => Object.entries(chain.firmDurations).map(([name, found]) => [`${name} · ${id}`, found])), status.boundsS);
     const kept = status.store.store;
     show(store, histogram({ label: "Commits", counts: kept.commits, bounds: bounds(status.store.boundsS) }),
       h("dl", { class: "rows" }, row("State", kept.away ? badge(kept.away, "bad") : badge("takes writes", "good")), ...Object.entries(kept.batcher).filter(([, value]) => typeof value === "number").map(([name, value]) => row(name.replaceAll("_", " "), String(value)))));
     drawFills(status);
     drawMakers(status);
+  }
+
+  /**
+   * A histogram of the picked row above a table of all rows, the most frequent first.
+   * @param {HTMLElement} place @param {string} label @param {string} what @param {any[][]} rows @param {number[]} boundsS
+   */
+  function drawLatencies(place, label, what, rows, boundsS) {
+    const all = rows.map(([name, { counts, total_s: totalS }]) => ({ name, counts, totalS, number: sum(counts) })).filter(({ number }) => number).sort((one, other) => other.number - one.number);
+    if (!all.length) return show(place, h("p", { class: "quiet" }, "None since the start."));
+    const focus = place.contains(document.activeElement) ? document.activeElement?.textContent : null;
+    const picked = all.find(({ name }) => name === place.dataset.picked) ?? all[0];
+    const pick = (/** @type {string} */ name) => () => { place.dataset.picked = name; drawLatencies(place, label, what, rows, boundsS); };
+    show(place, histogram({ label: `${label}: ${picked.name}`, counts: picked.counts, bounds: bounds(boundsS) }),
+      table(label, [{ name: what }, { name: "Number", isNumber: true }, { name: "Mean", isNumber: true }, { name: "Half within", isNumber: true }, { name: "99 % within", isNumber: true }],
+        all.map(({ name, counts, totalS, number }) => [h("button", { type: "button", class: "link", "aria-pressed": String(name === picked.name), onclick: pick(name) }, name), number, milliseconds(totalS / number), within(counts, 0.5, boundsS), within(counts, 0.99, boundsS)])));
+    for (const button of place.querySelectorAll("button")) if (focus === button.textContent) button.focus();
   }
 
   /** @param {any} status */

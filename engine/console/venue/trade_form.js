@@ -10,7 +10,7 @@ export const KINDS = /** @type {const} */ ({
   SWAP: { name: "Swap", hint: "Makers sign prices now; you send the transaction." },
   ORDER: { name: "Order", hint: "Agents compete to fill your signed order. It costs you no gas." },
   LIMIT: { name: "Limit", hint: "The order rests until makers’ prices reach your limit." },
-  TWAP: { name: "TWAP", hint: "The sale is cut into equal slices, each auctioned in its turn." },
+  TWAP: { name: "TWAP", hint: "The trade is cut into equal slices, each auctioned in its turn." },
 });
 const SLIPPAGES = [10, 50, 100, 300];
 const LIVES_S = [600, 3_600, 86_400, 604_800];
@@ -67,8 +67,6 @@ export function tradeForm({ onAsk, onReview }) {
 
   function dress() {
     hint.textContent = KINDS[kind].hint;
-    if (kind === "TWAP") side = "SELL";
-    get.input.readOnly = kind === "TWAP";
     const shown = { slippage: kind !== "LIMIT", life: kind === "ORDER" || kind === "LIMIT", limit: kind === "LIMIT", slices: kind === "TWAP", interval: kind === "TWAP" };
     for (const [name, field] of Object.entries(fields)) field.hidden = !shown[/** @type {keyof typeof shown} */ (name)];
     schedule.hidden = kind !== "TWAP";
@@ -143,7 +141,7 @@ export function tradeForm({ onAsk, onReview }) {
       const { src, dest, side: of } = found.asked;
       const times = BigInt(found.schedule?.slices ?? 1);
       if (of === "SELL") get.input.value = shortUnits(now.dest * times, dest.decimals);
-      else pay.input.value = shortUnits(now.src, src.decimals);
+      else pay.input.value = shortUnits(now.src * times, src.decimals);
       if (kind === "LIMIT" && !limit.value) limit.value = price(now.src, src.decimals, now.dest, dest.decimals).replaceAll(",", "");
       lines(/** @type {any} */ (wish()), now);
     } else show(summary);
@@ -169,7 +167,7 @@ export function tradeForm({ onAsk, onReview }) {
       row("Price", `1 ${src.symbol} = ${price(now.src, src.decimals, now.dest, dest.decimals)} ${dest.symbol}`),
       row(`${isSale ? "Least received" : "Most paid"}${made.schedule ? ", each slice" : ""}`, isSale ? amount(bound, dest.address) : amount(bound, src.address)),
       made.limitAmount === undefined ? null : row("Your limit", `${ratePair} ${dest.symbol}${off === null || off === 0n ? "" : ` · ${percent(off < 0n ? -off : off)} ${off > 0n ? "above" : "below"} the price`}`),
-      made.schedule ? row("Each slice", `${amount(made.asked.amount, src.address)} every ${duration(made.schedule.interval)}`) : null,
+      made.schedule ? row("Each slice", `${amount(fixed, isSale ? src.address : dest.address)} every ${duration(made.schedule.interval)}`) : null,
       now.gas ? row("Gas, in the price", `${amount(now.gas.amount, now.gas.token.address)} (${usd(now.gas.amountUSD)})`) : row("Gas, yours", usd(quotes?.market.gasCostUSD)),
       row("Fee, in the price", percent(now.feeBps)));
   }

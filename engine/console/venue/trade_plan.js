@@ -89,8 +89,10 @@ export function orderPlan(wish, delta) {
   const quoted = deltaAmounts(delta);
   const isSale = asked.side === "SELL";
   const deadline = nowS() + wish.lifeS;
-  const least = !isSale ? asked.amount : limitAmount ?? bounded("SELL", quoted.dest, slippageBps);
-  const most = schedule ? schedule.total : isSale ? asked.amount : limitAmount ?? bounded("BUY", quoted.src, slippageBps);
+  const fixed = schedule ? schedule.total : asked.amount;
+  const paid = limitAmount ?? bounded("BUY", quoted.src, slippageBps);
+  const least = isSale ? limitAmount ?? bounded("SELL", quoted.dest, slippageBps) : fixed;
+  const most = isSale ? fixed : schedule ? (paid * fixed) / asked.amount : paid;
   const terms = {
     chainId: asked.chainId, contract: state.contracts.delta, owner: wallet().address, srcToken: asked.src.address, destToken: asked.dest.address, side: asked.side,
     srcAmount: most, destAmount: least, deadline, feeBps: Math.min(quoted.feeBps, FEE_BPS_MOST), ...(schedule && { schedule }),
@@ -102,7 +104,7 @@ export function orderPlan(wish, delta) {
     built = await ask("/v2/delta/orders/build", { body: {
       route: delta.route, side: asked.side, owner: terms.owner, deadline,
       ...(limitAmount === undefined ? { slippage: slippageBps } : { limitAmount: String(limitAmount) }),
-      ...(schedule && { orderType: "TWAPOrder", interval: schedule.interval, numSlices: schedule.slices, totalSrcAmount: String(schedule.total) }),
+      ...(schedule && { interval: schedule.interval, numSlices: schedule.slices, ...(isSale ? { orderType: "TWAPOrder", totalSrcAmount: String(most) } : { orderType: "TWAPBuyOrder", totalDestAmount: String(least), maxSrcAmount: String(most) }) }),
     } });
     return orderToSign(built.toSign, terms);
   };
@@ -120,7 +122,7 @@ export function orderPlan(wish, delta) {
     title: orderTitle(wish, most, least),
     lines: [
       ["You pay", `${isSale ? "exactly" : "at most"} ${amount(most, asked.src.address, 30)}${schedule ? ` in ${schedule.slices} slices` : ""}`],
-      ["You receive", `${isSale ? "at least" : "exactly"} ${amount(least, asked.dest.address, 30)}${schedule ? " for each slice" : ""}`],
+      ["You receive", `${isSale ? "at least" : "exactly"} ${amount(least, asked.dest.address, 30)}${schedule && isSale ? " for each slice" : ""}`],
       ...(schedule ? [/** @type {[string, string]} */ (["Schedule", `a slice every ${duration(schedule.interval)}, all within ${duration(schedule.interval * (schedule.slices - 1))} and the auctions`])] : []),
       ["Fee", `at most ${percent(terms.feeBps)}, in these amounts already`],
       ["Good until", new Date(deadline * 1_000).toLocaleString("en-GB")],
@@ -136,6 +138,6 @@ export function orderPlan(wish, delta) {
 /** @param {Wish} wish @param {bigint} most @param {bigint} least */
 function orderTitle({ kind, asked, schedule }, most, least) {
   const [pays, gets] = [amount(most, asked.src.address), amount(least, asked.dest.address)];
-  if (schedule) return `Sell ${pays} in ${formatUnits(BigInt(schedule.slices), 0)} slices for ${asked.dest.symbol}`;
+  if (schedule) return `${asked.side === "SELL" ? `Sell ${pays}` : `Buy ${gets}`} in ${formatUnits(BigInt(schedule.slices), 0)} slices for ${asked.side === "SELL" ? asked.dest.symbol : asked.src.symbol}`;
   return `${kind === "LIMIT" ? "Limit order" : "Order"}: ${asked.side === "SELL" ? `sell ${pays} for at least ${gets}` : `buy ${gets} for at most ${pays}`}`;
 }

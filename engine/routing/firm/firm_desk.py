@@ -361,6 +361,7 @@ class _Filling:
             self._held.append(HeldQuote(expiry_s, order.maker, quote.digest32, order.maker_amount))
             ask.quote = quote
             ask.is_drifted = is_drifted(quote.order, ask.asked.side, ask.shown, desk.settings.drift_bps)
+        maker.durations.add(trio.current_time() - ask.asked_at)
         self._changed.set()
 
     async def _news(self) -> None:

@@ -17,13 +17,14 @@ from collections.abc import Callable, Mapping
 
 import structlog
 import trio
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ....codecs.eip712_orders.rfq import RfqOrder
 from ....codecs.messages.vocabulary import Side
 from ....config import limits
 from ....config.timeouts import FIRM_PROBE_LOOK_S
+from ....feeds.durations import Durations
 from ....feeds.firm.firm_check import AGAINST_MAKER, FirmAsked, FirmFailure, FirmFault, check_firm
 from ....feeds.firm.firm_client import FirmClient
 from ....feeds.firm.maker_health import FaultTold, MakerHealth
@@ -39,12 +40,17 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class FirmMaker(Struct, frozen=True):
-    """A maker on one chain: client for firm quotes, health score, cached books and notices of its faults."""
+    """A maker on one chain: client for firm quotes, health score, cached books and notices of its faults.
+
+    Attributes:
+        durations: times from a request for a firm quote to the maker's answer, or to the end of the wait.
+    """
 
     client: FirmClient
     health: MakerHealth
     cache: MakerCache
     notices: FaultNotices | None = None
+    durations: Durations = field(default_factory=Durations)
 
 
 class _Rest(Struct):

@@ -2,28 +2,19 @@
 
 import sys
 import tempfile
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
+import httpx
 import msgspec
 import trio
 
-from cambist.codecs.messages.delta_messages import (
-    Apr,
-    BridgeProtocol,
-    BridgeProtocols,
-    BridgeRoute,
-    BridgeRoutes,
-    Strategy,
-    StrategyToken,
-)
 from cambist.codecs.messages.event_messages import BeatMessage
-from cambist.codecs.messages.wire import encode
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.api.examples import Examples, OperationExample
 from support.api import bodies
+from support.chain.devnet import telling_process
 from support.events.sse import EventStream
 from support.events.webhook_receiver import SECRET
 from support.patience import until_told
@@ -47,39 +38,26 @@ secret = "env:HOOK_SECRET"
 api_key = "acme"
 give_up_s = 0.001
 """
-_ICON = "data:image/svg+xml;base64,PHN2Zy8+"
-_TOKEN = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"
-TYPED: dict[str, Any] = {
-    "getV2DeltaPricesBridgeRoutes": BridgeRoutes(
-        (BridgeRoute(1, 10, (to_checksum(bytes.fromhex(_TOKEN[2:])),)),)
-    ),
-    "getV2DeltaPricesBridgeProtocols": BridgeProtocols((BridgeProtocol("across", "Across", _ICON),)),
-    "getV2DeltaPricesStrategiesChainId": {
-        _TOKEN: StrategyToken(
-            to_checksum(bytes.fromhex(_TOKEN[2:])),
-            (
-                Strategy(
-                    "0x887182352F9465734e1ae016502D7d61D354cF56",
-                    "Savings",
-                    Apr(Decimal("5.1"), Decimal("4.6")),
-                ),
-            ),
-        )
-    },
-    "getOperatorStatus": {
-        "readiness": {"ready": True, "reasons": []},
-        "loopLag": {"boundsS": [0.0005, 0.001], "lag": {"counts": [40, 2, 0], "lag_s_max": 0.0009}},
-    },
+BRIDGED = {
+    "getV2DeltaPricesBridgeRoutes": "/v2/delta/prices/bridge-routes",
+    "getV2DeltaPricesBridgeProtocols": "/v2/delta/prices/bridge-protocols",
+    "getV2DeltaPricesStrategiesChainId": f"/v2/delta/prices/strategies/{CHAIN_ID}",
 }
-"""Operation id -> answer of a venue with a bridge and a vault, which the recorded venue has not; of counters,
-which differ from record to record, a few.
-"""
+"""Operation id -> path that is asked at `cambist up`, which has a bridge and a vault."""
+STATUS = {
+    "readiness": {"ready": True, "reasons": []},
+    "boundsS": [0.0005, 0.001],
+    "loopLag": {"delays": {"counts": [40, 2, 0], "total_s": 0.01}, "lag_s_max": 0.0009, "tasks": 40},
+    "routes": {"GET /v2/quote": {"counts": [7, 1, 0], "total_s": 0.002}},
+}
+"""A few of the operator's counters, which differ from record to record."""
 Operation: TypeAlias = dict[str, Any]
 
 
 async def record(folder: Path) -> Examples:
     """Ask a venue for each operation of its document, and for each message of its streams."""
     environ = {"API_KEY": KEY, "HOOK_SECRET": SECRET}
+    apart = await trio.to_thread.run_sync(asked_at_up, folder) | {"getOperatorStatus": STATUS}
     async with running_venue(folder, more=MORE, environ=environ) as venue:
         document = await venue.get("/openapi.json")
         found = await posted(venue)
@@ -96,8 +74,8 @@ async def record(folder: Path) -> Examples:
             if "get" in methods:
                 operation = methods["get"]
                 name = operation["operationId"]
-                if name in TYPED:
-                    found[name] = OperationExample(cut(msgspec.json.decode(encode(TYPED[name]))))
+                if name in apart:
+                    found[name] = OperationExample(apart[name])
                 elif name in messages:
                     found[name] = OperationExample(messages[name].pop("text"))
                 else:
@@ -112,6 +90,12 @@ async def record(folder: Path) -> Examples:
         name: named[name] for name in ("auctionId", "orderId", "hash", "orderHash", "name", "makerName")
     }
     return Examples(parameters, dict(sorted(found.items())), messages)
+
+
+def asked_at_up(folder: Path) -> dict[str, Any]:
+    """Answers of `cambist up` to BRIDGED."""
+    with telling_process("up", "--port", "0", "--devnet-port", "0", folder=folder) as up:
+        return {name: cut(httpx.get(up.told["venue"] + path).json()) for name, path in BRIDGED.items()}
 
 
 async def posted(venue: RunningVenue) -> dict[str, OperationExample]:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cambist.codecs.contracts.router_calldata import RouterSwap, swap_exact_in, swap_exact_out
-from cambist.codecs.eip712_orders.delta import ORDER, TWAP_ORDER
+from cambist.codecs.eip712_orders.delta import ORDER, TWAP_BUY_ORDER, TWAP_ORDER
 from cambist.crypto.hexadecimal import to_hex
 from support.oracles import ORACLES, Stories, require_oracle
 
@@ -165,11 +165,33 @@ def test_the_types_to_sign_are_those_of_the_contracts(ask: Ask) -> None:
     sliced |= {"interval": 60, "numSlices": 2, "destAmountPerSlice": "990", "totalSrcAmount": "1000"}
     terms = TERMS | {"schedule": {"interval": 60, "slices": 2}}
     slices = ask("typed", toSign={"domain": DOMAIN, "value": sliced}, terms=terms)
-    for told, kind in ((whole, ORDER), (slices, TWAP_ORDER)):
+    bought = {
+        name: value for name, value in sliced.items() if name not in ("destAmountPerSlice", "totalSrcAmount")
+    }
+    bought |= {"totalDestAmount": "990", "maxSrcAmount": "1000"}
+    purchase = ask("typed", toSign={"domain": DOMAIN, "value": bought}, terms=terms | {"side": "BUY"})
+    for told, kind in ((whole, ORDER), (slices, TWAP_ORDER), (purchase, TWAP_BUY_ORDER)):
         assert told["primaryType"] == kind.name
         types = {name: members for name, members in told["types"].items() if name != "EIP712Domain"}
         assert types == kind.wire_types
         assert told["domain"] == DOMAIN
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("totalDestAmount", "989"), ("totalDestAmount", "991"), ("maxSrcAmount", "1001"), ("interval", 61),
+        ("numSlices", 3), ("owner", ROUTER), ("bridge", NO_BRIDGE | {"destinationChainId": 5}),
+    ],
+)  # fmt: skip
+def test_any_other_twap_purchase_is_refused(ask: Ask, member: str, value: Any) -> None:
+    unlike = ("srcAmount", "destAmount", "expectedAmount", "kind")
+    bought = {name: value for name, value in VALUE.items() if name not in unlike}
+    bought |= {"interval": 60, "numSlices": 2, "totalDestAmount": "990", "maxSrcAmount": "1000"}
+    terms = TERMS | {"side": "BUY", "schedule": {"interval": 60, "slices": 2}}
+    assert "refused" not in ask("typed", toSign={"domain": DOMAIN, "value": bought}, terms=terms)
+    told = ask("typed", toSign={"domain": DOMAIN, "value": bought | {member: value}}, terms=terms)
+    assert told["refused"].endswith("Nothing was signed.")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from cambist.engine.store.batcher import BatcherStatistics
 from cambist.engine.store.store import COMMIT_BOUNDS_S, StoreStatistics
 from cambist.engine.telemetry.families import counter
 from cambist.engine.telemetry.feed_metrics import feed_families
-from cambist.engine.telemetry.loop_lag import LAG_BOUNDS_S, LagStatistics
+from cambist.engine.telemetry.loop_lag import LagStatistics
 from cambist.engine.telemetry.metrics import (
     SERVER,
     STORE,
@@ -22,6 +22,7 @@ from cambist.engine.telemetry.metrics import (
     server_families,
     store_families,
 )
+from cambist.feeds.durations import BOUNDS_S, Durations
 from cambist.feeds.firm.firm_check import FirmFault
 from cambist.feeds.firm.maker_health import MakerHealth
 from cambist.feeds.poll import PollStatistics
@@ -96,10 +97,10 @@ def test_admission_is_told_of_by_tier() -> None:
 
 def test_the_lag_is_a_histogram() -> None:
     metrics = Metrics()
-    counts = (1,) * (len(LAG_BOUNDS_S) + 1)
-    metrics.add(loop_lag_families, lambda: LagStatistics(counts, 2.5, 0.7, 42))
+    counts = [1] * (len(BOUNDS_S) + 1)
+    metrics.add(loop_lag_families, lambda: LagStatistics(Durations(counts, 2.5), 0.7, 42))
     found = samples(metrics)
-    assert found["cambist_loop_lag_seconds_bucket", (("le", "5.0"),)] == len(LAG_BOUNDS_S)
+    assert found["cambist_loop_lag_seconds_bucket", (("le", "5.0"),)] == len(BOUNDS_S)
     assert found["cambist_loop_lag_seconds_bucket", (("le", "+Inf"),)] == len(counts)
     assert found["cambist_loop_lag_seconds_sum", ()] == 2.5
     assert found["cambist_loop_lag_max_seconds", ()] == 0.7

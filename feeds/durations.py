@@ -1,0 +1,25 @@
+"""Histogram of durations: of a route's answers, of a maker's firm quotes, of the event loop's delays."""
+
+from bisect import bisect_left
+
+from msgspec import Struct, field
+
+BOUNDS_S = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""Upper bounds of the buckets of a `Durations`, seconds."""
+
+
+class Durations(Struct):
+    """Durations since the start of the process.
+
+    Attributes:
+        counts: number of durations up to each bound of BOUNDS_S; the last counts the longer ones.
+        total_s: sum of all durations, seconds.
+    """
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS_S) + 1))
+    total_s: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count a duration."""
+        self.counts[bisect_left(BOUNDS_S, seconds)] += 1
+        self.total_s += seconds
