@@ -87,7 +87,7 @@ test-some: setup ## Run $(TESTS) without oracles, browsers and real nodes: what 
 test-long: setup-test ## Run all tests with forty times the random examples, 20 crashes each, half an hour of load, chains compared.
 	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
 
-test-kit: setup ## Run deploy/ by its page in containers; KIT_WITHOUT="grafana" leaves a service out.
+test-kit: setup ## Run deploy/ by its page in containers, and `make up` on a bare machine; KIT_WITHOUT="grafana" leaves a service out.
 	HYPOTHESIS_PROFILE=long REQUIRE_CONTAINERS=1 $(PY) -m pytest -q tests/e2e/test_deploy_containers.py
 
 lint: lint-style lint-mypy lint-pyright ## Check style and types: ruff, mypy, pyright.

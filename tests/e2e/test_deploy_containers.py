@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 from cambist.client import BlockingVenue
 from support.chain.devnet import KEYS
 from support.patience import PATIENCE_S
+from support.tracked_files import tracked_files
 
 pytestmark = [pytest.mark.process, pytest.mark.long]
 ROOT = Path(__file__).parents[2]
@@ -27,6 +27,18 @@ NODE = "http://127.0.0.1:8545"
 CHAIN = 31_337
 BUILD_S = 900
 """Bound of a build with all its downloads."""
+BARE = os.environ.get("KIT_BARE_IMAGE", "debian:bookworm-slim")
+"""Image of a machine without Python, make or a checkout."""
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+PACKAGES_S, CONSOLE_S = 300, 120
+"""Bounds of the packages that README.md asks for, and of one command until the console answers."""
+UP = """
+(make up > /up.log 2>&1 || touch /failed) &
+until python3 -c 'import urllib.request as u; u.urlopen("http://127.0.0.1:8080/", timeout=3)' 2>/dev/null; do
+  test ! -e /failed || { cat /up.log; exit 1; }
+  sleep 0.1
+done
+"""
 
 
 class Compose:
@@ -65,8 +77,16 @@ class Compose:
         return {row["Service"]: (row["State"], row["Health"], row["ExitCode"]) for row in rows}
 
 
+def run(*words: str, timeout: float = PATIENCE_S) -> str:
+    """Run a program that must succeed; returns its output."""
+    done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
+    assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
 @pytest.fixture(scope="module")
-def kit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compose]:
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what is tracked; the tests that need it are left out where docker does not answer."""
     found = (
         subprocess.run(["docker", "version"], capture_output=True, check=False)
         if shutil.which("docker")
@@ -76,15 +96,17 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compose]:
         (pytest.fail if os.environ.get("REQUIRE_CONTAINERS") == "1" else pytest.skip)(
             "docker does not answer"
         )
-    copy = tmp_path_factory.mktemp("checkout")
-    files = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    for name in files:
-        if (ROOT / name).exists():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
-    compose = Compose(copy / "deploy")
+    copy: Path = tmp_path_factory.mktemp("checkout")
+    for path in tracked_files():
+        target = copy / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, target, follow_symlinks=False)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def kit(checkout: Path) -> Iterator[Compose]:
+    compose = Compose(checkout / "deploy")
     (printed,) = compose.lines
     _, secrets, up = (line.partition("#")[0].strip() for line in printed.splitlines())
     compose.shell(secrets)
@@ -104,14 +126,6 @@ def trade(account: int) -> str:
         end = venue.follow(venue.order("WETH", "USDC", 1, key=KEYS[account]))
         assert end.is_settled, end.reason
         return end.id
-
-
-def until_ready(kit: Compose, name: str) -> None:
-    """Wait until the container of a service is healthy."""
-    give_up = time.monotonic() + PATIENCE_S
-    while kit.states()[name][1] != "healthy":
-        assert time.monotonic() < give_up, kit("logs", "--tail", "20", name)
-        time.sleep(0.2)
 
 
 def inside(kit: Compose, query: str) -> Any:
@@ -163,8 +177,7 @@ def test_prometheus_scrapes_every_role_and_knows_every_alarm(kit: Compose) -> No
 def test_a_killed_engine_leaves_the_venue_trading_and_comes_back(kit: Compose) -> None:
     kit("kill", "--signal", "KILL", "engine-1")
     assert trade(6)
-    kit("start", "engine-1")
-    until_ready(kit, "engine-1")
+    kit("up", "--wait", "--no-deps", "engine-1")
     assert trade(7)
 
 
@@ -172,3 +185,22 @@ def test_without_the_play_profile_no_chain_is_part_of_the_kit(kit: Compose) -> N
     said = kit.shell("COMPOSE_PROFILES= docker compose config --services").split()
     assert {"engine-1", "engine-2", "alpha", "beta", "agent", "postgres", "proxy"} <= set(said)
     assert not {"chain", "alpha-approves", "beta-approves"} & set(said)
+
+
+def test_a_bare_machine_has_a_console_by_one_command_within_two_minutes(checkout: Path) -> None:
+    """What README.md asks for is installed first; the command makes its environment from the registry."""
+    shared = (f"{checkout}:/checkout:ro", f"{CERTIFICATES}:{CERTIFICATES}.host:ro")
+    variables = [f"{name}={CERTIFICATES}.host" for name in ("SSL_CERT_FILE", "PIP_CERT")]
+    machine = run(
+        "docker", "run", "--detach", "--rm", *(word for each in shared for word in ("--volume", each)),
+        *(word for each in variables for word in ("--env", each)), BARE, "sleep", "infinity",
+    ).strip()  # fmt: skip
+    try:
+        packages = (
+            "apt-get update -qq && apt-get install -y -qq --no-install-recommends python3 python3-venv make"
+        )
+        inside = ("docker", "exec", machine, "bash", "-c")
+        run(*inside, f"{packages} && cp -r /checkout /root/cambist", timeout=PACKAGES_S)
+        run(*inside, f"cd /root/cambist\n{UP}", timeout=CONSOLE_S)
+    finally:
+        run("docker", "kill", machine)
