@@ -188,7 +188,7 @@ def test_without_the_play_profile_no_chain_is_part_of_the_kit(kit: Compose) -> N
 
 
 def test_a_bare_machine_has_a_console_by_one_command_within_two_minutes(checkout: Path) -> None:
-    """What README.md asks for is installed first; the command makes its environment from the registry."""
+    """README.md asks for Python and make; the command makes its environment from the registry."""
     shared = (f"{checkout}:/checkout:ro", f"{CERTIFICATES}:{CERTIFICATES}.host:ro")
     variables = [f"{name}={CERTIFICATES}.host" for name in ("SSL_CERT_FILE", "PIP_CERT")]
     machine = run(
