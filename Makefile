@@ -139,7 +139,7 @@ docs-page: setup-node ## Copy the files of Swagger UI anew into engine/venue/doc
 	cp $(SWAGGER)/swagger-ui-bundle.js.LICENSE.txt engine/venue/docs/
 
 pictures: setup setup-node ## Take the pictures of docs/guides/console.md anew.
-	CONSOLE_PICTURES=$(CURDIR)/docs/guides/console $(PY) -m pytest -q tests/e2e/test_console_trade.py tests/e2e/test_console_views.py tests/integration/test_maker_console.py
+	CONSOLE_PICTURES=$(CURDIR)/docs/guides/console $(PY) -m pytest -q tests/e2e/test_console_trade.py tests/e2e/test_console_across.py tests/e2e/test_console_views.py tests/integration/test_maker_console.py
 
 examples: setup ## Record the examples of the API's documents anew into engine/api/examples.json.
 	PYTHONPATH=.:tests $(PY) -m support.api.recording engine/api/examples.json

@@ -74,6 +74,26 @@ async def test_what_was_not_agreed_is_not_signed(
     assert asked(f"{running.url}/v2/delta/orders?userAddress={address}")["total"] == 0
 
 
+@pytest.mark.parametrize(
+    ("member", "value", "named"),
+    [
+        ("totalDestAmount", "1", "totalDestAmount should be 1000000000"),
+        ("maxSrcAmount", str(10**18), "maxSrcAmount should be "),
+        ("numSlices", 3, "numSlices should be 4"),
+        ("interval", 61, "interval should be 60"),
+        ("destToken", "0x" + "66" * 20, "destToken should be 0x"),
+    ],
+)
+async def test_slices_of_a_purchase_that_were_not_agreed_are_not_signed(
+    browser: Browser, running: Running, member: str, value: Any, named: str
+) -> None:
+    address = to_checksum(KEYS[9].address)
+    path = "/v2/delta/orders/build"
+    fault = await told(browser, running, "lies", path, member, str(value), "TWAP", "BUY")
+    assert named in fault
+    assert asked(f"{running.url}/v2/delta/orders?userAddress={address}")["total"] == 0
+
+
 async def test_markup_is_shown_as_text(browser: Browser, running: Running) -> None:
     report = await told(browser, running, "hostile", MARKUP)
     assert report["ran"] is None

@@ -75,7 +75,7 @@ async function wallet(page, { shot }, node) {
 }
 
 // The venue's answers are changed on their way: the page signs nothing.
-async function lies(page, _, path, member, value) {
+async function lies(page, _, path, member, value, kind = "", of = "SELL") {
   await page.route(`**${path}`, async (route) => {
     const response = await route.fetch();
     const body = await response.json();
@@ -84,7 +84,7 @@ async function lies(page, _, path, member, value) {
     await route.fulfill({ response, json: body });
   });
   await connect(page, 9);
-  await fillTrade(page, { kind: path.startsWith("/v2") ? "Order" : "Swap", pay: "WETH", get: "USDC", amount: "1" });
+  await fillTrade(page, { kind: kind || (path.startsWith("/v2") ? "Order" : "Swap"), pay: "WETH", get: "USDC", amount: of === "BUY" ? "1000" : "1", of });
   await reviewed(page);
   await page.getByRole("button", { name: "Agree and sign" }).click();
   const fault = page.locator("dialog.review .fault");

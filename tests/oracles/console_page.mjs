@@ -61,7 +61,8 @@ export async function violations(page) {
 }
 
 // Pictures in all widths, light, and in the usual width, dark too; names of pages wider than their window.
-export async function pictures(page, shot, name) {
+// The guide has the picture if `isInGuide`.
+export async function pictures(page, shot, name, isInGuide = true) {
   const overflowing = [];
   for (const [width, size] of Object.entries(WIDTHS)) {
     await page.setViewportSize({ width: size, height: size === WIDTHS.wide ? 2160 : 900 });
@@ -71,7 +72,7 @@ export async function pictures(page, shot, name) {
     await shot(`${name}-${width}`);
   }
   await page.setViewportSize({ width: WIDTHS.usual, height: 900 });
-  if (process.env.CONSOLE_PICTURES) await documented(page, path.join(process.env.CONSOLE_PICTURES, `${name}.webp`));
+  if (isInGuide && process.env.CONSOLE_PICTURES) await documented(page, path.join(process.env.CONSOLE_PICTURES, `${name}.webp`));
   await page.emulateMedia({ colorScheme: "dark" });
   await shot(`${name}-dark`);
   await page.emulateMedia({ colorScheme: "light" });

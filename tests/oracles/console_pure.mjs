@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 
 const module = (name) => import(fileURLToPath(new URL(`../../engine/console/${name}`, import.meta.url)));
-const [amounts, http, abi, checks] = await Promise.all(["shared/amounts.js", "shared/http.js", "venue/abi.js", "venue/checks.js"].map(module));
+const [amounts, http, abi, checks, bridges, schedules] = await Promise.all(["shared/amounts.js", "shared/http.js", "venue/abi.js", "venue/checks.js", "venue/bridge_checks.js", "venue/schedule.js"].map(module));
 const refused = (act) => {
   try {
     return act();
@@ -22,6 +22,20 @@ const FUNCTIONS = {
   event: ({ block }) => http.event(block),
   swap: ({ data }) => abi.swapTerms(data),
   bounded: ({ side, amount, slippageBps }) => checks.bounded(side, BigInt(amount), slippageBps),
+  bridge: ({ route, wish }) => refused(() => {
+    const via = (address) => (wish.viaDecimals[address] === undefined ? null : { address, decimals: wish.viaDecimals[address] });
+    const { via: token, ...checked } = bridges.checkBridge(route, {
+      ...wish, amount: BigInt(wish.amount), src: { address: wish.srcToken }, dest: { address: wish.destToken, decimals: wish.destDecimals }, via,
+    });
+    return { ...checked, via: token.address };
+  }),
+  bridgeContract: ({ chainId, kind, contract }) => refused(() => ({ held: bridges.checkContract(chainId, kind, contract) })),
+  bridgeGetter: ({ kind }) => bridges.GETTERS[kind],
+  bridgeAmounts: ({ entering, ppm, fixed, scaling }) => bridges.amounts(BigInt(entering), BigInt(ppm), BigInt(fixed), scaling),
+  slices: ({ total, slices, perSlice }) => {
+    const most = schedules.mostOf(BigInt(total), slices, BigInt(perSlice));
+    return { cut: schedules.sliceOf(BigInt(total), slices), most, perSlice: schedules.mostPerSlice(BigInt(total), slices, most) };
+  },
   typed: ({ toSign, terms }) => refused(() => checks.orderToSign(toSign, { ...terms, srcAmount: BigInt(terms.srcAmount), destAmount: BigInt(terms.destAmount) })),
 };
 

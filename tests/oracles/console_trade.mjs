@@ -39,10 +39,10 @@ async function order(page, { shot }, account, kind, pay, get, amount, of, node) 
   await panel.locator(last[0], { hasText: last[1] }).first().waitFor();
   await panel.locator("details table").first().waitFor();
   const told = {
-    agreement, said, head: await pairs(panel), timeline: await panel.locator(".timeline li").allInnerTexts(),
+    agreement, said, head: await pairs(panel), slices: await rows(panel.getByRole("table", { name: "Settled slices" })), timeline: await panel.locator(".timeline li").allInnerTexts(),
     bids: await rows(panel.locator("details").first().getByRole("table", { name: /^Bids/ })), orders: await rows(page.locator("section[aria-label='Your orders']")),
   };
-  return { ...told, faults: await violations(page), overflowing: await pictures(page, shot, `trade-${kind.toLowerCase()}${kind === "TWAP" && of === "BUY" ? "-purchase" : ""}`) };
+  return { ...told, faults: await violations(page), overflowing: await pictures(page, shot, `trade-${kind.toLowerCase()}${of === "BUY" ? "-buy" : ""}`, of === "SELL") };
 }
 
 const asked = (node, method, params) => fetch(node, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });

@@ -3,7 +3,7 @@
 export const NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
 const SELECTORS = {
   approve: "0x095ea7b3", allowance: "0xdd62ed3e", balanceOf: "0x70a08231", deposit: "0xa1e77937",
-  swapExactIn: "0x585b54b5", swapExactOut: "0x76cf746f",
+  bridges: "0x33e239ea", swapExactIn: "0x585b54b5", swapExactOut: "0x76cf746f",
 };
 
 /** @param {bigint} number */
@@ -17,6 +17,8 @@ export const approve = (spender, amount) => SELECTORS.approve + addressWord(spen
 export const allowance = (owner, spender) => SELECTORS.allowance + addressWord(owner) + addressWord(spender);
 /** @param {string} owner */
 export const balanceOf = (owner) => SELECTORS.balanceOf + addressWord(owner);
+/** `bridges` of the Delta contract: its module that calls bridges. */
+export const BRIDGES = SELECTORS.bridges;
 /** `depositNativeAndPreSign` of the Delta contract. @param {string} orderHash */
 export const deposit = (orderHash) => SELECTORS.deposit + orderHash.slice(2);
 

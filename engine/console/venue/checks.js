@@ -12,6 +12,8 @@ const KINDS = {
   TWAPOrder: [...HEAD, ...SCHEDULE, "uint256 destAmountPerSlice", "uint256 totalSrcAmount", ...TAIL],
   TWAPBuyOrder: [...HEAD, ...SCHEDULE, "uint256 totalDestAmount", "uint256 maxSrcAmount", ...TAIL],
 };
+/** Member `bridge` of an order that stays on its chain. */
+const SAME_CHAIN = { protocolSelector: "0x00000000", destinationChainId: 0, outputToken: ZERO, scalingFactor: 0, protocolData: "0x" };
 const DOMAIN = ["string name", "string version", "uint256 chainId", "address verifyingContract"];
 const members = (/** @type {string[]} */ declared) => declared.map((text) => ({ type: text.split(" ")[0], name: text.split(" ")[1] }));
 
@@ -30,13 +32,14 @@ export class UnsafeTerms extends Error {
  * @property {string} contract the Delta contract
  * @property {string} owner
  * @property {string} srcToken
- * @property {string} destToken
+ * @property {string} destToken the token that enters the bridge, if there is one
  * @property {"SELL" | "BUY"} side
  * @property {bigint} srcAmount sold, or the most to pay; of a TWAP in all
- * @property {bigint} destAmount bought, of a TWAP in all; or the least to receive, of a TWAP for each slice
+ * @property {bigint} destAmount the least to receive, of a TWAP for each slice; or bought, of a TWAP in all
  * @property {number} deadline Unix seconds
  * @property {number} feeBps the most
  * @property {{interval: number, slices: number}} [schedule] of a TWAP
+ * @property {import("./bridge_checks.js").SignedBridge} [bridge] to another chain, as it was checked and shown
  */
 
 /**
@@ -45,8 +48,7 @@ export class UnsafeTerms extends Error {
  * @param {OrderTerms} terms
  */
 export function orderToSign({ domain, value }, terms) {
-  const isSale = terms.side === "SELL";
-  const kind = !terms.schedule ? "Order" : isSale ? "TWAPOrder" : "TWAPBuyOrder";
+  const kind = !terms.schedule ? "Order" : terms.side === "SELL" ? "TWAPOrder" : "TWAPBuyOrder";
   const same = (/** @type {string} */ member, /** @type {unknown} */ expected, /** @type {unknown} */ got) => {
     if (String(got).toLowerCase() !== String(expected).toLowerCase()) throw new UnsafeTerms(member, expected, got);
   };
@@ -60,17 +62,26 @@ export function orderToSign({ domain, value }, terms) {
   same("beneficiary", terms.owner, value.beneficiary === ZERO ? terms.owner : value.beneficiary);
   same("permit", "0x", value.permit);
   same("metadata", "0x", value.metadata);
-  same("bridge.destinationChainId", 0, value.bridge.destinationChainId);
-  same("bridge.protocolData", "0x", value.bridge.protocolData);
+  const bridge = terms.bridge ?? SAME_CHAIN;
+  same("members of bridge", Object.keys(SAME_CHAIN).sort(), Object.keys(value.bridge ?? {}).sort());
+  for (const [member, expected] of Object.entries(bridge)) same(`bridge.${member}`, expected, value.bridge[member]);
   const fee = BigInt(value.partnerAndFee);
   bound("partnerAndFee", (fee & 0xffn) <= BigInt(terms.feeBps) && (fee & 0x100n) === 0n, `a fee of at most ${terms.feeBps} basis points, and the surplus yours`);
   if (terms.schedule) {
     same("interval", terms.schedule.interval, value.interval);
     same("numSlices", terms.schedule.slices, value.numSlices);
-  } else same("kind", isSale ? 0 : 1, value.kind);
-  const [sold, got] = { Order: ["srcAmount", "destAmount"], TWAPOrder: ["totalSrcAmount", "destAmountPerSlice"], TWAPBuyOrder: ["maxSrcAmount", "totalDestAmount"] }[kind];
-  bound(sold, isSale ? BigInt(value[sold]) === terms.srcAmount : BigInt(value[sold]) <= terms.srcAmount, `${isSale ? "" : "at most "}${terms.srcAmount}`);
-  bound(got, isSale ? BigInt(value[got]) >= terms.destAmount : BigInt(value[got]) === terms.destAmount, `${isSale ? "at least " : ""}${terms.destAmount}`);
+    if (terms.side === "SELL") {
+      same("totalSrcAmount", terms.srcAmount, value.totalSrcAmount);
+      bound("destAmountPerSlice", BigInt(value.destAmountPerSlice) >= terms.destAmount, `at least ${terms.destAmount}`);
+    } else {
+      same("totalDestAmount", terms.destAmount, value.totalDestAmount);
+      same("maxSrcAmount", terms.srcAmount, value.maxSrcAmount);
+    }
+  } else {
+    same("kind", terms.side === "SELL" ? 0 : 1, value.kind);
+    bound("srcAmount", terms.side === "SELL" ? BigInt(value.srcAmount) === terms.srcAmount : BigInt(value.srcAmount) <= terms.srcAmount, `${terms.side === "SELL" ? "" : "at most "}${terms.srcAmount}`);
+    bound("destAmount", terms.side === "BUY" ? BigInt(value.destAmount) === terms.destAmount : BigInt(value.destAmount) >= terms.destAmount, `${terms.side === "BUY" ? "" : "at least "}${terms.destAmount}`);
+  }
   const { name, version, chainId, verifyingContract } = domain;
   return {
     types: { EIP712Domain: members(DOMAIN), Bridge: members(BRIDGE), [kind]: members(KINDS[kind]) },

@@ -1,11 +1,12 @@
 // One order: its timeline from the venue's log, why it is not filled, its fills and rounds; and its cancellation.
-import { announce, badge, h, loading, notice, row, show } from "/console/shared/dom.js";
+import { announce, badge, h, loading, notice, row, show, table } from "/console/shared/dom.js";
 import { ask, follow } from "/console/shared/http.js";
-import { clock, cut, formatUnits, price } from "/console/shared/amounts.js";
+import { clock, cut, duration, formatUnits, price } from "/console/shared/amounts.js";
 import { isSame } from "./abi.js";
 import { cancellationToSign } from "./checks.js";
 import { showRounds } from "./rounds.js";
-import { amount, state, token } from "./state.js";
+import { sliceOf } from "./schedule.js";
+import { amount, chainName, state, token } from "./state.js";
 
 const LOG_START = "0".repeat(32);
 const LOOK_MS = 2_500;
@@ -32,8 +33,14 @@ const ENDED = ["COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"];
 export const statusBadge = (status) => badge(status.toLowerCase().replaceAll("_", " "), STATES[status]?.[0] ?? "quiet");
 /** What an order trades, in whole tokens. @param {any} record */
 export const tradeInWords = ({ input, output }) =>
-  `${amount(input.amount ?? input.maxAmount ?? "0", input.token)} → ${amount(output.amount ?? output.expectedAmount ?? output.minAmount ?? "0", output.token)}`;
+  `${of(input, input.amount ?? input.maxAmount ?? "0")} → ${of(output, output.amount ?? output.expectedAmount ?? output.minAmount ?? "0")}${isAcross({ input, output }) ? ` on ${chainName(output.chainId)}` : ""}`;
+/** @param {any} end of a record @param {bigint | string} raw @param {number} [digits] */
+const of = (end, raw, digits) => amount(raw, end.token, digits, end.chainId);
+/** @param {any} record */
+const isAcross = ({ input, output }) => input.chainId !== output.chainId;
 
+/** Selector of a bridge -> its protocol. @type {Record<string, string>} */
+const BRIDGES = { "0x36d75ffa": "Across", "0xacb641e5": "CCTP" };
 /** Kind of signed order -> its name for people. @type {Record<string, string>} */
 const KINDS = { TWAPOrder: "TWAP sale", TWAPBuyOrder: "TWAP purchase", ExternalOrder: "handler order", ProductiveOrder: "vault order" };
 /** @param {any} record */
@@ -43,7 +50,21 @@ export const kindInWords = ({ type, onChainOrderType: kind }) => KINDS[kind] ?? 
 function activity({ status, type, onChainOrderType, spentAmount }) {
   if (status !== "ACTIVE") return null;
   if (onChainOrderType.startsWith("TWAP") && spentAmount !== "0") return "The next slice is auctioned once it is due.";
+  if (onChainOrderType === "ExternalOrder") return "The order’s handler is to trade; no agent is asked.";
   return type === "LIMIT" ? "The order rests until makers’ prices reach its limit." : null;
+}
+
+/** Code of a reason of a transfer -> whether its amount is of the token there, and the text before the amount. @type {Record<string, [boolean, RegExp]>} */
+const TRANSFERS = {
+  transferUnderWay: [true, /^(\d+)/], transferLate: [true, /^(\d+)/], swapDue: [true, /^(\d+)/], swapLate: [true, /^(\d+)/],
+  refundDue: [false, /refund of (\d+)/], refundLate: [false, /refund of (\d+)/],
+};
+
+/** A reason of a transfer with its amount in whole tokens. @param {{code: string, text: string}} reason @param {any} record */
+function transferInWords({ code, text }, { input, order }) {
+  const [isThere, place] = TRANSFERS[code];
+  const [address, chainId] = isThere ? [order.bridge.outputToken, order.bridge.destinationChainId] : [order.destToken, input.chainId];
+  return text.replace(place, (found, raw) => found.replace(raw, amount(raw, address, 12, chainId)));
 }
 
 /**
@@ -62,6 +83,34 @@ export function reasonInWords({ text, amounts = [] }) {
   return done + rest;
 }
 
+/** What an event adds to an order's fills. @param {any} record @param {bigint} gave @param {bigint} got */
+function fillInWords(record, gave, got) {
+  const { input, output } = record;
+  const across = isAcross(record);
+  if (across && got > 0n) return `${of(output, got)} delivered on ${chainName(output.chainId)}${record.order.metadata === "0x" ? "" : ", after a swap there"}. `;
+  if (gave <= 0n) return "";
+  if (across) return `${of(input, gave)} sold on ${chainName(input.chainId)}, and the bridge has what they bought. `;
+  const each = price(gave, token(input.token, input.chainId).decimals, got, token(output.token, output.chainId).decimals);
+  return `${of(input, gave)} sold for ${of(output, got)}, ${each} each. `;
+}
+
+/** What only some kinds of orders have: bridge, vault, handler, refunds. @param {any} record @param {Record<string, string>} vaults names by address */
+function partRows(record, vaults) {
+  const { input, order, refunds } = record;
+  const mono = (/** @type {string} */ text) => h("span", { class: "mono" }, text);
+  const isThere = order.bridge && order.bridge.destinationChainId !== 0;
+  return [
+    isThere ? row("Bridge", `${BRIDGES[order.bridge.protocolSelector] ?? "unknown"}, to ${chainName(order.bridge.destinationChainId)}`) : null,
+    isThere ? row("Enters the bridge", token(order.destToken, input.chainId).symbol) : null,
+    isThere && order.metadata !== "0x" ? row("There", `${token(order.bridge.outputToken, order.bridge.destinationChainId).symbol} is swapped for ${token(record.output.token, record.output.chainId).symbol}`) : null,
+    order.strategy ? row("Sold from the vault", [vaults[order.strategy.toLowerCase()] ?? "", " ", mono(order.strategy)]) : null,
+    order.shares ? row("Shares, at most", amount(order.shares, order.strategy, 12, input.chainId)) : null,
+    order.handler ? row("Handler", [mono(order.handler), " trades it, and no agent bids"]) : null,
+    order.handler ? row("Data for the handler", `${(order.data.length - 2) / 2} bytes`) : null,
+    refunds.map((/** @type {any} */ refund) => row("Paid back", [amount(refund.amount, refund.token, 12, refund.chainId), ` on ${chainName(refund.chainId)} by `, mono(refund.tx)], "warn")),
+  ].flat();
+}
+
 /**
  * Show an order until the returned function is called.
  * @param {HTMLElement} place
@@ -74,6 +123,7 @@ export function orderPanel(place, id) {
   show(place, title, loading(3));
   let isLeft = false;
   /** @type {any} */ let record = null;
+  /** @type {Record<string, string>} */ let vaults = {};
   let planned = 0;
   let looking = 0;
   /** @type {{spentAmount: string, receivedAmount: string}} */ let before = { spentAmount: "0", receivedAmount: "0" };
@@ -83,11 +133,12 @@ export function orderPanel(place, id) {
     try {
       const [found, explained] = await Promise.all([ask(`/v2/delta/orders/${id}`), ask(`/v2/delta/orders/${id}/explain`)]);
       if (isLeft) return;
+      if (found.order.strategy && !vaults[found.order.strategy.toLowerCase()]) vaults = await vaultNames(found.input.chainId);
       const isNew = record === null;
       record = found;
       fault.textContent = "";
       drawHead();
-      show(why, explained.reasons.map((/** @type {any} */ reason) => h("li", {}, sentence(reasonInWords(reason)))));
+      show(why, explained.reasons.map((/** @type {any} */ reason) => h("li", {}, sentence(TRANSFERS[reason.code] ? transferInWords(reason, found) : reasonInWords(reason)))));
       why.hidden = !explained.reasons.length;
       if (explained.lastRounds.length) showRounds(rounds, explained.lastRounds);
       else show(rounds, h("p", { class: "quiet small" }, "No round with the order is closed yet."));
@@ -110,7 +161,7 @@ export function orderPanel(place, id) {
     const got = BigInt(data.receivedAmount) - BigInt(before.receivedAmount);
     const gave = BigInt(data.spentAmount) - BigInt(before.spentAmount);
     before = data;
-    const fill = gave > 0n ? `${amount(gave, record.input.token)} sold for ${amount(got, record.output.token)}, ${price(gave, token(record.input.token).decimals, got, token(record.output.token).decimals)} each. ` : "";
+    const fill = fillInWords(record, gave, got);
     const said = `${data.status} ${text}`;
     const last = /** @type {HTMLElement | null} */ (timeline.lastElementChild);
     if (fill || last?.dataset.said !== said) timeline.append(h("li", { "data-said": said, class: data.status === "FAILED" ? "bad" : false }, statusBadge(data.status), h("time", { datetime: data.at }, clock(data.at)), h("p", {}, fill + text)));
@@ -119,21 +170,28 @@ export function orderPanel(place, id) {
   }
 
   function drawHead() {
-    const done = record.transactions;
+    const { transactions: done, input, output, order } = record;
+    const isSale = record.side === "SELL";
     const isTwap = record.onChainOrderType.startsWith("TWAP");
-    const slices = Number(record.order.numSlices ?? 0);
+    const slices = Number(order.numSlices ?? 0);
     const canCancel = state.wallet && isSame(record.owner, state.wallet.address) && !ENDED.includes(record.status) && record.status !== "CANCELLING" && record.status !== "BRIDGING";
     show(head, h("div", { class: "heading" }, h("span", { class: "big" }, tradeInWords(record)), statusBadge(record.status)),
       isTwap ? h("div", { class: "slices", role: "img", "aria-label": `${done.length} of ${slices} slices are settled` }, Array.from({ length: slices }, (_, at) => h("span", { class: at < done.length ? "done" : false }))) : null,
       h("dl", { class: "rows" },
         row("Kind", kindInWords(record)),
-        record.output.minAmount ? row(isTwap ? "Least, in all" : "Least received", amount(record.output.minAmount, record.output.token)) : null,
-        record.input.maxAmount ? row("Most paid", amount(record.input.maxAmount, record.input.token)) : null,
-        record.output.executedAmount ? row("Received", amount(record.output.executedAmount, record.output.token), "good") : null,
-        record.input.executedAmount ? row("Paid", amount(record.input.executedAmount, record.input.token), "good") : null,
+        ...partRows(record, vaults),
+        output.minAmount ? row(isTwap ? "Least, in all" : "Least received", of(output, output.minAmount)) : null,
+        input.maxAmount ? row(isTwap ? "Most paid, in all" : "Most paid", of(input, input.maxAmount)) : null,
+        isTwap ? row("Each slice", `${of(isSale ? input : output, sliceOf(BigInt(order.totalSrcAmount ?? order.totalDestAmount), slices))} every ${duration(Number(order.interval))}`) : null,
+        output.executedAmount ? row("Received", of(output, output.executedAmount), "good") : null,
+        input.executedAmount ? row("Paid", of(input, input.executedAmount), "good") : null,
         isTwap ? row("Slices settled", `${formatUnits(BigInt(done.length), 0)} of ${slices}`) : null,
         row("Good until", record.expiresAt ? new Date(record.expiresAt).toLocaleString("en-GB") : "–"),
-        done.map((/** @type {any} */ each) => row("Transaction", h("span", { class: "mono" }, each.originTx)))),
+        done.flatMap((/** @type {any} */ each) => [
+          row("Transaction", h("span", { class: "mono" }, each.originTx)),
+          each.destinationTx ? row(`Delivery on ${chainName(output.chainId)}`, h("span", { class: "mono" }, each.destinationTx)) : null,
+        ])),
+      isTwap && done.length ? slicesTable(record) : null,
       canCancel ? h("div", { class: "actions" }, h("button", { type: "button", class: "danger", onclick: cancel }, "Cancel order")) : null);
   }
 
@@ -153,6 +211,19 @@ export function orderPanel(place, id) {
 
   read();
   return () => { isLeft = true; stop(); clearTimeout(planned); clearTimeout(looking); };
+}
+
+/** Names of a chain's vaults by lower-case address. @param {number} chainId @returns {Promise<Record<string, string>>} */
+async function vaultNames(chainId) {
+  const found = await ask(`/v2/delta/prices/strategies/${chainId}`).catch(() => ({}));
+  return Object.fromEntries(Object.values(found).flatMap(({ strategies }) => strategies.map((/** @type {any} */ { vault, name }) => [vault.toLowerCase(), name])));
+}
+
+/** A TWAP slice by slice. @param {any} record */
+function slicesTable({ transactions, input, output, order }) {
+  const shown = (/** @type {any} */ end, /** @type {string | null} */ raw) => (raw === null ? "–" : of(end, raw));
+  return table("Settled slices", [{ name: "Slice" }, { name: "Paid", isNumber: true }, { name: "Received", isNumber: true }, { name: "Transaction" }],
+    transactions.map((/** @type {any} */ { spentAmount, receivedAmount, originTx }, /** @type {number} */ at) => [`${at + 1} of ${order.numSlices}`, shown(input, spentAmount), shown(output, receivedAmount), h("span", { class: "mono", title: originTx }, cut(originTx))]));
 }
 
 /** @param {string} text */

@@ -9,6 +9,7 @@ import { follow } from "/console/shared/http.js";
  * @property {"SELL" | "BUY"} side
  * @property {bigint} amount
  * @property {string} [user]
+ * @property {number} [destChainId] another chain, on which `dest` is
  */
 
 /**
@@ -48,10 +49,11 @@ export function followQuotes(asked, modes, heard) {
 }
 
 /** @param {Ask} asked @param {string} mode */
-export function query({ chainId, src, dest, side, amount, user }, mode) {
+export function query({ chainId, destChainId, src, dest, side, amount, user }, mode) {
   return new URLSearchParams({
     chainId: String(chainId), srcToken: src.address, destToken: dest.address, srcDecimals: String(src.decimals),
     destDecimals: String(dest.decimals), amount: String(amount), side, mode, version: "6.2", ...(user && { userAddress: user }),
+    ...(destChainId && { destChainId: String(destChainId), allowBridgeAndSwap: "false" }),
   });
 }
 

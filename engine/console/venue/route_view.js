@@ -1,8 +1,8 @@
 // Draws a price route: a band for each fill, as thick as its share, from the sold token over hops to the bought one.
 import { h, s, show, table } from "/console/shared/dom.js";
-import { bpsOff, formatUnits, percent, price, usd } from "/console/shared/amounts.js";
+import { bpsOff, duration, formatUnits, percent, price, usd } from "/console/shared/amounts.js";
 import { shareBar } from "/console/shared/charts.js";
-import { amount, token } from "./state.js";
+import { amount, chainName, token } from "./state.js";
 
 const SIZES = { lane: 34, gap: 10, node: 8, head: 22, letter: 7, base: 15 }; // in pixels, where a letter is `base` high
 
@@ -121,6 +121,18 @@ export function othersTable(market) {
       ? "The same amount with each maker alone. A maker without a line cannot fill it alone: its levels are too small, or it has no live book of the pair."
       : "No maker can fill the whole amount alone; the route needs them together."),
     others.length ? table("Each maker alone", [{ name: "Maker" }, { name: isSale ? "You would receive" : "You would pay", isNumber: true }, { name: "Against the route", isNumber: true }], others.map(line)) : null);
+}
+
+/** The bridges of a quote across chains, the recommended first. @param {any} delta */
+export function bridgesTable({ route, alternatives = [] }) {
+  const shown = (/** @type {any} */ { amount: raw, token: of }) => amount(raw, of.address, 9, of.chainId);
+  const { input, output } = route.destination;
+  return h("div", { class: "part" },
+    h("p", { class: "big" }, `${shown(route.origin.input)} → ${shown(output)}`),
+    h("p", { class: "quiet small" }, `Agents buy ${shown(route.origin.output)} here; the bridge delivers ${shown(input)} on ${chainName(output.token.chainId)}. The page uses the first bridge below.`),
+    table("Bridges, the recommended first", [{ name: "Bridge" }, { name: "Fee", isNumber: true }, { name: "Arrives", isNumber: true }, { name: "You pay", isNumber: true }, { name: "On the way" }, { name: "Is" }],
+      [route, ...alternatives].map(({ bridge, fees, origin, destination }) => [bridge.protocol, fees.bridge.map(shown).join(" + "), shown(destination.output), shown(origin.input),
+        `about ${duration(bridge.estimatedTimeMs / 1_000)}`, bridge.tags.join(", ").replaceAll("-", " ")])));
 }
 
 /** Costs of a route in words. @param {any} market */

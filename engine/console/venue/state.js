@@ -9,6 +9,7 @@ export const state = {
   /** @type {Chain[]} */ chains: [],
   /** @type {Chain | null} */ chain: null,
   /** @type {Map<string, Token>} by lower-case address */ tokens: new Map(),
+  /** @type {Map<number, {tokens: Map<string, Token>, reached: Token[]}>} chains that bridges reach from here; `reached`: tokens that they deliver */ far: new Map(),
   /** @type {any} contracts of the chain */ contracts: {},
   /** @type {import("./wallet.js").Wallet | null} */ wallet: null,
   /** the operator's API key; it is forgotten when the page closes */ key: "",
@@ -36,22 +37,39 @@ export async function load() {
   await choose(chains.find((/** @type {Chain} */ chain) => chain.chainId === before) ?? chains[0], chains);
 }
 
+/** @param {Token[]} listed @returns {Map<string, Token>} */
+const byAddress = (listed) => new Map(listed.map((token) => [token.address.toLowerCase(), { ...token, isListed: true }]));
+
 /** @param {Chain} chain @param {Chain[]} [chains] */
 export async function choose(chain, chains = state.chains) {
-  const [{ tokens }, { chains: contracts }] = await Promise.all([ask(`/tokens/${chain.chainId}`), ask("/resources/contracts.json")]);
+  const none = { routes: [] };
+  const [{ tokens }, { chains: contracts }, { routes }] = await Promise.all([
+    ask(`/tokens/${chain.chainId}`), ask("/resources/contracts.json"), chain.delta ? ask("/v2/delta/prices/bridge-routes?allowBridgeAndSwap=false") : none,
+  ]);
+  const out = routes.filter((/** @type {any} */ route) => route.srcChainId === chain.chainId && route.destChainId !== chain.chainId);
+  const far = await Promise.all(out.map(async (/** @type {any} */ { destChainId, tokens: brought }) => {
+    const there = byAddress((await ask(`/tokens/${destChainId}`)).tokens);
+    return [destChainId, { tokens: there, reached: brought.flatMap((/** @type {string} */ address) => there.get(address.toLowerCase()) ?? []) }];
+  }));
   localStorage.setItem("chain", String(chain.chainId));
-  change({
-    chains, chain, wallet: null, contracts: contracts[chain.chainId] ?? {},
-    tokens: new Map(tokens.map((/** @type {Token} */ token) => [token.address.toLowerCase(), { ...token, isListed: true }])),
-  });
+  change({ chains, chain, wallet: null, contracts: contracts[chain.chainId] ?? {}, tokens: byAddress(tokens), far: new Map(far) });
 }
 
-/** A token by its address; an unlisted one shows raw units. @param {string} address @returns {Token} */
-export const token = (address) =>
-  state.tokens.get(address.toLowerCase()) ?? { symbol: `units of ${cut(address)}`, address, decimals: 0, isListed: false };
+/** A token by its address; an unlisted one shows raw units. @param {string} address @param {number} [chainId] @returns {Token} */
+export const token = (address, chainId = state.chain?.chainId) =>
+  (chainId === state.chain?.chainId ? state.tokens : state.far.get(Number(chainId))?.tokens)?.get(address.toLowerCase())
+  ?? { symbol: `units of ${cut(address)}`, address, decimals: 0, isListed: false };
 
-/** A whole amount with its symbol. @param {bigint | string} raw @param {string} address @param {number} [digits] */
-export const amount = (raw, address, digits) => `${formatUnits(raw, token(address).decimals, digits)} ${token(address).symbol}`;
+/** A whole amount with its symbol. @param {bigint | string} raw @param {Token} of @param {number} [digits] */
+export const amountOf = (raw, of, digits) => `${formatUnits(raw, of.decimals, digits)} ${of.symbol}`;
+/** The same by the token's address. @param {bigint | string} raw @param {string} address @param {number} [digits] @param {number} [chainId] */
+export const amount = (raw, address, digits, chainId) => amountOf(raw, token(address, chainId), digits);
+
+/** A chain's name. @param {number} chainId */
+export const chainName = (chainId) => {
+  const name = state.chains.find((chain) => chain.chainId === chainId)?.name;
+  return name ? `${name} · ${chainId}` : `chain ${chainId}`;
+};
 
 /** Headers of a request by the operator. */
 export const operatorHeaders = () => /** @type {Record<string, string>} */ (state.key ? { "x-api-key": state.key } : {});

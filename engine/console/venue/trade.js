@@ -6,7 +6,7 @@ import { lineChart } from "/console/shared/charts.js";
 import { connect } from "./account.js";
 import { followQuotes, marketAmounts, priceQuery } from "./quote_feed.js";
 import { orderPlan, swapPlan } from "./trade_plan.js";
-import { gasInWords, othersTable, routeView } from "./route_view.js";
+import { bridgesTable, gasInWords, othersTable, routeView } from "./route_view.js";
 import { tradeForm } from "./trade_form.js";
 import { review } from "./review.js";
 import { orderList } from "./orders.js";
@@ -37,18 +37,18 @@ export function tradePage(main, rest) {
   let [stop, close] = [() => {}, () => {}];
 
   function asked() {
-    clearTimeout(typing);
     const wish = form.wish();
     const key = wish ? JSON.stringify([wish.asked, wish.kind], (_, value) => (typeof value === "bigint" ? String(value) : value)) : "";
     if (key === wished) return form.show(quotes);
     wished = key;
+    clearTimeout(typing);
     stop();
     stop = () => {};
     quotes = null;
     points = [];
     drawQuote();
     if (!wish) return form.show(null);
-    const modes = /** @type {("MARKET" | "DELTA")[]} */ ([...(state.chain?.market ? ["MARKET"] : []), ...(wish.kind !== "SWAP" ? ["DELTA"] : [])]);
+    const modes = /** @type {("MARKET" | "DELTA")[]} */ ([...(state.chain?.market && !wish.asked.destChainId ? ["MARKET"] : []), ...(wish.kind !== "SWAP" ? ["DELTA"] : [])]);
     typing = setTimeout(() => { stop = followQuotes(wish.asked, modes, heard); }, TYPING_MS);
     return undefined;
   }
@@ -71,6 +71,7 @@ export function tradePage(main, rest) {
     state_.textContent = quotes ? (quotes.isLive ? `live · ${clock(quotes.at)}` : "reconnecting…") : "";
     if (!form.wish()) return show(body, notice("No amount yet", "Enter an amount to see its price, the makers that fill it, and their shares."));
     if (!quotes || (!quotes.market && !quotes.marketFault && !quotes.delta && !quotes.deltaFault)) return show(body, loading(5));
+    if (quotes.delta?.route.bridge) return show(body, bridgesTable(quotes.delta));
     if (!quotes.market) {
       const reason = quotes.marketFault || quotes.deltaFault || "The chain has no signed swaps; the auction finds the route.";
       return show(body, notice(quotes.delta ? "No route to draw" : "No route", reason, quotes.delta ? "" : "bad"));
@@ -102,7 +103,12 @@ export function tradePage(main, rest) {
     const wish = form.wish();
     if (!state.wallet) return connect();
     if (!wish || !quotes) return undefined;
-    const plan = wish.kind === "SWAP" ? swapPlan(wish, quotes.market) : orderPlan(wish, quotes.delta);
+    /** @type {import("./trade_plan.js").Plan} */ let plan;
+    try {
+      plan = wish.kind === "SWAP" ? swapPlan(wish, quotes.market) : orderPlan(wish, quotes.delta);
+    } catch (error) {
+      return form.refuse(/** @type {Error} */ (error).message);
+    }
     return review(plan, (record) => {
       form.holdings();
       if (record) location.hash = `trade/${record.id}`;

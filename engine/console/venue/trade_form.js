@@ -4,13 +4,14 @@ import { bpsOff, duration, formatUnits, parseUnits, percent, plainUnits, price, 
 import { isSame } from "./abi.js";
 import { bounded } from "./checks.js";
 import { deltaAmounts, marketAmounts } from "./quote_feed.js";
-import { amount, state } from "./state.js";
+import { mostOf, sliceOf } from "./schedule.js";
+import { amount, amountOf, chainName, state, token } from "./state.js";
 
 export const KINDS = /** @type {const} */ ({
   SWAP: { name: "Swap", hint: "Makers sign prices now; you send the transaction." },
   ORDER: { name: "Order", hint: "Agents compete to fill your signed order. It costs you no gas." },
   LIMIT: { name: "Limit", hint: "The order rests until makers’ prices reach your limit." },
-  TWAP: { name: "TWAP", hint: "The trade is cut into equal slices, each auctioned in its turn." },
+  TWAP: { name: "TWAP", hint: "The order is cut into equal slices, each auctioned in its turn." },
 });
 const SLIPPAGES = [10, 50, 100, 300];
 const LIVES_S = [600, 3_600, 86_400, 604_800];
@@ -39,12 +40,16 @@ export function tradeForm({ onAsk, onReview }) {
     const select = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": `${label}: token`, onchange: () => { asked(); holdings(); } },
       tokens.map((token, at) => h("option", { value: token.address, selected: at === first }, token.symbol))));
     const [has, worth] = [h("span", {}), h("span", {})];
-    return { input, select, has, worth, element: h("div", { class: "money" }, h("label", { for: `amount-${of}` }, label, has), input, select, h("div", { class: "under" }, worth)) };
+    const under = h("div", { class: "under" }, worth);
+    return { input, select, has, worth, under, element: h("div", { class: "money" }, h("label", { for: `amount-${of}` }, label, has), input, select, under) };
   };
   const first = Math.max(0, tokens.findIndex(({ symbol }) => ["WETH", "WPOL", "WBNB"].includes(symbol)));
   const second = tokens.findIndex(({ symbol }) => symbol === "USDC");
   const pay = money("You pay", "SELL", first);
   const get = money("You receive", "BUY", second >= 0 ? second : Number(first === 0));
+  const there = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "You receive: chain", onchange: () => { fillReceived(); asked(); holdings(); } },
+    h("option", { value: "" }, "on this chain"), [...state.far].filter(([, { reached }]) => reached.length).map(([id]) => h("option", { value: String(id) }, chainName(id)))));
+  get.under.append(there);
   const slippage = choice(SLIPPAGES, percent, 50, "Slippage", onAsk);
   const life = choice(LIVES_S, duration, 600, "Good for", onAsk);
   const limit = /** @type {HTMLInputElement} */ (h("input", { inputmode: "decimal", autocomplete: "off", placeholder: "0", oninput: () => update() }));
@@ -56,17 +61,32 @@ export function tradeForm({ onAsk, onReview }) {
   const summary = h("dl", { class: "rows" });
   const go = /** @type {HTMLButtonElement} */ (h("button", { class: "primary", type: "submit", disabled: true }, "Enter an amount"));
   const turn = () => { [pay.select.value, get.select.value] = [get.select.value, pay.select.value]; if (side === "SELL") pay.input.value = ""; asked(); holdings(); };
+  const flip = /** @type {HTMLButtonElement} */ (h("button", { class: "round flip", type: "button", "aria-label": "Turn the pair around", onclick: turn }, "⇅"));
   const element = h("form", { class: "card", "aria-label": "Trade", onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); onReview(); } },
     h("fieldset", {}, h("legend", { class: "unseen" }, "Kind of trade"), h("div", { class: "segments" }, kinds.map((each) => h("label", {},
       h("input", { type: "radio", name: "kind", value: each, checked: each === kind, onchange: () => { kind = each; dress(); asked(); } }), KINDS[each].name)))),
-    hint, pay.element, h("button", { class: "round flip", type: "button", "aria-label": "Turn the pair around", onclick: turn }, "⇅"), get.element, fault,
+    hint, pay.element, flip, get.element, fault,
     h("div", { class: "fields" }, Object.values(fields)), schedule, summary, go);
 
-  const find = (/** @type {HTMLSelectElement} */ select) => /** @type {import("./state.js").Token} */ (tokens.find((token) => token.address === select.value));
+  const reached = () => (there.value ? state.far.get(Number(there.value))?.reached : null) ?? tokens;
+  const find = (/** @type {HTMLSelectElement} */ select) => /** @type {import("./state.js").Token} */ ((select === get.select ? reached() : tokens).find((token) => token.address === select.value));
   /** @type {import("./quote_feed.js").Quotes | null} */ let quotes = null;
+
+  /** Offer the tokens of the chosen chain, the one of the same symbol first. */
+  function fillReceived() {
+    const symbol = get.select.selectedOptions[0]?.textContent;
+    const has = reached().some((token) => token.symbol === symbol);
+    show(get.select, reached().map((token, at) => h("option", { value: token.address, selected: has ? token.symbol === symbol : at === 0 }, token.symbol)));
+    flip.disabled = Boolean(there.value);
+  }
 
   function dress() {
     hint.textContent = KINDS[kind].hint;
+    there.hidden = kind === "SWAP" || there.options.length === 1;
+    if (kind === "SWAP" && there.value) {
+      there.value = "";
+      fillReceived();
+    }
     const shown = { slippage: kind !== "LIMIT", life: kind === "ORDER" || kind === "LIMIT", limit: kind === "LIMIT", slices: kind === "TWAP", interval: kind === "TWAP" };
     for (const [name, field] of Object.entries(fields)) field.hidden = !shown[/** @type {keyof typeof shown} */ (name)];
     schedule.hidden = kind !== "TWAP";
@@ -84,10 +104,10 @@ export function tradeForm({ onAsk, onReview }) {
     if (!text.trim()) return null;
     try {
       const whole = parseUnits(text, (side === "SELL" ? src : dest).decimals);
-      if (isSame(src.address, dest.address)) throw new RangeError("Choose two different tokens");
+      if (!there.value && isSame(src.address, dest.address)) throw new RangeError("Choose two different tokens");
       if (whole === 0n) return null;
       const count = Number(slices.value);
-      const each = kind === "TWAP" ? whole / BigInt(count) : whole;
+      const each = kind === "TWAP" ? sliceOf(whole, count) : whole;
       if (each === 0n) throw new RangeError("The amount is too small for so many slices");
       return { src, dest, side, amount: each, total: whole };
     } catch (error) {
@@ -109,7 +129,7 @@ export function tradeForm({ onAsk, onReview }) {
     const found = read();
     if (!found || !state.chain) return null;
     const { total, ...rest } = found;
-    const asking = { chainId: state.chain.chainId, ...rest, user: state.wallet?.address };
+    const asking = { chainId: state.chain.chainId, ...rest, user: state.wallet?.address, ...(there.value && { destChainId: Number(there.value) }) };
     const made = { kind, asked: asking, slippageBps: Number(slippage.value), lifeS: Number(life.value) };
     if (kind === "LIMIT") return { ...made, limitAmount: limitAmount(found) };
     if (kind !== "TWAP") return made;
@@ -163,13 +183,24 @@ export function tradeForm({ onAsk, onReview }) {
     const fixed = isSale ? now.src : now.dest;
     const ratePair = isSale ? price(fixed, src.decimals, bound, dest.decimals) : price(bound, src.decimals, fixed, dest.decimals);
     const off = made.limitAmount === undefined ? null : bpsOff(isSale ? bound : now.src, isSale ? now.dest : bound);
+    const times = made.schedule;
     show(summary,
       row("Price", `1 ${src.symbol} = ${price(now.src, src.decimals, now.dest, dest.decimals)} ${dest.symbol}`),
-      row(`${isSale ? "Least received" : "Most paid"}${made.schedule ? ", each slice" : ""}`, isSale ? amount(bound, dest.address) : amount(bound, src.address)),
+      row(`${isSale ? "Least received" : "Most paid"}${times ? ", each slice" : ""}`, isSale ? amountOf(bound, dest) : amountOf(bound, src)),
       made.limitAmount === undefined ? null : row("Your limit", `${ratePair} ${dest.symbol}${off === null || off === 0n ? "" : ` · ${percent(off < 0n ? -off : off)} ${off > 0n ? "above" : "below"} the price`}`),
-      made.schedule ? row("Each slice", `${amount(fixed, isSale ? src.address : dest.address)} every ${duration(made.schedule.interval)}`) : null,
+      times ? row("Each slice", `${amountOf(made.asked.amount, isSale ? src : dest)} every ${duration(times.interval)}`) : null,
+      times && !isSale ? row("Most paid, in all", amountOf(mostOf(times.total, times.slices, bound), src)) : null,
+      ...bridgeRows(),
       now.gas ? row("Gas, in the price", `${amount(now.gas.amount, now.gas.token.address)} (${usd(now.gas.amountUSD)})`) : row("Gas, yours", usd(quotes?.market.gasCostUSD)),
       row("Fee, in the price", percent(now.feeBps)));
+  }
+
+  /** The bridge of the present quote. */
+  function bridgeRows() {
+    const route = there.value ? quotes?.delta?.route : null;
+    if (!route?.bridge) return [];
+    const via = token(route.origin.output.token.address);
+    return [row("Bridge, its fee in the price", `${route.bridge.protocol} · ${route.fees.bridge.map((/** @type {any} */ fee) => amountOf(fee.amount, via)).join(" + ")}`), row("On the way", `about ${duration(route.bridge.estimatedTimeMs / 1_000)}`)];
   }
 
   function worths() {
@@ -182,13 +213,13 @@ export function tradeForm({ onAsk, onReview }) {
     const { wallet } = state;
     for (const part of [pay, get]) {
       show(part.has);
-      const token = find(part.select);
-      if (!wallet || !token) continue;
+      const chosen = find(part.select);
+      if (!wallet || !chosen || (part === get && there.value)) continue;
       try {
-        const has = await wallet.balance(token.address);
-        if (state.wallet !== wallet || find(part.select) !== token) continue;
-        const text = `${formatUnits(has, token.decimals)} ${token.symbol}`;
-        const most = () => { side = "SELL"; pay.input.value = plainUnits(has, token.decimals); asked(); };
+        const has = await wallet.balance(chosen.address);
+        if (state.wallet !== wallet || find(part.select) !== chosen) continue;
+        const text = amountOf(has, chosen);
+        const most = () => { side = "SELL"; pay.input.value = plainUnits(has, chosen.decimals); asked(); };
         show(part.has, part === pay && has > 0n ? h("button", { class: "link", type: "button", title: "Sell all", onclick: most }, `Has ${text}`) : `Has ${text}`);
       } catch {
         show(part.has, h("span", { class: "warn" }, "Balance is not known"));
@@ -202,6 +233,8 @@ export function tradeForm({ onAsk, onReview }) {
     element, wish, holdings,
     kind: () => kind,
     pair: () => [find(pay.select), find(get.select)],
+    /** Say why the trade is not offered for agreement. @param {string} reason */
+    refuse: (reason) => { fault.textContent = reason; },
     /** @param {import("./quote_feed.js").Quotes | null} given */
     show(given) {
       quotes = given;

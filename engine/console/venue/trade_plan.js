@@ -1,10 +1,12 @@
 // What a trade does, in words and in steps. Each step runs when the person has agreed to all of them.
 import { ask } from "/console/shared/http.js";
-import { duration, formatUnits, percent } from "/console/shared/amounts.js";
-import { deposit, isSame, NATIVE } from "./abi.js";
+import { duration, percent } from "/console/shared/amounts.js";
+import { BRIDGES, deposit, isSame, NATIVE } from "./abi.js";
+import { checkBridge, checkContract, GETTERS } from "./bridge_checks.js";
 import { bounded, checkSwap, orderToSign } from "./checks.js";
 import { deltaAmounts, marketAmounts } from "./quote_feed.js";
-import { amount, state } from "./state.js";
+import { mostOf, mostPerSlice } from "./schedule.js";
+import { amount, amountOf, chainName, state } from "./state.js";
 
 const FEE_BPS_MOST = 200;
 const GAS_SPARE = 12n; // tenths of the estimated gas
@@ -83,28 +85,59 @@ export function swapPlan(wish, market) {
   };
 }
 
+/** Terms, and the bridge if any, within which an order of this wish is signed. @param {Wish} wish @param {any} delta */
+function orderTerms(wish, delta) {
+  const { asked, slippageBps, schedule, limitAmount } = wish;
+  const { chainId, destChainId, src, dest, side } = asked;
+  const quoted = deltaAmounts(delta);
+  const isSale = side === "SELL";
+  const listed = (/** @type {string} */ address) => state.tokens.get(address.toLowerCase()) ?? null;
+  const bridge = destChainId ? checkBridge(delta.route, { ...asked, destChainId, via: listed }) : null;
+  const perSlice = bounded(side, isSale ? quoted.dest : quoted.src, slippageBps);
+  const bound = limitAmount ?? (schedule && !isSale ? mostOf(schedule.total, schedule.slices, perSlice) : perSlice);
+  const fixed = schedule?.total ?? asked.amount;
+  return {
+    bridge,
+    terms: {
+      chainId, contract: state.contracts.delta, owner: wallet().address, srcToken: src.address, destToken: bridge?.via.address ?? dest.address, side,
+      srcAmount: isSale ? fixed : bound, destAmount: isSale ? bound : fixed, deadline: nowS() + wish.lifeS, feeBps: Math.min(quoted.feeBps, FEE_BPS_MOST),
+      ...(schedule && { schedule }), ...(bridge && { bridge: bridge.signed }),
+    },
+  };
+}
+
+/**
+ * Members of the request to build a TWAP.
+ * @param {{side: string, srcAmount: bigint, destAmount: bigint}} terms
+ * @param {{interval: number, slices: number}} schedule
+ */
+const twapBody = ({ side, srcAmount, destAmount }, { interval, slices }) => ({
+  interval, numSlices: slices,
+  ...(side === "SELL" ? { orderType: "TWAPOrder", totalSrcAmount: String(srcAmount) } : { orderType: "TWAPBuyOrder", totalDestAmount: String(destAmount), maxSrcAmount: String(srcAmount) }),
+});
+
+/** Read and check the contract that takes the tokens. @param {import("./bridge_checks.js").CheckedBridge} bridge @param {number} chainId @param {string} delta @returns {Step} */
+const checkTaker = ({ kind }, chainId, delta) => ({
+  name: `Ask the chain which contract of ${kind} takes the tokens`,
+  run: async () => {
+    const bridges = await wallet().contractAt(delta, BRIDGES);
+    return `${checkContract(chainId, kind, await wallet().contractAt(bridges, GETTERS[kind]))} (${kind})`;
+  },
+});
+
 /** @param {Wish} wish @param {any} delta @returns {Plan} */
 export function orderPlan(wish, delta) {
   const { asked, slippageBps, schedule, limitAmount } = wish;
-  const quoted = deltaAmounts(delta);
-  const isSale = asked.side === "SELL";
-  const deadline = nowS() + wish.lifeS;
-  const fixed = schedule ? schedule.total : asked.amount;
-  const paid = limitAmount ?? bounded("BUY", quoted.src, slippageBps);
-  const least = isSale ? limitAmount ?? bounded("SELL", quoted.dest, slippageBps) : fixed;
-  const most = isSale ? fixed : schedule ? (paid * fixed) / asked.amount : paid;
-  const terms = {
-    chainId: asked.chainId, contract: state.contracts.delta, owner: wallet().address, srcToken: asked.src.address, destToken: asked.dest.address, side: asked.side,
-    srcAmount: most, destAmount: least, deadline, feeBps: Math.min(quoted.feeBps, FEE_BPS_MOST), ...(schedule && { schedule }),
-  };
+  const { terms, bridge } = orderTerms(wish, delta);
+  const { srcAmount: most } = terms;
   /** @type {any} */ let record = null;
   /** @type {any} */ let built = null;
   const isNative = isSame(asked.src.address, NATIVE);
   const build = async () => {
     built = await ask("/v2/delta/orders/build", { body: {
-      route: delta.route, side: asked.side, owner: terms.owner, deadline,
+      route: delta.route, side: asked.side, owner: terms.owner, deadline: terms.deadline,
       ...(limitAmount === undefined ? { slippage: slippageBps } : { limitAmount: String(limitAmount) }),
-      ...(schedule && { interval: schedule.interval, numSlices: schedule.slices, ...(isSale ? { orderType: "TWAPOrder", totalSrcAmount: String(most) } : { orderType: "TWAPBuyOrder", totalDestAmount: String(least), maxSrcAmount: String(most) }) }),
+      ...(schedule && twapBody(terms, schedule)),
     } });
     return orderToSign(built.toSign, terms);
   };
@@ -119,25 +152,44 @@ export function orderPlan(wish, delta) {
     },
   };
   return {
-    title: orderTitle(wish, most, least),
-    lines: [
-      ["You pay", `${isSale ? "exactly" : "at most"} ${amount(most, asked.src.address, 30)}${schedule ? ` in ${schedule.slices} slices` : ""}`],
-      ["You receive", `${isSale ? "at least" : "exactly"} ${amount(least, asked.dest.address, 30)}${schedule && isSale ? " for each slice" : ""}`],
-      ...(schedule ? [/** @type {[string, string]} */ (["Schedule", `a slice every ${duration(schedule.interval)}, all within ${duration(schedule.interval * (schedule.slices - 1))} and the auctions`])] : []),
-      ["Fee", `at most ${percent(terms.feeBps)}, in these amounts already`],
-      ["Good until", new Date(deadline * 1_000).toLocaleString("en-GB")],
-      ["To", `${terms.owner} (your account)`],
-      ["Contract", `${terms.contract} (Delta)`],
-      ["You sign", isNative ? "a deposit of the native tokens, and a message" : "a message, which costs no gas"],
-    ],
-    steps: isNative ? [sign] : [allow(asked.src.address, terms.contract, most), sign],
+    title: orderTitle(wish, terms),
+    lines: orderLines(wish, terms, bridge, isNative),
+    steps: [...(bridge ? [checkTaker(bridge, asked.chainId, terms.contract)] : []), ...(isNative ? [] : [allow(asked.src.address, terms.contract, most)]), sign],
     order: () => record,
   };
 }
 
-/** @param {Wish} wish @param {bigint} most @param {bigint} least */
-function orderTitle({ kind, asked, schedule }, most, least) {
-  const [pays, gets] = [amount(most, asked.src.address), amount(least, asked.dest.address)];
-  if (schedule) return `${asked.side === "SELL" ? `Sell ${pays}` : `Buy ${gets}`} in ${formatUnits(BigInt(schedule.slices), 0)} slices for ${asked.side === "SELL" ? asked.dest.symbol : asked.src.symbol}`;
-  return `${kind === "LIMIT" ? "Limit order" : "Order"}: ${asked.side === "SELL" ? `sell ${pays} for at least ${gets}` : `buy ${gets} for at most ${pays}`}`;
+/**
+ * The terms of an order in words.
+ * @param {Wish} wish @param {import("./checks.js").OrderTerms} terms @param {import("./bridge_checks.js").CheckedBridge | null} bridge @param {boolean} isNative
+ * @returns {[string, string][]}
+ */
+function orderLines({ asked, schedule }, terms, bridge, isNative) {
+  const { src, dest, destChainId, side } = asked;
+  const isSale = side === "SELL";
+  const slices = schedule ? ` in ${schedule.slices} slices` : "";
+  const there = destChainId ? `, on ${chainName(destChainId)}` : "";
+  /** @type {[string, string | false | null | undefined][]} */ const lines = [
+    ["You pay", `${isSale ? "exactly" : "at most"} ${amountOf(terms.srcAmount, src, 30)}${slices}`],
+    ["You receive", `${isSale ? "at least" : "exactly"} ${amountOf(terms.destAmount, dest, 30)}${!schedule ? "" : isSale ? " for each slice" : slices}${there}`],
+    ["Most paid, each slice", schedule && !isSale && amountOf(mostPerSlice(schedule.total, schedule.slices, terms.srcAmount), src)],
+    ["Schedule", schedule && `a slice every ${duration(schedule.interval)}, all within ${duration(schedule.interval * (schedule.slices - 1))} and the auctions`],
+    ["Bridge", bridge && `${bridge.name} (${bridge.kind}), about ${duration(bridge.estimatedMs / 1_000)}`],
+    ["Bridge’s fee", bridge && `${amountOf(bridge.fee, bridge.via)}${schedule ? " for each slice" : ""}, in these amounts already`],
+    ["If it fails", bridge && `${bridge.via.symbol} is paid back to you on ${chainName(asked.chainId)}${bridge.fillWithinS ? ` after ${duration(bridge.fillWithinS)}` : ""}`],
+    ["Fee", `at most ${percent(terms.feeBps)}, in these amounts already`],
+    ["Good until", new Date(terms.deadline * 1_000).toLocaleString("en-GB")],
+    ["To", `${terms.owner} (your account${there})`],
+    ["Contract", `${terms.contract} (Delta)`],
+    ["You sign", isNative ? "a deposit of the native tokens, and a message" : "a message, which costs no gas"],
+  ];
+  return /** @type {[string, string][]} */ (lines.filter(([, value]) => value));
+}
+
+/** @param {Wish} wish @param {import("./checks.js").OrderTerms} terms */
+function orderTitle({ kind, asked, schedule }, { srcAmount, destAmount }) {
+  const [pays, gets] = [amountOf(srcAmount, asked.src), amountOf(destAmount, asked.dest)];
+  const isSale = asked.side === "SELL";
+  if (schedule) return `${isSale ? `Sell ${pays}` : `Buy ${gets}`} in ${schedule.slices} slices ${isSale ? `for ${asked.dest.symbol}` : `for at most ${pays}`}`;
+  return `${kind === "LIMIT" ? "Limit order" : "Order"}: ${isSale ? `sell ${pays} for at least ${gets}` : `buy ${gets} for at most ${pays}`}`;
 }

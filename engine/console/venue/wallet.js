@@ -70,6 +70,11 @@ export class Wallet {
     return number(await this.ask("eth_call", { to: token, data: allowance(this.address, spender) }, "latest"));
   }
 
+  /** The address that a contract's function without parameters returns. @param {string} to @param {string} data @returns {Promise<string>} */
+  async contractAt(to, data) {
+    return `0x${(number(await this.ask("eth_call", { to, data }, "latest")) & (2n ** 160n - 1n)).toString(16).padStart(40, "0")}`;
+  }
+
   /** Approve exactly an amount. @param {string} token @param {string} spender @param {bigint} amount */
   async approve(token, spender, amount) {
     await this.send({ to: token, data: approve(spender, amount) });

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from cambist.codecs.contracts.router_calldata import RouterSwap, swap_exact_in, swap_exact_out
 from cambist.codecs.eip712_orders.delta import ORDER, TWAP_BUY_ORDER, TWAP_ORDER
 from cambist.crypto.hexadecimal import to_hex
+from cambist.engine.client.schedule import Schedule
 from support.oracles import ORACLES, Stories, require_oracle
 
 pytestmark = pytest.mark.oracle
@@ -211,6 +212,10 @@ def test_any_other_twap_purchase_is_refused(ask: Ask, member: str, value: Any) -
         ("metadata", "0x01"),
         ("bridge", NO_BRIDGE | {"destinationChainId": 5}),
         ("bridge", NO_BRIDGE | {"protocolData": "0x01"}),
+        ("bridge", NO_BRIDGE | {"protocolSelector": "0x36d75ffa"}),
+        ("bridge", NO_BRIDGE | {"outputToken": DEST}),
+        ("bridge", NO_BRIDGE | {"more": 1}),
+        ("bridge", None),
         ("more", "1"),
     ],
 )
@@ -223,3 +228,16 @@ def test_any_other_order_is_refused(ask: Ask, member: str, value: Any) -> None:
 def test_another_domain_is_refused(ask: Ask, member: str, value: Any) -> None:
     told = ask("typed", toSign={"domain": DOMAIN | {member: value}, "value": VALUE}, terms=TERMS)
     assert f"domain.{member}" in told["refused"]
+
+
+@_quick
+@given(total=st.integers(24, 2**128), slices=st.integers(2, 24), per_slice=st.integers(1, 2**128))
+def test_slices_are_those_of_the_command_line(ask: Ask, total: int, slices: int, per_slice: int) -> None:
+    schedule = Schedule(slices, 60)
+    told = ask("slices", side="BUY", total=str(total), slices=slices, perSlice=str(per_slice))
+    most = schedule.most_of(total, per_slice)
+    assert told == {
+        "cut": str(schedule.slice_of(total)),
+        "most": str(most),
+        "perSlice": str(schedule.most_per_slice(total, most)),
+    }
