@@ -7,7 +7,7 @@ import pytest
 
 from support.browser import Browser
 from support.venue.venue_processes import AGENT, Running, venue_processes
-from support.venue.venue_role import API_KEY
+from support.venue.venue_role import API_KEY, SECRETS
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +32,17 @@ async def test_makers_are_shown_as_the_venue_sees_them(browser: Browser, running
         ["WETH/DAI", "live", "2,498", "2,503"],
         ["WETH/USDC", "live", "2,500", "2,501"],
     ]
+    assert report["faults"] == []
+    assert report["overflowing"] == []
+
+
+async def test_a_maker_sees_its_own_book_by_its_signature(browser: Browser, running: Running) -> None:
+    report = await told(browser, running, "own", "venue", "key-1", SECRETS["beta"], refusals=1)
+    assert "signature" in report["refused"].lower()
+    assert report["name"] == "beta"
+    assert [line[0] for line in report["shown"]] == ["WBTC/USDC", "WETH/DAI", "WETH/USDC"]
+    assert report["faultsTold"] == 1
+    assert report["left"] == ""
     assert report["faults"] == []
     assert report["overflowing"] == []
 

@@ -3,7 +3,7 @@ import { visiting } from "./browser.mjs";
 import { connect, fillTrade, pairs, pictures, reviewed, agreed, rows, violations } from "./console_page.mjs";
 
 const cards = (page, name) => page.locator(`section[aria-label='${name}']`);
-const checked = async (page, shot, name) => ({ faults: await violations(page), overflowing: await pictures(page, shot, name) });
+const checked = async (page, shot, name) => ({ faults: await violations(page), overflowing: await pictures(page, shot, name, name !== "makers-own") });
 
 async function useKey(page, key) {
   await page.getByLabel("Operator’s API key").fill(key);
@@ -81,8 +81,33 @@ async function round(page) {
   return { id: /Round (\d+)/.exec(await summary.innerText())[1], terms: await pairs(page.locator("section[aria-label='Order']")) };
 }
 
-const STORIES = { makers, auctions, operator, round };
+// A maker on another machine signs in with its own secret; it sees its own pairs, and no other maker's.
+async function own(page, { shot }, domain, accessKey, secret) {
+  const signIn = async (text) => {
+    for (const [label, value] of Object.entries({ Domain: domain, "Access key": accessKey, Secret: text })) await page.getByLabel(label, { exact: true }).fill(value);
+    await page.getByLabel("Secret", { exact: true }).press("Enter");
+  };
+  await page.getByRole("button", { name: "alpha", exact: true }).click();
+  await page.getByText("Pairs and ladders are hidden").waitFor();
+  await signIn("a wrong secret");
+  const refusal = page.locator("section[aria-label='Maker’s own key'] .fault:not(:empty)");
+  await refusal.waitFor();
+  const refused = await refusal.innerText();
+  await signIn(secret);
+  await page.getByText("This page signs as the maker beta").waitFor();
+  await page.locator(".bids tbody tr").first().waitFor();
+  const pairsShown = page.getByRole("table", { name: "Pairs, as the venue sees them" });
+  const told = { refused, name: await page.locator("#maker-name").innerText(), shown: await rows(pairsShown), faultsTold: await page.getByText("No firm quote of this maker had a fault.").count(), ...(await checked(page, shot, "makers-own")) };
+  await page.getByRole("button", { name: "alpha", exact: true }).click();
+  await page.getByText("Pairs and ladders are hidden").waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Secret", { exact: true }).waitFor();
+  return { ...told, left: await page.getByLabel("Secret", { exact: true }).inputValue() };
+}
+
+const STORIES = { makers, auctions, operator, round, own };
 export const run = visiting(async (page, base, tools, story, ...given) => {
-  await page.goto(`${base}/#${story}`);
+  if (story === "own") await page.setExtraHTTPHeaders({ "x-forwarded-for": "203.0.113.7" }); // as through a proxy: not of this machine
+  await page.goto(`${base}/#${story === "own" ? "makers" : story}`);
   return STORIES[story](page, tools, ...given);
 });

@@ -4,11 +4,11 @@ import { ask } from "/console/shared/http.js";
 import { cut, duration, formatUnits } from "/console/shared/amounts.js";
 import { ladderView, whole } from "/console/shared/ladder.js";
 import { rowTable } from "/console/shared/rows.js";
-import { signer } from "./signing.js";
+import { signInForm } from "/console/shared/signing.js";
 
 const LOOK_MS = 2_000;
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
-/** @type {Awaited<ReturnType<typeof signer>> | null} */ let call = null;
+/** @type {import("/console/shared/signing.js").Call | null} */ let call = null;
 let chosen = "";
 
 const [health, signIn, stops, chains, detail] = Array.from({ length: 5 }, () => h("div", { class: "part" }));
@@ -36,28 +36,13 @@ function dress() {
 }
 
 function drawSignIn() {
-  const field = (/** @type {string} */ name, type = "text") => /** @type {HTMLInputElement} */ (h("input", { id: name, type, autocomplete: "off", spellcheck: "false", required: true }));
-  const [domain, accessKey, secret] = [field("domain"), field("access-key"), field("secret", "password")];
-  const wrong = h("p", { class: "fault", role: "alert" });
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    wrong.textContent = "";
-    try {
-      const made = await signer({ domain: domain.value, accessKey: accessKey.value, secret: secret.value });
-      await made("/status");
-      call = made;
-      dress();
-      announce("Signed in");
-      look();
-    } catch (error) {
-      wrong.textContent = /** @type {Error} */ (error).message;
-    }
-  };
-  const labelled = (/** @type {string} */ text, /** @type {HTMLInputElement} */ input) => h("label", { class: "field", for: input.id }, text, input);
-  show(signIn, h("form", { class: "part", onsubmit: submit },
-    h("p", { class: "quiet" }, "Prices, funds and the switch are for administrators: a domain of [maker.admin], its access key and secret."),
-    h("div", { class: "fields" }, labelled("Domain", domain), labelled("Access key", accessKey), labelled("Secret", secret)), wrong,
-    h("div", { class: "actions" }, h("button", { type: "submit" }, "Sign in"))));
+  signInForm(signIn, "Prices, funds and the switch are for administrators: a domain of [maker.admin], its access key and secret.", async (made) => {
+    await made("/status");
+    call = made;
+    dress();
+    announce("Signed in");
+    look();
+  });
 }
 
 let waiting = 0;

@@ -1,12 +1,13 @@
 // The makers as the venue sees them: standing, age, score, faults with reasons, pairs, and the ladder of one pair.
-import { badge, h, loading, notice, row, show, table } from "/console/shared/dom.js";
+import { announce, badge, h, loading, notice, row, show, table } from "/console/shared/dom.js";
 import { ask } from "/console/shared/http.js";
 import { clock, duration } from "/console/shared/amounts.js";
 import { rowTable } from "/console/shared/rows.js";
 import { shareBar } from "/console/shared/charts.js";
 import { ladderView, whole } from "/console/shared/ladder.js";
 import { keyForm, poll } from "./operator_key.js";
-import { amount, onChange, operatorHeaders, state, token } from "./state.js";
+import { signInForm } from "/console/shared/signing.js";
+import { amount, change, onChange, operatorHeaders, state, token } from "./state.js";
 
 const LOOK_MS = 2_000;
 
@@ -47,9 +48,10 @@ export function makersPage(main, rest) {
   });
   const detail = h("section", { class: "card", "aria-labelledby": "maker-name", hidden: true });
   const secret = keyForm("Ladders, pairs and faults are secrets between a maker and the venue. They are shown to the operator, and on the venue’s own machine.");
+  const own = h("section", { class: "card", "aria-label": "Maker’s own key" });
   const fault = h("p", { class: "fault", role: "alert" });
   show(main, h("div", { class: "heading" }, h("h1", {}, "Makers"), h("p", { class: "quiet small" }, "Prices, standing and faults, as the venue sees them")),
-    h("section", { class: "card", "aria-label": "All makers" }, list, fault), detail, secret.element);
+    h("section", { class: "card", "aria-label": "All makers" }, list, fault), detail, secret.element, own);
 
   const stop = poll(look, LOOK_MS);
   let refresh = () => { look(new AbortController().signal).catch(() => {}); };
@@ -60,10 +62,13 @@ export function makersPage(main, rest) {
     try {
       const options = { signal, headers: operatorHeaders() };
       const one = chosen ? `&makerName=${encodeURIComponent(chosen)}&pair=${encodeURIComponent(pair)}` : "";
+      const { maker } = state;
+      const read = (/** @type {string} */ path) => (maker && !state.key ? maker.call(path) : ask(path, options));
       const [books, scores, [mine]] = await Promise.all([
-        ask(`/makers/books?network=${network}`, options), ask(`/makers/scores?network=${network}`, options),
-        one ? ask(`/makers/books?network=${network}${one}`, options) : Promise.resolve([]),
+        ask(`/makers/books?network=${network}`, options), read(`/makers/scores?network=${network}`),
+        one ? read(`/makers/books?network=${network}${one}`) : Promise.resolve([]),
       ]);
+      if (signal.aborted) return;
       fault.textContent = "";
       drawList(books, scores);
       drawDetail(mine, scores.find((/** @type {any} */ score) => score.maker === chosen));
@@ -91,12 +96,12 @@ export function makersPage(main, rest) {
   /** @param {any} mine @param {any} score */
   function drawDetail(mine, score) {
     detail.hidden = !mine;
-    secret.element.hidden = !state.key && Boolean(mine?.pairs);
+    secret.element.hidden = own.hidden = !state.key && !state.maker && Boolean(mine?.pairs);
     if (!mine) return;
     const isNew = detail.dataset.maker !== mine.maker || detail.dataset.shown !== String(mine.pairs !== null);
     if (isNew) {
       Object.assign(detail.dataset, { maker: mine.maker, shown: String(mine.pairs !== null) });
-      const secretPart = mine.pairs === null ? notice("Pairs and ladders are hidden", "Enter the operator’s key below to see them.")
+      const secretPart = mine.pairs === null ? notice("Pairs and ladders are hidden", "Enter the operator’s key below, or sign in as this maker, to see them.")
         : h("div", { class: "columns" }, h("div", { class: "part" }, h("h3", {}, "Pairs"), pairs.element), h("div", { class: "part" }, h("h3", {}, "Ladder"), ladder.element));
       show(detail, h("h2", { id: "maker-name" }, mine.maker), facts, secretPart, h("h3", {}, "Faults"), faults);
     }
@@ -119,17 +124,40 @@ export function makersPage(main, rest) {
   /** @param {any} score */
   function drawFaults(score) {
     const found = score?.lastFaults;
-    if (found === null || found === undefined) return show(faults, h("p", { class: "quiet small" }, "The last faults are shown to the operator."));
+    if (found === null || found === undefined) return show(faults, h("p", { class: "quiet small" }, "The last faults are shown to the maker and to the operator."));
     if (!found.length) return show(faults, h("p", { class: "quiet small" }, "No firm quote of this maker had a fault."));
     return show(faults, table("Last faults", [{ name: "Kind" }, { name: "When" }, { name: "Trade" }, { name: "Reason", isText: true }],
       found.map((/** @type {any} */ one) => [badge(one.kind, "bad"), clock(one.at), `${token(one.srcToken).symbol} → ${token(one.destToken).symbol}`, one.detail])));
   }
 
-  let seen = state.key;
+  /** Find the maker whose signature it is: its pairs are shown to it alone. @param {import("/console/shared/signing.js").Call} call */
+  async function signIn(call) {
+    const network = state.chain?.chainId;
+    for (const { maker: name } of await call(`/makers/books?network=${network}`)) {
+      const [{ pairs: found }] = await call(`/makers/books?network=${network}&makerName=${encodeURIComponent(name)}`);
+      if (found === null) continue;
+      [chosen, pair] = [name, ""];
+      change({ maker: { name, call } });
+      announce(`Signed in as ${name}`);
+      return;
+    }
+    throw new Error("The venue has no maker on this chain with this signature.");
+  }
+
+  function drawOwn() {
+    if (state.maker) {
+      show(own, h("div", { class: "heading" }, h("p", {}, `This page signs as the maker ${state.maker.name}. It forgets the key when it is closed.`),
+        h("button", { type: "button", onclick: () => change({ maker: null }) }, "Sign out")));
+    } else signInForm(own, "A maker sees its own pairs, ladders, reasons and faults: with the credentials with which the venue asks it.", signIn);
+  }
+
+  drawOwn();
+  let seen = [state.key, state.maker];
   const forget = onChange(() => {
-    if (seen === state.key) return;
-    seen = state.key;
+    if (seen[0] === state.key && seen[1] === state.maker) return;
+    seen = [state.key, state.maker];
     secret.draw();
+    drawOwn();
     refresh();
   });
   return () => { stop(); forget(); refresh = () => {}; };

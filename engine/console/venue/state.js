@@ -13,6 +13,7 @@ export const state = {
   /** @type {any} contracts of the chain */ contracts: {},
   /** @type {import("./wallet.js").Wallet | null} */ wallet: null,
   /** the operator's API key; it is forgotten when the page closes */ key: "",
+  /** @type {{name: string, call: import("/console/shared/signing.js").Call} | null} a maker that signed in, also until the page closes */ maker: null,
 };
 
 /** @type {Set<() => void>} */
