@@ -14,7 +14,7 @@ from ..orders.accounts_watch import FundsStatistics
 from ..orders.order_engines import OrderEnginesStatistics
 from ..orders.order_units import DELTA, OTC
 from ..otc.engine import OtcStatistics
-from .families import Numbers, counter, gauge
+from .families import Numbers, counter, durations_of, gauge
 
 _Of = list[tuple[tuple[str], DeltaChainStatistics]]
 
@@ -24,6 +24,10 @@ def delta_families(statistics: DeltaStatistics) -> Iterator[Metric]:
     chains = [((name,), chain) for name, chain in statistics.chains.items()]
     yield _orders(DELTA.name, statistics.orders.orders)
     yield from _auctions(chains)
+    yield durations_of(
+        "delta_round_seconds", "Time from a round's opening to the choice of its settlements, seconds",
+        ((at, chain.auctions.durations) for at, chain in chains), "chain",
+    )  # fmt: skip
     yield from _funds(DELTA.name, [(at, chain.funds) for at, chain in chains])
     yield from _relayers(chains)
     yield from _bridges(statistics.bridges)

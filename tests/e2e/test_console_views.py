@@ -69,6 +69,8 @@ async def test_operators_see_the_venue_and_switch_makers(browser: Browser, runni
     latencies = {line[0]: line[1:] for line in report["latencies"]}
     assert int(latencies["GET /chains"][0]) >= 1
     assert all(line[3].startswith("≤ ") for line in latencies.values())
+    ((chain_id, number, *_),) = report["rounds"]
+    assert (chain_id, int(number) >= 1) == ("31337", True)
     assert report["out"][1][:2] == ["beta", "left out"]
     assert report["withheld"] == ["excluded"]
     assert report["faults"] == []

@@ -55,6 +55,7 @@ async function operator(page, { shot }, key) {
   const told = {
     without, chains: await rows(page.getByRole("table", { name: "Chains" })), relayer: await cards(page, "Relayers").innerText(),
     lag: await cards(page, "Delay of the event loop").locator("svg").getAttribute("aria-label"), commits: await cards(page, "Time of the store’s commits").locator("svg").getAttribute("aria-label"),
+    rounds: await rows(page.getByRole("table", { name: "Latency of auction rounds" })),
     latencies: await rows(page.getByRole("table", { name: "Latency of requests" })),
     ...(await checked(page, shot, "operator")),
   };

@@ -26,7 +26,7 @@ const card = (/** @type {string} */ title, /** @type {HTMLElement} */ place) => 
 
 /** @param {HTMLElement} main */
 export function operatorPage(main) {
-  const [health, chains, relayers, lag, store, fills, makers, requests, quotes] = Array.from({ length: 9 }, () => h("div", { class: "part" }));
+  const [health, chains, relayers, lag, store, fills, makers, requests, quotes, rounds] = Array.from({ length: 10 }, () => h("div", { class: "part" }));
   const fault = h("p", { class: "fault", role: "alert" });
   const secret = keyForm("Counters, orders and switches are for the operator. The key is one of [venue.api_keys] with operator = true.");
   const orders = orderList({ isOfAll: true, onPick: (id) => { location.hash = `trade/${id}`; } });
@@ -41,10 +41,10 @@ export function operatorPage(main) {
       orders.close();
       return show(inner);
     }
-    for (const place of [chains, relayers, lag, store, fills, makers, requests, quotes]) show(place, loading(2));
+    for (const place of [chains, relayers, lag, store, fills, makers, requests, quotes, rounds]) show(place, loading(2));
     show(inner, card("Chains and feeds", chains), h("div", { class: "columns" }, card("Relayers", relayers), card("Settlements since this page opened", fills)),
       h("div", { class: "columns" }, card("Delay of the event loop", lag), card("Time of the store’s commits", store)),
-      h("div", { class: "columns" }, card("Latency of requests", requests), card("Latency of firm quotes", quotes)), card("Switch of makers", makers), orders.element);
+      card("Latency of requests", requests), h("div", { class: "columns" }, card("Latency of firm quotes", quotes), card("Latency of auction rounds", rounds)), card("Switch of makers", makers), orders.element);
     return orders.open();
   }
 
@@ -80,8 +80,9 @@ export function operatorPage(main) {
       h("dl", { class: "rows" }, row("Stuck", relayer.stuck, relayer.stuck ? "bad" : ""), row("Above the fee cap", relayer.at_cap, relayer.at_cap ? "warn" : ""), row("Undone by a re-organisation", relayer.undone)))) : notice("No relayer", "The venue settles no Delta orders."));
     const { delays, lag_s_max: longest, tasks } = status.loopLag;
     show(lag, histogram({ label: "Delay of the event loop", counts: delays.counts, bounds: bounds(status.boundsS) }), h("dl", { class: "rows" }, row("Longest", `${(longest * 1_000).toFixed(1)} ms`), row("Tasks", tasks)));
-    drawLatencies(requests, "Latency of requests", "Route", Object.entries(status.routes), status.boundsS);
+    drawLatencies(requests, "Latency of requests", "Route", Object.entries(status.routes).filter(([route]) => !route.startsWith("GET /console/")), status.boundsS);
     drawLatencies(quotes, "Latency of firm quotes", "Maker", Object.entries(status.chains).flatMap(([id, chain]) => Object.entries(chain.firmDurations).map(([name, found]) => [`${name} · ${id}`, found])), status.boundsS);
+    drawLatencies(rounds, "Latency of auction rounds", "Chain", Object.entries(status.delta.chains).map(([id, chain]) => [id, chain.auctions.durations]), status.boundsS);
     const kept = status.store.store;
     show(store, histogram({ label: "Commits", counts: kept.commits, bounds: bounds(status.store.boundsS) }),
       h("dl", { class: "rows" }, row("State", kept.away ? badge(kept.away, "bad") : badge("takes writes", "good")), ...Object.entries(kept.batcher).filter(([, value]) => typeof value === "number").map(([name, value]) => row(name.replaceAll("_", " "), String(value)))));

@@ -89,7 +89,7 @@ function fillInWords(record, gave, got) {
   const across = isAcross(record);
   if (across && got > 0n) return `${of(output, got)} delivered on ${chainName(output.chainId)}${record.order.metadata === "0x" ? "" : ", after a swap there"}. `;
   if (gave <= 0n) return "";
-  if (across) return `${of(input, gave)} sold on ${chainName(input.chainId)}, and the bridge has what they bought. `;
+  if (across) return `${of(input, gave)} sold on ${chainName(input.chainId)}. `;
   const each = price(gave, token(input.token, input.chainId).decimals, got, token(output.token, output.chainId).decimals);
   return `${of(input, gave)} sold for ${of(output, got)}, ${each} each. `;
 }
@@ -189,7 +189,7 @@ export function orderPanel(place, id) {
         row("Good until", record.expiresAt ? new Date(record.expiresAt).toLocaleString("en-GB") : "–"),
         done.flatMap((/** @type {any} */ each) => [
           row("Transaction", h("span", { class: "mono" }, each.originTx)),
-          each.destinationTx ? row(`Delivery on ${chainName(output.chainId)}`, h("span", { class: "mono" }, each.destinationTx)) : null,
+          each.destinationTx && isAcross(record) ? row(`Delivery on ${chainName(output.chainId)}`, h("span", { class: "mono" }, each.destinationTx)) : null,
         ])),
       isTwap && done.length ? slicesTable(record) : null,
       canCancel ? h("div", { class: "actions" }, h("button", { type: "button", class: "danger", onclick: cancel }, "Cancel order")) : null);

@@ -56,13 +56,14 @@ export function tradeForm({ onAsk, onReview }) {
   const slices = choice([2, 3, 4, 6, 12, 24], String, 4, "Slices", () => asked());
   const interval = choice(INTERVALS_S, duration, 60, "Every", () => update());
   const fields = { slippage: labelled("Slippage", slippage), life: labelled("Good for", life), limit: labelled("Limit price", limit), slices: labelled("Slices", slices), interval: labelled("One every", interval) };
+  let refusal = ""; // of the last review; it stays while prices change
   const hint = h("p", { class: "quiet small" });
   const schedule = h("div", { class: "slices", "aria-hidden": "true" });
   const summary = h("dl", { class: "rows" });
   const go = /** @type {HTMLButtonElement} */ (h("button", { class: "primary", type: "submit", disabled: true }, "Enter an amount"));
   const turn = () => { [pay.select.value, get.select.value] = [get.select.value, pay.select.value]; if (side === "SELL") pay.input.value = ""; asked(); holdings(); };
   const flip = /** @type {HTMLButtonElement} */ (h("button", { class: "round flip", type: "button", "aria-label": "Turn the pair around", onclick: turn }, "⇅"));
-  const element = h("form", { class: "card", "aria-label": "Trade", onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); onReview(); } },
+  const element = h("form", { class: "card", "aria-label": "Trade", onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); refusal = ""; onReview(); } },
     h("fieldset", {}, h("legend", { class: "unseen" }, "Kind of trade"), h("div", { class: "segments" }, kinds.map((each) => h("label", {},
       h("input", { type: "radio", name: "kind", value: each, checked: each === kind, onchange: () => { kind = each; dress(); asked(); } }), KINDS[each].name)))),
     hint, pay.element, flip, get.element, fault,
@@ -98,7 +99,7 @@ export function tradeForm({ onAsk, onReview }) {
     const [src, dest] = [find(pay.select), find(get.select)];
     const mine = side === "SELL" ? pay : get;
     const text = mine.input.value;
-    fault.textContent = "";
+    fault.textContent = refusal;
     pay.input.removeAttribute("aria-invalid");
     get.input.removeAttribute("aria-invalid");
     if (!text.trim()) return null;
@@ -120,6 +121,7 @@ export function tradeForm({ onAsk, onReview }) {
   function asked() {
     (side === "SELL" ? get : pay).input.value = "";
     quotes = null;
+    refusal = "";
     onAsk();
     update();
   }
@@ -234,7 +236,7 @@ export function tradeForm({ onAsk, onReview }) {
     kind: () => kind,
     pair: () => [find(pay.select), find(get.select)],
     /** Say why the trade is not offered for agreement. @param {string} reason */
-    refuse: (reason) => { fault.textContent = reason; },
+    refuse: (reason) => { fault.textContent = refusal = reason; },
     /** @param {import("./quote_feed.js").Quotes | null} given */
     show(given) {
       quotes = given;

@@ -39,6 +39,7 @@ from ....config.errors import ChainError, OrderNotFound, RequestError, StoreErro
 from ....config.limits import VENUE_ROUNDS_OPEN_MAX
 from ....config.sections.venue import DeltaSettings
 from ....config.timeouts import AGENT_PROBE_S_FIRST, AUCTION_VOID_S
+from ....feeds.durations import Durations
 from ....feeds.slices import Slices
 from ...chain.port import Upcoming
 from ...orders.order_units import effect_key
@@ -114,6 +115,7 @@ class AuctioneerStatistics(Struct, frozen=True):
         rounds: rounds so far.
         won: orders for which rounds found a settlement.
         void: rounds that an error ended without a result, mostly as the chain or the store did not answer.
+        durations: times from a round's opening to the choice of its settlements.
         agents: counters of the agents' clients, by name.
     """
 
@@ -123,6 +125,7 @@ class AuctioneerStatistics(Struct, frozen=True):
     rounds: int
     won: int
     void: int
+    durations: Durations
     agents: Mapping[str, AgentClientStatistics]
 
 
@@ -193,6 +196,7 @@ class Auctioneer:
         self._wakeup = wakeup
         self._open = self._rounds = self._won = self._void = 0
         self._void_in_row = 0
+        self._durations = Durations()
         self._opens_at = -math.inf  # earliest time of the next round, in trio's time
         self._slices = Slices()
         self._agents = agents
@@ -210,6 +214,7 @@ class Auctioneer:
             self._rounds,
             self._won,
             self._void,
+            self._durations,
             self._agents.statistics(),
         )
 
@@ -285,7 +290,7 @@ class Auctioneer:
 
     async def _run_round(self, due: DueRound, questions: dict[str, AgentQuestion]) -> None:
         self._rounds += 1
-        opened_ms = self._wall_ms()
+        opened_ms, opened_at = self._wall_ms(), trio.current_time()
         auction_id = self._ids.next(opened_ms)
         this = Round(auction_id, opened_ms, due.orders, due.agents, questions, set(due.orders), set())
         is_void = True
@@ -298,6 +303,7 @@ class Auctioneer:
             _log.error("a round failed", chain_id=self._place.chain_id, detail=repr(error), exc_info=True)
         finally:
             self._open -= 1
+            self._durations.add(trio.current_time() - opened_at)
             self._agents.release(questions)
             self._note_void(is_void=is_void)
             for order_hash in due.orders:
