@@ -203,14 +203,6 @@ def finished(effect: Effect, now_ms: int, *, failed: bool = False) -> Change:
     )
 
 
-def postponed(effect: Effect, now_ms: int, due_ms: int) -> Change:
-    """Build the store change that sets a side effect's next attempt to `due_ms`, Unix milliseconds.
-
-    The change counts a failed attempt.
-    """
-    return cas(EFFECT, replace(effect, attempts=effect.attempts + 1, due_ms=due_ms, updated_ms=now_ms))
-
-
 def _delta_body(order: DeltaOrderRow) -> bytes:
     """Encode the body of a Delta order's event: the values that the table of events has no column for."""
     return encode(

@@ -108,11 +108,6 @@ def listen(host: str, port: int, *, backlog: int = BACKLOG) -> socket.socket:
     return listener
 
 
-def socket_stream(connected: socket.socket) -> trio.SocketStream:
-    """Make the stream over a connected socket; the stream owns the socket from now on."""
-    return trio.SocketStream(trio.socket.from_stdlib_socket(connected))
-
-
 def client_tls(authorities: str | None = None) -> ssl.SSLContext:
     """Make a TLS context for clients: TLS 1.2 or later, certificate and name verified.
 

@@ -16,7 +16,6 @@ from cambist.engine.orders.order_units import (
     finished,
     hashes_of_id,
     order_id,
-    postponed,
 )
 from cambist.engine.store.queries import (
     DeltaFilter,
@@ -361,15 +360,11 @@ async def test_fills_come_in_the_order_of_the_chain(store: Store) -> None:
 # --- Effects ----------------------------------------------------------------------------------------------
 
 
-async def test_an_effect_is_intended_postponed_and_finished(store: Store) -> None:
+async def test_an_effect_is_intended_and_finished(store: Store) -> None:
     order = await kept(store, a_delta_order(), Intent("auction", b"round 1", due_ms=NOW_MS + 5))
     key = effect_key(order.order_hash, 1, "auction")
     effect = await effect_of(store, key)
     assert (effect.state, effect.payload, effect.due_ms) == ("INTENDED", b"round 1", NOW_MS + 5)
-
-    assert await store.write(Unit((postponed(effect, NOW_MS + 6, NOW_MS + 9),))) == Done()
-    effect = await effect_of(store, key)
-    assert (effect.state, effect.attempts, effect.due_ms, effect.version) == ("INTENDED", 1, NOW_MS + 9, 2)
 
     await moved(store, order, status=_D.ACTIVE, more=[finished(effect, NOW_MS + 9)])
     assert (await effect_of(store, key)).state == "DONE"

@@ -14,7 +14,7 @@ from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
 from cambist.config.errors import TransitionError
 from cambist.engine.lifecycle import Lifecycle
 from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
-from cambist.engine.orders.order_units import Intent, finished, postponed
+from cambist.engine.orders.order_units import Intent, finished
 from cambist.engine.store.queries import Query, events_after
 from cambist.engine.store.rows import ChainCursor, DeltaOrderRow, Effect, OtcOrderRow, amount32
 from cambist.engine.store.sqlite.sqlite import SqliteBackend
@@ -251,8 +251,7 @@ class StoreMachine(RuleBasedStateMachine):
     def do_effect(self, choice: int, done: bool) -> None:
         effect = self.picked(Effect, choice)
         if effect is not None:
-            change = finished(effect, NOW_MS) if done else postponed(effect, NOW_MS, NOW_MS + 5)
-            self.waiting.append(Unit((change,)))
+            self.waiting.append(Unit((finished(effect, NOW_MS, failed=not done),)))
 
     @rule(steps=st.lists(st.tuples(CHOICE, CHOICE), max_size=3))
     def read_block(self, steps: list[tuple[int, int]]) -> None:

@@ -7,14 +7,14 @@ import trio
 import trio.testing
 
 from cambist.feeds.net.lean_stream import LeanStream
-from cambist.feeds.net.streams import socket_stream
 
 
 def pair() -> tuple[LeanStream, trio.SocketStream]:
     near, far = socket.socketpair()
     for end in (near, far):
         end.setblocking(False)
-    return LeanStream(socket_stream(near)), socket_stream(far)
+    first, second = (trio.SocketStream(trio.socket.from_stdlib_socket(end)) for end in (near, far))
+    return LeanStream(first), second
 
 
 async def test_more_than_the_buffer_takes_goes_out_as_it_is_read() -> None:

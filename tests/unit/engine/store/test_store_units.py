@@ -15,7 +15,6 @@ from cambist.engine.orders.order_units import (
     finished,
     hashes_of_id,
     order_id,
-    postponed,
     step,
 )
 from cambist.engine.store.queries import IDS_MAX, Query, among, by, render
@@ -110,7 +109,6 @@ def test_an_effect_is_known_by_order_version_and_kind() -> None:
     assert (change.row.payload, change.row.due_ms, change.row.version, change.row.attempts) == (b"x", 7, 1, 0)
     assert finished(change.row, NOW_MS) == Cas("effect", (change.row.key,), 1, ("DONE", 0, 7, NOW_MS))
     assert finished(change.row, NOW_MS, failed=True).values[0] == "FAILED"  # type: ignore[union-attr]
-    assert postponed(change.row, NOW_MS, 9) == Cas("effect", (change.row.key,), 1, ("INTENDED", 1, 9, NOW_MS))
 
 
 def test_a_step_changes_the_version_the_time_and_what_is_named() -> None:
