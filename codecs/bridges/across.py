@@ -12,6 +12,7 @@ Source: https://github.com/across-protocol/contracts, SpokePool and V3SpokePoolI
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -194,16 +195,8 @@ _EVENTS: KnownLogs[AcrossEvent] = {
 }
 
 
-def decode_across_log(topics: Sequence[bytes], data: bytes) -> AcrossEvent | None:
-    """Decode a log of a SpokePool.
-
-    Returns:
-        The event; None for an event that this module does not know.
-
-    Raises:
-        InvalidInput: the log of a known event is malformed, or larger than the limit.
-    """
-    return decode_known(_EVENTS, topics, data)
+decode_across_log = partial(decode_known, _EVENTS)
+"""Decode the topics and data of a log of a SpokePool, as `decode_known` does."""
 
 
 def relay_hash(relay: RelayData, destination_chain_id: int) -> bytes:

@@ -12,6 +12,7 @@ Choice: A swap after a bridge is made when the tokens are there, by firm quotes 
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -86,13 +87,8 @@ _EVENTS: KnownLogs[ArrivalGiven] = {
 }
 
 
-def decode_arrival_log(topics: Sequence[bytes], data: bytes) -> ArrivalGiven | None:
-    """Decode a log of Arrivals; None for an event of another kind.
-
-    Raises:
-        InvalidInput: the log is malformed.
-    """
-    return decode_known(_EVENTS, topics, data)
+decode_arrival_log = partial(decode_known, _EVENTS)
+"""Decode the topics and data of a log of Arrivals, as `decode_known` does."""
 
 
 def pack_arrival(terms: ArrivalTerms) -> bytes:

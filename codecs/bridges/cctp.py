@@ -18,7 +18,7 @@ BurnMessageV2.
 """
 
 import struct
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -161,16 +161,8 @@ _EVENTS: KnownLogs[CctpEvent] = {
 }
 
 
-def decode_cctp_log(topics: Sequence[bytes], data: bytes) -> CctpEvent | None:
-    """Decode a log of a MessageTransmitter or TokenMessenger.
-
-    Returns:
-        The event; None for an event that this module does not know.
-
-    Raises:
-        InvalidInput: the log of a known event is malformed, or larger than the limit.
-    """
-    return decode_known(_EVENTS, topics, data)
+decode_cctp_log = partial(decode_known, _EVENTS)
+"""Decode the topics and data of a log of a MessageTransmitter or TokenMessenger, as `decode_known` does."""
 
 
 def parse_message(raw: bytes) -> CctpMessage:
