@@ -66,6 +66,7 @@ async def test_operators_see_the_venue_and_switch_makers(browser: Browser, runni
     assert "9,999" in report["relayer"]
     assert report["lag"].startswith("Delay of the event loop: ≤ ")
     assert report["commits"].startswith("Commits: ≤ ")
+    assert report["scrolled"] == 0  # a new reading moves nothing
     latencies = {line[0]: line[1:] for line in report["latencies"]}
     assert int(latencies["GET /chains"][0]) >= 1
     assert all(line[3].startswith("≤ ") for line in latencies.values())

@@ -200,7 +200,7 @@ def test_a_bare_machine_has_a_console_by_one_command_within_two_minutes(checkout
             "apt-get update -qq && apt-get install -y -qq --no-install-recommends python3 python3-venv make"
         )
         inside = ("docker", "exec", machine, "bash", "-c")
-        run(*inside, f"{packages} && cp -r /checkout /root/cambist", timeout=PACKAGES_S)
-        run(*inside, f"cd /root/cambist\n{UP}", timeout=CONSOLE_S)
+        run(*inside, f"{packages} && cp -r /checkout ~/cambist", timeout=PACKAGES_S)
+        run(*inside, f"cd ~/cambist\n{UP}", timeout=CONSOLE_S)
     finally:
         run("docker", "kill", machine)

@@ -52,8 +52,10 @@ async function operator(page, { shot }, key) {
   const latencies = cards(page, "Latency of requests");
   await latencies.getByRole("button", { name: "GET /chains", exact: true }).click();
   await latencies.getByRole("button", { name: "GET /chains", exact: true, pressed: true }).waitFor();
+  await page.evaluate(() => scrollTo(0, 0));
+  for (let redrawn = 0; redrawn < 2; redrawn++) await page.waitForResponse((answer) => answer.url().endsWith("/operator/status"));
   const told = {
-    without, chains: await rows(page.getByRole("table", { name: "Chains" })), relayer: await cards(page, "Relayers").innerText(),
+    scrolled: await page.evaluate(() => scrollY), without, chains: await rows(page.getByRole("table", { name: "Chains" })), relayer: await cards(page, "Relayers").innerText(),
     lag: await cards(page, "Delay of the event loop").locator("svg").getAttribute("aria-label"), commits: await cards(page, "Time of the store’s commits").locator("svg").getAttribute("aria-label"),
     rounds: await rows(page.getByRole("table", { name: "Latency of auction rounds" })),
     latencies: await rows(page.getByRole("table", { name: "Latency of requests" })),

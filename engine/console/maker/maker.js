@@ -88,7 +88,7 @@ function drawStops(halted, one) {
   const known = [...new Set([...scopes, ...halted])];
   show(stops, halted.length ? h("p", { class: "bad" }, `Stopped: ${halted.join(", ")}`) : h("p", { class: "quiet" }, "Nothing is stopped."),
     h("div", { class: "inline" }, known.map((scope) => h("button", { type: "button", class: isOut(scope) ? "" : "danger", onclick: () => act(scope, isOut(scope)) }, `${isOut(scope) ? "Resume" : "Stop"} ${scope === "all" ? "everything" : scope}`))));
-  for (const button of stops.querySelectorAll("button")) if (focus && focus === button.textContent) button.focus();
+  for (const button of stops.querySelectorAll("button")) if (focus && focus === button.textContent) button.focus({ preventScroll: true });
 }
 
 /** @param {string} scope @param {boolean} isOut */

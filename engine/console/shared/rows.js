@@ -65,7 +65,7 @@ export function rowTable({ caption, columns, key, onPick, empty, rowPx = 44 }) {
       const focused = document.activeElement?.closest("tr");
       const id = [...shown].find(([, one]) => one.element === focused)?.[0];
       body.replaceChildren(...wanted);
-      if (id && next.has(id)) next.get(id).element.querySelector("button")?.focus();
+      if (id && next.has(id)) next.get(id).element.querySelector("button")?.focus({ preventScroll: true });
     }
     shown = next;
     above.style.height = `${first * rowPx}px`;

@@ -89,7 +89,7 @@ export function makersPage(main, rest) {
       return [h("button", { type: "button", class: "link", "aria-pressed": each.maker === chosen, onclick: choose }, each.maker), standing(each, score),
         score ? h("span", {}, shareBar(score.score), `${score.score} %`) : "–", score?.quotes ?? 0, `${each.standings.live ?? 0} of ${all}`, age(each.updated)];
     })));
-    for (const button of list.querySelectorAll("button")) if (focus === button.textContent) button.focus();
+    for (const button of list.querySelectorAll("button")) if (focus === button.textContent) button.focus({ preventScroll: true });
     return undefined;
   }
 
