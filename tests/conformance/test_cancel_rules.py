@@ -89,7 +89,7 @@ async def status_of(front: OrderFront, order_id: str) -> str:
 
 async def test_orders_are_cancelled_together(front: OrderFront) -> None:
     ids = [await an_order(front) for _ in range(3)]
-    answer = await front.post(CANCEL, front.cancellation(ids[:2]))
+    answer = await front.post(CANCEL, front.world.cancel_body(ids[:2]))
     assert answer == (200, {"success": True, "cancelled": ids[:2]})
     assert [await status_of(front, one) for one in ids] == ["CANCELLING", "CANCELLING", "PENDING"]
     hashes = [(await row_of_id(front, one)).order_hash for one in ids]
@@ -102,16 +102,16 @@ async def test_orders_are_cancelled_together(front: OrderFront) -> None:
 async def test_cancelling_again_is_answered_again(front: OrderFront) -> None:
     ids = [await an_order(front)]
     for _ in range(2):
-        answer = await front.post(CANCEL, front.cancellation(ids))
+        answer = await front.post(CANCEL, front.world.cancel_body(ids))
         assert answer == (200, {"success": True, "cancelled": ids})
     more = [*ids, await an_order(front)]
-    assert (await front.post(CANCEL, front.cancellation(more)))[1]["cancelled"] == more
+    assert (await front.post(CANCEL, front.world.cancel_body(more)))[1]["cancelled"] == more
 
 
 async def test_an_id_twice_and_in_capitals(front: OrderFront) -> None:
     """The signature covers the ids as sent; the order is cancelled once."""
     order_id = await an_order(front)
-    answer = await front.post(CANCEL, front.cancellation([order_id, order_id.upper()]))
+    answer = await front.post(CANCEL, front.world.cancel_body([order_id, order_id.upper()]))
     assert answer == (200, {"success": True, "cancelled": [order_id]})
 
 
@@ -119,7 +119,7 @@ async def test_an_id_twice_and_in_capitals(front: OrderFront) -> None:
 async def test_each_state_that_can_be_cancelled(front: OrderFront, status: OrderStatus) -> None:
     order_id = await an_order(front)
     await brought_to(front, order_id, status)
-    assert (await front.post(CANCEL, front.cancellation([order_id])))[0] == 200
+    assert (await front.post(CANCEL, front.world.cancel_body([order_id])))[0] == 200
     assert await status_of(front, order_id) == "CANCELLING"
 
 
@@ -132,7 +132,7 @@ async def test_one_that_is_finalized_keeps_all(front: OrderFront, status: OrderS
     before = await front.listed()
     expected = f"Order already settled: orderIds: {ended} is already finalized: {status.value}"
     for path, body in (
-        (CANCEL, front.cancellation([alive, ended])),
+        (CANCEL, front.world.cancel_body([alive, ended])),
         (BUILD_CANCEL, {"orderIds": [alive, ended]}),
     ):
         refusal = told(await front.post(path, body))
@@ -148,7 +148,7 @@ async def test_an_order_that_waits_for_its_signature(front: OrderFront) -> None:
     order = await front.a_sale(owner=wallet, src_token=world.dai)
     record = await front.submitted(order, signature=b"")
     assert record["status"] == "AWAITING_SIGNATURE"
-    assert (await front.post(CANCEL, front.cancellation([record["id"]])))[0] == 200
+    assert (await front.post(CANCEL, front.world.cancel_body([record["id"]])))[0] == 200
     assert await status_of(front, record["id"]) == "CANCELLING"
 
 
@@ -166,7 +166,7 @@ async def test_at_most_a_hundred(front: OrderFront, path: str) -> None:
 
 async def test_a_hundred_are_cancelled(front: OrderFront) -> None:
     ids = [await an_order(front) for _ in range(100)]
-    assert (await front.post(CANCEL, front.cancellation(ids)))[1] == {"success": True, "cancelled": ids}
+    assert (await front.post(CANCEL, front.world.cancel_body(ids)))[1] == {"success": True, "cancelled": ids}
     page = await front.listed(status="CANCELLING")
     assert page["total"] == 100
 
@@ -175,7 +175,7 @@ async def test_a_hundred_are_cancelled(front: OrderFront) -> None:
 @pytest.mark.parametrize("unknown", [NOBODYS_ID, "mine", "", f"{{{NOBODYS_ID}}}"])
 async def test_an_unknown_id_keeps_all(front: OrderFront, path: str, unknown: str) -> None:
     known = await an_order(front)
-    refusal = told(await front.post(path, front.cancellation([known, unknown])))
+    refusal = told(await front.post(path, front.world.cancel_body([known, unknown])))
     assert refusal[:2] == (400, "OrderNotFound")
     assert refusal[2] == f"Orders not found: orderIds: expected ids of orders, got {unknown!r}"
     assert await status_of(front, known) == "PENDING"
@@ -187,7 +187,7 @@ async def test_orders_of_two_users(front: OrderFront, path: str) -> None:
     await world.give(world.stranger, world.weth, ONE, world.at.delta)
     theirs = await front.submitted(await front.a_sale(owner=world.stranger.address), world.stranger)
     ids = [await an_order(front), theirs["id"]]
-    refusal = told(await front.post(path, front.cancellation(ids)))
+    refusal = told(await front.post(path, front.world.cancel_body(ids)))
     assert refusal[:2] == INVALID
     assert "orders must belong to the same user and chain" in refusal[2]
     assert [await status_of(front, one) for one in ids] == ["PENDING", "PENDING"]
@@ -215,11 +215,11 @@ async def test_bodies(front: OrderFront, path: str, body: dict[str, Any], field:
 async def test_other_signatures(front: OrderFront) -> None:
     ids = [await an_order(front), await an_order(front)]
     user, stranger = front.world.user, front.world.stranger
-    right = front.cancellation(ids)["signature"]
+    right = front.world.cancel_body(ids)["signature"]
     for signature in (
-        front.cancellation(ids, stranger)["signature"],
-        front.cancellation(ids[::-1])["signature"],
-        front.cancellation(ids[:1])["signature"],
+        front.world.cancel_body(ids, stranger)["signature"],
+        front.world.cancel_body(ids[::-1])["signature"],
+        front.world.cancel_body(ids[:1])["signature"],
         to_hex(bytes(64)),
         "0x",
         "0x01",
@@ -247,7 +247,7 @@ async def test_a_signature_for_another_name_is_named(front: OrderFront) -> None:
 
 async def test_a_signature_of_65_bytes(front: OrderFront) -> None:
     ids = [await an_order(front)]
-    signature = to_hex(to_65(*front.world.user.sign(front.cancel_hash(ids))))
+    signature = to_hex(to_65(*front.world.user.sign(front.world.cancel_hash(ids))))
     assert (await front.post(CANCEL, {"orderIds": ids, "signature": signature}))[0] == 200
 
 
@@ -281,9 +281,9 @@ async def test_a_contract_cancels(front: OrderFront) -> None:
     for number in range(2):
         order = await front.a_sale(owner=wallet, src_token=world.dai, nonce=number)
         ids.append((await front.submitted(order))["id"])
-    wrong = front.cancellation(ids[:1], world.stranger)
+    wrong = front.world.cancel_body(ids[:1], world.stranger)
     assert told(await front.post(CANCEL, wrong))[2].endswith("the owner's contract does not accept it")
-    assert (await front.post(CANCEL, front.cancellation(ids[:1])))[0] == 200
+    assert (await front.post(CANCEL, front.world.cancel_body(ids[:1])))[0] == 200
     by_call = {"orderIds": ids[1:], "signature": "0x"}
     refusal = told(await front.post(CANCEL, by_call))
     assert refusal[:2] == SIGNATURE
@@ -320,22 +320,22 @@ async def test_without_the_chain_a_key_cancels_and_a_contract_does_not(tmp_path:
     async with an_order_front(tmp_path, chain=chain_of) as front:
         ids = [await an_order(front)]
         chains[0].is_away = True
-        wrong = front.cancellation(ids, front.world.stranger)
+        wrong = front.world.cancel_body(ids, front.world.stranger)
         assert told(await front.post(CANCEL, wrong))[:2] == (503, "ServiceUnavailable")
         assert await status_of(front, ids[0]) == "PENDING"
-        assert (await front.post(CANCEL, front.cancellation(ids)))[0] == 200
+        assert (await front.post(CANCEL, front.world.cancel_body(ids)))[0] == 200
 
 
 async def test_a_slash_at_the_end(front: OrderFront) -> None:
     ids = [await an_order(front)]
     assert (await front.post(f"{BUILD_CANCEL}/", {"orderIds": ids}))[0] == 200
-    assert (await front.post(f"{CANCEL}/", front.cancellation(ids)))[0] == 200
+    assert (await front.post(f"{CANCEL}/", front.world.cancel_body(ids)))[0] == 200
 
 
 async def test_what_the_store_knows_wins_over_what_is_in_memory(front: OrderFront) -> None:
     order_id = await an_order(front)
-    assert (await front.post(CANCEL, front.cancellation([order_id])))[0] == 200
+    assert (await front.post(CANCEL, front.world.cancel_body([order_id])))[0] == 200
     await moved(front.store, await row_of_id(front, order_id), status=S.COMPLETED)  # as the indexer does it
-    refusal = told(await front.post(CANCEL, front.cancellation([order_id])))
+    refusal = told(await front.post(CANCEL, front.world.cancel_body([order_id])))
     assert refusal[:2] == SETTLED
     assert "is already finalized: COMPLETED" in refusal[2]

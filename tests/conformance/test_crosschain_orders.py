@@ -290,7 +290,9 @@ async def test_an_order_on_one_chain_has_no_bridge(front: OrderFront, member: st
     wire = wire_of(await front.a_sale())
     value = {"destinationChainId": MARKET_ONLY, "scalingFactor": 1, "protocolData": "0x01"}[member]
     assert wire["bridge"]["protocolSelector"] == to_hex(SAME_CHAIN.protocol_selector)
-    body = front.body(await front.a_sale()) | {"order": wire | {"bridge": wire["bridge"] | {member: value}}}
+    body = front.world.delta_body(await front.a_sale()) | {
+        "order": wire | {"bridge": wire["bridge"] | {member: value}}
+    }
     refusal = told(await front.post(ORDERS, body))
     assert refusal[:2] == INVALID
     assert refusal[2].startswith("Invalid input: order: bridge.protocolSelector: expected")

@@ -48,7 +48,7 @@ async def test_orders_of_two_chains_are_not_cancelled_together(front: OrderFront
     kept = row_of(DELTA_DOCUMENT, documents[0])
     assert await front.store.write(DELTA.submitted(there, kept.body)) == Done()
     ids = [here["id"], str(order_id(there.order_hash))]
-    refusal = told(await front.post(path, front.cancellation(ids)))
+    refusal = told(await front.post(path, front.world.cancel_body(ids)))
     assert refusal[:2] == (400, "InvalidInput")
     assert "orders must belong to the same user and chain" in refusal[2]
     assert {one["status"] for one in (await front.listed())["data"]} == {"PENDING"}

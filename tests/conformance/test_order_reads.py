@@ -123,7 +123,7 @@ async def test_a_stranger_is_not_told_everybodys_orders(
 async def test_every_address_of_a_record_has_its_checksum(front: OrderFront) -> None:
     world = front.world
     await world.give(world.user, world.dai, ONE, world.at.delta)
-    body = front.body(await front.a_sale(src_token=world.dai, dest_token=NATIVE))
+    body = front.world.delta_body(await front.a_sale(src_token=world.dai, dest_token=NATIVE))
     lowered = {name: text.lower() if is_address(text) else text for name, text in body["order"].items()}
     status, record = await front.post(ORDERS, body | {"order": lowered})
     assert status == 200, record
@@ -203,7 +203,7 @@ async def test_answers_are_as_openapi_describes_them(front: OrderFront, openapi:
     await front.submitted(await Market(front.world, b"").a_twap())
     await settled(front, sale, filled=ONE // 3, spent=ONE // 3, received=1)
     _, built = await front.post(BUILD_CANCEL, {"orderIds": [sale["id"]]})
-    _, cancelled = await front.post(CANCEL, front.cancellation([sale["id"]]))
+    _, cancelled = await front.post(CANCEL, front.world.cancel_body([sale["id"]]))
     user = to_hex(front.world.user.address)
     page = await front.listed()
     for method, path, told_of in (
@@ -242,7 +242,7 @@ async def test_filters(front: OrderFront) -> None:
     parts = (await front.submitted(await front.a_sale(), partiallyFillable=True))["id"]
     twap = (await front.submitted(await market.a_twap()))["id"]
     theirs = await front.submitted(await front.a_sale(owner=world.stranger.address), world.stranger)
-    assert (await front.post(CANCEL, front.cancellation([sale])))[0] == 200
+    assert (await front.post(CANCEL, front.world.cancel_body([sale])))[0] == 200
     everything = [theirs["id"], twap, parts, limit, sale]
     for query, expected in (
         ({}, everything),
@@ -335,7 +335,7 @@ async def test_open_limit_orders_commit_what_they_may_still_take(front: OrderFro
     assert await front.get(path) == {weth: str(committed - ONE // 4)}
     await world.approve(world.user, world.weth, world.at.delta, 0)
     assert await front.get(path) == {weth: str(committed - ONE // 4)}, "whatever the wallet has"
-    assert (await front.post(CANCEL, front.cancellation([purchase["id"]])))[0] == 200
+    assert (await front.post(CANCEL, front.world.cancel_body([purchase["id"]])))[0] == 200
     assert await front.get(path) == {weth: str(3 * ONE // 4)}
     await moved(front.store, await row_of(front, limit), status=OrderStatus.SUSPENDED)
     assert await front.get(path) == {weth: "0"}, "an order that cannot be filled commits nothing"

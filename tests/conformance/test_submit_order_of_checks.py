@@ -147,7 +147,7 @@ async def refused(front: OrderFront, *faults: Fault) -> tuple[int, str, str]:
     for name, value in case.wire.items():
         wire[name] = wire[name] | value if isinstance(value, dict) else value
     key = front.world.stranger if case.is_strangers else None
-    body = front.body(order, key) | {"order": wire} | case.body
+    body = front.world.delta_body(order, key) | {"order": wire} | case.body
     body = {name: value for name, value in body.items() if value is not None}
     return told(await front.post(ORDERS, body))
 

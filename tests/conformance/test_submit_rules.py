@@ -138,7 +138,7 @@ async def test_fillable_is_said_by_the_flag(front: OrderFront) -> None:
     ],
 )
 async def test_members_of_the_body(front: OrderFront, member: str, value: Any, field: str) -> None:
-    body = front.body(await front.a_sale()) | {member: value}
+    body = front.world.delta_body(await front.a_sale()) | {member: value}
     body = {name: kept for name, kept in body.items() if kept is not None}
     answer = await front.post(ORDERS, body)
     if not field:
@@ -166,7 +166,7 @@ async def test_members_of_the_body(front: OrderFront, member: str, value: Any, f
 )
 async def test_members_of_the_struct(front: OrderFront, member: str, value: Any) -> None:
     order = await front.a_sale()
-    body = front.body(order) | {"order": wire_of(order) | {member: value}}
+    body = front.world.delta_body(order) | {"order": wire_of(order) | {member: value}}
     refusal = told(await front.post(ORDERS, body))
     assert refusal[:2] == INVALID
     assert refusal[2].startswith(f"Invalid input: order.{member}"), refusal
@@ -180,7 +180,7 @@ async def test_the_struct_may_be_written_as_other_libraries_write_it(front: Orde
         name: to_checksum(getattr(order, name)) for name in ("owner", "beneficiary")
     }
     other |= {"srcToken": to_checksum(order.src_token), "deadline": str(order.deadline), "kind": "0"}
-    status, record = await front.post(ORDERS, front.body(order) | {"order": other})
+    status, record = await front.post(ORDERS, front.world.delta_body(order) | {"order": other})
     assert status == 200
     assert record["order"] == wire
     assert record["orderHash"] == to_hex(front.world.delta_hash(order))
@@ -348,7 +348,7 @@ async def test_partners(
     """choices.md#fees-and-partners: a name that is not registered is kept; the signed fee decides where none
     is sent."""
     order = await front.a_sale(partner_and_fee=paying(front, fee_bps))
-    status, record = await front.post(ORDERS, front.body(order, partner=partner), headers)
+    status, record = await front.post(ORDERS, front.world.delta_body(order, partner=partner), headers)
     assert (status, record["partner"]) == (200, name)
     assert (await front.get(f"{ORDERS}/{record['id']}"))["partner"] == name
 
@@ -376,7 +376,7 @@ def paying(front: OrderFront, fee_bps: int) -> int:
 async def test_a_partner_may_have_to_be_there(tmp_path: Path, headers: dict[str, str], status: int) -> None:
     async with an_order_front(tmp_path, strict_partner=True) as front:
         for partner in ("", None):
-            body = front.body(await front.a_sale(), partner=partner)
+            body = front.world.delta_body(await front.a_sale(), partner=partner)
             if partner is None or not headers:
                 assert (await front.post(ORDERS, body, headers))[0] == status
         assert (await front.submitted(await front.a_sale(), partner="nobody"))["partner"] == "nobody"
@@ -419,7 +419,7 @@ async def test_chains_without_delta(front: OrderFront, chain_id: int, said: str)
 
 async def test_a_slash_at_the_end(front: OrderFront) -> None:
     order = await front.a_sale()
-    status, record = await front.post(f"{ORDERS}/", front.body(order))
+    status, record = await front.post(f"{ORDERS}/", front.world.delta_body(order))
     assert status == 200
     for path in (f"{ORDERS}/{record['id']}/", f"{ORDERS}/hash/{record['orderHash']}/"):
         assert await front.get(path) == record

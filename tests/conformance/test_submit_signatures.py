@@ -89,7 +89,7 @@ async def test_other_forms_of_a_good_signature(front: OrderFront) -> None:
 @pytest.mark.parametrize("text", ["", "0x0", "0xzz", "signed", "00" * 64])
 async def test_what_is_no_signature(front: OrderFront, text: str) -> None:
     order = await front.a_sale()
-    body = front.body(order) | {"signature": text}
+    body = front.world.delta_body(order) | {"signature": text}
     refusal = told(await front.post("/v2/delta/orders", body))
     assert refusal[:2] == INVALID
     assert refusal[2].startswith("Invalid signature: signature: expected 0x")
@@ -129,7 +129,7 @@ async def test_an_order_that_was_changed_after_it_was_signed(front: OrderFront, 
     order = await front.a_sale()
     wire = wire_of(order)
     changed = wire | {member: str(int(wire[member]) + 1)}
-    refusal = told(await front.post("/v2/delta/orders", front.body(order) | {"order": changed}))
+    refusal = told(await front.post("/v2/delta/orders", front.world.delta_body(order) | {"order": changed}))
     assert refusal[:2] == INVALID
 
 

@@ -63,7 +63,9 @@ class Venue:
 
     async def submits(self, address: str, *, key: Any = None, **headers: str) -> Response:
         """An order of the user's, signed by the user or another key."""
-        return await self.asked(ORDERS, self.front.body(await self.a_sale(), key), address, **headers)
+        return await self.asked(
+            ORDERS, self.front.world.delta_body(await self.a_sale(), key), address, **headers
+        )
 
     def work(self) -> tuple[int, Counter[str]]:
         """Recoveries and questions so far."""
@@ -153,11 +155,11 @@ async def test_a_key_spends_its_own_and_an_ipv6_network_is_one_caller(venue: Ven
 async def test_what_is_refused_for_anything_else_spends_nothing(venue: Venue) -> None:
     for _ in range(2 * BURST):
         order = replace(await venue.a_sale(), deadline=1)
-        late = await venue.asked(ORDERS, venue.front.body(order), "192.0.2.1")
+        late = await venue.asked(ORDERS, venue.front.world.delta_body(order), "192.0.2.1")
         assert msgspec.json.decode(late.body)["errorType"] == "OrderExpired"
         assert (await venue.asked(ORDERS, {"chainId": 5}, "192.0.2.1")).status == 400
         rich = replace(await venue.a_sale(), src_amount=100 * ONE)
-        poor = await venue.asked(ORDERS, venue.front.body(rich), "192.0.2.1")
+        poor = await venue.asked(ORDERS, venue.front.world.delta_body(rich), "192.0.2.1")
         assert msgspec.json.decode(poor.body)["errorType"] == "InsufficientBalance"
     assert (await venue.submits("192.0.2.1")).status == 200
     assert venue.front.admission.statistics().wrong_signatures["public"] == 0
@@ -166,7 +168,7 @@ async def test_what_is_refused_for_anything_else_spends_nothing(venue: Venue) ->
 async def test_an_order_that_is_over_is_told_to_a_wrong_signature_which_is_spent(venue: Venue) -> None:
     order = await venue.a_sale()
     record = await venue.front.submitted(order)
-    wrong = venue.front.body(order, STRANGER)
+    wrong = venue.front.world.delta_body(order, STRANGER)
     for _ in range(2 * BURST):
         assert msgspec.json.decode((await venue.asked(ORDERS, wrong, "192.0.2.1")).body) == record
     assert not venue.front.admission.statistics().wrong_signatures["public"], "in memory: not looked at"
@@ -181,14 +183,14 @@ async def test_cancellations_spend_the_same(venue: Venue) -> None:
     record = await front.submitted(await venue.a_sale())
     ids = [record["id"]]
     for _ in range(BURST):
-        answer = await venue.asked(CANCEL, front.cancellation(ids, STRANGER), "192.0.2.1")
+        answer = await venue.asked(CANCEL, front.world.cancel_body(ids, STRANGER), "192.0.2.1")
         assert msgspec.json.decode(answer.body)["errorType"] == "InvalidSignature"
     before = venue.work()
-    assert (await venue.asked(CANCEL, front.cancellation(ids), "192.0.2.1")).status == 429
+    assert (await venue.asked(CANCEL, front.world.cancel_body(ids), "192.0.2.1")).status == 429
     assert (await venue.submits("192.0.2.1")).status == 429
     assert venue.work() == before
     assert (await venue.asked(BUILD_CANCEL, {"orderIds": ids}, "192.0.2.1")).status == 200
-    assert (await venue.asked(CANCEL, front.cancellation(ids), "192.0.2.2")).status == 200
+    assert (await venue.asked(CANCEL, front.world.cancel_body(ids), "192.0.2.2")).status == 200
 
 
 async def planted(venue: Venue, code: str) -> bytes:
@@ -204,11 +206,11 @@ async def test_a_contract_that_burns_gas_is_asked_a_few_times(venue: Venue, code
     owner = await planted(venue, code)
     for _ in range(BURST):
         order = replace(await venue.a_sale(), owner=owner, beneficiary=owner)
-        answer = await venue.asked(ORDERS, venue.front.body(order, STRANGER), "192.0.2.1")
+        answer = await venue.asked(ORDERS, venue.front.world.delta_body(order, STRANGER), "192.0.2.1")
         wanted = "InvalidSignature" if code == NO else "InsufficientAllowance"
         assert msgspec.json.decode(answer.body)["errorType"] == wanted, answer.body
     before = venue.work()
     order = replace(await venue.a_sale(), owner=owner, beneficiary=owner)
-    answer = await venue.asked(ORDERS, venue.front.body(order, STRANGER), "192.0.2.1")
+    answer = await venue.asked(ORDERS, venue.front.world.delta_body(order, STRANGER), "192.0.2.1")
     assert (answer.status, venue.work()) == (429, before)
     assert VENUE_SIGNATURE_GAS_MAX * BURST <= 16_000_000, "what an address can have a node burn at once"

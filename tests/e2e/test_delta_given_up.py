@@ -38,7 +38,7 @@ async def test_a_cancellation_that_anybody_shows_binds_relayers(world: World, ma
     ]
     other = await world.a_delta_order()
     ids = ids_of(world, *orders, other)
-    data = show_cancellation(world.user.address, ids, market.cancellation(ids), orders)
+    data = show_cancellation(world.user.address, ids, world.cancellation(ids), orders)
     receipt = await world.send(world.stranger, world.at.delta, data)
     gone = [NonceInvalidated(world.user.address, order.nonce) for order in orders]
     assert events(receipt, NonceInvalidated) == gone
@@ -56,7 +56,7 @@ async def test_the_rest_of_a_begun_order_is_cancelled(world: World, market: Mark
     half = market.agent_steps(FAIR // 2, given=ONE // 2)
     await market.settle(order, *half, amount=ONE // 2)
     ids = ids_of(world, order)
-    data = show_cancellation(world.user.address, ids, market.cancellation(ids), [order])
+    data = show_cancellation(world.user.address, ids, world.cancellation(ids), [order])
     await world.send(world.stranger, world.at.delta, data)
     refused = await market.refused_settlement(order, *half, amount=ONE // 2)
     assert refused == f"NonceUsed(nonce {order.nonce})"
@@ -70,13 +70,13 @@ async def test_a_cancellation_is_of_its_signers_orders_and_of_those_that_it_name
     order, other = await world.a_delta_order(), await world.a_delta_order()
     theirs = msgspec.structs.replace(order, owner=world.stranger.address)
     user, ids = world.user.address, ids_of(world, order, theirs)
-    by_user = market.cancellation(ids)
+    by_user = world.cancellation(ids)
 
     async def refused(owner: bytes, names: Sequence[str], signature: bytes, *some: AnyDeltaOrder) -> str:
         data = show_cancellation(owner, names, signature, some)
         return await world.refused(world.stranger, world.at.delta, data)
 
-    assert await refused(user, ids, market.cancellation(ids, world.stranger), order) == "InvalidSignature()"
+    assert await refused(user, ids, world.cancellation(ids, world.stranger), order) == "InvalidSignature()"
     assert await refused(user, ids[:1], by_user, order) == "InvalidSignature()"
     assert await refused(user, ids[::-1], by_user, order) == "InvalidSignature()"
     assert (
@@ -106,7 +106,7 @@ async def test_a_cancellation_is_of_every_member_that_an_order_has(world: World,
         await market.a_twap_purchase(**parts),
     ]
     ids = ids_of(world, *orders)
-    data = show_cancellation(world.user.address, ids, market.cancellation(ids), orders)
+    data = show_cancellation(world.user.address, ids, world.cancellation(ids), orders)
     receipt = await world.send(world.stranger, world.at.delta, data)
     gone = [NonceInvalidated(world.user.address, order.nonce) for order in orders]
     assert events(receipt, NonceInvalidated) == gone

@@ -254,7 +254,7 @@ async def test_a_leaked_relayer_key_settles_nothing_that_its_owner_cancelled(
         order, other = await world.a_delta_order(), await world.a_delta_order()
         record = await story.submitted(order)
         ids = [record["id"]]
-        shown = show_cancellation(world.user.address, ids, story.cancellation(ids), [order])
+        shown = show_cancellation(world.user.address, ids, world.cancellation(ids), [order])
         await world.send(world.stranger, world.at.delta, shown)
         await story.becomes(record, "CANCELLED")
         before = await story.balances()

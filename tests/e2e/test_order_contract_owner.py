@@ -68,7 +68,7 @@ async def test_an_order_that_waits_for_its_signature_can_be_cancelled(world: Wor
         wallet = await a_wallet(story)
         record = await story.submitted(await its_order(story, wallet), signature="0x")
         ids = [record["id"]]
-        digest65 = story.cancellation(ids)
+        digest65 = world.cancellation(ids)
         body = {"orderIds": ids, "signature": f"0x{digest65.hex()}"}
         status, told = await story.web.post("/v2/delta/orders/cancel", body)
         assert status == 200, told

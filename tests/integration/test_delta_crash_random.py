@@ -79,14 +79,16 @@ class Traders:
                 expected_amount=sold * 2_500 * USDC // ONE,
                 nonce=random.getrandbits(64),
             )
-            status, told = await story.answered("POST", "/v2/delta/orders", story.body(order, owner))
+            status, told = await story.answered(
+                "POST", "/v2/delta/orders", story.world.delta_body(order, owner)
+            )
             assert status == 200, told
             life = Life(order, owner, told)
             self.lives.append(life)
             if random.random() < 0.4:
                 await story.node.answers(random.randint(1, 8))
                 life.is_cancel_wanted = True
-                body = story.cancellation(life.record, owner)
+                body = story.world.cancel_body([life.record["id"]], owner)
                 status, told = await story.answered("POST", "/v2/delta/orders/cancel", body)
                 assert status == 200 or told["errorType"] == "OrderAlreadySettled", told
 
@@ -164,7 +166,9 @@ async def test_the_venue_goes_on_while_its_store_is_killed(tmp_path: Path) -> No
             if len(records) % 2 == 0:
                 (store,) = await the_store_of(process)
                 os.kill(store, signal.SIGKILL)
-            body = story.body(await story.world.a_delta_order(src_amount=ONE // 4, dest_amount=500 * USDC))
+            body = story.world.delta_body(
+                await story.world.a_delta_order(src_amount=ONE // 4, dest_amount=500 * USDC)
+            )
             status, told = await story.ask("POST", "/v2/delta/orders", body)
             if status == 503:
                 refused += 1

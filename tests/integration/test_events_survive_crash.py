@@ -258,13 +258,13 @@ class Market:
                 owner=owner.address, beneficiary=owner.address, nonce=random.getrandbits(64)
             )
             rests = number % 2 == 1
-            body = story.body(order, owner) | {"type": "LIMIT" if rests else "MARKET"}
+            body = story.world.delta_body(order, owner) | {"type": "LIMIT" if rests else "MARKET"}
             status, record = await story.answered("POST", "/v2/delta/orders", body)
             assert status == 200, record
             self.records.append(record)
             if rests or random.random() < 0.4:
                 await story.node.answers(random.randint(1, 15))
-                body = story.cancellation(record, owner)
+                body = story.world.cancel_body([record["id"]], owner)
                 status, answer = await story.answered("POST", "/v2/delta/orders/cancel", body)
                 assert status == 200 or answer["errorType"] == "OrderAlreadySettled", answer
 

@@ -41,7 +41,7 @@ async def well(story: CrashStory) -> None:
 async def submitted(story: CrashStory, nonce: int) -> tuple[int, Any]:
     """Status of the answer to an order."""
     order = await story.world.a_delta_order(nonce=nonce)
-    return await story.ask("POST", "/v2/delta/orders", story.body(order))
+    return await story.ask("POST", "/v2/delta/orders", story.world.delta_body(order))
 
 
 async def test_a_disk_that_is_full_and_a_node_that_hangs(tmp_path: Path) -> None:

@@ -47,7 +47,6 @@ from cambist.engine.delta.bridging.delivery_watch import DeliveryStatistics
 from cambist.engine.dev.bridge.bridge_service import BridgeService
 from cambist.feeds.books.book import build_book
 from cambist.feeds.books.pair_index import LiveBook
-from cambist.feeds.net.streams import listen
 from support.bridge.away_chain import AwayChain
 from support.bridge.two_chains import DOMAINS, RELAYER, TwoChains
 from support.chain.world import NOBODY, ONE, USDC, World
@@ -55,6 +54,7 @@ from support.contracts.delta_agents import StoryAgent
 from support.contracts.settling import Market
 from support.delta.delta_stories import CONFIRMATIONS, DeltaStory, Moved, Record, running_delta, stocked
 from support.patience import PATIENCE_S, until
+from support.server.asked_front import listening
 from support.venue.venue_role import DECIMALS
 
 ACROSS, CCTP = BridgeKind.ACROSS, BridgeKind.CCTP
@@ -341,12 +341,8 @@ def bridged_settings(
 @asynccontextmanager
 async def bridge_service(two: TwoChains) -> AsyncGenerator[int]:
     """Port at which the service of relayer and attester is served."""
-    listener = listen("127.0.0.1", 0)
-    service = BridgeService(two.relayer, two.attester)
-    async with trio.open_nursery() as nursery:
-        await nursery.start(service.server.serve, listener)
-        yield listener.getsockname()[1]
-        nursery.cancel_scope.cancel()
+    async with listening(BridgeService(two.relayer, two.attester).server.serve) as port:
+        yield port
 
 
 @asynccontextmanager

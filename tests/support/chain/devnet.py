@@ -11,8 +11,6 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-import trio
-
 from cambist.config.chains import ChainSettings
 from cambist.config.sections.nodes import NodeSettings
 from cambist.crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
@@ -21,8 +19,8 @@ from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.devnet.furnish import furnish
 from cambist.engine.dev.devnet.node import DevNode
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from cambist.feeds.net.streams import listen
 from support.patience import PATIENCE_S
+from support.server.asked_front import listening
 
 NOW_S = 1_800_000_000
 KEYS = account_keys(DEV_MNEMONIC, 10)
@@ -109,11 +107,7 @@ async def served_chain(*, is_furnished: bool = False) -> AsyncIterator[Served]:
     chain = EmbeddedChain(31_337, lambda: NOW_S, funded, known_errors())
     if is_furnished:
         await furnish(chain, KEYS, ChainSettings(name="devnet"))
-    listener = listen("127.0.0.1", 0)
-    port = listener.getsockname()[1]
-    settings = NodeSettings(urls=(f"http://127.0.0.1:{port}",), ws_urls=(f"ws://127.0.0.1:{port}",))
-    async with DevNode.opened(chain, KEYS, are_public=True) as node, trio.open_nursery() as nursery:
-        await nursery.start(node.server.serve, listener)
+    async with DevNode.opened(chain, KEYS, are_public=True) as node, listening(node.server.serve) as port:
+        settings = NodeSettings(urls=(f"http://127.0.0.1:{port}",), ws_urls=(f"ws://127.0.0.1:{port}",))
         async with AnvilChain.open(31_337, settings, known_errors()) as rpc:
             yield Served(chain, rpc, port)
-        node.server.drain()

@@ -9,6 +9,8 @@ assert await world.balance(world.weth, world.maker) == ONE
 """
 
 import secrets
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -19,10 +21,12 @@ from cambist.codecs.contracts.calldata import OrderInfo
 from cambist.codecs.contracts.delta_calldata import DELTA, SettlementStep, rfq_step
 from cambist.codecs.eip712_orders.delta import (
     KIND_SELL,
+    ORDER_CANCELLATIONS,
     ORDER_TYPES,
     SAME_CHAIN,
     AnyDeltaOrder,
     DeltaOrder,
+    OrderCancellations,
     delta_domain_separator,
 )
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
@@ -30,12 +34,14 @@ from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_sep
 from cambist.codecs.transactions import SignedTransaction, Transaction, sign_transaction
 from cambist.config import limits
 from cambist.config.errors import Reverted
-from cambist.crypto.hexadecimal import parse_hex
+from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
+from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.deploy.deploy import DeployedContracts, DeploymentPlan, create, deploy
 from cambist.engine.chain.port import DevChain, EthCall, Receipt
 from cambist.engine.chain.transact import DEV_GAS, transact
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain.anvil import KEYS
 from support.chain.mined import mined
 
@@ -267,15 +273,50 @@ class World(msgspec.Struct):
         )
         return msgspec.structs.replace(order, **changed)
 
+    @property
+    def delta_separator(self) -> bytes:
+        """Domain separator of the Delta contract."""
+        return delta_domain_separator(DELTA_NAME, DELTA_VERSION, self.chain.chain_id, self.at.delta)
+
     def delta_hash(self, order: AnyDeltaOrder) -> bytes:
         """The digest that the owner signs, 32 bytes."""
-        separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, self.chain.chain_id, self.at.delta)
-        digest: bytes = DELTA_TYPES[type(order)].compiled.digest_for(separator)(order)
+        digest: bytes = DELTA_TYPES[type(order)].compiled.digest_for(self.delta_separator)(order)
         return digest
 
     def delta_signed(self, order: AnyDeltaOrder, key: SigningKey | None = None) -> bytes:
         """Signature of a Delta order, by default the user's; 64 bytes."""
         return to_compact64(*(key or self.user).sign(self.delta_hash(order)))
+
+    def delta_body(
+        self,
+        order: AnyDeltaOrder,
+        key: SigningKey | None = None,
+        *,
+        signature: bytes | str | None = None,
+        **changed: Any,
+    ) -> dict[str, Any]:
+        """Body of POST /v2/delta/orders, by default signed by the user; a member that is None is left out."""
+        signature = self.delta_signed(order, key) if signature is None else signature
+        sent = {
+            "chainId": self.chain.chain_id,
+            "order": DELTA_TYPES[type(order)].to_wire(order),
+            "signature": signature if isinstance(signature, str) else to_hex(signature),
+            "partner": "anon",
+        }
+        return {name: value for name, value in (sent | changed).items() if value is not None}
+
+    def cancel_hash(self, ids: Sequence[str]) -> bytes:
+        """The digest of a cancellation, which the owner signs, 32 bytes."""
+        digest_of = ORDER_CANCELLATIONS.compiled.digest_for(self.delta_separator)
+        return digest_of(OrderCancellations(tuple(ids)))
+
+    def cancellation(self, ids: Sequence[str], key: SigningKey | None = None) -> bytes:
+        """A signed cancellation, 64 bytes, by default the user's."""
+        return to_compact64(*(key or self.user).sign(self.cancel_hash(ids)))
+
+    def cancel_body(self, ids: Sequence[str], key: SigningKey | None = None) -> dict[str, Any]:
+        """Body of POST /v2/delta/orders/cancel, by default signed by the user."""
+        return {"orderIds": list(ids), "signature": to_hex(self.cancellation(ids, key))}
 
 
 async def a_world(chain: DevChain, domain: int = DOMAIN) -> World:
@@ -340,6 +381,30 @@ async def a_world(chain: DevChain, domain: int = DOMAIN) -> World:
         spoke_pool=pool,
         token_messenger=messenger,
     )
+
+
+class MadeWorld:
+    """A world on an embedded chain that is made once in a process, and the way back to it.
+
+    Args:
+        furnish: gives people what they begin with.
+    """
+
+    def __init__(self, furnish: Callable[[World], Awaitable[None]]) -> None:
+        self._furnish = furnish
+        self._world: World | None = None
+        self._snapshot = 0
+
+    async def again(self) -> World:
+        """The world as it was made; its latest block is of now."""
+        if self._world is None:
+            self._world = await a_world(EmbeddedChain(31_337, lambda: int(time.time()), {}, known_errors()))
+            await self._furnish(self._world)
+        else:
+            await self._world.chain.restore(self._snapshot)
+        await self._world.chain.mine()
+        self._snapshot = await self._world.chain.snapshot()
+        return self._world
 
 
 async def a_token_messenger(chain: DevChain, owner: SigningKey, domain: int) -> bytes:

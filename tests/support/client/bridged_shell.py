@@ -10,15 +10,13 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import trio
-
 from cambist.engine.dev.devnet.node import DevNode
-from cambist.feeds.net.streams import listen
 from support.chain.anvil import OTHER_CHAIN_ID
 from support.chain.world import a_world
 from support.client.order_shell import Shell
 from support.client.scripted_bridges import BridgeVenue, another_chain, link
 from support.client.scripted_orders import endow
+from support.server.asked_front import listening
 from support.venue.venue_role import served_devnet
 
 
@@ -49,16 +47,14 @@ async def a_bridged_shell(folder: Path) -> AsyncGenerator[BridgedShell]:
     async with served_devnet(folder) as devnet:
         world = await a_world(devnet.chain)
         await endow(world)
-        chain, listener = another_chain(), listen("127.0.0.1", 0)
+        chain = another_chain()
         async with (
             BridgeVenue.opened(world) as venue,
             DevNode.opened(chain, (), are_public=True) as node,
-            trio.open_nursery() as nursery,
+            listening(node.server.serve) as port,
         ):
             await link(venue, chain)
             venue.at_look = venue.settle_and_deliver
-            await nursery.start(node.server.serve, listener)
             shell = BridgedShell(venue, devnet.running.url, folder)
-            shell.far_node = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            shell.far_node = f"http://127.0.0.1:{port}"
             yield shell
-            node.server.drain()

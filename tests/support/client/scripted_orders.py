@@ -30,11 +30,9 @@ from cambist.codecs.eip712_orders.delta import (
     TWAP_BUY_ORDER,
     TWAP_ORDER,
     DeltaOrder,
-    OrderCancellations,
     TwapBuyOrder,
     TwapOrder,
     delta_domain,
-    delta_domain_separator,
     order_type_of,
 )
 from cambist.codecs.eip712_orders.typed_struct import TypedStruct
@@ -43,7 +41,6 @@ from cambist.codecs.messages.vocabulary import Side
 from cambist.config import limits
 from cambist.config.errors import InvalidInput
 from cambist.crypto.addresses import parse_address, to_checksum
-from cambist.crypto.eip712 import signing_digest
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.signatures import signer
 from cambist.engine.chain.port import EthCall, Receipt
@@ -487,22 +484,16 @@ class OrderVenue(ScriptedVenue):
     def _cancellation(self, body: dict[str, Any]) -> dict[str, Any]:
         types = ORDER_CANCELLATIONS.wire_types
         to_sign = {"domain": self._domain(), "types": types, "value": {"orderIds": body["orderIds"]}}
-        return {"toSign": to_sign, "hash": f"0x{self._cancel_digest(body['orderIds']).hex()}"}
+        return {"toSign": to_sign, "hash": f"0x{self.world.cancel_hash(body['orderIds']).hex()}"}
 
     def _cancel(self, body: dict[str, Any]) -> bytes:
         self.cancellations.append(body)
-        digest = self._cancel_digest(body["orderIds"])
-        owner = signer(digest, parse_hex(body["signature"], "signature"))
+        owner = signer(self.world.cancel_hash(body["orderIds"]), parse_hex(body["signature"], "signature"))
         for order_id in body["orderIds"]:
             assert owner == self.placed[order_id].order.owner
             self.change(self.placed[order_id], "CANCELLING")
         told = self.order_lies.cancelled({"success": True, "cancelled": body["orderIds"]})
         return answered(200, {}, told)
-
-    def _cancel_digest(self, ids: list[str]) -> bytes:
-        separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, self.chain_id, self.world.at.delta)
-        struct_hash = ORDER_CANCELLATIONS.compiled.hash_struct(OrderCancellations(tuple(ids)))
-        return signing_digest(separator, struct_hash)
 
 
 def _text(message: dict[str, Any]) -> str:

@@ -285,7 +285,7 @@ class Fuzz:
         ids = [str(order_id(order_hash))]
         signed = rng.choice((owner, owner, self.world.partner))
         shown = delta_calldata.show_cancellation(
-            owner.address, ids, self.market.cancellation(ids, signed), [order]
+            owner.address, ids, self.world.cancellation(ids, signed), [order]
         )
         sender, data, value_wei = rng.choice(
             (

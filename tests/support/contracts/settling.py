@@ -40,26 +40,22 @@ from cambist.codecs.contracts.delta_results import (
 from cambist.codecs.contracts.delta_results import Settled as Outcome
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
-    ORDER_CANCELLATIONS,
     SAME_CHAIN,
     AnyDeltaOrder,
     DeltaOrder,
     ExternalOrder,
-    OrderCancellations,
     ProductiveOrder,
     TwapBuyOrder,
     TwapOrder,
-    delta_domain_separator,
 )
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.config.errors import Reverted
 from cambist.config.limits import UINT256_MAX
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.delta.bids.agent_caller import caller_of
-from support.chain.world import DELTA_NAME, DELTA_VERSION, HOUR_S, NATIVE, NOBODY, ONE, USDC, World
+from support.chain.world import HOUR_S, NATIVE, NOBODY, ONE, USDC, World
 
 DELIVER = selector("deliver(address,address,uint256)")
 REFUSE = selector("refuse()")
@@ -406,13 +402,6 @@ class Market(msgspec.Struct, frozen=True):
         world = self.world
         data = delta_calldata.deposit_native_and_pre_sign(world.delta_hash(order))
         await world.send(key or world.user, world.at.delta, data, value_wei=amount)
-
-    def cancellation(self, ids: Sequence[str], key: SigningKey | None = None) -> bytes:
-        """A signed cancellation, 64 bytes, by the user unless another key is given."""
-        world = self.world
-        separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, world.chain.chain_id, world.at.delta)
-        digest: bytes = ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations(tuple(ids)))
-        return to_compact64(*(key or world.user).sign(digest))
 
     async def owed(self, account: bytes, token: bytes) -> int:
         """Fees that the vault owes an account, raw units of a token."""

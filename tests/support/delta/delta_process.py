@@ -27,12 +27,6 @@ from bench.peers.ports import held_port, port_of
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.contracts.contract_events import OrderSettled, decode_event
-from cambist.codecs.eip712_orders.delta import (
-    ORDER_CANCELLATIONS,
-    DeltaOrder,
-    OrderCancellations,
-    delta_domain_separator,
-)
 from cambist.codecs.http1 import Http1Limits, encode_response
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.config.errors import MakerError
@@ -41,7 +35,6 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import DevChain, LogFilter
@@ -51,14 +44,13 @@ from cambist.engine.dev.devnet.node import all_methods
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.feeds.net.http_client import HttpClient
 from support.chain.anvil import anvil_port
-from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, USDC, World, a_world
+from support.chain.world import USDC, World, a_world
 from support.contracts.delta_agents import StoryAgent, serving
 from support.contracts.settling import DELIVER, Market, a_market
 from support.patience import PATIENCE_S, ROUND_S, until, until_told
 from support.server.scripted_server import Caller, scripted_server
 from support.store.store_work import is_running, store_processes
-from support.venue.venue_on_world import entry_of
-from support.venue.venue_role import CHAIN_ID, DECIMALS, ENVIRON
+from support.venue.venue_role import CHAIN_ID, DECIMALS, ENVIRON, entry_of
 from support.warm_processes import WarmProcess, warm_process
 
 Record = dict[str, Any]
@@ -282,32 +274,17 @@ class CrashStory:
                     return status, told
                 await trio.sleep(0.02)  # as a client does
 
-    def body(self, order: DeltaOrder, key: SigningKey | None = None) -> Record:
-        """Body of POST /v2/delta/orders, signed by the user unless another key is given."""
-        return {
-            "chainId": CHAIN_ID,
-            "order": DELTA_TYPES[type(order)].to_wire(order),
-            "signature": to_hex(self.world.delta_signed(order, key)),
-            "partner": "anon",
-        }
-
     async def submitted(self, order: Any, key: SigningKey | None = None) -> Record:
         """The record of an order that was taken."""
-        status, told = await self.ask("POST", "/v2/delta/orders", self.body(order, key))
+        status, told = await self.ask("POST", "/v2/delta/orders", self.world.delta_body(order, key))
         assert status == 200, told
         return cast("Record", told)
 
-    def cancellation(self, record: Record, key: SigningKey | None = None) -> Record:
-        """Body of POST /v2/delta/orders/cancel."""
-        world = self.world
-        separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, CHAIN_ID, world.at.delta)
-        digest = ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations((record["id"],)))
-        signature = to_hex(to_compact64(*(key or world.user).sign(digest)))
-        return {"orderIds": [record["id"]], "signature": signature}
-
     async def cancelled(self, record: Record) -> None:
         """Its owner's cancellation is acknowledged."""
-        status, told = await self.ask("POST", "/v2/delta/orders/cancel", self.cancellation(record))
+        status, told = await self.ask(
+            "POST", "/v2/delta/orders/cancel", self.world.cancel_body([record["id"]])
+        )
         assert (status, told) == (200, {"success": True, "cancelled": [record["id"]]})
 
     async def record(self, record: Record) -> Record:

@@ -18,16 +18,8 @@ import msgspec
 import trio
 
 from cambist.codecs.contracts import calldata, delta_calldata
-from cambist.codecs.eip712_orders.delta import (
-    ORDER_CANCELLATIONS,
-    DeltaOrder,
-    OrderCancellations,
-    delta_domain_separator,
-)
 from cambist.codecs.messages.delta_messages import OrderRecord
-from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.port import DevChain, EthCall, Receipt
 from cambist.engine.client.order.order_following import SettledOnChain, Subject, proven
 from cambist.engine.client.order.order_safety import signed_order
@@ -35,13 +27,12 @@ from cambist.engine.client.trusted_contract import SigningContract
 from cambist.engine.store.queries import open_transactions
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
-from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, NATIVE, ONE, URGENT_TIP_WEI, World
+from support.chain.world import NATIVE, ONE, URGENT_TIP_WEI, World
 from support.contracts.delta_agents import StoryAgent, serving
 from support.contracts.settling import Market, a_market
 from support.patience import PATIENCE_S, ROUND_S, until
 from support.venue.venue_fronts import StoryClock
-from support.venue.venue_on_world import devnet_of, venue_on
-from support.venue.venue_role import CHAIN_ID, ENVIRON, RunningVenue, venue_text
+from support.venue.venue_role import CHAIN_ID, ENVIRON, RunningVenue, devnet_of, venue_on, venue_text
 
 Moved = dict[tuple[str, str], int]
 """(who, token) -> what came; negative for what went."""
@@ -104,19 +95,9 @@ class DeltaStory:
 
     # --- Orders -----------------------------------------------------------------------------------------
 
-    def body(self, order: DeltaOrder, key: SigningKey | None = None, **changed: Any) -> dict[str, Any]:
-        """Body of POST /v2/delta/orders, signed by the user unless another key is given."""
-        sent = {
-            "chainId": CHAIN_ID,
-            "order": DELTA_TYPES[type(order)].to_wire(order),
-            "signature": to_hex(self.world.delta_signed(order, key)),
-            "partner": "anon",
-        }
-        return {name: value for name, value in (sent | changed).items() if value is not None}
-
     async def submit(self, order: Any, key: SigningKey | None = None, **changed: Any) -> tuple[int, Any]:
         """POST /v2/delta/orders: status and JSON of any answer."""
-        return await self.web.post("/v2/delta/orders", self.body(order, key, **changed))
+        return await self.web.post("/v2/delta/orders", self.world.delta_body(order, key, **changed))
 
     async def submitted(self, order: Any, key: SigningKey | None = None, **changed: Any) -> Record:
         """The record of an order that was taken."""
@@ -169,15 +150,7 @@ class DeltaStory:
     ) -> tuple[int, Any]:
         """Sign and send a cancellation: status and JSON of any answer."""
         ids = [record["id"] for record in records] if ids is None else ids
-        body = {"orderIds": ids, "signature": to_hex(self.cancellation(ids, key))}
-        return await self.web.post("/v2/delta/orders/cancel", body)
-
-    def cancellation(self, ids: list[str], key: SigningKey | None = None) -> bytes:
-        """A signed cancellation, 64 bytes."""
-        world = self.world
-        separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, CHAIN_ID, world.at.delta)
-        digest = ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations(tuple(ids)))
-        return to_compact64(*(key or world.user).sign(digest))
+        return await self.web.post("/v2/delta/orders/cancel", self.world.cancel_body(ids, key))
 
     # --- Balances ---------------------------------------------------------------------------------------
 
@@ -321,8 +294,7 @@ class DeltaStory:
     async def proof(self, record: Record) -> SettledOnChain:
         """An order's end as `cambist order watch` finds it on the chain."""
         world = self.world
-        separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, CHAIN_ID, world.at.delta)
-        contract = SigningContract(CHAIN_ID, world.at.delta, separator)
+        contract = SigningContract(CHAIN_ID, world.at.delta, world.delta_separator)
         told = msgspec.json.decode(msgspec.json.encode(record), type=OrderRecord)
         return await proven(world.chain, Subject(world.at.delta, signed_order(told, contract)), told)
 

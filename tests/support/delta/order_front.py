@@ -10,7 +10,6 @@ kept order stays as it is.
 """
 
 import secrets
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,12 +22,7 @@ import trio
 
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
-    ORDER_CANCELLATIONS,
-    ORDER_TYPES,
-    OrderCancellations,
-    delta_domain_separator,
 )
-from cambist.codecs.http1 import Http1Limits
 from cambist.config.chains import ChainSettings
 from cambist.config.secret import Secret
 from cambist.config.sections.bridges import BridgedToken, BridgeSettings
@@ -36,22 +30,17 @@ from cambist.config.sections.partners import RegisteredPartner
 from cambist.config.sections.server import ServerSettings
 from cambist.config.sections.venue import ApiKey, RateTier, VenueSettings
 from cambist.config.settings import Settings, parse_settings
-from cambist.config.tokens import TokenSettings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.crypto.signatures import to_compact64
 from cambist.engine.admission.admission import Admission
 from cambist.engine.api.openapi import openapi_document
 from cambist.engine.api.routes import Endpoint, encode_trading_error, surface_of
-from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.delta.api.order_reads import OrderReads
 from cambist.engine.delta.api.order_submit import OrderSubmission
 from cambist.engine.delta.orders.live_orders import LiveOrders
 from cambist.engine.delta.orders.terms import SettledOrder
-from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.process.clock import WallClock
-from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.served.bridge_lanes import BridgeLane, BridgeLanes
 from cambist.engine.served.served_chain import ServedChain
 from cambist.engine.server import Router, Server
@@ -61,10 +50,9 @@ from cambist.engine.store.store import Store
 from cambist.feeds.bridges.fee_answers import FeeLane
 from cambist.feeds.bridges.lane_fees import LaneFees
 from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.streams import listen
-from support.chain.world import DELTA_NAME, DELTA_VERSION, ONE, USDC, World, a_world
-from support.server.asked_front import AskedFront
-from support.venue.market_place import a_shop
+from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, ONE, USDC, MadeWorld, World
+from support.server.asked_front import AskedFront, client_at, listening
+from support.venue.market_place import a_shop_on, listed_on
 
 CHAIN_ID, MARKET_ONLY = 31_337, 100
 DOMAIN = 42
@@ -75,14 +63,6 @@ BUILD_CANCEL = "/v2/delta/orders/build/cancellation"
 API_KEY = "the-key-of-an-integrator"
 OPERATOR = {"X-API-KEY": "the-key-of-the-operator"}
 GENEROUS = RateTier(per_s=100_000, burst=100_000)
-_TYPES: dict[type, Any] = {order_type.cls: order_type for order_type in ORDER_TYPES}
-
-
-class _Made:
-    """The world that all fronts of a session begin with, and the way back to it."""
-
-    world: World | None = None
-    snapshot = 0
 
 
 class OrderFront(AskedFront):
@@ -112,7 +92,7 @@ class OrderFront(AskedFront):
         self.odd = odd
         self.live = live
         self.store = store
-        self._client = client
+        self.client = client
 
     # --- Requests ---------------------------------------------------------------------------------------
 
@@ -133,79 +113,33 @@ class OrderFront(AskedFront):
         wanted = {"kind": KIND_BUY, "src_amount": 11 * ONE // 10, "dest_amount": 2_500 * USDC}
         return await self.world.a_delta_order(**wanted | {"expected_amount": ONE} | changed)
 
-    def body(
-        self,
-        order: SettledOrder,
-        key: SigningKey | None = None,
-        *,
-        signature: bytes | None = None,
-        **more: Any,
-    ) -> dict[str, Any]:
-        """Body of a submission, by default signed by the user; a member that is None is left out."""
-        signed = self.world.delta_signed(order, key) if signature is None else signature
-        given = {
-            "chainId": CHAIN_ID,
-            "order": wire_of(order),
-            "signature": to_hex(signed),
-            "partner": "anon",
-            **more,
-        }
-        return {name: value for name, value in given.items() if value is not None}
-
     async def submit(
-        self,
-        order: SettledOrder,
-        key: SigningKey | None = None,
-        *,
-        signature: bytes | None = None,
-        **more: Any,
+        self, order: SettledOrder, key: SigningKey | None = None, **more: Any
     ) -> tuple[int, Any]:
-        """Status and JSON."""
-        return await self.post(ORDERS, self.body(order, key, signature=signature, **more))
+        """Status and JSON of a submission of `World.delta_body`."""
+        return await self.post(ORDERS, self.world.delta_body(order, key, **more))
 
     async def submitted(
-        self,
-        order: SettledOrder,
-        key: SigningKey | None = None,
-        *,
-        signature: bytes | None = None,
-        **more: Any,
+        self, order: SettledOrder, key: SigningKey | None = None, **more: Any
     ) -> dict[str, Any]:
         """The record of an order that is taken."""
-        status, record = await self.submit(order, key, signature=signature, **more)
+        status, record = await self.submit(order, key, **more)
         assert status == 200, record
         assert isinstance(record, dict)
         return record
 
     async def fault(
-        self,
-        order: SettledOrder,
-        key: SigningKey | None = None,
-        *,
-        signature: bytes | None = None,
-        **more: Any,
+        self, order: SettledOrder, key: SigningKey | None = None, **more: Any
     ) -> tuple[int, str, str]:
         """(status, errorType, details) of an order that is refused: nothing is kept of it."""
-        refusal = told(await self.submit(order, key, signature=signature, **more))
+        refusal = told(await self.submit(order, key, **more))
         assert (await self.answer(f"{ORDERS}/hash/{to_hex(self.world.delta_hash(order))}"))[0] == 404
         return refusal
-
-    def cancellation(self, ids: list[str], key: SigningKey | None = None) -> dict[str, Any]:
-        """Body that cancels orders, by default signed by the user."""
-        signature = to_compact64(*(key or self.world.user).sign(self.cancel_hash(ids)))
-        return {"orderIds": ids, "signature": to_hex(signature)}
-
-    def cancel_hash(self, ids: list[str]) -> bytes:
-        """Hash of a cancellation, which the owner signs."""
-        separator = delta_domain_separator(
-            DELTA_NAME, DELTA_VERSION, self.world.chain.chain_id, self.world.at.delta
-        )
-        return ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations(tuple(ids)))
 
 
 def wire_of(order: Any) -> dict[str, Any]:
     """An order as `toSign.value` has it."""
-    wire: dict[str, Any] = _TYPES[type(order)].to_wire(order)
+    wire: dict[str, Any] = DELTA_TYPES[type(order)].to_wire(order)
     return wire
 
 
@@ -233,7 +167,7 @@ async def an_order_front(
         tier: of callers; what stands behind 127.0.0.1 is named by X-Forwarded-For.
         now_ms: the clock of the server, where it is not the wall's.
     """
-    world = await _world()
+    world = await _MADE.again()
     odd = await world.new_token(symbol="ODD")
     clock = WallClock()
     store_settings = parse_settings('[store]\nurl = "sqlite:orders.sqlite3"\n', {}, folder)
@@ -244,32 +178,20 @@ async def an_order_front(
         endpoints, admission = _endpoints(world, odd, live, store, asked, tier, strict_partner)
         router = Router(encode_trading_error)
         router.mount(surface_of(endpoints, admission, cors_origins=(), body_bytes_max=1 << 20))
-        server = Server(router, _SERVER, wall_ms=now_ms or clock.now_ms)
+        server = Server(router, ServerSettings(), wall_ms=now_ms or clock.now_ms)
         document = openapi_document(endpoints, {})
-        listener = listen("127.0.0.1", 0)
-        port = listener.getsockname()[1]
         async with trio.open_nursery() as nursery:
             await nursery.start(leases.run)
-            await nursery.start(server.serve, listener)
-            async with HttpClient("127.0.0.1", port, connections_max=8, limits=Http1Limits()) as client:
+            async with listening(server.serve) as port, client_at(port, 8) as client:
                 yield OrderFront(world, odd, live, store, client, document, admission)
             nursery.cancel_scope.cancel()
 
 
-async def _world() -> World:
-    made = _Made.world
-    if made is None:
-        chain = EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
-        made = _Made.world = await a_world(chain)
-        await made.give(made.user, made.weth, 10 * ONE, made.at.delta)
-    else:
-        await made.chain.restore(_Made.snapshot)
-    await made.chain.mine()  # its time is now, however long ago the world was made
-    _Made.snapshot = await made.chain.snapshot()
-    return made
+async def _furnish(world: World) -> None:
+    await world.give(world.user, world.weth, 10 * ONE, world.at.delta)
 
 
-_SERVER = ServerSettings()
+_MADE = MadeWorld(_furnish)
 
 
 def _endpoints(
@@ -281,23 +203,6 @@ def _endpoints(
     tier: RateTier,
     strict_partner: bool,
 ) -> tuple[tuple[Endpoint, ...], Admission]:
-    at = world.at
-    shop = a_shop(
-        chain,
-        tokens=(world.weth, world.usdc, world.dai, b"\x44" * 20),
-        at=(at.router, at.executor, at.rfq, at.delta, at.fee_vault),
-    )
-    rows = ((world.weth, "WETH", 18), (world.usdc, "USDC", 6), (world.dai, "DAI", 18), (odd, "ODD", 18))
-    listed = [
-        TokenSettings(
-            chain_id=CHAIN_ID,
-            address=to_checksum(token),
-            symbol=symbol,
-            decimals=decimals,
-            permit_only=token == odd,
-        )
-        for token, symbol, decimals in rows
-    ]
     delta = ChainSettings(
         name="devnet",
         delta=True,
@@ -306,7 +211,7 @@ def _endpoints(
         handlers=("*",),
     )
     place = msgspec.structs.replace(
-        shop.place, settings=delta, tokens=TokenTable(listed, world.weth, "ETH"), chain=chain
+        a_shop_on(world, chain).place, settings=delta, tokens=listed_on(world, odd), chain=chain
     )
     market_only = msgspec.structs.replace(
         place, chain_id=MARKET_ONLY, settings=ChainSettings(name="market", market=True)

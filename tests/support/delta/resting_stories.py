@@ -25,20 +25,20 @@ from cambist.engine.agent.app import opened_agent
 from cambist.engine.delta.resting import price_watch
 from cambist.engine.process.clock import WallClock
 from cambist.feeds.books.pair_index import PairIndex
-from cambist.feeds.net.streams import listen
 from support.chain.world import ONE, USDC, World
 from support.contracts.delta_agents import StoryAgent
 from support.contracts.settling import Market, a_market
 from support.delta.delta_stories import DeltaStory, Record, running_delta
 from support.makers.agent_role import agent_text
 from support.patience import LATE_ROUND_S, PATIENCE_S, until
-from support.venue.venue_on_world import devnet_of
+from support.server.asked_front import listening
 from support.venue.venue_role import (
     CHAIN_ID,
     DECIMALS,
     ENVIRON,
     MAKER_KEYS,
     SECRETS,
+    devnet_of,
     running_makers,
     write_grids,
 )
@@ -160,10 +160,8 @@ async def a_resting_story(
                 chains={CHAIN_ID: world.chain},
             )
         )
-        listener = listen("127.0.0.1", 0)
-        nursery = await owned.enter_async_context(trio.open_nursery())
-        await nursery.start(filler.run, listener)
-        text = _VENUE.format(chain_id=CHAIN_ID, maker=maker_port, filler=listener.getsockname()[1])
+        port = await owned.enter_async_context(listening(filler.run))
+        text = _VENUE.format(chain_id=CHAIN_ID, maker=maker_port, filler=port)
         agents = {"ann": StoryAgent("ann", market)}
         delta = f"round_s = {LATE_ROUND_S}\nagain_s = {again_s}\nagain_s_max = {again_s}"
         async with running_delta(market, folder, agents, delta=delta, more=text + more) as story:
@@ -174,7 +172,6 @@ async def a_resting_story(
             ):
                 await until(partial(_has_books, index, len(pairs)))
             yield resting
-        nursery.cancel_scope.cancel()
 
 
 async def stocked_with_maker(world: World) -> Market:

@@ -23,22 +23,18 @@ import trio
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
-    ORDER_CANCELLATIONS,
     SAME_CHAIN,
     DeltaOrder,
-    OrderCancellations,
     TwapBuyOrder,
     TwapOrder,
-    delta_domain_separator,
 )
 from cambist.codecs.messages.agent_messages import AuctionOrder
 from cambist.codecs.messages.vocabulary import OrderStatus, Side
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.crypto.signatures import to_compact64
 from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE
-from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, MOST, NATIVE, ONE, USDC
+from support.chain.world import MOST, NATIVE, ONE, USDC
 from support.delta.waiting_chain import OWNERS, STOCK, OnChain, Settlement, a_market_of_owners
 from support.delta.waiting_model import (
     INTERVAL_S,
@@ -59,7 +55,6 @@ from support.delta.waiting_venue import (
     WaitingVenue,
     a_waiting_venue,
 )
-from support.venue.venue_role import CHAIN_ID
 
 
 class EventLog:
@@ -292,14 +287,8 @@ class LifeOfOrders:
         is_partial = is_partial and isinstance(order, DeltaOrder)
         if order.src_token == NATIVE:
             await self.at_chain.deposit(key, order_hash, order)
-        body = {
-            "chainId": CHAIN_ID,
-            "order": DELTA_TYPES[type(order)].to_wire(order),
-            "signature": to_hex(self.world.delta_signed(order, key)),
-            "partner": "anon",
-            "type": "LIMIT" if "limit" in kind else "MARKET",
-            "partiallyFillable": is_partial,
-        }
+        order_type = "LIMIT" if "limit" in kind else "MARKET"
+        body = self.world.delta_body(order, key, type=order_type, partiallyFillable=is_partial)
         status, told = await self.venue.ask("POST", "/v2/delta/orders", body)
         if status == 200:
             self.known.append(
@@ -340,11 +329,8 @@ class LifeOfOrders:
         known = self._pick(which)
         if known is None:
             return
-        separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, CHAIN_ID, self.world.at.delta)
-        message = OrderCancellations((known.order_id,))
-        signature = to_compact64(*known.key.sign(ORDER_CANCELLATIONS.compiled.digest_for(separator)(message)))
         deaths = self.venue.deaths
-        body = {"orderIds": [known.order_id], "signature": to_hex(signature)}
+        body = self.world.cancel_body([known.order_id], known.key)
         status, told = await self.venue.ask("POST", "/v2/delta/orders/cancel", body)
         if status == 200:
             known.cancelled = True

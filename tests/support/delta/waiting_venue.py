@@ -44,8 +44,7 @@ from support.contracts.settling import Market
 from support.makers.live_books import a_book
 from support.patience import PATIENCE_S, STORY_S
 from support.server.scripted_server import Caller
-from support.venue.venue_on_world import entry_of
-from support.venue.venue_role import CHAIN_ID, DECIMALS, ENVIRON
+from support.venue.venue_role import CHAIN_ID, DECIMALS, ENVIRON, entry_of
 
 CONFIRMATIONS = 4
 AGAIN_S = 1.0

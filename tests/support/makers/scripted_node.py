@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import msgspec
-import trio
 
 from cambist.codecs.contracts.calldata import ALLOWANCE, BALANCE_OF, REMAINING_BALANCES
 from cambist.codecs.http1 import Http1Limits
@@ -20,7 +19,8 @@ from cambist.engine.chain.nodes.json_rpc import RpcNode
 from cambist.engine.process.clock import WallClock
 from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, Server
 from cambist.feeds.net.httpx_transport import DialTransport
-from cambist.feeds.net.streams import client_tls, listen
+from cambist.feeds.net.streams import client_tls
+from support.server.asked_front import listening
 from support.server.scripted_server import Script, keep_answering, scripted_server
 
 
@@ -105,12 +105,9 @@ async def scripted_node() -> AsyncIterator[ScriptedNode]:
     router = Router(lambda error, _: encode(maker_error_body(error)))
     router.mount(surface)
     server = Server(router, ServerSettings(), wall_ms=WallClock().now_ms)
-    listener = listen("127.0.0.1", 0)
-    node.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    async with trio.open_nursery() as nursery:
-        await nursery.start(server.serve, listener)
+    async with listening(server.serve) as port:
+        node.url = f"http://127.0.0.1:{port}"
         yield node
-        nursery.cancel_scope.cancel()
 
 
 @asynccontextmanager

@@ -10,7 +10,6 @@ has 31338, whose contract nobody calls; 100 is a Market chain. The engine of OTC
 otherwise; then what is kept stays as it is.
 """
 
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
@@ -23,28 +22,22 @@ import trio
 from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_otc
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
-from cambist.codecs.http1 import Http1Limits
 from cambist.config.chains import ChainSettings
 from cambist.config.sections.server import ServerSettings
 from cambist.config.sections.venue import RateTier, VenueSettings
 from cambist.config.settings import parse_settings
-from cambist.config.tokens import TokenSettings
-from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.admission.admission import Admission
 from cambist.engine.api.openapi import openapi_document
 from cambist.engine.api.routes import encode_trading_error, mount_endpoints
-from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import Receipt
-from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.orders.order_engines import OrderEngines, open_footing
 from cambist.engine.orders.order_units import OTC
 from cambist.engine.orders.scheduler import Scheduler
 from cambist.engine.otc.api import OtcEndpoints
 from cambist.engine.otc.engine import OtcEngine, open_otc
 from cambist.engine.process.clock import WallClock
-from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.served.served_chain import ServedChain
 from cambist.engine.server import Router, Server
 from cambist.engine.store.process.opening import open_store
@@ -54,25 +47,17 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_ORDER
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.books.usd_prices import UsdPrices
-from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.streams import listen
-from support.chain.world import ONE, USDC, World, a_world
+from support.chain.world import MadeWorld, World
+from support.contracts.rfq_stories import funded
 from support.patience import PATIENCE_S
-from support.server.asked_front import AskedFront
-from support.venue.market_place import a_shop
+from support.server.asked_front import AskedFront, client_at, listening
+from support.venue.market_place import a_shop_on, listed_on
 
 CHAIN_ID, OTHER_RFQ, MARKET_ONLY = 31_337, 31_338, 100
 P2P = f"/ft/p2p/{CHAIN_ID}"
 FILLABLE = f"/ft/fillablebalance/{CHAIN_ID}"
 OTHER_CONTRACT = b"\x5f" * 20
 GENEROUS = RateTier(per_s=100_000, burst=100_000)
-
-
-class _Made:
-    """The world that all fronts of a session begin with, and the way back to it."""
-
-    world: World | None = None
-    snapshot = 0
 
 
 class OtcFront(AskedFront):
@@ -210,7 +195,7 @@ async def an_otc_front(
         chain: makes another chain of the world's, which the venue asks.
         tier: of callers.
     """
-    world = await _world()
+    world = await _MADE.again()
     settings = parse_settings('[store]\nurl = "sqlite:orders.sqlite3"\n', {}, folder)
     async with open_store(settings, {}, folder, WallClock().now_ms, in_process=True) as store:
         front = OtcFront(world, store)
@@ -227,49 +212,23 @@ async def an_otc_front(
         front.document = openapi_document(endpoints, {})
         router = Router(encode_trading_error)
         mount_endpoints(router, endpoints, admission, body_bytes_max=1 << 20)
-        listener = listen("127.0.0.1", 0)
-        port = listener.getsockname()[1]
         async with trio.open_nursery() as nursery:
             await nursery.start(engines.run if runs else footing.leases.run)
             server = Server(router, ServerSettings(), wall_ms=front.now_ms)
-            await nursery.start(server.serve, listener)
-            async with HttpClient("127.0.0.1", port, connections_max=8, limits=Http1Limits()) as client:
-                front._client = client
+            async with listening(server.serve) as port, client_at(port, 8) as front.client:
                 yield front
             nursery.cancel_scope.cancel()
 
 
-async def _world() -> World:
-    made = _Made.world
-    if made is None:
-        chain = EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
-        made = _Made.world = await a_world(chain)
-        await made.give(made.maker, made.usdc, 10_000 * USDC, made.at.rfq)
-        await made.give(made.taker, made.weth, 10 * ONE, made.at.rfq)
-    else:
-        await made.chain.restore(_Made.snapshot)
-    await made.chain.mine()  # its time is now, however long ago the world was made
-    _Made.snapshot = await made.chain.snapshot()
-    return made
+_MADE = MadeWorld(funded)
 
 
 def _places(world: World, chain: Any) -> dict[int, ServedChain]:
-    at = world.at
-    shop = a_shop(
-        chain,
-        tokens=(world.weth, world.usdc, world.dai, b"\x44" * 20),
-        at=(at.router, at.executor, at.rfq, at.delta, at.fee_vault),
-    )
-    rows = ((world.weth, "WETH", 18), (world.usdc, "USDC", 6), (world.dai, "DAI", 18))
-    listed = [
-        TokenSettings(chain_id=CHAIN_ID, address=to_checksum(token), symbol=symbol, decimals=decimals)
-        for token, symbol, decimals in rows
-    ]
     usd = UsdPrices(PairIndex(), {world.usdc: 6, world.dai: 18}, frozenset({world.usdc, world.dai}))
     place = msgspec.structs.replace(
-        shop.place,
+        a_shop_on(world, chain).place,
         settings=ChainSettings(name="devnet", rfq=True),
-        tokens=TokenTable(listed, world.weth, "ETH"),
+        tokens=listed_on(world),
         usd=usd,
     )
     return {

@@ -33,8 +33,7 @@ from support.events.sse import EventStream
 from support.otc.otc_front import CHAIN_ID, FILLABLE, P2P, OtcFront
 from support.patience import PATIENCE_S, until, until_told
 from support.venue.venue_fronts import StoryClock
-from support.venue.venue_on_world import devnet_of, venue_on
-from support.venue.venue_role import ENVIRON, RunningVenue, venue_text
+from support.venue.venue_role import ENVIRON, RunningVenue, devnet_of, venue_on, venue_text
 
 Stored = dict[str, Any]
 """A stored order, as it was answered."""
@@ -62,7 +61,7 @@ class OtcStory(OtcFront):
         self.clock = clock
         self.engine = web.app.otc
         self.scheduler = web.app.delta.scheduler
-        self._client = web.client
+        self.client = web.client
         self._people = {
             "maker": world.maker.address,
             "taker": world.taker.address,
@@ -80,15 +79,7 @@ class OtcStory(OtcFront):
 
     async def becomes(self, stored: Stored, state: str, **members: Any) -> Stored:
         """The order, once it has this state and these members."""
-        wanted = {"state": state} | members
-        found: Stored = {}
-        with trio.move_on_after(PATIENCE_S):
-            while True:
-                found = await self.order(stored)
-                if all(found[name] == value for name, value in wanted.items()):
-                    return found
-                await trio.sleep(0.01)  # as a client polls
-        raise AssertionError(f"{found} has not become {wanted}")
+        return await self.until(stored, state=state, **members)
 
     async def is_read(self) -> None:
         """Wait until the chain is read to its head."""

@@ -19,7 +19,7 @@ from cambist.feeds.books.usd_prices import UsdPrices
 from support.chain.world import NATIVE, ONE
 from support.makers.firm_makers import Stage
 from support.venue.admitting import signatures
-from support.venue.market_place import CHAIN_ID, KEYED, PARTNERS, TIERS, USER_PLACES, a_shop
+from support.venue.market_place import CHAIN_ID, KEYED, PARTNERS, TIERS, USER_PLACES, a_shop_on
 
 _DECIMALS = {"ETH": 18, "WETH": 18, "USDC": 6, "DAI": 18, "WBTC": 8}
 
@@ -28,12 +28,8 @@ class Front:
     """Sells WETH, USDC, DAI and `fourth` on a stage."""
 
     def __init__(self, stage: Stage, fourth: bytes = b"\x44" * 20) -> None:
-        world, at = stage.world, stage.world.at
-        shop = a_shop(
-            world.chain,
-            tokens=(world.weth, world.usdc, world.dai, fourth),
-            at=(at.router, at.executor, at.rfq, at.delta, at.fee_vault),
-        )
+        world = stage.world
+        shop = a_shop_on(world, fourth=fourth)
         usd = UsdPrices(stage.index, stage.decimals, frozenset({world.usdc, world.dai}))
         place = replace(shop.place, index=stage.index, usd=usd, pathfinder=stage.pathfinder, desk=stage.desk)
         self.stage = stage

@@ -50,6 +50,7 @@ from cambist.engine.served.served_chain import ServedChain
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.standing import PairStanding
+from support.chain.world import World
 from support.venue.admitting import signatures
 
 NOW_MS = 1_700_000_000_000
@@ -430,6 +431,37 @@ def a_shop(
     seal = RouteSeal([b"key of the seal"])
     desk = MarketDesk({CHAIN_ID: place}, seal, PARTNERS, TIERS, user_places=USER_PLACES)
     return Shop(place, desk, seal, finder, usd, gas, willing, talking, blacklists)
+
+
+def a_shop_on(world: World, chain: Any = None, fourth: bytes = b"\x44" * 20) -> Shop:
+    """A shop with a world's tokens and contracts, on its chain or on another."""
+    at = world.at
+    return a_shop(
+        world.chain if chain is None else chain,
+        tokens=(world.weth, world.usdc, world.dai, fourth),
+        at=(at.router, at.executor, at.rfq, at.delta, at.fee_vault),
+    )
+
+
+def listed_on(world: World, odd: bytes | None = None) -> TokenTable:
+    """The tokens of a world as a venue lists them.
+
+    Args:
+        odd: another token, which takes permits only.
+    """
+    rows = [(world.weth, "WETH", 18), (world.usdc, "USDC", 6), (world.dai, "DAI", 18)]
+    rows += [] if odd is None else [(odd, "ODD", 18)]
+    listed = [
+        TokenSettings(
+            chain_id=CHAIN_ID,
+            address=to_checksum(token),
+            symbol=symbol,
+            decimals=decimals,
+            permit_only=token == odd,
+        )
+        for token, symbol, decimals in rows
+    ]
+    return TokenTable(listed, world.weth, "ETH")
 
 
 def _hop(pair: tuple[bytes, bytes], shares: list[MakerShare]) -> HopPlan:

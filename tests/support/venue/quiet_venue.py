@@ -13,9 +13,7 @@ from contextlib import asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
-import msgspec
 import trio
 
 from cambist.codecs.http1 import Request
@@ -31,6 +29,7 @@ from cambist.engine.venue.app import VenueApp, opened_venue
 from cambist.feeds.books.book import build_book
 from cambist.feeds.books.pair_index import LiveBook
 from support.patience import until
+from support.server.asked_front import AskedFront
 
 CHAIN_ID, MARKET_ONLY, DELTA_ONLY = 31_337, 100, 130
 CHAINS = (CHAIN_ID, MARKET_ONLY, DELTA_ONLY)
@@ -166,14 +165,14 @@ class QuietChain:
         await trio.sleep_forever()
 
 
-class QuietVenue:
+class QuietVenue(AskedFront):
     """Asks the venue."""
 
     def __init__(self, app: VenueApp, clock: WallClock) -> None:
         self.app = app
         self.clock = clock
 
-    async def ask(
+    async def ask(  # type: ignore[override]
         self,
         method: str,
         target: str,
@@ -199,18 +198,6 @@ class QuietVenue:
         except CambistError as error:
             return route.surface.refusal(error, call.request_id)
         return reply
-
-    async def answer(self, path: str, /, **query: Any) -> tuple[int, Any]:
-        """Status and JSON of a GET; a parameter that is None is left out."""
-        told = {name: value for name, value in query.items() if value is not None}
-        reply = await self.ask("GET", f"{path}?{urlencode(told)}" if told else path)
-        return reply.status, msgspec.json.decode(reply.body)
-
-    async def get(self, path: str, /, **query: Any) -> Any:
-        """The JSON of a GET that is answered 200."""
-        status, told = await self.answer(path, **query)
-        assert status == 200, told
-        return told
 
     def show(self, books: Iterable[tuple[str, str, str, Any, Any]], *chain_ids: int) -> None:
         """Put books into the index of chains."""

@@ -17,24 +17,24 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlencode
+from typing import Any, cast
 
 import msgspec
 import trio
 from msgspec import Struct
 
 from cambist.codecs.contracts.calldata import approve, balance_of
-from cambist.codecs.http1 import Http1Limits, Response
+from cambist.codecs.http1 import Response
 from cambist.config import limits
 from cambist.config.chains import ChainSettings
 from cambist.config.errors import ChainError
 from cambist.config.settings import Settings, parse_settings
+from cambist.crypto.addresses import to_checksum
 from cambist.crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.deploy.address_book import DeployedChain, write_entries
+from cambist.engine.chain.deploy.address_book import DeployedChain, chain_entry, write_entries
 from cambist.engine.chain.port import DevChain, EthCall
 from cambist.engine.chain.transact import DEV_GAS, transact
 from cambist.engine.dev.devnet.furnish import furnish
@@ -47,7 +47,9 @@ from cambist.engine.process.clock import WallClock
 from cambist.engine.venue.app import VenueApp, opened_venue
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
-from support.patience import PATIENCE_S, until
+from support.chain.world import World
+from support.patience import until
+from support.server.asked_front import AskedFront, client_at, listening
 
 
 class _Made(Struct):
@@ -233,7 +235,7 @@ class Devnet:
         return int.from_bytes(await self.chain.call(EthCall(self.at(token), balance_of(address))), "big")
 
 
-class RunningVenue:
+class RunningVenue(AskedFront):
     """A venue that serves, and a client of it.
 
     Attributes:
@@ -264,28 +266,8 @@ class RunningVenue:
     async def ask(
         self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> Response:
-        """Send a request as it stands."""
-        sent = [(name.encode(), value.encode()) for name, value in (self._key | dict(headers or {})).items()]
-        return await self.client.request(method.encode(), target.encode(), sent, body, deadline_s=PATIENCE_S)
-
-    async def answer(self, path: str, **query: Any) -> tuple[int, Any]:
-        """Status and JSON of a GET; a parameter that is None is left out."""
-        told = {name: value for name, value in query.items() if value is not None}
-        response = await self.ask("GET", f"{path}?{urlencode(told)}" if told else path)
-        return response.status, msgspec.json.decode(response.body)
-
-    async def get(self, path: str, **query: Any) -> Any:
-        """The JSON of a GET that is answered 200."""
-        status, told = await self.answer(path, **query)
-        assert status == 200, told
-        return told
-
-    async def post(self, path: str, body: Any, **query: Any) -> tuple[int, Any]:
-        """Status and JSON of a POST; a body of bytes is sent as it stands."""
-        raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
-        target = f"{path}?{urlencode(query)}" if query else path
-        response = await self.ask("POST", target, raw, {"content-type": "application/json"})
-        return response.status, msgspec.json.decode(response.body)
+        """As a front's, with the API key of `with_key`."""
+        return await super().ask(method, target, body, self._key | dict(headers or {}))
 
     def selling(self, src: str, whole: float, dest: str, **more: Any) -> dict[str, Any]:
         """Parameters of GET /v2/quote: sell so many whole tokens."""
@@ -332,16 +314,12 @@ async def _running_chain(folder: Path) -> AsyncIterator[Devnet]:
         async with _running_anvil(folder) as devnet:
             yield devnet
         return
-    listener = listen("127.0.0.1", 0)
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     async with (
         warm_chain(CHAIN_ID, KEYS, _allow_makers_tokens) as (chain, entry),
         DevNode.opened(chain, KEYS, are_public=True) as node,
-        trio.open_nursery() as nursery,
+        listening(node.server.serve) as port,
     ):
-        await nursery.start(node.server.serve, listener)
-        yield Devnet(chain, RunningChain(CHAIN_ID, EMBEDDED, url, entry))
-        nursery.cancel_scope.cancel()
+        yield Devnet(chain, RunningChain(CHAIN_ID, EMBEDDED, f"http://127.0.0.1:{port}", entry))
 
 
 @asynccontextmanager
@@ -373,7 +351,7 @@ async def running_makers(
     folder: Path, devnet: Devnet, grids: Mapping[str, Mapping[str, Any]]
 ) -> AsyncIterator[dict[str, tuple[MakerApp, int]]]:
     """Makers by name, each with its port."""
-    async with AsyncExitStack() as owned, trio.open_nursery() as nursery:
+    async with AsyncExitStack() as owned:
         makers: dict[str, tuple[MakerApp, int]] = {}
         for name, pairs in grids.items():
             home = folder / f"maker-{name}"
@@ -382,13 +360,9 @@ async def running_makers(
             settings = parse_settings(maker_text(devnet, name, pairs), ENVIRON, home)
             settings = msgspec.structs.replace(settings, state_dir=str(home))
             app = MakerApp(settings, environ=ENVIRON, folder=home, clock=WallClock())
-            listener = listen("127.0.0.1", 0)
-            makers[name] = app, listener.getsockname()[1]
             owned.enter_context(app.remembering())
-            await nursery.start(app.run, listener)
+            makers[name] = app, await owned.enter_async_context(drained(app))
         yield makers
-        for app, _ in makers.values():
-            app.drain()
 
 
 def maker_text(devnet: Devnet, name: str, pairs: Mapping[str, Any]) -> str:
@@ -481,6 +455,16 @@ async def running_venue(
 
 
 @asynccontextmanager
+async def drained(app: VenueApp | MakerApp) -> AsyncIterator[int]:
+    """Port at which a role serves; it is drained in the end."""
+    listener = listen("127.0.0.1", 0)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(app.run, listener)
+        yield listener.getsockname()[1]
+        app.drain()
+
+
+@asynccontextmanager
 async def serving(
     folder: Path,
     devnet: Devnet,
@@ -494,13 +478,76 @@ async def serving(
     """A venue with makers at these ports, a client of it, and its port."""
     environ = ENVIRON | dict(environ or {})
     settings = changed(parse_settings(venue_text(devnet, ports) + more, environ, folder))
-    async with opened_venue(
-        settings, environ=environ, folder=folder, clock=WallClock(), store_in_process=store_in_process
-    ) as app:
-        listener = listen("127.0.0.1", 0)
-        port = listener.getsockname()[1]
-        async with trio.open_nursery() as nursery:
-            await nursery.start(app.run, listener)
-            async with HttpClient("127.0.0.1", port, connections_max=64, limits=Http1Limits()) as client:
-                yield app, client, port
-            app.drain()
+    async with (
+        opened_venue(
+            settings, environ=environ, folder=folder, clock=WallClock(), store_in_process=store_in_process
+        ) as app,
+        drained(app) as port,
+        client_at(port) as client,
+    ):
+        yield app, client, port
+
+
+# --- On a world's chain -----------------------------------------------------------------------------------
+
+
+class _At(Struct, frozen=True):
+    """A chain that needs no node: what `Devnet` reads of a running one."""
+
+    entry: DeployedChain
+    url: str = "http://127.0.0.1:9"
+
+
+def entry_of(world: World, folder: Path, more: Mapping[str, bytes] | None = None) -> DeployedChain:
+    """The chain's entry in the folder's address book: its contracts, WETH, USDC, DAI and more tokens."""
+    tokens = {"WETH": world.weth, "USDC": world.usdc, "DAI": world.dai, **(more or {})}
+    entry = chain_entry(
+        "devnet",
+        world.at,
+        wrappedNative=to_checksum(world.weth),
+        permit2=to_checksum(world.permit2),
+        tokens={
+            symbol: {"address": to_checksum(address), "decimals": DECIMALS[symbol]}
+            for symbol, address in tokens.items()
+        },
+    )
+    write_entries(folder, {CHAIN_ID: entry})
+    return entry
+
+
+def devnet_of(world: World, folder: Path) -> Devnet:
+    """The chain as a venue's settings name it; its contracts and tokens stand in a file of the folder."""
+    entry = entry_of(world, folder, {"WBTC": b"\x0d" * 20})
+    return Devnet(world.chain, cast("RunningChain", _At(entry)))
+
+
+@asynccontextmanager
+async def venue_on(
+    devnet: Devnet,
+    folder: Path,
+    text: str,
+    environ: Mapping[str, str],
+    clock: WallClock,
+    chains: Mapping[int, DevChain] | None = None,
+) -> AsyncIterator[RunningVenue]:
+    """The venue that operators run, once it serves; cancelled in the end.
+
+    Args:
+        folder: of its state; a second venue in the same folder is a restart.
+        text: of its settings; environ: what they refer to.
+        chains: as the venue sees them, where that is not the devnet's alone.
+    """
+    settings = parse_settings(text, environ, folder)
+    async with (
+        opened_venue(
+            settings,
+            environ=environ,
+            folder=folder,
+            clock=clock,
+            chains=chains or {CHAIN_ID: devnet.chain},
+            store_in_process=True,
+        ) as app,
+        listening(app.run) as port,
+        client_at(port) as client,
+    ):
+        yield RunningVenue(app, devnet, {}, client, port)

@@ -20,8 +20,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-import trio
-from msgspec import Struct
 from msgspec.structs import replace
 
 from cambist.codecs.contracts import calldata
@@ -29,23 +27,20 @@ from cambist.codecs.contracts.contract_events import OrderFilled, Swapped, decod
 from cambist.codecs.contracts.router_calldata import RouterSwap, owed
 from cambist.codecs.contracts.router_decoding import decode_swap
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
-from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.messages.vocabulary import Side
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.deploy.address_book import DeployedChain, chain_entry, write_entries
+from cambist.engine.chain.deploy.address_book import write_entries
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.maker.app import MakerApp
-from cambist.engine.venue.app import opened_venue
 from cambist.feeds.books.book import Book
-from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.streams import listen
 from support.chain.mined import mined
 from support.chain.world import NATIVE, ONE, RFQ_NAME, USDC, World, person
 from support.patience import FIRM, until
+from support.server.asked_front import listening
 from support.server.scripted_server import scripted_server
 from support.venue.venue_fronts import KEYS, Front, StoryClock
 from support.venue.venue_role import (
@@ -54,7 +49,9 @@ from support.venue.venue_role import (
     ENVIRON,
     Devnet,
     RunningVenue,
+    devnet_of,
     maker_text,
+    venue_on,
     venue_text,
     write_grids,
 )
@@ -69,7 +66,6 @@ RECEIVER = b"\x7e" * 20
 SLIPPAGE_BPS = 100
 """Firm settings for makers that all answer: a busy machine makes none of them late."""
 
-_NO_TOKEN = b"\x0d" * 20  # listed, and traded by nobody
 _GAS = 3_000_000  # where an envelope names none
 _ENVIRON = ENVIRON | {
     name: text
@@ -104,13 +100,6 @@ name = "twin"
 market = true
 rfq = true
 """
-
-
-class _At(Struct, frozen=True):
-    """A chain that needs no node: what `Devnet` reads of a running one."""
-
-    entry: DeployedChain
-    url: str = "http://127.0.0.1:9"
 
 
 class Story:
@@ -422,19 +411,9 @@ async def a_venue_story(
     """
     await _stock(world, grids)
     clock = StoryClock(await world.now_s())
-    tokens = {"WETH": world.weth, "USDC": world.usdc, "DAI": world.dai, "WBTC": _NO_TOKEN}
-    entry = chain_entry(
-        "devnet",
-        world.at,
-        wrappedNative=to_checksum(world.weth),
-        tokens={
-            symbol: {"address": to_checksum(address), "decimals": DECIMALS[symbol]}
-            for symbol, address in tokens.items()
-        },
-    )
+    devnet = devnet_of(world, folder)
     chains = [CHAIN_ID, Story.TWIN] if twin else [CHAIN_ID]
-    write_entries(folder, dict.fromkeys(chains, entry))
-    devnet = Devnet(world.chain, cast("Any", _At(entry)))
+    write_entries(folder, dict.fromkeys(chains, devnet.entry))
     async with AsyncExitStack() as owned:
         makers: dict[str, MakerApp] = {}
         ports: dict[str, int] = {}
@@ -455,29 +434,12 @@ async def a_venue_story(
         if not delta:
             text = text.replace("delta = true", "delta = false")
         environ = {**_ENVIRON, **(environ or {})}
-        settings = parse_settings(text, environ, folder)
-        app = await owned.enter_async_context(
-            opened_venue(
-                settings,
-                environ=environ,
-                folder=folder,
-                clock=clock,
-                chains=dict.fromkeys(chains, world.chain),
-                store_in_process=True,
-            )
-        )
-        listener = listen("127.0.0.1", 0)
-        port = listener.getsockname()[1]
-        async with trio.open_nursery() as nursery:
-            await nursery.start(app.run, listener)
-            async with HttpClient("127.0.0.1", port, connections_max=64, limits=Http1Limits()) as client:
-                expected = sum(map(len, grids.values()))
-                index = app.places[CHAIN_ID].index
-                gas = app.places[CHAIN_ID].gas
-                await until(lambda: len(list(index.books())) == expected and gas.is_fresh)
-                web = RunningVenue(app, devnet, makers, client, port)
-                yield Story(world, web, clock, fronts, folder)
-            nursery.cancel_scope.cancel()
+        seen = dict.fromkeys(chains, world.chain)
+        async with venue_on(devnet, folder, text, environ, clock, seen) as web:
+            web.makers = makers
+            expected, place = sum(map(len, grids.values())), web.app.places[CHAIN_ID]
+            await until(lambda: len(list(place.index.books())) == expected and place.gas.is_fresh)
+            yield Story(world, web, clock, fronts, folder)
 
 
 @asynccontextmanager
@@ -497,12 +459,9 @@ async def _running_maker(
     chain = replace(chain, **changed)
     settings = replace(settings, maker=replace(settings.maker, chains={CHAIN_ID: chain}), state_dir=str(home))
     app = MakerApp(settings, environ=_ENVIRON, folder=home, clock=clock)
-    listener = listen("127.0.0.1", 0)
     with app.remembering():
-        async with trio.open_nursery() as nursery:
-            await nursery.start(app.run, listener)
-            yield app, listener.getsockname()[1]
-            nursery.cancel_scope.cancel()
+        async with listening(app.run) as port:
+            yield app, port
 
 
 async def _stock(world: World, makers: Grids) -> None:
