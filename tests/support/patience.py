@@ -10,9 +10,11 @@ work takes here and now, against the time on a quiet machine. Workers and what t
 import os
 import time
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import trio
 
+T = TypeVar("T")
 _WORK = 12_000_000  # additions
 _QUIET_S = 0.4  # for them
 
@@ -46,6 +48,16 @@ async def until(condition: Callable[[], object], within_s: float = PATIENCE_S) -
     with trio.fail_after(within_s):
         while not condition():  # noqa: ASYNC110  nothing there can set an event
             await trio.sleep(0.003)
+
+
+async def until_found(
+    ask: Callable[[], Awaitable[T]], wanted: Callable[[T], object], within_s: float = PATIENCE_S
+) -> T:
+    """The first answer that is wanted, of a store, a node or a server that is asked again and again."""
+    with trio.fail_after(within_s):
+        while not wanted(found := await ask()):  # noqa: ASYNC110  nothing there can set an event
+            await trio.sleep(0.01)
+    return found
 
 
 async def until_told(is_so: Callable[[], Awaitable[object]], within_s: float = PATIENCE_S) -> None:

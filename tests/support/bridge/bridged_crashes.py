@@ -11,6 +11,7 @@ behind a node at which requests can be held up.
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from support.delta.delta_process import (
     a_crash_story,
     gated_node,
 )
-from support.patience import PATIENCE_S
+from support.patience import until_found
 
 
 class BridgedCrash:
@@ -66,10 +67,7 @@ class BridgedCrash:
 
     async def turns(self, record: Record, status: str) -> Record:
         """Record once it has a status, although it may have ended in another before."""
-        with trio.fail_after(PATIENCE_S):
-            while (now := await self.story.record(record))["status"] != status:  # noqa: ASYNC110
-                await trio.sleep(0.02)  # as a client polls
-        return now
+        return await until_found(partial(self.story.record, record), lambda now: now["status"] == status)
 
     async def killed_and_started(self) -> None:
         """Kill the venue, let requests through to both nodes, and start the venue."""

@@ -15,6 +15,7 @@ USDC`.
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -53,9 +54,9 @@ from support.chain.world import NOBODY, ONE, USDC, World
 from support.contracts.delta_agents import StoryAgent
 from support.contracts.settling import Market
 from support.delta.delta_stories import CONFIRMATIONS, DeltaStory, Moved, Record, running_delta, stocked
-from support.patience import PATIENCE_S, until
+from support.patience import PATIENCE_S, until, until_found
 from support.server.asked_front import listening
-from support.venue.venue_role import DECIMALS
+from support.venue.venue_role import DECIMALS, token_text
 
 ACROSS, CCTP = BridgeKind.ACROSS, BridgeKind.CCTP
 FAIR = 2_500 * USDC
@@ -94,14 +95,6 @@ urls = ["{url}"]
 poll_s = 0.05
 [relayers.{far}]
 key = "relayer"
-"""
-_TOKEN = """
-[[tokens]]
-chain_id = {chain_id}
-address = "{address}"
-symbol = "{symbol}"
-decimals = {decimals}
-stable_usd = {stable}
 """
 
 
@@ -172,19 +165,15 @@ class BridgedStory(DeltaStory):
 
     async def arrives(self, record: Record, count: int) -> Record:
         """Record once so many of its settlements have arrived."""
-        with trio.fail_after(PATIENCE_S):
-            while True:
-                now = await self.record(record["id"])
-                if sum(one["destinationTx"] is not None for one in now["transactions"]) >= count:
-                    return now
-                await trio.sleep(0.02)  # as a client polls
+
+        def has_arrived(now: Record) -> bool:
+            return sum(one["destinationTx"] is not None for one in now["transactions"]) >= count
+
+        return await until_found(partial(self.record, record["id"]), has_arrived)
 
     async def is_refunded(self, record: Record) -> Record:
         """Record once it has a refund."""
-        with trio.fail_after(PATIENCE_S):
-            while not (now := await self.record(record["id"]))["refunds"]:  # noqa: ASYNC110
-                await trio.sleep(0.02)  # as a client polls
-        return now
+        return await until_found(partial(self.record, record["id"]), lambda now: now["refunds"])
 
     async def is_listed(self, record: Record, status: str) -> None:
         """Check that its owner's orders of a status are this one."""
@@ -194,10 +183,7 @@ class BridgedStory(DeltaStory):
 
     async def turns(self, record: Record, status: str) -> Record:
         """Record once it has a status, although it may have ended in another before."""
-        with trio.fail_after(PATIENCE_S):
-            while (now := await self.record(record["id"]))["status"] != status:  # noqa: ASYNC110
-                await trio.sleep(0.02)  # as a client polls
-        return now
+        return await until_found(partial(self.record, record["id"]), lambda now: now["status"] == status)
 
     # --- Both chains ------------------------------------------------------------------------------------
 
@@ -317,13 +303,8 @@ def bridged_settings(
     text = _CHAIN.format(far=two.second, url=far_url, confirmations=CONFIRMATIONS)
     listed = [("USDT", two.first)] + [(symbol, two.second) for symbol in two.tokens]
     for symbol, chain_id in listed:
-        text += _TOKEN.format(
-            chain_id=chain_id,
-            address=to_checksum(two.tokens[symbol][chain_id]),
-            symbol=symbol,
-            decimals=two.decimals(symbol, chain_id),
-            stable=str(symbol != "WETH").lower(),
-        )
+        address = to_checksum(two.tokens[symbol][chain_id])
+        text += token_text(chain_id, symbol, address, two.decimals(symbol, chain_id))
     for name, kind, tier, symbols in (
         ("across", "across", "", ("USDC", "USDT")),
         ("cctp", "cctp", "", ("USDC",)),

@@ -28,10 +28,8 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.contracts.contract_events import OrderSettled, decode_event
 from cambist.codecs.http1 import Http1Limits, encode_response
-from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.config.errors import MakerError
 from cambist.config.limits import CHAIN_ANSWER_BYTES_MAX
-from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import SigningKey
@@ -47,10 +45,10 @@ from support.chain.anvil import anvil_port
 from support.chain.world import USDC, World, a_world
 from support.contracts.delta_agents import StoryAgent, serving
 from support.contracts.settling import DELIVER, Market, a_market
-from support.patience import PATIENCE_S, ROUND_S, until, until_told
+from support.patience import PATIENCE_S, ROUND_S, until, until_found, until_told
 from support.server.scripted_server import Caller, scripted_server
 from support.store.store_work import is_running, store_processes
-from support.venue.venue_role import CHAIN_ID, DECIMALS, ENVIRON, entry_of
+from support.venue.venue_role import CHAIN_ID, ENVIRON, asking, devnet_at, entry_of, venue_text
 from support.warm_processes import WarmProcess, warm_process
 
 Record = dict[str, Any]
@@ -58,44 +56,14 @@ Record = dict[str, Any]
 CONFIRMATIONS = 3
 ENDED = frozenset({"COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"})
 _GONE = (EOFError, trio.BrokenResourceError, trio.ClosedResourceError)
-_VENUE = """
-state_dir = "."
-route_seal_keys = ["env:ROUTE_SEAL"]
-[server]
-port = {port}
+_DELTA = """
 [store]
 lease_s = 1
-[chains.{chain_id}]
-name = "devnet"
-delta = true
-confirmations = {confirmations}
-[chains.{chain_id}.node]
-urls = ["{url}"]
-poll_s = 0.05
-[keys.relayer]
-source = "env:RELAYER_KEY"
-[relayers.{chain_id}]
-key = "relayer"
-[venue.rate_tiers]
-public = {{ per_s = 100000, burst = 100000 }}
-keyed = {{ per_s = 100000, burst = 100000 }}
 [venue.delta]
 round_s = {round_s}
 gather_s = 0.02
 again_s = 0.1
 again_s_max = 0.2
-"""
-_AGENT = """
-[venue.agents.{name}]
-url = "http://127.0.0.1:{port}/agent"
-credentials = {{ domain = "venue", access_key = "key-1", secret = "env:{NAME}_SECRET" }}
-"""
-_TOKEN = """
-[[tokens]]
-chain_id = {chain_id}
-address = "{address}"
-symbol = "{symbol}"
-decimals = {decimals}
 """
 
 
@@ -295,19 +263,14 @@ class CrashStory:
 
     async def becomes(self, record: Record, *statuses: str) -> Record:
         """The record once it has one of these statuses; it must not end in another."""
-        with trio.fail_after(PATIENCE_S):
-            while True:
-                now = await self.record(record)
-                if now["status"] in statuses:
-                    return now
-                assert now["status"] not in ENDED, now
-                await trio.sleep(0.02)  # as a client polls
+        ends = {*statuses, *ENDED}
+        now = await until_found(partial(self.record, record), lambda now: now["status"] in ends)
+        assert now["status"] in statuses, now
+        return now
 
     async def undone(self, record: Record) -> None:
         """Wait until the venue sees that the chain took a settlement back."""
-        with trio.fail_after(PATIENCE_S):
-            while (now := await self.record(record))["status"] == "COMPLETED":  # noqa: ASYNC110
-                await trio.sleep(0.02)  # as a client polls
+        now = await until_found(partial(self.record, record), lambda now: now["status"] != "COMPLETED")
         assert now["status"] == "ACTIVE", now
 
     # --- On chain ---------------------------------------------------------------------------------------
@@ -341,12 +304,7 @@ class CrashStory:
 
     async def first_in_block(self, key: SigningKey, to: bytes, data: bytes) -> None:
         """Hand in a transaction that is mined before all that waits."""
-        fees = await self.chain.fees()
-        tip = 50 * 10**9
-        nonce = await self.chain.nonce(key.address)
-        price = 2 * fees.base_fee_wei + tip
-        transaction = Transaction(CHAIN_ID, nonce, tip, price, 1_000_000, to, 0, data)
-        await self.chain.send_raw(sign_transaction(transaction, key).raw)
+        await self.world.first_in_block(key, to, data)
 
     async def disallow(self) -> None:
         """Revoke the user's WETH allowance, first in the next block."""
@@ -452,13 +410,14 @@ async def waits_at(chain: DevChain, node: GatedNode) -> bool:
 def _write_settings(
     folder: Path, world: World, port: int, url: str, agents: dict[str, int], round_s: float
 ) -> None:
-    tokens = {"WETH": world.weth, "USDC": world.usdc, "DAI": world.dai}
-    entry_of(world, folder)
-    text = _VENUE.format(port=port, chain_id=CHAIN_ID, confirmations=CONFIRMATIONS, url=url, round_s=round_s)
-    for name, at in agents.items():
-        text += _AGENT.format(name=name, NAME=name.upper(), port=at)
-    for symbol, address in tokens.items():
-        text += _TOKEN.format(
-            chain_id=CHAIN_ID, address=to_checksum(address), symbol=symbol, decimals=DECIMALS[symbol]
-        )
+    text = venue_text(
+        devnet_at(world, entry_of(world, folder), url),
+        {},
+        serves=("delta",),
+        chain=f"confirmations = {CONFIRMATIONS}",
+        node="poll_s = 0.05",
+        port=port,
+    )
+    text += _DELTA.format(round_s=round_s)
+    text += "".join(asking(name, f"http://127.0.0.1:{at}/agent") for name, at in agents.items())
     (folder / "venue.toml").write_text(text)

@@ -11,6 +11,7 @@ The venue is the one that operators run; rounds last ROUND_S, or until all agent
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,12 +28,12 @@ from cambist.engine.client.trusted_contract import SigningContract
 from cambist.engine.store.queries import open_transactions
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
-from support.chain.world import NATIVE, ONE, URGENT_TIP_WEI, World
+from support.chain.world import NATIVE, ONE, World
 from support.contracts.delta_agents import StoryAgent, serving
 from support.contracts.settling import Market, a_market
-from support.patience import PATIENCE_S, ROUND_S, until
+from support.patience import PATIENCE_S, ROUND_S, until, until_found
 from support.venue.venue_fronts import StoryClock
-from support.venue.venue_role import CHAIN_ID, ENVIRON, RunningVenue, devnet_of, venue_on, venue_text
+from support.venue.venue_role import CHAIN_ID, ENVIRON, RunningVenue, asking, devnet_of, venue_on, venue_text
 
 Moved = dict[tuple[str, str], int]
 """(who, token) -> what came; negative for what went."""
@@ -49,11 +50,6 @@ key = "relayer"
 {relayer}
 [venue.delta]
 {delta}
-"""
-_AGENT = """
-[venue.agents.{name}]
-url = "http://127.0.0.1:{port}/agent"
-credentials = {{ domain = "venue", access_key = "key-1", secret = "env:{NAME}_SECRET" }}
 """
 
 
@@ -111,22 +107,16 @@ class DeltaStory:
 
     async def becomes(self, record: Record, *statuses: str, seconds: float = PATIENCE_S) -> Record:
         """The record once it has one of these statuses; it must not end in another."""
-        with trio.fail_after(seconds):
-            while True:
-                now = await self.record(record["id"])
-                if now["status"] in statuses:
-                    return now
-                assert now["status"] not in ENDED, (now, await self.explain(record))
-                await trio.sleep(0.01)  # as a client polls
+        ends = {*statuses, *ENDED}
+        ask = partial(self.record, record["id"])
+        now = await until_found(ask, lambda now: now["status"] in ends, seconds)
+        assert now["status"] in statuses, (now, await self.explain(record))
+        return now
 
     async def with_fills(self, record: Record, count: int) -> Record:
         """The record once it has so many fills."""
-        with trio.fail_after(PATIENCE_S):
-            now = await self.record(record["id"])
-            while len(now["transactions"]) < count:
-                await trio.sleep(0.01)  # as a client polls
-                now = await self.record(record["id"])
-        return now
+        ask = partial(self.record, record["id"])
+        return await until_found(ask, lambda now: len(now["transactions"]) >= count)
 
     async def explain(self, record: Record) -> Any:
         """GET /v2/delta/orders/{id}/explain."""
@@ -138,12 +128,11 @@ class DeltaStory:
 
     async def says(self, record: Record, code: str, beginning: str = "") -> str:
         """The text of a reason, once `explain` gives it and it begins so."""
-        with trio.fail_after(PATIENCE_S):
-            told = (await self.reasons(record)).get(code)
-            while told is None or not told.startswith(beginning):
-                await trio.sleep(0.01)  # as a client polls
-                told = (await self.reasons(record)).get(code)
-        return told
+
+        def is_told(told: dict[str, str]) -> bool:
+            return code in told and told[code].startswith(beginning)
+
+        return (await until_found(partial(self.reasons, record), is_told))[code]
 
     async def cancel(
         self, *records: Record, key: SigningKey | None = None, ids: list[str] | None = None
@@ -213,8 +202,7 @@ class DeltaStory:
 
     async def first_in_block(self, key: SigningKey, to: bytes, data: bytes) -> None:
         """Hand in a transaction that is mined before all that waits."""
-        signed = await self.world.signed_tx(key, to, data, gas=1_000_000, tip_wei=URGENT_TIP_WEI)
-        await self.world.chain.send_raw(signed.raw)
+        await self.world.first_in_block(key, to, data)
 
     async def last_in_block(self, key: SigningKey, to: bytes, data: bytes) -> None:
         """Hand in what is mined behind all that waits, after `first_in_block` of the same account."""
@@ -243,11 +231,8 @@ class DeltaStory:
 
     async def undone(self, record: Record) -> Record:
         """The record once the chain has taken its settlement back."""
-        with trio.fail_after(PATIENCE_S):
-            now = await self.record(record["id"])
-            while now["status"] == "COMPLETED":
-                await trio.sleep(0.01)  # as a client polls
-                now = await self.record(record["id"])
+        ask = partial(self.record, record["id"])
+        now = await until_found(ask, lambda now: now["status"] != "COMPLETED")
         assert now["status"] == "ACTIVE", now
         return now
 
@@ -366,8 +351,8 @@ async def running_delta(
     clock = StoryClock(await world.now_s())
     devnet = devnet_of(world, folder)
     environ = ENVIRON | dict(environ or {}) | {"RELAYER_KEY": world.relayer.secret32().hex()}
-    text = venue_text(devnet, {}, has_relayer=False)
-    text = text.replace('name = "devnet"\n', f'name = "devnet"\nconfirmations = {CONFIRMATIONS}\n{chain}', 1)
+    chain = f"confirmations = {CONFIRMATIONS}\n{chain}"
+    text = venue_text(devnet, {}, has_relayer=False, chain=chain)
     usual = {"round_s": ROUND_S, "gather_s": 0.02, "again_s": 0.1, "again_s_max": 0.3}
     own = "\n".join(f"{name} = {value}" for name, value in usual.items() if name not in delta)
     text += _MORE.format(chain_id=CHAIN_ID, delta=f"{own}\n{delta}", relayer=relayer) + more
@@ -375,7 +360,7 @@ async def running_delta(
         for name, agent in agents.items():
             port = await owned.enter_async_context(serving(agent))
             environ[f"{name.upper()}_SECRET"] = agent.secret
-            text += _AGENT.format(name=name, NAME=name.upper(), port=port)
+            text += asking(name, f"http://127.0.0.1:{port}/agent")
         web = await owned.enter_async_context(venue_on(devnet, folder, text, environ, clock, chains))
         await until(lambda: web.app.places[CHAIN_ID].gas.is_fresh)
         yield DeltaStory(market, web, clock, agents, folder)

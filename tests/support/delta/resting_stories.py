@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import trio
-
 from cambist.config.settings import parse_settings
 from cambist.engine.agent.app import opened_agent
 from cambist.engine.delta.resting import price_watch
@@ -30,7 +28,7 @@ from support.contracts.delta_agents import StoryAgent
 from support.contracts.settling import Market, a_market
 from support.delta.delta_stories import DeltaStory, Record, running_delta
 from support.makers.agent_role import agent_text
-from support.patience import LATE_ROUND_S, PATIENCE_S, until
+from support.patience import LATE_ROUND_S, until
 from support.server.asked_front import listening
 from support.venue.venue_role import (
     CHAIN_ID,
@@ -102,12 +100,7 @@ class RestingStory:
         """Wait until an order rests, and has been looked at; what is told of that."""
         await self.story.becomes(record, "ACTIVE")
         await self._looked()
-        found = ""
-        with trio.fail_after(PATIENCE_S):
-            while not found:
-                told = await self.story.explain(record)
-                found = next((one["text"] for one in told["reasons"] if one["code"] == "resting"), "")
-        return found
+        return await self.story.says(record, "resting")
 
     def looks(self) -> int:
         """Number of looks that the venue took at resting orders."""

@@ -13,7 +13,7 @@ asked once whether they answer.
 """
 
 import inspect
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,6 @@ from trio.testing import memory_stream_pair
 from cambist.codecs.http1 import Http1Limits
 from cambist.config.errors import NodeUnavailable
 from cambist.config.settings import parse_settings
-from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain import pulse
 from cambist.engine.delta import opening as delta_opening
 from cambist.engine.delta.bids.agent_client import AgentClient
@@ -44,36 +43,16 @@ from support.contracts.settling import Market
 from support.makers.live_books import a_book
 from support.patience import PATIENCE_S, STORY_S
 from support.server.scripted_server import Caller
-from support.venue.venue_role import CHAIN_ID, DECIMALS, ENVIRON, entry_of
+from support.venue.venue_role import CHAIN_ID, ENVIRON, asking, devnet_at, entry_of, venue_text
 
 CONFIRMATIONS = 4
 AGAIN_S = 1.0
 SETTLEMENT_S = 90.0
 STORE = "cambist.sqlite3"
 _NEVER_S = 1e9
-_SETTINGS = """
-state_dir = "."
-route_seal_keys = ["env:ROUTE_SEAL"]
-[server]
-port = 0
+_DELTA = """
 [store]
 url = "sqlite:{store}"
-[chains.{chain_id}]
-name = "devnet"
-confirmations = {confirmations}
-delta = true
-market = true
-rfq = true
-[chains.{chain_id}.node]
-urls = ["http://127.0.0.1:9"]
-[venue]
-blacklist_s = 60
-[venue.rate_tiers]
-public = {{ per_s = 100000, burst = 100000 }}
-keyed = {{ per_s = 100000, burst = 100000 }}
-[venue.agents.ann]
-url = "http://ann.example"
-credentials = {{ domain = "venue", access_key = "key-1", secret = "env:ANN_SECRET" }}
 [venue.delta]
 round_s = 0.5
 gather_s = 0.02
@@ -83,18 +62,6 @@ settlement_s = {settlement_s}
 failures_max = 1000
 rest_s = 0.1
 rest_s_max = 0.1
-[keys.relayer]
-source = "env:RELAYER_KEY"
-[relayers.{chain_id}]
-key = "relayer"
-"""
-_TOKEN = """
-[[tokens]]
-chain_id = {chain_id}
-address = "{address}"
-symbol = "{symbol}"
-decimals = {decimals}
-stable_usd = {stable}
 """
 
 
@@ -178,30 +145,19 @@ class _MortalLink(InlineLink):
         await self._life.step()
         return outcomes
 
-    async def read(self, queries: Any) -> Any:
-        """As `InlineLink`."""
-        await self._life.step()
-        return await super().read(queries)
 
-    async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> Any:
-        """As `InlineLink`."""
-        await self._life.step()
-        return await super().lease(holder, count, now_ms, life_ms)
+def _mortal(name: str) -> Any:
+    """A method of `InlineLink` before which a life may end."""
 
-    async def attend(self, holder: str, now_ms: int, life_ms: int) -> Any:
-        """As `InlineLink`."""
+    async def asked(self: _MortalLink, *given: Any) -> Any:
         await self._life.step()
-        return await super().attend(holder, now_ms, life_ms)
+        return await getattr(InlineLink, name)(self, *given)
 
-    async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """As `InlineLink`."""
-        await self._life.step()
-        await super().release(holder, shards)
+    return asked
 
-    async def prune(self, before_ms: int, count_max: int) -> Any:
-        """As `InlineLink`."""
-        await self._life.step()
-        return await super().prune(before_ms, count_max)
+
+for _name in ("read", "lease", "attend", "release", "prune"):
+    setattr(_MortalLink, _name, _mortal(_name))
 
 
 class _Door(trio.abc.Listener[trio.abc.Stream]):
@@ -279,21 +235,14 @@ class WaitingVenue:
     async def _live(self, life: Life) -> None:
         world = self.world
         environ = ENVIRON | {"RELAYER_KEY": world.relayer.secret32().hex(), "ANN_SECRET": self.agent.secret}
-        text = _SETTINGS.format(
-            chain_id=CHAIN_ID,
-            store=STORE,
-            confirmations=CONFIRMATIONS,
-            again_s=AGAIN_S,
-            settlement_s=SETTLEMENT_S,
+        text = venue_text(
+            devnet_at(world, entry_of(world, self.folder)),
+            {},
+            chain=f"confirmations = {CONFIRMATIONS}",
+            node="",
         )
-        for symbol, token in (("WETH", world.weth), ("USDC", world.usdc), ("DAI", world.dai)):
-            text += _TOKEN.format(
-                chain_id=CHAIN_ID,
-                address=to_checksum(token),
-                symbol=symbol,
-                decimals=DECIMALS[symbol],
-                stable="false" if symbol == "WETH" else "true",
-            )
+        text += _DELTA.format(store=STORE, again_s=AGAIN_S, settlement_s=SETTLEMENT_S)
+        text += asking("ann", "http://ann.example")
         chain: Any = _MortalChain(world.chain, life)  # type: ignore[arg-type]
         with (
             patch.object(store_opening, "InlineLink", partial(_MortalLink, life)),
@@ -399,7 +348,6 @@ async def a_waiting_venue(
     market: Market, clock: SimulatedClock, folder: Path
 ) -> AsyncGenerator[WaitingVenue]:
     """A venue that serves."""
-    entry_of(market.world, folder)
     async with trio.open_nursery() as nursery:
         venue = WaitingVenue(market, clock, folder, nursery)
         nursery.start_soon(venue.run)

@@ -13,6 +13,7 @@ otherwise; then what is kept stays as it is.
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.books.usd_prices import UsdPrices
 from support.chain.world import MadeWorld, World
 from support.contracts.rfq_stories import funded
-from support.patience import PATIENCE_S
+from support.patience import until_found
 from support.server.asked_front import AskedFront, client_at, listening
 from support.venue.market_place import a_shop_on, listed_on
 
@@ -138,14 +139,8 @@ class OtcFront(AskedFront):
 
     async def until(self, stored: dict[str, Any], **wanted: Any) -> dict[str, Any]:
         """The order, once its members are these."""
-        found: dict[str, Any] = {}
-        with trio.move_on_after(PATIENCE_S):
-            while True:
-                found = await self.order(stored)
-                if all(found[name] == value for name, value in wanted.items()):
-                    return found
-                await trio.sleep(0.01)
-        raise AssertionError(f"{found} has not become {wanted}")
+        ask = partial(self.order, stored)
+        return await until_found(ask, lambda found: wanted.items() <= found.items())
 
     async def row(self, stored: dict[str, Any]) -> OtcOrderRow:
         """The order in the store."""

@@ -280,9 +280,8 @@ async def running_otc(world: World, folder: Path) -> AsyncGenerator[OtcStory]:
     """
     clock = StoryClock(await world.now_s())
     devnet = devnet_of(world, folder)
-    text = venue_text(devnet, {}, has_relayer=False).replace(
-        "delta = true\n", f"confirmations = {CONFIRMATIONS}\n", 1
-    )
+    chain = f"confirmations = {CONFIRMATIONS}"
+    text = venue_text(devnet, {}, has_relayer=False, serves=("market", "rfq"), chain=chain)
     async with AsyncExitStack() as owned:
         for module, name, seconds in (
             (indexer, "INDEX_LOOK_S", _NEVER_S),

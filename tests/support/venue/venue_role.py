@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import trio
@@ -161,15 +161,13 @@ _VENUE = """
 state_dir = "."
 route_seal_keys = ["env:ROUTE_SEAL"]
 [server]
-port = 0
+port = {port}
 [chains.{chain_id}]
 name = "devnet"
-delta = true
-market = true
-rfq = true
+{chain}
 [chains.{chain_id}.node]
 urls = ["{url}"]
-ws_urls = ["{ws_url}"]
+{node}
 [venue]
 blacklist_s = 60
 [venue.rate_tiers]
@@ -184,6 +182,19 @@ _RELAYER = """
 source = "env:RELAYER_KEY"
 [relayers.{chain_id}]
 key = "relayer"
+"""
+_VENUE_AGENT = """
+[venue.agents.{name}]
+url = "{url}"
+credentials = {{ domain = "venue", access_key = "key-1", secret = "env:{NAME}_SECRET" }}
+"""
+_TOKEN = """
+[[tokens]]
+chain_id = {chain_id}
+address = "{address}"
+symbol = "{symbol}"
+decimals = {decimals}
+stable_usd = {stable}
 """
 _VENUE_MAKER = """
 [venue.makers.{name}]
@@ -394,10 +405,25 @@ def venue_text(
     *,
     streaming: frozenset[str] = frozenset({"alpha"}),
     has_relayer: bool = True,
+    serves: Sequence[str] = ("delta", "market", "rfq"),
+    chain: str = "",
+    node: str | None = None,
+    port: int = 0,
 ) -> str:
-    """The settings of a venue on a chain, with makers at these ports; those `streaming` have a WebSocket."""
+    """The settings of a venue on a chain, with makers at these ports; those `streaming` have a WebSocket.
+
+    Args:
+        serves: kinds of trade.
+        chain: TOML of the chain; node: of its node, by default its WebSocket.
+        port: of the venue.
+    """
+    url = devnet.running.url
     text = _VENUE.format(
-        chain_id=CHAIN_ID, url=devnet.running.url, ws_url=devnet.running.url.replace("http", "ws", 1)
+        chain_id=CHAIN_ID,
+        chain="".join(f"{kind} = true\n" for kind in serves) + chain,
+        url=url,
+        node=f'ws_urls = ["{url.replace("http", "ws", 1)}"]' if node is None else node,
+        port=port,
     )
     if has_relayer:
         text += _RELAYER.format(chain_id=CHAIN_ID)
@@ -405,13 +431,22 @@ def venue_text(
         text += _VENUE_MAKER.format(name=name, NAME=name.upper(), port=port, chain_id=CHAIN_ID)
         if name in streaming:
             text += f'ws_url = "ws://127.0.0.1:{port}/{CHAIN_ID}/ws"\n'
-    for symbol in ("WETH", "USDC", "DAI", "WBTC"):
-        stable = "true" if symbol in ("USDC", "DAI") else "false"
-        text += (
-            f'[[tokens]]\nchain_id = {CHAIN_ID}\naddress = "{devnet.text(symbol)}"\nsymbol = "{symbol}"\n'
-            f"decimals = {DECIMALS[symbol]}\nstable_usd = {stable}\n"
-        )
-    return text
+    return text + "".join(
+        token_text(CHAIN_ID, symbol, devnet.text(symbol), DECIMALS[symbol])
+        for symbol in ("WETH", "USDC", "DAI", "WBTC")
+        if symbol in devnet.entry.tokens
+    )
+
+
+def token_text(chain_id: int, symbol: str, address: str, decimals: int) -> str:
+    """A token in the settings of a venue; a stable coin has `USD` in its symbol, or is DAI."""
+    stable = str("USD" in symbol or symbol == "DAI").lower()
+    return _TOKEN.format(chain_id=chain_id, address=address, symbol=symbol, decimals=decimals, stable=stable)
+
+
+def asking(name: str, url: str) -> str:
+    """An agent in the settings of a venue."""
+    return _VENUE_AGENT.format(name=name, NAME=name.upper(), url=url)
 
 
 @asynccontextmanager
@@ -491,13 +526,6 @@ async def serving(
 # --- On a world's chain -----------------------------------------------------------------------------------
 
 
-class _At(Struct, frozen=True):
-    """A chain that needs no node: what `Devnet` reads of a running one."""
-
-    entry: DeployedChain
-    url: str = "http://127.0.0.1:9"
-
-
 def entry_of(world: World, folder: Path, more: Mapping[str, bytes] | None = None) -> DeployedChain:
     """The chain's entry in the folder's address book: its contracts, WETH, USDC, DAI and more tokens."""
     tokens = {"WETH": world.weth, "USDC": world.usdc, "DAI": world.dai, **(more or {})}
@@ -517,8 +545,12 @@ def entry_of(world: World, folder: Path, more: Mapping[str, bytes] | None = None
 
 def devnet_of(world: World, folder: Path) -> Devnet:
     """The chain as a venue's settings name it; its contracts and tokens stand in a file of the folder."""
-    entry = entry_of(world, folder, {"WBTC": b"\x0d" * 20})
-    return Devnet(world.chain, cast("RunningChain", _At(entry)))
+    return devnet_at(world, entry_of(world, folder, {"WBTC": b"\x0d" * 20}))
+
+
+def devnet_at(world: World, entry: DeployedChain, url: str = "http://127.0.0.1:9") -> Devnet:
+    """A world's chain as the settings name it; by default its node is not needed."""
+    return Devnet(world.chain, RunningChain(CHAIN_ID, "", url, entry))
 
 
 @asynccontextmanager
