@@ -41,6 +41,7 @@ export function visiting(act) {
       await shot("failed").catch(() => {});
       throw Object.assign(error, { stack: [error.stack, ...complaints].join("\n") });
     } finally {
+      await page.unrouteAll({ behavior: "ignoreErrors" }); // a page that still asks would fail in its handler, and end this process
       await context.close();
     }
   };

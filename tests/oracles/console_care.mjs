@@ -174,10 +174,10 @@ async function frames(page, _, count) {
 const gaps = (page, selector) => page.evaluate(async (name) => {
   const view = document.querySelector(name);
   const scrolls = [];
-  for (let scroll = 0; scroll < 4; scroll += 1) {
+  for (let scroll = 0; scroll < 3; scroll += 1) {
     const found = [];
     let before = performance.now();
-    for (let at = 0; at < 90; at += 1) {
+    for (let at = 0; at < 60; at += 1) {
       await new Promise(requestAnimationFrame);
       const now = performance.now();
       found.push(now - before);
@@ -186,7 +186,7 @@ const gaps = (page, selector) => page.evaluate(async (name) => {
     }
     scrolls.push(found.sort((one, other) => one - other));
   }
-  return scrolls.sort((one, other) => one[45] - other[45])[0];
+  return scrolls.sort((one, other) => one[30] - other[30])[0];
 }, selector);
 const readSample = (page) => page.evaluate(() => globalThis.record);
 

@@ -15,6 +15,9 @@ async function answer({ script, arguments: given }) {
   }
 }
 
+// A promise that nobody waits for ends no later story: the story that made it misses what it wanted, and fails.
+process.on("unhandledRejection", (error) => console.error(error));
+
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const late = setTimeout(() => {
     console.error(`a story took more than ${STORY_MS} ms: ${line}`);
