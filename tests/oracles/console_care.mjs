@@ -115,6 +115,11 @@ async function hostile(page, { shot }, markup) {
     for (const pair of one.pairs ?? []) Object.assign(pair, { pair: pair.pair + markup, reason: markup, standing: markup });
     one.maker += markup;
   }));
+  await page.route((url) => url.search.includes("makerName"), (route) => { // the venue knows them by their own names
+    const url = new URL(route.request().url());
+    for (const name of ["makerName", "pair"]) url.searchParams.set(name, url.searchParams.get(name).replace(markup, ""));
+    return route.fallback({ url: url.href });
+  });
   await changed(page, "**/makers/scores?*", (all) => all.forEach((one) => {
     one.lastFaults = [{ at: 0, kind: markup, srcToken: markup, destToken: markup, detail: markup }];
     one.maker += markup;
@@ -123,6 +128,7 @@ async function hostile(page, { shot }, markup) {
   await page.getByRole("table", { name: "Makers" }).waitFor();
   await page.getByText(`withheld: ${markup}`).first().waitFor();
   await page.getByRole("button", { name: `alpha${markup}` }).click();
+  await page.getByRole("heading", { name: `alpha${markup}` }).waitFor();
   await page.getByRole("table", { name: "Pairs, as the venue sees them" }).waitFor();
   await shot("hostile-makers");
   told.elements += await page.locator("main img, main script, main b").count();
