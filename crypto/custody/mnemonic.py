@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 
 from coincurve import PrivateKey
 
@@ -43,6 +44,12 @@ def account_keys(mnemonic: str, count: int, field: str = "mnemonic") -> list[Sig
     seed = hashlib.pbkdf2_hmac("sha512", " ".join(words).encode(), b"mnemonic", _ROUNDS)
     parent = derive(seed, _ACCOUNTS)
     return [SigningKey(_child(*parent, number)[0]) for number in range(count)]
+
+
+@cache
+def dev_accounts() -> frozenset[bytes]:
+    """Addresses of the 20 accounts that development nodes make of DEV_MNEMONIC."""
+    return frozenset(key.address for key in account_keys(DEV_MNEMONIC, 20))
 
 
 def derive(seed: bytes, path: Sequence[int]) -> tuple[bytes, bytes]:

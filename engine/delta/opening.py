@@ -27,6 +27,7 @@ from ..chain.port import Chain
 from ..chain.relay.relay_plan import relay_policy
 from ..chain.relay.relayer import Relayer
 from ..orders.order_engines import Footing
+from ..process.credentials import check_secrecy
 from ..routing.makers import request_signer
 from ..served.bridge_lanes import BridgeLanes
 from ..served.served_chain import ServedChain, ServedChains
@@ -57,8 +58,8 @@ def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
     from the account to itself, which use up a nonce.
 
     Raises:
-        ConfigError: the chain has no relayer, the key cannot be read, or the chain has no Delta contract; the
-            error names the setting.
+        ConfigError: the chain has no relayer, the key cannot be read, everybody knows it, or the chain has no
+            Delta contract; the error names the setting.
     """
     relayer = settings.relayers.get(chain_id)
     if relayer is None:
@@ -68,6 +69,7 @@ def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
         key = signing_key(named.source, named.password)
     except ConfigError as error:
         raise ConfigError(f"keys.{relayer.key}", f"{error.key} {error.detail}") from None
+    check_secrecy(f"keys.{relayer.key}", key.address, (chain_id,))
     chain = settings.chains[chain_id]
     contract = chain.delta_contract
     if not contract:

@@ -100,7 +100,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "engine.server",
         "feeds.net",
     ),
-    "Operations": ("engine.safety", "engine.venue.health", "engine.venue.operation"),
+    "Operations": ("engine.process", "engine.safety", "engine.venue.health", "engine.venue.operation"),
 }
 """Heading of docs/reference/choices.md -> dotted names of modules and folders, in the order of the page.
 

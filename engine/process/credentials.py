@@ -1,16 +1,21 @@
-"""Load a role's credentials from its settings: checked addresses, keys with policies, request verifiers."""
+"""Load a role's credentials from its settings: checked addresses, keys with policies, request verifiers.
+
+Choice: A key of the development mnemonic's first 20 accounts, which everybody knows, signs for devnets alone.
+    A fork of a real chain needs a key of its own.
+"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from ...codecs.amounts import parse_amount
-from ...config.chains import ADDRESS_SETTINGS
+from ...config.chains import ADDRESS_SETTINGS, DEVNET_CHAINS
 from ...config.error_text import shown
 from ...config.errors import ConfigError, InvalidInput
 from ...config.settings import KeySettings, Settings
-from ...crypto.addresses import checked_address
+from ...crypto.addresses import checked_address, to_checksum
 from ...crypto.custody.keys import signing_key
+from ...crypto.custody.mnemonic import dev_accounts
 from ...crypto.custody.signing_policy import PolicedKey, SigningPolicy
 from ...crypto.hmac_auth import ReplayWindow, RequestVerifier, decode_secret
 
@@ -50,7 +55,8 @@ def policed_key(name: str, settings: KeySettings) -> PolicedKey:
         name: name of the key in the settings, for errors.
 
     Raises:
-        ConfigError: the key cannot be read, or its policy has no contract or a malformed setting.
+        ConfigError: the key cannot be read, everybody knows it, or its policy has no contract or a malformed
+            setting.
     """
     field = f"keys.{name}.policy"
     policy = settings.policy
@@ -70,7 +76,26 @@ def policed_key(name: str, settings: KeySettings) -> PolicedKey:
             raise ConfigError(f"{field}.amounts_max", "names a token twice")
     contracts = frozenset(_chain_and_address(f"{field}.contracts", where) for where in policy.contracts)
     key = signing_key(settings.source, settings.password)
+    check_secrecy(f"keys.{name}", key.address, (chain_id for chain_id, _ in contracts))
     return PolicedKey(key, SigningPolicy(contracts, amounts, policy.expiry_min_s, policy.expiry_max_s))
+
+
+def check_secrecy(field: str, account: bytes, chain_ids: Iterable[int]) -> None:
+    """Refuse the key of a development node's account, which everybody knows, on a chain that is no devnet.
+
+    Args:
+        field: setting or option of the key, for the error.
+        account: address of the key, 20 bytes.
+        chain_ids: chains that the key signs for.
+
+    Raises:
+        ConfigError: everybody knows the key.
+    """
+    real = sorted(set(chain_ids).difference(DEVNET_CHAINS))
+    if real and account in dev_accounts():
+        raise ConfigError(
+            field, f"is the public key of {to_checksum(account)}: on chain {real[0]} anybody may sign with it"
+        )
 
 
 def request_verifier(settings: Settings, *, replay_window: bool | None = None) -> RequestVerifier:

@@ -205,6 +205,11 @@ async def test_contracts_are_deployed_to_an_anvil(tmp_path: Path, anvil: Anvil) 
         (("--chain", "31337", "--key", "env:OWNER_KEY", "--cap", "0x12=1"), 2, "an address"),
         (("--chain", "31337", "--key", "env:OWNER_KEY", "--relayer", "0x12"), 2, "an address"),
         (("--chain", "5", "--key", "env:OWNER_KEY", "--unaudited-on-a-real-chain"), 1, "chains.5"),
+        (
+            ("--chain", "8453", "--key", "env:OWNER_KEY", "--unaudited-on-a-real-chain"),
+            1,
+            "--key: is the public key of 0x",
+        ),
     ],
 )
 async def test_what_cannot_be_deployed_is_said(

@@ -23,6 +23,7 @@ from ...chain.deploy.deploy import DeployedContracts, DeploymentPlan, create, de
 from ...chain.deploy.rollout import Rollout, look, policed, predicted
 from ...chain.nodes.rpc import RpcChain
 from ...chain.transact import transact
+from ...process.credentials import check_secrecy
 from ...process.interrupts import until_interrupted
 from .. import CommandGroup
 from ..parameters import ADDRESS
@@ -156,6 +157,7 @@ def deploy_command(
         its = to_checksum(key.address)
         raise click.UsageError(f"{', '.join(own)}: {its} deploys, and keeps no role after --owner accepts")
     chain = chain_settings(settings, chain_id)
+    check_secrecy("--key", key.address, (chain_id,))
     plan = _plan(chain, chain_id, key.address, protocol, **places)
     plan = replace(plan, relayers=relayers, pauser=pauser or b"", is_open=is_open)
     job = _Job(key, plan, caps_asked(caps, settings, chain_id), new_owner or b"", yes)

@@ -7,6 +7,7 @@ import pytest
 
 from cambist.config.errors import ConfigError, PolicyError
 from cambist.config.settings import parse_settings
+from cambist.crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.delta.opening import relay_key, relayer_of
 
@@ -54,6 +55,14 @@ def test_the_key_hands_messages_in_at_the_transmitter_of_cctp() -> None:
         key.policy.check(1, bytes.fromhex(target[2:]), 0, 1_000_000, 9_000_000_000)
     with pytest.raises(PolicyError):
         relay_key(settings_of(TEXT), 1).policy.check(1, bytes.fromhex(transmitter[2:]), 0, 21_000, 1)
+
+
+def test_a_key_that_everybody_knows_sends_nothing_to_a_real_chain() -> None:
+    public = account_keys(DEV_MNEMONIC, 1)[0].secret32().hex()
+    devnet = TEXT.replace("s.1]\ndelta", "s.31337]\nname = 'devnet'\ndelta").replace("s.1]", "s.31337]")
+    assert relay_key(settings_of(devnet, public), 31_337)
+    with pytest.raises(ConfigError, match=r"^keys.sender: is the public key of 0xf39F.*: on chain 1"):
+        relay_key(settings_of(TEXT, public), 1)
 
 
 def test_a_relayer_is_made_of_it() -> None:

@@ -10,7 +10,10 @@ import pytest
 from cambist.config.errors import AuthError, ConfigError, PolicyError
 from cambist.config.secret import Secret
 from cambist.config.settings import KeySettings, PolicySettings, Settings, parse_settings
+from cambist.crypto.addresses import to_checksum
 from cambist.crypto.custody.keystore import encrypt_key
+from cambist.crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
+from cambist.crypto.custody.signing_policy import PolicedKey
 from cambist.crypto.hmac_auth import RequestSigner, RequestVerifier
 from cambist.crypto.secp256k1 import SigningKey, recover_address
 from cambist.engine.process.credentials import check_addresses, policed_key, request_verifier
@@ -99,6 +102,22 @@ def test_a_key_signs_within_its_settings_and_not_beyond() -> None:
     for change in beyond:
         with pytest.raises(PolicyError):
             key.sign(b"\1" * 32, **fine | change)
+
+
+@pytest.mark.parametrize("number", [0, 19])
+def test_a_key_that_everybody_knows_signs_on_devnets_alone(number: int) -> None:
+    known = account_keys(DEV_MNEMONIC, 20)[number]
+    secret = Secret(known.secret32().hex(), "env:KEY")
+    devnets = (f"31337:{WETH}", f"31338:{WETH}")
+
+    def loaded(*contracts: str) -> PolicedKey:
+        return policed_key("maker", KeySettings(source=secret, policy=PolicySettings(contracts=contracts)))
+
+    assert loaded(*devnets).address == known.address
+    error = refusal(lambda: loaded(*devnets, f"8453:{WETH}", f"10:{WETH}"))
+    account = to_checksum(known.address)
+    assert str(error) == f"keys.maker: is the public key of {account}: on chain 10 anybody may sign with it"
+    assert known.secret32().hex() not in str(error)
 
 
 def test_a_keystore_opens_with_its_password() -> None:
