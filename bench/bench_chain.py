@@ -23,8 +23,7 @@ from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import DevChain, EthCall
 from cambist.engine.dev.devnet.anvil import AnvilChain, anvil_command, find_anvil, running_anvil
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from support.chain.mined import mined
-from support.chain.world import ONE, USDC, World, a_world
+from support.chain.world import ONE, USDC, World, a_world, mined
 
 SENT = 20  # transactions in one lap
 CALLS = 200

@@ -8,19 +8,25 @@ import pytest
 
 from cambist.crypto.typed_data import hash_typed_data
 from support.oracles import javascript_oracle
-from support.venue.building import HOUR_S, OTHER, ZERO, asked_to_build, fault, order, routed
 from support.venue.quiet_venue import (
     A_PURCHASE,
     CHAIN_ID,
     DAI,
     DELTA,
+    HOUR_S,
     NATIVE,
     ONE,
+    OTHER,
     USDC,
     USER,
     WETH,
+    ZERO,
     QuietVenue,
     a_quiet_venue,
+    asked_to_build,
+    fault,
+    order,
+    routed,
 )
 
 SAME_CHAIN = {

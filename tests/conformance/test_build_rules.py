@@ -9,19 +9,25 @@ import pytest
 
 from cambist.codecs.contracts.abi import address_word
 from cambist.crypto.addresses import parse_address
-from support.venue.building import BUILD, OTHER, ZERO, fault, fee_of, order, routed
 from support.venue.quiet_venue import (
     A_PURCHASE,
     A_SALE,
+    BUILD,
     CHAIN_ID,
     DELTA,
     NATIVE,
     ONE,
+    OTHER,
     PARTNER,
     USER,
     WETH,
+    ZERO,
     QuietVenue,
     a_quiet_venue,
+    fault,
+    fee_of,
+    order,
+    routed,
 )
 
 TWAP = {"orderType": "TWAPOrder", "interval": 60, "numSlices": 3, "totalSrcAmount": str(3 * ONE)}

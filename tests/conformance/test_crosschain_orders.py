@@ -27,8 +27,20 @@ from support.contracts.settling import Market
 from support.delta.order_front import DOMAIN, MARKET_ONLY, ORDERS, OrderFront, an_order_front, told, wire_of
 from support.oracles import javascript_oracle
 from support.venue.bridge_apis import A_BRIDGED_PURCHASE, A_BRIDGED_SALE, THERE, a_bridged_venue, bridge_apis
-from support.venue.building import OTHER, asked_to_build, fault, order
-from support.venue.quiet_venue import CHAIN_ID, DAI, NATIVE, ONE, USDC, USER, WETH, QuietVenue
+from support.venue.quiet_venue import (
+    CHAIN_ID,
+    DAI,
+    NATIVE,
+    ONE,
+    OTHER,
+    USDC,
+    USER,
+    WETH,
+    QuietVenue,
+    asked_to_build,
+    fault,
+    order,
+)
 
 INVALID = 400, "InvalidInput"
 

@@ -16,8 +16,7 @@ import pytest
 from cambist.codecs.messages.resource_messages import maker_error_body, trading_error_body
 from cambist.codecs.messages.vocabulary import OnChainOrderType, Side
 from cambist.config.errors import RequestError, catalogue_rows
-from support.venue.building import BUILD, routed
-from support.venue.quiet_venue import A_SALE, CHAIN_ID, USER, QuietVenue, a_quiet_venue
+from support.venue.quiet_venue import A_SALE, BUILD, CHAIN_ID, USER, QuietVenue, a_quiet_venue, routed
 
 PYTHON = re.compile(
     r"""\bb['"]|\b(None|True|False|NoneType|UNSET|bytearray|inf|nan)\b|\b(tuple|dict|set|list|frozenset)\sof\b

@@ -47,6 +47,9 @@ from support.contracts.bridging import (
     PAUSE_FILLS,
     Bridging,
     a_bridging,
+    attested,
+    deposit_of,
+    message_of,
 )
 from support.contracts.settling import Market
 
@@ -153,7 +156,7 @@ async def a_deposit(bridging: Bridging, **changed: Any) -> bytes:
 async def deposited(bridging: Bridging, **changed: Any) -> tuple[FundsDeposited, RelayData]:
     world = bridging.world
     receipt = await world.send(world.user, world.spoke_pool, await a_deposit(bridging, **changed))
-    deposit = bridging.deposit(receipt)
+    deposit = deposit_of(receipt)
     return deposit, deposit.relay(world.chain.chain_id)
 
 
@@ -298,7 +301,7 @@ async def burnt(bridging: Bridging, **changed: Any) -> Receipt:
 
 async def test_a_burn_sends_the_public_bytes(world: World, bridging: Bridging) -> None:
     before = await world.balance(world.usdc, world.user)
-    message = bridging.message(await burnt(bridging))
+    message = message_of(await burnt(bridging))
     burn = CctpBurn(
         address_word(world.usdc),
         address_word(world.stranger.address),
@@ -318,7 +321,7 @@ async def test_a_burn_sends_the_public_bytes(world: World, bridging: Bridging) -
 async def test_what_is_burnt_is_minted_less_the_fee(world: World, bridging: Bridging) -> None:
     receipt = await burnt(bridging)
     nonce = b"\x21" * 32
-    data = bridging.attested(receipt, fee=40, finality=1_000, nonce=nonce)
+    data = attested(receipt, fee=40, finality=1_000, nonce=nonce)
     minted = await world.send(world.taker, bridging.far_transmitter, data)
     events = [decode_cctp_log(log.topics, log.data) for log in minted.logs]
     assert MintAndWithdraw(world.stranger.address, GIVEN - 40, bridging.far_usdc, 40) in events
@@ -353,13 +356,13 @@ NOT_ATTESTED = "Signature verification failed: signer is not enabled attester"
 async def test_a_message_that_is_attested_still_has_to_be_for_here(
     world: World, bridging: Bridging, changed: dict[str, Any], says: str
 ) -> None:
-    data = bridging.attested(await burnt(bridging), **changed)
+    data = attested(await burnt(bridging), **changed)
     assert await world.refused(world.taker, bridging.far_transmitter, data) == says
 
 
 async def test_only_the_attesters_signature_counts(world: World, bridging: Bridging) -> None:
     receipt, at = await burnt(bridging), bridging.far_transmitter
-    forged = bridging.attested(receipt, key=world.stranger)
+    forged = attested(receipt, key=world.stranger)
     assert await world.refused(world.stranger, at, forged) == NOT_ATTESTED
     short = receive_message(b"\0" * 148, b"\0" * 64)
     assert await world.refused(world.stranger, at, short) == "Invalid attestation length"
@@ -370,7 +373,7 @@ async def test_only_the_attesters_signature_counts(world: World, bridging: Bridg
 
 
 async def test_an_unlisted_token_is_not_minted(world: World, bridging: Bridging) -> None:
-    data = bridging.attested(await burnt(bridging))
+    data = attested(await burnt(bridging))
     unlink = LINK_TOKENS + address_word(NOBODY) + uint_word(DOMAIN) + address_word(world.usdc)
     assert await world.refused(world.stranger, bridging.far_messenger, unlink) == "NotOwner()"
     await world.send(world.owner, bridging.far_messenger, unlink)
@@ -398,7 +401,7 @@ async def test_a_burn_is_checked(
 
 
 async def test_nobody_else_tells_the_messenger_to_mint(world: World, bridging: Bridging) -> None:
-    body = parse_burn(bridging.message(await burnt(bridging)).body)
+    body = parse_burn(message_of(await burnt(bridging)).body)
     words = uint_word(DOMAIN) + address_word(world.token_messenger) + uint_word(2_000) + uint_word(128)
     raw = pack_burn(body)
     call = selector("handleReceiveFinalizedMessage(uint32,bytes32,uint32,bytes)") + words

@@ -11,8 +11,7 @@ from cambist.codecs.bridges import across
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word
 from cambist.engine.dev.bridge.relayer import RelayEnd
-from support.bridge.away_chain import AwayChain
-from support.bridge.two_chains import RECIPIENT, RELAYER, STOCK, TwoChains, two_chains
+from support.bridge.two_chains import RECIPIENT, RELAYER, STOCK, AwayChain, TwoChains, two_chains
 from support.chain.world import ONE, USDC
 from support.patience import until_told
 

@@ -35,7 +35,7 @@ from support.chain.anvil import Anvil, opened
 from support.chain.mirrored_chain import MirroredChain
 from support.chain.world import HOUR_S, NOBODY, ONE, USDC, World, a_world
 from support.contracts.contract_model import Crossed, Model, State, Trade
-from support.contracts.fuzz_bridges import entering
+from support.contracts.fuzz_parts import entering
 from support.contracts.settling import filled, is_nonce_used
 from support.examples import examples
 

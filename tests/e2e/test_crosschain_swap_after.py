@@ -5,11 +5,9 @@ from pathlib import Path
 import pytest
 
 from cambist.crypto.addresses import to_checksum
-from support.bridge.bridged_stories import FAIR, arriving
-from support.bridge.swapped_stories import a_swapped_story, dai_for, quoted_dai
+from support.bridge.bridged_stories import FAIR, a_swapped_story, arriving, dai_for, quoted_dai
 from support.bridge.two_chains import TwoChains
-from support.chain.world import ONE
-from support.delta.delta_stories import Moved
+from support.chain.world import ONE, Moved
 
 ENTERED = FAIR - FAIR // 10_000
 """USDC that enters the bridge, after the venue's fee."""

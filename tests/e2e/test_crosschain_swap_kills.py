@@ -11,9 +11,8 @@ import pytest
 import trio
 
 from cambist.codecs.bridges.bridge_terms import BridgeKind
-from support.bridge.bridged_stories import ACROSS, CCTP, FAIR, arriving
-from support.bridge.swapped_crashes import SwappedCrash, a_swapped_crash
-from support.bridge.swapped_stories import dai_for
+from support.bridge.bridged_crashes import SwappedCrash, a_swapped_crash
+from support.bridge.bridged_stories import ACROSS, CCTP, FAIR, arriving, dai_for
 from support.bridge.two_chains import TwoChains
 from support.chain.world import HOUR_S, ONE, USDC
 from support.delta.delta_process import Record, waits_at

@@ -17,12 +17,15 @@ from support.bridge.bridged_stories import (
     ACROSS,
     FAIR,
     BridgedStory,
+    a_swapped_story,
     arriving,
+    dai_for,
+    far_place,
+    quoted_dai,
 )
-from support.bridge.swapped_stories import a_swapped_story, dai_for, far_place, quoted_dai
 from support.bridge.two_chains import TwoChains
-from support.chain.world import ONE
-from support.delta.delta_stories import Moved, Record
+from support.chain.world import ONE, Moved
+from support.delta.delta_stories import Record
 from support.patience import PATIENCE_S, until
 
 ENTERED = FAIR - FAIR // 10_000

@@ -9,9 +9,9 @@ from cambist.codecs.contracts.contract_events import Transfer
 from cambist.crypto.addresses import to_checksum
 from support.bridge.bridged_stories import ACROSS, FAIR, FEE, BridgedStory, a_bridged_story, arriving
 from support.bridge.two_chains import TwoChains
-from support.chain.world import ONE, USDC
+from support.chain.world import ONE, USDC, Moved
 from support.contracts.settling import events
-from support.delta.delta_stories import Moved, Record
+from support.delta.delta_stories import Record
 
 OF_PROTOCOL = 10_000
 """Divisor of the fee that the venue takes of a quoted trade."""

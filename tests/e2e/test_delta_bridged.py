@@ -19,8 +19,18 @@ from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.proceeds import of_sale
 from support.chain.evm_programs import deploys
 from support.chain.world import HOUR_S, NATIVE, NOBODY, ONE, USDC, World
-from support.contracts.bridging import FAR, FEE, PAUSE_DEPOSITS, SET_LIMIT, Bridging, a_bridging
-from support.contracts.fuzz_bridges import module_call
+from support.contracts.bridging import (
+    FAR,
+    FEE,
+    PAUSE_DEPOSITS,
+    SET_LIMIT,
+    Bridging,
+    a_bridging,
+    attested,
+    deposit_of,
+    message_of,
+)
+from support.contracts.fuzz_parts import module_call
 from support.contracts.settling import Market
 
 FAIR = 2_500 * USDC
@@ -60,7 +70,7 @@ async def test_a_sale_leaves_by_across_and_arrives_to_the_unit(
         0,
     )
     assert bridging.left(settled.receipt) == OrderBridged(*wanted)
-    deposit = bridging.deposit(settled.receipt)
+    deposit = deposit_of(settled.receipt)
     now = await world.now_s()
     assert (deposit.input_token, deposit.input_amount) == (address_word(world.usdc), FAIR)
     assert (deposit.output_token, deposit.output_amount) == (address_word(bridging.far_usdc), out(FAIR))
@@ -84,17 +94,15 @@ async def test_a_sale_leaves_by_cctp_and_the_fee_is_at_most_what_was_signed(
     assert bridging.left(settled.receipt) == OrderBridged(
         world.delta_hash(order), SELECTORS[BridgeKind.CCTP], FAR, bridging.far_usdc, FAIR, out(FAIR), 0
     )
-    message = bridging.message(settled.receipt)
+    message = message_of(settled.receipt)
     burn = parse_burn(message.body)
     assert (message.min_finality, message.destination_caller) == (2_000, bytes(32))
     assert (burn.burn_token, burn.amount, burn.max_fee) == (address_word(world.usdc), FAIR, FAIR - out(FAIR))
     assert burn.message_sender == address_word(world.at.bridges)
     assert burn.mint_recipient == address_word(world.stranger.address)
-    dear = bridging.attested(settled.receipt, fee=burn.max_fee + 1)
+    dear = attested(settled.receipt, fee=burn.max_fee + 1)
     assert await world.refused(world.taker, bridging.far_transmitter, dear) == "Fee exceeds max fee"
-    await world.send(
-        world.taker, bridging.far_transmitter, bridging.attested(settled.receipt, fee=burn.max_fee)
-    )
+    await world.send(world.taker, bridging.far_transmitter, attested(settled.receipt, fee=burn.max_fee))
     assert await world.balance(bridging.far_usdc, world.stranger) == out(FAIR)
     await bridging.keeps_nothing()
 
@@ -139,7 +147,7 @@ async def test_parts_round_in_the_owners_favour(world: World, market: Market, br
     for number in range(2):
         settled = await market.settle(order, *market.agent_steps(needed, given=ONE // 2), **half)
         assert bridging.left(settled.receipt).id == number
-        assert bridging.deposit(settled.receipt).deposit_id == number
+        assert deposit_of(settled.receipt).deposit_id == number
     assert await market.is_nonce_used(order)
 
 
@@ -225,7 +233,7 @@ async def test_decimals_of_the_two_ends_may_differ(
     steps = market.to_agent(ONE), market.from_agent(needed - 1, token)
     assert (await market.refused_settlement(order, *steps)).startswith("BelowMinimum(")
     settled = await market.settle(order, market.to_agent(ONE), market.from_agent(needed, token))
-    assert bridging.deposit(settled.receipt).output_amount == least == out(needed, scaling=scaling)
+    assert deposit_of(settled.receipt).output_amount == least == out(needed, scaling=scaling)
 
 
 async def test_what_rests_in_a_vault_leaves_too(world: World, market: Market, bridging: Bridging) -> None:
@@ -342,7 +350,7 @@ async def test_native_tokens_leave_wrapped(world: World, market: Market, bridgin
     assert await market.refused_settlement(native, *steps) == "InvalidBridge()"
     wrapped = await world.a_delta_order(dest_token=world.weth, bridge=bridging.by_across(), **terms)
     settled = await market.settle(wrapped, *steps)
-    assert bridging.deposit(settled.receipt).input_token == address_word(world.weth)
+    assert deposit_of(settled.receipt).input_token == address_word(world.weth)
 
 
 async def test_orders_against_each_other_have_no_bridge(
@@ -413,7 +421,7 @@ async def test_the_exclusive_relayer_is_the_signed_one(
     terms: dict[str, Any] = {"exclusive_relayer": world.maker.address, "exclusivity_s": 60}
     order = await world.a_delta_order(bridge=bridging.by_across(**terms))
     settled = await market.settle(order, *market.agent_steps(FAIR))
-    deposit = bridging.deposit(settled.receipt)
+    deposit = deposit_of(settled.receipt)
     assert deposit.exclusive_relayer == address_word(world.maker.address)
     assert deposit.exclusivity_deadline == deposit.quote_timestamp + 60
 

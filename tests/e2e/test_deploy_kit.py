@@ -28,7 +28,7 @@ from cambist.client import BlockingVenue
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
 from support.chain.devnet import telling_process
-from support.operators import operators_program
+from support.oracles import operators_program
 from support.patience import PATIENCE_S
 from support.promql import Scrape, evaluate
 

@@ -17,8 +17,7 @@ from cambist.engine.chain.port import Chain, DevChain
 from cambist.engine.chain.transact import transact
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain.anvil import CHAIN_ID
-from support.chain.mined import mined
-from support.chain.world import ONE, USDC, World, person
+from support.chain.world import ONE, USDC, World, mined, person
 from support.contracts.swapping import told
 
 MINT = selector("mint(address,uint256)")

@@ -31,13 +31,15 @@ from support.makers.maker_role import (
     DAI,
     ENVIRON,
     KEY_HEX,
+    PREFIX,
     SECRET,
     TAKER,
     TEXT,
     USDC,
     WETH,
+    Venue,
+    running_maker,
 )
-from support.makers.maker_server import PREFIX, Venue, running_maker
 
 UNIT = 10**6
 

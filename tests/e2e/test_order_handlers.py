@@ -21,8 +21,7 @@ from support.contracts.handlers import (
     acts,
 )
 from support.delta.delta_stories import DeltaStory, a_delta_story, stocked
-from support.delta.resting_stories import prices
-from support.delta.vault_stories import a_built_story
+from support.delta.resting_stories import a_built_story, prices
 from support.venue.venue_role import CHAIN_ID
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while

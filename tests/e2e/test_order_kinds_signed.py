@@ -7,8 +7,7 @@ import pytest
 from cambist.crypto.addresses import to_checksum
 from support.chain.world import USDC, World
 from support.contracts.handlers import DELIVER, a_handler, acts
-from support.delta.resting_stories import prices
-from support.delta.vault_stories import a_built_story
+from support.delta.resting_stories import a_built_story, prices
 from support.oracles import Oracle
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while

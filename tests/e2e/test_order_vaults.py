@@ -21,8 +21,7 @@ from cambist.engine.chain.deploy.deploy import create
 from support.chain.world import ONE, USDC, World
 from support.contracts.permits import eip2612_permit, token_domain
 from support.contracts.vaults import Mode, Vault
-from support.delta.resting_stories import prices
-from support.delta.vault_stories import VaultStory, a_built_story, a_vault_story
+from support.delta.resting_stories import VaultStory, a_built_story, a_vault_story, prices
 from support.patience import until
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.contracts import calldata
-from support.chain.mined import mined
-from support.chain.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World, mined
 from support.contracts.rfq_stories import a_wallet, refusal, remaining, wallet_key
 from support.otc.otc_stories import (
     OtcStory,

@@ -25,7 +25,7 @@ from cambist.feeds.books.pair_index import LiveBook
 from support.chain.world import ONE, USDC, World
 from support.client.order_trader import TraderAtVenue
 from support.delta.delta_stories import DeltaStory
-from support.delta.vault_stories import VaultStory, a_vault_story
+from support.delta.resting_stories import VaultStory, a_vault_story
 from support.venue.venue_role import CHAIN_ID
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while

@@ -7,10 +7,10 @@ import pytest
 
 from cambist.codecs.contracts.calldata import transfer
 from cambist.crypto.addresses import to_checksum
-from support.chain.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, Moved, World
 from support.patience import FIRM, FIRM_HARD_S
 from support.venue.venue_fronts import KEYS
-from support.venue.venue_stories import Moved, Story, a_venue_story, makers_of
+from support.venue.venue_stories import Story, a_venue_story, makers_of
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
 

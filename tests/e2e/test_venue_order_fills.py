@@ -25,11 +25,11 @@ from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import SigningKey
-from support.chain.world import HOUR_S, ONE, USDC, World
+from support.chain.world import HOUR_S, ONE, USDC, Moved, World
 from support.contracts.permits import eip2612_permit, token_domain
 from support.otc.swap_orders import sent
 from support.venue.venue_role import CHAIN_ID
-from support.venue.venue_stories import PARTNER, RECEIVER, Moved, Story, a_venue_story
+from support.venue.venue_stories import PARTNER, RECEIVER, Story, a_venue_story
 
 SLIPPAGE_BPS = 100
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cambist.crypto.addresses import to_checksum
-from support.chain.world import ONE, USDC, World
-from support.venue.venue_stories import Moved, Route, Story, a_venue_story, by_slippage, makers_of
+from support.chain.world import ONE, USDC, Moved, World
+from support.venue.venue_stories import Route, Story, a_venue_story, by_slippage, makers_of
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
 

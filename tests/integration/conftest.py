@@ -4,7 +4,7 @@ import pytest
 
 from cambist.config.timeouts import NODE_REST_S
 from cambist.engine.chain.nodes import failover
-from support.chain.rpc_nodes import LONG_REST_S
+from support.chain.scripted_rpc import LONG_REST_S
 
 
 @pytest.fixture

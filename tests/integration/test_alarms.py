@@ -38,8 +38,7 @@ from support.events.webhook_socket import SECRET, a_webhook_socket
 from support.patience import until, until_told
 from support.promql import Scrape, evaluate
 from support.server.port_gate import PortGate, port_gate
-from support.store.store_disks import full_disk
-from support.store.store_work import store_processes
+from support.store.store_work import full_disk, store_processes
 from support.venue.venue_role import CHAIN_ID, GRIDS, RunningVenue, running_venue
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "operations.md"

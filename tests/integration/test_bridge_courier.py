@@ -32,7 +32,7 @@ from cambist.engine.delta.bridging.courier import Courier, WantedAttestation
 from cambist.engine.delta.bridging.origins import BurnedMessage
 from cambist.engine.delta.orders.transfers import key_of
 from cambist.engine.store.rows import IntentState
-from support.bridge.transfer_examples import BURN, MESSAGE, SENT, TRANSMITTER
+from support.chain.bridge_logs import BURN, MESSAGE, SENT, TRANSMITTER
 from support.server.scripted_server import Caller, scripted_server
 
 NONCE = b"\x21" * 32

@@ -24,7 +24,7 @@ from support.conformance.faulty_maker import (
     SECRET,
     TAKER,
 )
-from support.conformance.served_maker import SIGNED, Served
+from support.conformance.faulty_runs import SIGNED, Served
 from support.patience import PATIENCE_S
 
 QUICK = ("--watch", "0.2", "--quotes", "16")

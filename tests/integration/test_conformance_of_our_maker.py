@@ -7,8 +7,7 @@ from cambist.engine.conformance.options import CheckOptions, read_base_url
 from cambist.engine.conformance.rules import CheckStatus, Selection
 from cambist.engine.conformance.run import run_checks
 from support.conformance.faulty_runs import UNTIMED, now_ms, told
-from support.makers.maker_role import CHAIN_ID, CONTRACT, SECRET, TAKER
-from support.makers.maker_server import PREFIX, running_maker
+from support.makers.maker_role import CHAIN_ID, CONTRACT, PREFIX, SECRET, TAKER, running_maker
 
 
 async def test_our_maker_conforms(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from support.conformance.faulty_serving import Server
 from support.conformance.faulty_table import RETIRED_WELL
 from support.patience import PATIENCE_S
 from support.server.scripted_server import Caller, keep_answering, scripted_server
-from support.server.server_certificates import make_certificate
+from support.server.server_harness import make_certificate
 
 _NEED_A_NODE = {check.id for check in CHECKS.values() if check.topic == "chain"}
 

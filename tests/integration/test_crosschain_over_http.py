@@ -16,7 +16,7 @@ from cambist.config.settings import Settings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.signatures import to_compact64
-from support.events.sse import EventStream
+from support.events.event_streams import EventStream
 from support.patience import PATIENCE_S, until
 from support.venue.bridge_apis import MESSENGER, OTHER_POOL, POOL, TRANSMITTER, USD, BridgeApis, bridge_apis
 from support.venue.venue_role import (

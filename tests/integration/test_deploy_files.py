@@ -11,9 +11,9 @@ import pytest
 from cambist.config.settings import parse_settings
 from cambist.engine.dev import alert_rules, dashboards
 from support.chain.devnet import cambist
-from support.operators import operators_program
+from support.oracles import operators_program
 from support.patience import PATIENCE_S
-from support.server.server_certificates import make_certificate
+from support.server.server_harness import make_certificate
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

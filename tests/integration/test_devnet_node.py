@@ -12,7 +12,7 @@ from cambist.config.errors import BlockGone, ChainError, RefusalKind, Reverted, 
 from cambist.engine.chain.port import EthCall, LogFilter
 from cambist.engine.chain.transact import transact
 from support.chain.devnet import KEYS, NOW_S, Served, served_chain
-from support.chain.mined import mined
+from support.chain.world import mined
 from support.patience import PATIENCE_S, until
 
 ETH = 10**18

@@ -14,8 +14,7 @@ from cambist.codecs.messages.event_messages import (
     decode_stream_message,
 )
 from cambist.codecs.messages.wire import encode
-from support.events.event_streams import OTC_PATH, PATH, an_event_venue
-from support.events.sse import EventStream
+from support.events.event_streams import OTC_PATH, PATH, EventStream, an_event_venue
 from support.store.stores import Engine, a_delta_order, an_otc_order, hash_of, kept
 from support.venue.admitting import ALICE_KEY
 

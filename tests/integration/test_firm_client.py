@@ -19,11 +19,22 @@ from cambist.engine.process.clock import WallClock
 from cambist.feeds.firm.firm_check import FirmAsked, FirmFailure, FirmFault, check_firm
 from cambist.feeds.firm.firm_client import FirmClient
 from cambist.feeds.net.streams import client_tls
-from support.makers.maker_role import CHAIN_ID, CONTRACT, MAKER, SECRET, TAKER, USDC, USER, WETH, settings_of
-from support.makers.maker_server import PREFIX, running_maker
+from support.makers.maker_role import (
+    CHAIN_ID,
+    CONTRACT,
+    MAKER,
+    PREFIX,
+    SECRET,
+    TAKER,
+    USDC,
+    USER,
+    WETH,
+    running_maker,
+    settings_of,
+)
 from support.patience import PATIENCE_S
 from support.server.scripted_server import Caller, Script, scripted_server
-from support.server.server_certificates import make_certificate
+from support.server.server_harness import make_certificate
 
 CLOCK = WallClock()
 SIGNER = RequestSigner("venue", "key-1", SECRET.encode())

@@ -11,7 +11,7 @@ from cambist.feeds.net import http_client
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import client_tls, server_tls
 from support.server.scripted_server import OK, Caller, keep_answering, scripted_server
-from support.server.server_certificates import make_certificate
+from support.server.server_harness import make_certificate
 
 LIMITS = Http1Limits(body_bytes_max=1_000, header_bytes_max=1_000)
 LONG_S = 30.0

@@ -16,7 +16,7 @@ from cambist.feeds.net import http_client
 from cambist.feeds.net.httpx_transport import DialTransport
 from cambist.feeds.net.streams import client_tls, server_tls
 from support.server.scripted_server import OK, Caller, keep_answering, scripted_server
-from support.server.server_certificates import make_certificate
+from support.server.server_harness import make_certificate
 
 LONG_S = 30.0
 BOMB = gzip.compress(bytes(1 << 20))

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from support.browser import Browser
-from support.makers.maker_role import ENVIRON, settings_of
-from support.makers.maker_server import running_maker
+from support.makers.maker_role import ENVIRON, running_maker, settings_of
 
 ADMIN = '\n[maker.admin]\nport = 0\ndomains = ["operator"]\n'
 

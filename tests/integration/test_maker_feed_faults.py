@@ -16,8 +16,7 @@ from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.supervisor import MakerFeed
 from support.call_counts import Calls, counted_calls
 from support.makers.maker_feeds import a_feed, grid, http_client, live_of, pair, running, token
-from support.makers.maker_role import USDC, WETH, settings_of
-from support.makers.maker_server import PREFIX, running_maker, write_prices
+from support.makers.maker_role import PREFIX, USDC, WETH, running_maker, settings_of, write_prices
 from support.makers.memory_maker import MemoryMaker
 from support.patience import until
 from support.server.raw_websocket import BINARY, CONTINUATION, TEXT, RawPeer, answer_handshake, frame

@@ -8,8 +8,7 @@ from cambist.crypto.hmac_auth import RequestSigner
 from cambist.feeds.books.fill import quote_received
 from cambist.feeds.books.pair_index import PairIndex
 from support.makers.maker_feeds import a_feed, http_client, live_of, running
-from support.makers.maker_role import SECRET, USDC, WETH
-from support.makers.maker_server import PREFIX, running_maker, write_prices
+from support.makers.maker_role import PREFIX, SECRET, USDC, WETH, running_maker, write_prices
 from support.patience import until
 
 BASE, QUOTE = bytes.fromhex(WETH[2:]), bytes.fromhex(USDC[2:])

@@ -11,8 +11,18 @@ from cambist.config.errors import ChainError
 from cambist.engine.maker.app import MakerApp
 from cambist.engine.maker.quoting.funds import FundsSettings, MakerFunds
 from cambist.engine.process.clock import WallClock
-from support.makers.maker_role import CHAIN_ID, TAKER, USDC, USER, WETH, a_chain, firm_request, settings_of
-from support.makers.maker_server import Venue, running_maker
+from support.makers.maker_role import (
+    CHAIN_ID,
+    TAKER,
+    USDC,
+    USER,
+    WETH,
+    Venue,
+    a_chain,
+    firm_request,
+    running_maker,
+    settings_of,
+)
 from support.makers.scripted_node import ScriptedNode, node_at, node_that_says, scripted_node
 from support.patience import until
 

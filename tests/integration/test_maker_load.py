@@ -11,8 +11,16 @@ from cambist.codecs.messages.maker_messages import FirmOrder, decode_firm_respon
 from cambist.config.settings import Settings
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.signatures import signer
-from support.makers.maker_role import CHAIN_ID, CONTRACT, MAKER, USDC, WETH, firm_request, settings_of
-from support.makers.maker_server import running_maker
+from support.makers.maker_role import (
+    CHAIN_ID,
+    CONTRACT,
+    MAKER,
+    USDC,
+    WETH,
+    firm_request,
+    running_maker,
+    settings_of,
+)
 
 QUOTES, CONNECTIONS = 10_000, 64
 

@@ -9,8 +9,18 @@ import msgspec
 from cambist.codecs.messages.maker_messages import FirmOrder, decode_firm_response
 from cambist.config.settings import Settings
 from cambist.engine.maker.prices.replay import encode_record
-from support.makers.maker_role import CHAIN_ID, GRID, TAKER, USDC, WETH, firm_request, settings_of
-from support.makers.maker_server import Venue, running_maker, write_prices
+from support.makers.maker_role import (
+    CHAIN_ID,
+    GRID,
+    TAKER,
+    USDC,
+    WETH,
+    Venue,
+    firm_request,
+    running_maker,
+    settings_of,
+    write_prices,
+)
 from support.patience import PATIENCE_S, until
 
 ONE = 10**18

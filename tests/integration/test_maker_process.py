@@ -21,8 +21,7 @@ from cambist.config.errors import MakerError
 from cambist.config.timeouts import SERVER_DRAIN_IDLE_S
 from cambist.engine.process.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
-from support.makers.maker_role import ENVIRON, TEXT, firm_request
-from support.makers.maker_server import Venue, write_prices
+from support.makers.maker_role import ENVIRON, TEXT, Venue, firm_request, write_prices
 from support.patience import PATIENCE_S, until, until_told
 
 CLIENTS = 64

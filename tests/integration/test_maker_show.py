@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from cambist.engine.cli import cli
 from support.conformance.faulty_maker import SECRET, Refused
-from support.conformance.served_maker import SIGNED, Served
+from support.conformance.faulty_runs import SIGNED, Served
 
 
 @pytest.fixture

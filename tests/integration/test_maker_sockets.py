@@ -18,8 +18,17 @@ from cambist.config.limits import MAKER_JSON_BYTES_MAX
 from cambist.crypto.hmac_auth import SIGNATURE_HEADER, TIMESTAMP_HEADER
 from cambist.engine.process.clock import WallClock
 from cambist.feeds.net.websocket import HandshakeRefused, WebSocket, connect_websocket
-from support.makers.maker_role import CHAIN_ID, GRID, USER, firm_request, settings_of
-from support.makers.maker_server import PREFIX, Venue, running_maker, write_prices
+from support.makers.maker_role import (
+    CHAIN_ID,
+    GRID,
+    PREFIX,
+    USER,
+    Venue,
+    firm_request,
+    running_maker,
+    settings_of,
+    write_prices,
+)
 from support.patience import PATIENCE_S, until
 
 OTHER = PriceGrid(bids=(("2400", "1"),), asks=(("2401", "1"),))

@@ -10,9 +10,9 @@ from cambist.codecs.bridges.bridge_terms import BridgeFee, input_of, output_of
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.delta.orders.transfers import bridge_of
 from support.chain.world import ONE, USDC
-from support.client.bridged_shell import BridgedShell, a_bridged_shell
 from support.client.scripted_bridges import ACROSS, CCTP, FEE
 from support.client.scripted_orders import OrderLies, Placed
+from support.client.shells import BridgedShell, a_bridged_shell
 
 QUOTED = 2_500 * USDC
 ARRIVING = output_of(FEE, 0, QUOTED)

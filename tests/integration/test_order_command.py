@@ -14,8 +14,8 @@ from cambist.codecs.contracts.delta_calldata import deposit_native_and_pre_sign
 from cambist.crypto.addresses import to_checksum
 from support import interrupts
 from support.chain.world import NATIVE, ONE, USDC
-from support.client.order_shell import Shell, an_order_shell
 from support.client.scripted_orders import OrderLies, Placed
+from support.client.shells import Shell, an_order_shell
 from support.patience import PATIENCE_S
 
 

@@ -16,8 +16,7 @@ from cambist.codecs.messages.event_messages import (
 )
 from cambist.config.timeouts import EVENT_BEAT_S, EVENT_STALL_S, WEBSOCKET_CLOSE_S
 from cambist.crypto.addresses import to_checksum
-from support.events.event_streams import PATH, Following, an_event_venue_in_memory, told, written
-from support.events.sse import EventStream
+from support.events.event_streams import PATH, EventStream, Following, an_event_venue_in_memory, told, written
 from support.server.raw_websocket import CLOSE, HANDSHAKE, PING, TEXT, RawPeer
 from support.server.server_harness import MemoryListener
 from support.store.stores import ALICE, BOB, Engine, a_delta_order, kept

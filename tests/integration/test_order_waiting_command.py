@@ -14,7 +14,7 @@ import trio
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.crypto.addresses import to_checksum
 from support.chain.world import ONE, USDC
-from support.client.order_shell import Shell, an_order_shell
+from support.client.shells import Shell, an_order_shell
 from support.patience import PATIENCE_S, until
 
 LIMIT = ("limit", "WETH", "USDC", "1", "--limit", "2600", "--yes")

@@ -10,8 +10,8 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.hexadecimal import parse_hex
 from support.chain.world import HOUR_S, ONE
-from support.client.otc_shell import OtcShell, an_otc_shell
 from support.client.scripted_otc import Kept, OtcLies
+from support.client.shells import OtcShell, an_otc_shell
 
 OFFER = ("post", "USDC", "WETH", "2500", "--price", "0.0004", "--yes")
 

@@ -24,6 +24,7 @@ from cambist.engine.store.rows import amount32
 from cambist.feeds.net.websocket import HandshakeRefused, WebSocketClosed
 from support.events.event_streams import (
     OTC_PATH,
+    EventStream,
     EventVenue,
     Following,
     a_venue_at,
@@ -32,7 +33,6 @@ from support.events.event_streams import (
     told,
     written,
 )
-from support.events.sse import EventStream
 from support.patience import PATIENCE_S
 from support.server.raw_websocket import CLOSE, HANDSHAKE, RawPeer
 from support.server.server_harness import answers, field

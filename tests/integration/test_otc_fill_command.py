@@ -13,8 +13,8 @@ from cambist.codecs.eip712_orders.nonce_and_meta import pack_otc
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.addresses import to_checksum
 from support.chain.world import HOUR_S, MOST, ONE, USDC
-from support.client.otc_shell import OtcShell, an_otc_shell
 from support.client.scripted_otc import OtcLies
+from support.client.shells import OtcShell, an_otc_shell
 from support.contracts.permits import eip2612_permit, token_domain
 from support.contracts.rfq_stories import FILLED_OR_CANCELLED, a_wallet, remaining
 

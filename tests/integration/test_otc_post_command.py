@@ -20,9 +20,9 @@ from cambist.crypto.custody.keystore import encrypt_key
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.signatures import signer
 from support.chain.world import MOST, NOBODY, ONE, USDC
-from support.client.otc_shell import OtcShell, an_otc_shell
 from support.client.scripted_orders import OrderLies
 from support.client.scripted_otc import Kept, OtcLies
+from support.client.shells import OtcShell, an_otc_shell
 from support.patience import PATIENCE_S
 
 OFFER = ("post", "USDC", "WETH", "2500", "--price", "0.0004")

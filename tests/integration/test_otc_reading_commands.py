@@ -16,8 +16,8 @@ from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain import transact
 from support.chain.world import HOUR_S, ONE, USDC
-from support.client.otc_shell import OtcShell, an_otc_shell
 from support.client.scripted_otc import Kept, OtcLies
+from support.client.shells import OtcShell, an_otc_shell
 from support.contracts.rfq_stories import FILLED_OR_CANCELLED, remaining
 from support.patience import PATIENCE_S, until
 

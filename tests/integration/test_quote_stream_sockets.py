@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock, lockstep_stream_pair
 
 from cambist.config.sections.venue import RateTier
-from support.events.sse import EventStream
+from support.events.event_streams import EventStream
 from support.patience import PATIENCE_S, until
 from support.server.server_harness import MemoryListener, Served, answers, field, serving, serving_memory
 from support.venue.admitting import an_admission

@@ -5,7 +5,7 @@ from typing import Any
 
 from support.delta.delta_process import CrashStory, a_crash_story
 from support.patience import until_told
-from support.store.store_disks import full_disk
+from support.store.store_work import full_disk
 from support.venue.venue_role import CHAIN_ID
 
 NO_MAKER = f"chain {CHAIN_ID}: no maker has a live book"

@@ -21,12 +21,14 @@ from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import IntentCause, IntentState, TxStatus
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import Done, Duplicate, Unit, new
-from support.chain.chain_model import CHAIN_ID, GWEI, REFUSAL_DATA
 from support.chain.relayer_life import (
     CAP_WEI,
+    CHAIN_ID,
     CONFIRMATIONS,
+    GWEI,
     KEY,
     POLICY,
+    REFUSAL_DATA,
     RICH_WEI,
     TARGET,
     Life,

@@ -6,8 +6,7 @@ import trio
 from cambist.config.errors import ChainError
 from cambist.config.sections.nodes import NodeSettings
 from cambist.engine.chain.nodes.rpc import RpcChain
-from support.chain.rpc_nodes import away, first_said, one_node, two_nodes
-from support.chain.scripted_rpc import scripted_rpc
+from support.chain.scripted_rpc import away, first_said, one_node, scripted_rpc, two_nodes
 from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("long_rests")

@@ -21,20 +21,26 @@ from cambist.crypto.keccak import keccak256
 from cambist.engine.chain.nodes import failover
 from cambist.engine.chain.nodes.rpc import RpcChain
 from cambist.engine.chain.port import EthCall, LogFilter
-from support.chain.rpc_nodes import (
+from support.chain.scripted_rpc import (
+    ADDRESS,
     CALL_S,
     FIRST,
     LATE_CALL_S,
     LONG_REST_S,
     OWNER,
     SECOND,
+    TOPIC,
+    RpcError,
+    ScriptedRpc,
     away,
+    block_hash,
     fails,
     first_said,
+    hexed,
     one_node,
+    scripted_rpc,
     two_nodes,
 )
-from support.chain.scripted_rpc import ADDRESS, TOPIC, RpcError, ScriptedRpc, block_hash, hexed, scripted_rpc
 from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("long_rests")

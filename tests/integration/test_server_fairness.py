@@ -22,8 +22,7 @@ from cambist.config.sections.server import TlsSettings
 from cambist.engine.server import HttpCall, Reply, Router
 from support.call_counts import counted_calls
 from support.patience import PATIENCE_S
-from support.server.server_certificates import make_certificate
-from support.server.server_harness import GET, Served, a_router, a_surface, serving
+from support.server.server_harness import GET, Served, a_router, a_surface, make_certificate, serving
 
 FLOOD = Path(__file__).parents[1] / "support" / "server" / "server_flood.py"
 SHARE_MAX = 0.3  # of all the work, in one stretch; without turns it is 0.36 to 1

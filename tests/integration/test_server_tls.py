@@ -12,8 +12,16 @@ from cambist.config.sections.server import ServerSettings, TlsSettings
 from cambist.engine.server import RouteGroup, Router, Server
 from cambist.feeds.net.streams import client_tls, dial, server_tls
 from support.patience import PATIENCE_S
-from support.server.server_certificates import make_certificate
-from support.server.server_harness import GET, LAST_GET, answers, post, read_to_end, serving, statuses
+from support.server.server_harness import (
+    GET,
+    LAST_GET,
+    answers,
+    make_certificate,
+    post,
+    read_to_end,
+    serving,
+    statuses,
+)
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,7 @@ from cambist.config.errors import StoreUnavailable
 from cambist.engine.store.store import Store
 from support.patience import until
 from support.store.postgres import running_postgres
-from support.store.store_disks import full_disk
-from support.store.store_work import operation, store_at, store_processes
+from support.store.store_work import full_disk, operation, store_at, store_processes
 
 
 @pytest.fixture

@@ -45,8 +45,7 @@ from cambist.engine.store.units import (
     row_of,
     values_of,
 )
-from support.store.postgres import PostgresServer
-from support.store.postgres_cut import CutInCommit
+from support.store.postgres import CutInCommit, PostgresServer
 from support.store.store_orders import a_cursor, a_fill, advanced, an_effect, an_order, submitted
 
 WRITER = b"one writer's id."

@@ -31,7 +31,7 @@ from cambist.feeds import backoff, poll
 from cambist.feeds.net import http_client
 from cambist.feeds.net.streams import listen
 from cambist.feeds.standing import PairStanding
-from support.events.sse import EventStream
+from support.events.event_streams import EventStream
 from support.examples import IS_LONG
 from support.makers import bad_makers
 from support.makers.bad_makers import MORTAL, NAMES, SOCKETS

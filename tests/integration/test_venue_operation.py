@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.events.sse import EventStream
+from support.events.event_streams import EventStream
 from support.patience import until
 from support.venue.venue_role import CHAIN_ID, GRIDS, RunningVenue, running_venue
 

@@ -14,7 +14,7 @@ from cambist.config.settings import Settings
 from cambist.crypto.addresses import to_checksum
 from support.patience import until, until_told
 from support.server.port_gate import PortGate, port_gate
-from support.store.store_disks import full_disk
+from support.store.store_work import full_disk
 from support.venue.venue_role import CHAIN_ID, GRIDS, USER, RunningVenue, running_venue
 
 READY = (200, {"ready": True, "reasons": []})

@@ -12,7 +12,7 @@ from cambist.codecs.http1 import Http1Limits, ServerConnection, Upgrade
 from cambist.config.errors import MakerError, WebSocketClosed
 from cambist.feeds.net.streams import client_tls, listen, server_tls
 from cambist.feeds.net.websocket import WebSocket, connect_websocket, serve_websocket
-from support.server.server_certificates import make_certificate
+from support.server.server_harness import make_certificate
 
 MESSAGES_MAX = 1 << 20
 

@@ -30,8 +30,7 @@ from cambist.crypto.signatures import signer, to_65, to_compact64
 from cambist.crypto.typed_data import hash_typed_data
 from support.examples import examples
 from support.oracles import Oracle
-from support.orders import DOMAIN, SIGNED_TYPE_IDS, SIGNED_TYPES, orders, typed_data_of
-from support.typed_data import with_domain_type
+from support.typed_data import DOMAIN, SIGNED_TYPE_IDS, SIGNED_TYPES, orders, typed_data_of, with_domain_type
 
 SEPARATOR = domain_separator(DOMAIN)
 each_type = pytest.mark.parametrize("order_type", SIGNED_TYPES, ids=SIGNED_TYPE_IDS)

@@ -1,7 +1,13 @@
-"""Independent implementations as processes: a question in, an answer out, one JSON line each."""
+"""Independent implementations as processes: a question in, an answer out, one JSON line each.
+
+Programs of an operator's machine that tests start: proxies, Prometheus, systemd; as Debian has them.
+
+Tests that need one are skipped on machines without it, unless REQUIRE_OPERATORS=1.
+"""
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,3 +85,13 @@ def require_oracle(path: Path) -> None:
         if os.environ.get("REQUIRE_ORACLES"):
             pytest.fail(message)
         pytest.skip(message)
+
+
+def operators_program(name: str) -> str:
+    """Path of a program; the test is skipped where there is none."""
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/bin:/usr/local/bin")
+    if found is None:
+        if os.environ.get("REQUIRE_OPERATORS") == "1":
+            pytest.fail(f"{name} is not installed")
+        pytest.skip(f"{name} is not installed")
+    return found

@@ -15,7 +15,7 @@ from cambist.crypto.addresses import to_checksum
 from cambist.engine.api.examples import Examples, OperationExample
 from support.api import bodies
 from support.chain.devnet import telling_process
-from support.events.sse import EventStream
+from support.events.event_streams import EventStream
 from support.events.webhook_receiver import SECRET
 from support.patience import until_told
 from support.venue.venue_role import CHAIN_ID, USER, RunningVenue, running_venue

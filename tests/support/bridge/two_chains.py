@@ -10,6 +10,8 @@ real sockets, has the wall clock's time:
 
     chains = {CHAIN_ID: anvil_chain, OTHER_CHAIN_ID: other_anvil_chain}
     async with (await bridged(chains)).served_on_a_port() as two:
+
+`AwayChain` is a chain whose node can be away, as its callers see it.
 """
 
 import time
@@ -28,6 +30,7 @@ from cambist.codecs.contracts.abi import address_word, decode_address, selector
 from cambist.codecs.contracts.owner_calldata import ACCEPT_OWNER, propose_owner
 from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.transactions import SignedTransaction
+from cambist.config.errors import NodeUnavailable
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import DevChain, EthCall, LogFilter, Receipt
@@ -381,3 +384,27 @@ async def bridged(chains: Mapping[int, DevChain]) -> TwoChains:
         for token, amount in stock:
             await world.mint(token, world.user, amount)
     return two
+
+
+class AwayChain:
+    """Passes calls on to a chain; while `is_away`, each call is refused as if its node did not answer.
+
+    Attributes:
+        asked: number of refused calls.
+    """
+
+    def __init__(self, chain: Any, *, is_away: bool = False) -> None:
+        self._chain = chain
+        self.is_away = is_away
+        self.asked = 0
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._chain, name)
+
+        async def asked(*given: Any, **named: Any) -> Any:
+            if self.is_away:
+                self.asked += 1
+                raise NodeUnavailable("away")
+            return await found(*given, **named)
+
+        return asked if callable(found) else found

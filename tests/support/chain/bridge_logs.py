@@ -3,14 +3,21 @@
 deposited(relay, 10)          FundsDeposited of a deposit to chain 10
 filled(relay)                 FilledRelay that pays a deposit as it says; members may differ
 refunded(usdc, [(alice, 5)])  ExecutedRelayerRefundRoot
+
+A transfer by each bridge: what the origin's logs show of it, to be compared with others.
 """
 
 from collections.abc import Sequence
 
 from cambist.codecs.bridges import across, cctp
+from cambist.codecs.bridges.across import RelayData
+from cambist.codecs.bridges.cctp import CctpBurn, CctpMessage, pack_burn
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, uint_word, words_tail
 from cambist.crypto.keccak import keccak256
+from cambist.engine.delta.bridging.origins import TransferParties
+from cambist.engine.store.rows import amount32, amount_of
 from support.chain.log_emitter import Record
+from support.store.stores import ALICE, BOB, USDC, a_delta_order, a_transfer
 
 
 def deposited(relay: across.RelayData, destination: int) -> Record:
@@ -88,3 +95,28 @@ def minted(recipient: bytes, token: bytes, amount: int, fee: int = 0) -> Record:
     """The log of a mint at a destination's messenger."""
     topics = cctp.MINT_AND_WITHDRAW.topic, address_word(recipient), address_word(token)
     return topics, uint_word(amount) + uint_word(fee)
+
+
+POOL, TRANSMITTER = b"\x0a" * 20, b"\x0b" * 20
+OUTPUT = b"\x0d" * 20
+PARTIES = TransferParties(ALICE, BOB, USDC)
+SENT = a_transfer(a_delta_order(), log=9, output_token=OUTPUT, bridge_id=amount32(3))
+DOMAINS = 7, 9
+RELAY = RelayData(
+    address_word(ALICE), address_word(BOB), bytes(32), address_word(USDC), address_word(OUTPUT),
+    amount_of(SENT.amount), amount_of(SENT.output), SENT.chain_id, 3, 500, 0,
+)  # fmt: skip
+BURN = CctpBurn(
+    address_word(USDC), address_word(BOB), amount_of(SENT.amount), address_word(b"\x0e" * 20), 10 * 10**6
+)
+MESSAGE = CctpMessage(
+    7,
+    9,
+    bytes(32),
+    address_word(b"\x0f" * 20),
+    address_word(b"\x1f" * 20),
+    bytes(32),
+    2_000,
+    0,
+    pack_burn(BURN),
+)

@@ -23,7 +23,7 @@ from cambist.engine.chain.port import (
     Receipt,
     Upcoming,
 )
-from support.chain.mined import mined
+from support.chain.world import mined
 
 T = TypeVar("T")
 NOWHERE = bytes(32)

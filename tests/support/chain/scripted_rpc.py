@@ -1,20 +1,25 @@
 """A JSON-RPC node on a real socket that answers as a test tells it, wrongly where it should.
 
 The node has a small chain of its own: a block every ten seconds, a log in each odd block.
+
+A chain over one scripted node or two, and what its first node is known for.
 """
 
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import trio
 
 from cambist.codecs.http1 import Http1Limits, Request, ServerConnection, Upgrade, encode_response
+from cambist.config.sections.nodes import NodeSettings
 from cambist.crypto.keccak import keccak256
 from cambist.engine.chain.nodes.logs_bloom import bloom_of
+from cambist.engine.chain.nodes.rpc import RpcChain
 from cambist.engine.chain.port import Header, Log
 from cambist.feeds.net.websocket import WebSocketClosed, serve_websocket
+from support.patience import PATIENCE, PATIENCE_S
 
 ADDRESS = b"\xad" * 20
 TOPIC = b"\x70" * 32
@@ -202,3 +207,54 @@ async def scripted_rpc(chain_id: int = 1, height: int = 10) -> AsyncIterator[Scr
         nursery.start_soon(trio.serve_listeners, node.serve, [listener])
         yield node
         nursery.cancel_scope.cancel()
+
+
+FIRST, SECOND = "chains.1.node.urls[0]", "chains.1.node.urls[1]"
+OWNER = b"\1" * 20
+LONG_REST_S = PATIENCE_S
+CALL_S = min(PATIENCE_S, 60.0)
+LATE_CALL_S = min(PATIENCE, 20.0)
+"""Deadline of a call, seconds: the first node misses it, the second answers within it."""
+
+
+@asynccontextmanager
+async def two_nodes(
+    call_s: float = CALL_S, **settings: Any
+) -> AsyncIterator[tuple[ScriptedRpc, ScriptedRpc, RpcChain]]:
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(scripted_rpc())
+        second = await stack.enter_async_context(scripted_rpc())
+        nodes = NodeSettings(urls=(first.url, second.url), call_s=call_s, **settings)
+        chain = await stack.enter_async_context(RpcChain.open(1, nodes))
+        yield first, second, chain
+
+
+@asynccontextmanager
+async def one_node(**settings: Any) -> AsyncIterator[tuple[ScriptedRpc, RpcChain]]:
+    async with (
+        scripted_rpc() as node,
+        RpcChain.open(1, NodeSettings(urls=(node.url,), **settings)) as chain,
+    ):
+        yield node, chain
+
+
+def first_said(chain: RpcChain) -> str:
+    """Last error of the first node, which must be in its cool-down; no statistics may show its URL."""
+    node = chain.statistics().nodes[0]
+    assert node.name == FIRST
+    assert node.rest_s > 0
+    assert node.said.startswith(f"{FIRST}: ")
+    assert "secret" not in repr(chain.statistics())
+    assert "127.0.0.1" not in repr(chain.statistics())
+    return node.said
+
+
+def away(node: ScriptedRpc) -> None:
+    node.status = 503
+
+
+def fails(code: int, message: str, data: object = None) -> Any:
+    def reply(*_: object) -> object:
+        raise RpcError(code, message, data)
+
+    return reply

@@ -10,10 +10,11 @@ assert await world.balance(world.weth, world.maker) == ONE
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, cast
 
 import msgspec
+import trio
 
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word, bytes_tail, decode_uint, encode, selector, uint_word
@@ -33,18 +34,39 @@ from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
 from cambist.codecs.transactions import SignedTransaction, Transaction, sign_transaction
 from cambist.config import limits
-from cambist.config.errors import Reverted
+from cambist.config.errors import ChainError, Reverted
+from cambist.config.timeouts import TRANSACTION_LOOK_S, TRANSACTION_S
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.deploy.deploy import DeployedContracts, DeploymentPlan, create, deploy
-from cambist.engine.chain.port import DevChain, EthCall, Receipt
+from cambist.engine.chain.port import Chain, DevChain, EthCall, Receipt
 from cambist.engine.chain.transact import DEV_GAS, transact
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain.anvil import KEYS
-from support.chain.mined import mined
 
+
+async def mined(chain: Chain, tx_hash: bytes) -> Receipt:
+    """Wait for a sent transaction and return its receipt.
+
+    Raises:
+        ChainError: the transaction was not mined in TRANSACTION_S.
+    """
+    known: bytes | None = None  # a head seen before the receipt was asked for
+    with trio.move_on_after(TRANSACTION_S):
+        while (receipt := await chain.receipt(tx_hash)) is None:
+            if known is not None:
+                with trio.move_on_after(TRANSACTION_LOOK_S):
+                    await chain.wait_head(known)
+            head = await chain.block()
+            known = head.hash if head else b""
+        return receipt
+    raise ChainError(f"0x{tx_hash.hex()} was not mined in {TRANSACTION_S:.0f} s; it may still be")
+
+
+Moved = dict[tuple[str, str], int]
+"""(who, token) -> raw units; of movements, negative for what went."""
 NATIVE = parse_hex(limits.NATIVE_PLACEHOLDER, "native")
 ONE = 10**18
 USDC = 10**6
@@ -214,6 +236,19 @@ class World(msgspec.Struct):
             (token, _address(owner)): await self.balance(token, owner)
             for token in (self.weth, self.usdc, self.dai)
             for owner in owners
+        }
+
+    async def held(self, people: Mapping[str, bytes], tokens: Mapping[str, bytes]) -> Moved:
+        """Balances of accounts in tokens, native tokens among them if NATIVE is."""
+        keys = [(who, token) for who in people for token in tokens]
+        asked = [(who, token) for who, token in keys if tokens[token] != NATIVE]
+        calls = [EthCall(tokens[token], calldata.balance_of(people[who])) for who, token in asked]
+        words = dict(zip(asked, await self.chain.call_many(calls), strict=True))
+        return {
+            key: int.from_bytes(cast("bytes", words[key]))
+            if key in words
+            else await self.chain.balance(people[key[0]])
+            for key in keys
         }
 
     # --- Orders ---------------------------------------------------------------------------------------
@@ -386,6 +421,11 @@ async def a_world(chain: DevChain, domain: int = DOMAIN) -> World:
         spoke_pool=pool,
         token_messenger=messenger,
     )
+
+
+def moved(before: Moved, after: Moved) -> Moved:
+    """Changes of balances, without zeros."""
+    return {key: after[key] - before[key] for key in before if after[key] != before[key]}
 
 
 class MadeWorld:

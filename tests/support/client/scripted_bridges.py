@@ -28,7 +28,7 @@ from cambist.codecs.bridges.bridge_terms import (
     output_of,
     pack_terms,
 )
-from cambist.codecs.contracts.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.abi import address_word
 from cambist.codecs.contracts.contract_events import OrderBridged
 from cambist.codecs.eip712_orders.delta import SAME_CHAIN, DeltaBridge
 from cambist.codecs.http1 import Request
@@ -37,7 +37,6 @@ from cambist.codecs.messages.vocabulary import Side
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.keccak import keccak256
-from cambist.crypto.signatures import to_65
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import Chain, Receipt
 from cambist.engine.client.client import VenueClient
@@ -50,21 +49,19 @@ from cambist.engine.client.safety import contract_events
 from cambist.engine.client.terms import TradedToken
 from cambist.engine.delta.orders.terms import output_total, side_of
 from cambist.engine.delta.orders.transfers import bridge_of
+from cambist.engine.dev.devnet.bridge_places import link_bridge
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain.anvil import OTHER_CHAIN_ID
-from support.chain.world import ATTESTER, DOMAIN, HOUR_S, NOBODY, USDC, World, a_token_messenger, a_world
+from support.chain.world import DOMAIN, HOUR_S, NOBODY, USDC, World, a_token_messenger, a_world
 from support.client.order_trader import OrderTrader
 from support.client.scripted_orders import OrderVenue, Placed, endow
 from support.client.scripted_venue import answered
+from support.contracts.bridging import TRANSMITTER, attested, deposit_of
 
 FEE = BridgeFee(ppm=500, fixed=30_000)
 FAR_DOMAIN = 9
 ACROSS = AcrossTerms(FEE, HOUR_S, NOBODY, 0)
 CCTP = CctpTerms(FEE, cctp.FINALITY_FINALIZED, FAR_DOMAIN)
-_ADD_REMOTE = selector("addRemoteTokenMessenger(uint32,bytes32)")
-_SET_LIMIT = selector("setMaxBurnAmountPerMessage(address,uint256)")
-_LINK_TOKENS = selector("linkTokenPair(address,uint32,bytes32)")
-_TRANSMITTER = selector("localMessageTransmitter()")
 
 
 class Lane(msgspec.Struct, frozen=True):
@@ -181,22 +178,11 @@ class BridgeVenue(OrderVenue):
 
     def deposited(self, receipt: Receipt) -> across.FundsDeposited:
         """The deposit of a settlement at the pool."""
-        decoded = [across.decode_across_log(log.topics, log.data) for log in receipt.logs]
-        (deposit,) = [event for event in decoded if isinstance(event, across.FundsDeposited)]
-        return deposit
+        return deposit_of(receipt)
 
     async def _attested(self, receipt: Receipt, fee: int) -> tuple[bytes, bytes]:
-        decoded = [cctp.decode_cctp_log(log.topics, log.data) for log in receipt.logs]
-        (sent,) = [event for event in decoded if isinstance(event, cctp.MessageSent)]
-        message = cctp.parse_message(sent.message)
-        burn = msgspec.structs.replace(cctp.parse_burn(message.body), fee_executed=fee)
-        nonce = keccak256(receipt.tx_hash)
-        message = msgspec.structs.replace(
-            message, nonce=nonce, finality_executed=2_000, body=cctp.pack_burn(burn)
-        )
-        raw = cctp.pack_message(message)
-        transmitter = (await self.far.ask(self.far_messenger, _TRANSMITTER)).to_bytes(20, "big")
-        return transmitter, cctp.receive_message(raw, to_65(*ATTESTER.sign(keccak256(raw))))
+        transmitter = (await self.far.ask(self.far_messenger, TRANSMITTER)).to_bytes(20, "big")
+        return transmitter, attested(receipt, fee=fee, nonce=keccak256(receipt.tx_hash))
 
     # --- Answers --------------------------------------------------------------------------------------
 
@@ -317,17 +303,10 @@ async def link(venue: BridgeVenue, chain: EmbeddedChain) -> None:
     far.usdc = await far.new_token(symbol="USDC", decimals=6)  # at another address than on the first chain
     venue.far, venue.far_messenger = far, await a_token_messenger(chain, far.owner, FAR_DOMAIN)
     venue.lane = Lane(near.usdc, far.usdc)
-    for world, to, data in (
-        (near, near.token_messenger, _ADD_REMOTE + uint_word(FAR_DOMAIN) + address_word(venue.far_messenger)),
-        (near, near.token_messenger, _SET_LIMIT + address_word(near.usdc) + uint_word(10**15)),
-        (far, venue.far_messenger, _ADD_REMOTE + uint_word(DOMAIN) + address_word(near.token_messenger)),
-        (
-            far,
-            venue.far_messenger,
-            _LINK_TOKENS + address_word(far.usdc) + uint_word(DOMAIN) + address_word(near.usdc),
-        ),
-    ):
-        await world.send(world.owner, to, data)
+    ends = (DOMAIN, near, near.token_messenger), (FAR_DOMAIN, far, venue.far_messenger)
+    for (_, here, messenger), (domain, there, remote) in (ends, ends[::-1]):
+        tokens = [(here.usdc, there.usdc)]
+        await link_bridge(here.chain, here.owner, messenger, (domain, remote), tokens)
     await far.give(far.maker, far.usdc, 100_000 * USDC, far.spoke_pool)
 
 

@@ -9,6 +9,8 @@ from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.engine.conformance.checks.resources import RESOURCES
 from support.conformance.faulty_maker import BLACKLISTED, USDC, WETH, Maker
 from support.conformance.faulty_planting import (
+    HOSTILE,
+    STREAM,
     Apply,
     Planted,
     body,
@@ -21,7 +23,6 @@ from support.conformance.faulty_planting import (
     terms,
     update,
 )
-from support.conformance.faulty_sockets import HOSTILE, STREAM
 
 
 def _set(name: str, value: object) -> Callable[[Maker, dict[str, Any]], None]:
@@ -70,24 +71,8 @@ def _swap_assets(maker: Maker, signed: dict[str, Any]) -> None:
     signed["maker_asset"], signed["taker_asset"] = signed["taker_asset"], signed["maker_asset"]
 
 
-def _bare(wire: dict[str, Any]) -> None:
-    wire["signature"] = wire["signature"][2:]
-
-
 def _changed(key: str, change: Callable[[Any], object]) -> Callable[[dict[str, Any]], None]:
     return lambda wire: wire.update({key: change(wire[key])})
-
-
-def _listed_order(maker: Maker) -> None:
-    maker.firm_body = lambda answer: answer | {"order": [answer["order"]]}
-
-
-def _moved(maker: Maker) -> None:
-    maker.wire = lambda raw: raw.replace(b" 200 ", b" 301 ", 1)
-
-
-def _cut_short(maker: Maker) -> None:
-    maker.wire = lambda raw: raw[:-5]
 
 
 def _clock_off(ahead_s: int) -> Apply:
@@ -111,75 +96,34 @@ def _high_s(wire: dict[str, Any]) -> None:
     wire["signature"] = "0x" + (raw[:32] + s.to_bytes(32, "big") + bytes([55 - raw[64]])).hex()
 
 
-def _other_v(wire: dict[str, Any]) -> None:
-    wire["signature"] = wire["signature"][:-2] + ("00" if wire["signature"].endswith("1b") else "01")
+def _sets(**attributes: Any) -> Apply:
+    """Plants attributes of the maker."""
 
-
-def _upper(wire: dict[str, Any]) -> None:
-    wire["signature"] = "0x" + wire["signature"][2:].upper()
-
-
-def _cut(wire: dict[str, Any]) -> None:
-    wire["signature"] = wire["signature"][:-4]
-
-
-def _numbers(wire: dict[str, Any]) -> None:
-    wire["makerAmount"] = int(wire["makerAmount"])
-
-
-def _no_expiry(wire: dict[str, Any]) -> None:
-    del wire["expiry"]
-
-
-def _other_maker(wire: dict[str, Any]) -> None:
-    wire["maker"] = WETH
-
-
-def _statuses(status: int) -> Apply:
     def apply(maker: Maker) -> None:
-        maker.error_status = status
+        for name, value in attributes.items():
+            setattr(maker, name, value)
 
     return apply
 
 
-def _label(maker: Maker) -> None:
-    maker.content_type = b"text/html"
+def _answers(change: Callable[[dict[str, Any]], Any]) -> Apply:
+    """Plants a change of the whole successful answer to a firm request."""
+    return _sets(firm_body=change)
 
 
-def _no_order(maker: Maker) -> None:
-    maker.firm_body = lambda answer: {"message": "try again"}
+def _without(resource: str, key: str, requests: int = 0) -> Apply:
+    """Plants that an entry of a resource is missing after so many requests."""
+
+    def apply(maker: Maker) -> None:
+        maker.entries[resource] = lambda content: {
+            name: one for name, one in content.items() if name != key or maker.requests < requests
+        }
+
+    return apply
 
 
-def _null_order(maker: Maker) -> None:
-    maker.firm_body = lambda answer: answer | {"order": None}
-
-
-def _retire(maker: Maker) -> None:
-    maker.entries["pairs"] = lambda pairs: (
-        pairs if maker.requests < 5 else {key: pair for key, pair in pairs.items() if key != "WBTC/USDC"}
-    )
-
-
-def _retire_well(maker: Maker) -> None:
-    maker.entries["pairs"] = lambda pairs: (
-        pairs if maker.requests < 5 else {key: pair for key, pair in pairs.items() if key != "DAI/USDC"}
-    )
-
-
-def _label_errors(maker: Maker) -> None:
-    maker.error_content_type = b"text/plain"
-
-
-def _more_keys(maker: Maker) -> None:
-    maker.firm_body = lambda answer: answer | {"quoteId": "7"}
-
-
-def _drop_grid(maker: Maker) -> None:
-    maker.entries["prices"] = lambda prices: {key: grid for key, grid in prices.items() if key != "DAI/USDC"}
-
-
-def _curt(maker: Maker) -> None:
-    maker.error_text = "no"
+def _uneven(maker: Maker) -> None:
+    maker.firm_body = lambda answer: answer if maker.counter % 40 else {"message": "later"}
 
 
 def _replaced(resource: str, key: str, value: object) -> Planted:
@@ -207,10 +151,6 @@ def _each(name: str) -> dict[str, Planted]:
         f"{name} cut short": unlike(b'{"'),
         f"{name} empty": unlike(b"{}"),
     }
-
-
-def _uneven(maker: Maker) -> None:
-    maker.firm_body = lambda answer: answer if maker.counter % 40 else {"message": "later"}
 
 
 def _twin(name: str) -> Callable[[bytes], bytes]:
@@ -315,38 +255,49 @@ _WHOLE: dict[str, Planted] = {
     "errors without text": flagged("errors-detail", "errors.text"),
     "errors with status 200": Planted(
         frozenset({"errors.unknown-path", "errors.wrong-method", "refuse.both-amounts"}),
-        _statuses(200),
+        _sets(error_status=200),
         ("errors.*", "refuse.both-amounts"),
     ),
     "errors are objects": flagged("errors-object", "errors.text"),
-    "answers move elsewhere": plant("prices.status", only=("prices.status",))(_moved),
-    "answers cut on the wire": plant("prices.status", only=("prices.status",))(_cut_short),
+    "answers move elsewhere": plant("prices.status", only=("prices.status",))(
+        _sets(wire=lambda raw: raw.replace(b" 200 ", b" 301 ", 1))
+    ),
+    "answers cut on the wire": plant("prices.status", only=("prices.status",))(
+        _sets(wire=lambda raw: raw[:-5])
+    ),
     "any path": flagged("unknown-path", "errors.unknown-path"),
     "any method": flagged("any-method", "errors.wrong-method"),
-    "a pair removed while quoted": plant("life.retired")(_retire),
+    "a pair removed while quoted": plant("life.retired")(_without("pairs", "WBTC/USDC", requests=5)),
 }
 
 _FIRM: dict[str, Planted] = {
     "domain of another chain": domain(chain_id=1),
     "domain of another name": domain(name="Cambist RFQ"),
     "domain of another contract": domain(contract=bytes(20)),
-    "signature in upper case": order(_upper, "firm.signature-form"),
+    "signature in upper case": order(
+        _changed("signature", lambda text: "0x" + text[2:].upper()), "firm.signature-form"
+    ),
     "signature with high s": order(_high_s, "firm.signature-low-s"),
-    "signature with v 0": order(_other_v, "firm.signature-v"),
-    "signature cut": order(_cut, "firm.signature-length"),
+    "signature with v 0": order(
+        _changed("signature", lambda text: text[:-2] + ("00" if text.endswith("1b") else "01")),
+        "firm.signature-v",
+    ),
+    "signature cut": order(_changed("signature", lambda text: text[:-4]), "firm.signature-length"),
     "signature of a text": flagged("personal-sign", "firm.signature", only=("firm.*",)),
-    "signature without 0x": order(_bare, "firm.signature-form"),
+    "signature without 0x": order(_changed("signature", lambda text: text[2:]), "firm.signature-form"),
     "nonce in hexadecimal": order(_changed("nonceAndMeta", lambda text: hex(int(text))), "firm.order-form"),
     "nonce a number": order(_changed("nonceAndMeta", int), "firm.order-form"),
     "expiry a string": order(_changed("expiry", str), "firm.order-form"),
     "expiry with a fraction": order(_changed("expiry", float), "firm.order-form"),
     "assets by name": order(_changed("makerAsset", lambda _: "USDC"), "firm.order-form"),
-    "order in an array": plant("firm.order-present", only=("firm.*",))(_listed_order),
+    "order in an array": plant("firm.order-present", only=("firm.*",))(
+        _answers(lambda answer: answer | {"order": [answer["order"]]})
+    ),
     "blacklisted user quoted": flagged("no-blacklist", "firm.blacklisted", only=("firm.*",)),
     "blacklist compared with case": flagged("blacklist-by-case", "firm.blacklisted", only=("firm.*",)),
-    "maker is somebody else": order(_other_maker, "firm.signature"),
-    "amount a number": order(_numbers, "firm.order-form"),
-    "no expiry": order(_no_expiry, "firm.order-form"),
+    "maker is somebody else": order(_changed("maker", lambda _: WETH), "firm.signature"),
+    "amount a number": order(_changed("makerAmount", int), "firm.order-form"),
+    "no expiry": order(lambda wire: wire.__delitem__("expiry"), "firm.order-form"),
     "nonce layout swapped": terms(_swap_layout, "firm.user"),
     "nonce zero": terms(
         lambda maker, signed: signed.update(nonce_and_meta=signed["user"]),
@@ -388,8 +339,12 @@ _FIRM: dict[str, Planted] = {
     ),
     "addresses in one case": flagged("case-sensitive", "firm.address-case", only=("firm.*",)),
     "keys of the request refused": flagged("known-keys", "firm.unknown-keys", only=("firm.*",)),
-    "never an order": plant("firm.order-present", only=("firm.*",))(_no_order),
-    "order null": plant("firm.order-present", only=("firm.*",))(_null_order),
+    "never an order": plant("firm.order-present", only=("firm.*",))(
+        _answers(lambda answer: {"message": "try again"})
+    ),
+    "order null": plant("firm.order-present", only=("firm.*",))(
+        _answers(lambda answer: answer | {"order": None})
+    ),
     "refuses all": flagged("firm-500", "firm.quotes", only=("firm.*",)),
     "blacklisted user an error": flagged("blacklist-error", "firm.blacklisted", only=("firm.*",)),
     "a two-hundredth of the depth at most": flagged(
@@ -397,12 +352,12 @@ _FIRM: dict[str, Planted] = {
     ),
     "worse than displayed under load": Planted(
         frozenset({"load.drift"}),
-        lambda maker: setattr(maker, "terms", lambda signed: _scale("maker_amount", 0.99)(maker, signed)),
+        terms(_scale("maker_amount", 0.99)).apply,
     ),
     "quotes one of forty badly": plant("load.answers")(_uneven),
     "nonce repeated under load": Planted(
         frozenset({"load.distinct-nonces"}),
-        lambda maker: setattr(maker, "terms", lambda signed: _repeat(maker, signed)),
+        terms(_repeat).apply,
     ),
 }
 
@@ -491,7 +446,7 @@ _AUTH: dict[str, Planted] = {
     "access key cut": flagged("key-cut", "auth.wrong-access-key"),
     "authentication answers 500": Planted(
         frozenset({"auth.missing-header", "auth.stale"}),
-        _statuses(500),
+        _sets(error_status=500),
         ("auth.missing-header", "auth.stale"),
     ),
 }
@@ -502,24 +457,26 @@ PLANTED: dict[str, Planted] = _ENTRIES | _WHOLE | _FIRM | _REFUSE | _AUTH | STRE
 ADVISED: dict[str, Planted] = {
     **{
         f"{name} labelled HTML": Planted(
-            frozenset({f"{name}.content-type"}), _label, (f"{name}.content-type",)
+            frozenset({f"{name}.content-type"}), _sets(content_type=b"text/html"), (f"{name}.content-type",)
         )
         for name in RESOURCES
     },
-    "errors labelled text": plant("errors.content-type")(_label_errors),
+    "errors labelled text": plant("errors.content-type")(_sets(error_content_type=b"text/plain")),
     "any taker of the right form": flagged("open-taker", "refuse.wrong-taker"),
-    "errors that say nothing": plant("auth.specific")(_curt),
+    "errors that say nothing": plant("auth.specific")(_sets(error_text="no")),
     "signatures in any case": flagged("any-case", "auth.upper-case"),
     "HEAD and OPTIONS break": flagged("no-head", "errors.head", "errors.options"),
     "no deep quotes": flagged("cautious", "firm.deep", only=("firm.deep",)),
     "expiry in a year": terms(_late(31_536_000), "firm.expiry-far"),
     "rounds for the user": flagged("round-wrong", "firm.rounding", only=("firm.*",)),
-    "a key beside the order": plant("firm.one-key", only=("firm.*",))(_more_keys),
+    "a key beside the order": plant("firm.one-key", only=("firm.*",))(
+        _answers(lambda answer: answer | {"quoteId": "7"})
+    ),
     "refuses under load": flagged("tired", "load.refusals"),
     "another pair id": entry(
         "pairs", "DAI-WBTC", {"base": "DAI", "quote": "WBTC", "liquidityUSD": 1}, "pairs.id"
     ),
-    "no entry for a disabled pair": plant("prices.complete")(_drop_grid),
+    "no entry for a disabled pair": plant("prices.complete")(_without("prices", "DAI/USDC")),
     "one contract, two ids": entry(
         "tokens", "WETH2", {"address": WETH, "decimals": 18, "type": "ERC20"}, "tokens.unique-addresses"
     ),
@@ -531,4 +488,4 @@ ADVISED: dict[str, Planted] = {
 }
 """Faults that fail no check: the harness advises on `expects` and on no other check."""
 
-RETIRED_WELL = plant(only=("life.*",))(_retire_well)
+RETIRED_WELL = plant(only=("life.*",))(_without("pairs", "DAI/USDC", requests=5))

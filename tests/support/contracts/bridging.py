@@ -4,10 +4,11 @@ bridging = await a_bridging(market)
 order = await world.a_delta_order(bridge=bridging.by_across())
 settled = await market.settle(order, *market.agent_steps(FAIR))
 filled = await bridging.fill(settled.receipt)
-message = bridging.attested(settled.receipt, fee=7)
+message = attested(settled.receipt, fee=7)
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -29,14 +30,15 @@ from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.port import Receipt
+from cambist.engine.dev.devnet.bridge_places import link_bridge
 from support.chain.world import ATTESTER, DOMAIN, HOUR_S, NOBODY, World, a_token_messenger
 from support.contracts.settling import Market, events
 
+T = TypeVar("T")
 FAR, FAR_DOMAIN = 10, 2
 """Chain id of the destination, and its domain of CCTP."""
 FEE = BridgeFee(ppm=500, fixed=30_000)
 """0.05 % and 0.03 USDC."""
-ADD_REMOTE = selector("addRemoteTokenMessenger(uint32,bytes32)")
 SET_LIMIT = selector("setMaxBurnAmountPerMessage(address,uint256)")
 LINK_TOKENS = selector("linkTokenPair(address,uint32,bytes32)")
 PAUSE_DEPOSITS, PAUSE_FILLS = selector("pauseDeposits(bool)"), selector("pauseFills(bool)")
@@ -94,22 +96,6 @@ class Bridging(msgspec.Struct, frozen=True):
         (event,) = events(receipt, OrderBridged)
         return event
 
-    def deposit(self, receipt: Receipt) -> across.FundsDeposited:
-        """The deposit of a transaction at the pool."""
-        pool = self.world.spoke_pool
-        logs = [across.decode_across_log(log.topics, log.data) for log in receipt.logs if log.address == pool]
-        (deposited,) = [log for log in logs if isinstance(log, across.FundsDeposited)]
-        return deposited
-
-    def message(self, receipt: Receipt) -> cctp.CctpMessage:
-        """The message of a transaction's burn."""
-        (sent,) = [
-            event
-            for event in (cctp.decode_cctp_log(log.topics, log.data) for log in receipt.logs)
-            if isinstance(event, cctp.MessageSent)
-        ]
-        return cctp.parse_message(sent.message)
-
     async def keeps_nothing(self, *tokens: bytes) -> None:
         """Bridges has no token, and allows neither bridge any."""
         world, bridges = self.world, self.world.at.bridges
@@ -123,38 +109,48 @@ class Bridging(msgspec.Struct, frozen=True):
     async def fill(self, receipt: Receipt) -> across.FilledRelay:
         """The relayer pays what was deposited by a transaction."""
         world = self.world
-        relay = self.deposit(receipt).relay(world.chain.chain_id)
+        relay = deposit_of(receipt).relay(world.chain.chain_id)
         data = across.fill_relay(relay, world.chain.chain_id, address_word(self.relayer.address))
-        (filled,) = [
-            log
-            for log in (
-                across.decode_across_log(log.topics, log.data)
-                for log in (await world.send(self.relayer, world.spoke_pool, data)).logs
-                if log.address == world.spoke_pool
-            )
-            if isinstance(log, across.FilledRelay)
-        ]
+        receipt = await world.send(self.relayer, world.spoke_pool, data)
+        (filled,) = _logs(receipt, across.decode_across_log, across.FilledRelay)
         assert filled.is_of(relay)
         return filled
 
-    def attested(
-        self,
-        receipt: Receipt,
-        *,
-        fee: int = 0,
-        finality: int = cctp.FINALITY_FINALIZED,
-        expiration_block: int = 0,
-        nonce: bytes = b"\x11" * 32,
-        key: SigningKey = ATTESTER,
-        **changed: Any,
-    ) -> bytes:
-        """Calldata that hands in the message of a transaction's burn, as the attester signs it."""
-        message = msgspec.structs.replace(self.message(receipt), nonce=nonce, finality_executed=finality)
-        burn = cctp.parse_burn(message.body)
-        burn = msgspec.structs.replace(burn, fee_executed=fee, expiration_block=expiration_block)
-        message = msgspec.structs.replace(message, **({"body": cctp.pack_burn(burn)} | changed))
-        raw = cctp.pack_message(message)
-        return cctp.receive_message(raw, to_65(*key.sign(keccak256(raw))))
+
+def _logs(receipt: Receipt, decode: Callable[[Any, bytes], object], kind: type[T]) -> list[T]:
+    decoded = (decode(log.topics, log.data) for log in receipt.logs)
+    return [event for event in decoded if isinstance(event, kind)]
+
+
+def deposit_of(receipt: Receipt) -> across.FundsDeposited:
+    """The deposit of a transaction at Across's pool."""
+    (deposited,) = _logs(receipt, across.decode_across_log, across.FundsDeposited)
+    return deposited
+
+
+def message_of(receipt: Receipt) -> cctp.CctpMessage:
+    """The message of a transaction's burn."""
+    (sent,) = _logs(receipt, cctp.decode_cctp_log, cctp.MessageSent)
+    return cctp.parse_message(sent.message)
+
+
+def attested(
+    receipt: Receipt,
+    *,
+    fee: int = 0,
+    finality: int = cctp.FINALITY_FINALIZED,
+    expiration_block: int = 0,
+    nonce: bytes = b"\x11" * 32,
+    key: SigningKey = ATTESTER,
+    **changed: Any,
+) -> bytes:
+    """Calldata that hands in the message of a transaction's burn, as the attester signs it."""
+    message = msgspec.structs.replace(message_of(receipt), nonce=nonce, finality_executed=finality)
+    burn = cctp.parse_burn(message.body)
+    burn = msgspec.structs.replace(burn, fee_executed=fee, expiration_block=expiration_block)
+    message = msgspec.structs.replace(message, **({"body": cctp.pack_burn(burn)} | changed))
+    raw = cctp.pack_message(message)
+    return cctp.receive_message(raw, to_65(*key.sign(keccak256(raw))))
 
 
 async def a_bridging(market: Market) -> Bridging:
@@ -163,14 +159,10 @@ async def a_bridging(market: Market) -> Bridging:
     far_usdc = await world.new_token(symbol="USDC", decimals=6)
     far_messenger = await a_token_messenger(world.chain, world.owner, FAR_DOMAIN)
     far_transmitter = (await world.ask(far_messenger, TRANSMITTER)).to_bytes(20, "big")
-    near = world.token_messenger
-    for to, data in (
-        (near, ADD_REMOTE + uint_word(FAR_DOMAIN) + address_word(far_messenger)),
-        (near, SET_LIMIT + address_word(world.usdc) + uint_word(10**12)),
-        (far_messenger, ADD_REMOTE + uint_word(DOMAIN) + address_word(near)),
-        (far_messenger, LINK_TOKENS + address_word(far_usdc) + uint_word(DOMAIN) + address_word(world.usdc)),
-    ):
-        await world.send(world.owner, to, data)
+    near, chain, owner = world.token_messenger, world.chain, world.owner
+    await link_bridge(chain, owner, near, (FAR_DOMAIN, far_messenger), [(world.usdc, far_usdc)])
+    await world.send(owner, near, SET_LIMIT + address_word(world.usdc) + uint_word(10**12))
+    await link_bridge(chain, owner, far_messenger, (DOMAIN, near), [(far_usdc, world.usdc)])
     bridging = Bridging(market, far_usdc, far_messenger, far_transmitter)
     await world.give(bridging.relayer, far_usdc, 10**6 * 10**6, world.spoke_pool)
     return bridging

@@ -51,11 +51,8 @@ from cambist.engine.delta.bids.agent_caller import caller_of
 from cambist.engine.delta.orders.terms import SettledOrder
 from cambist.engine.orders.order_units import order_id
 from support.chain.world import MOST, NATIVE, NOBODY, ONE, World
+from support.contracts import fuzz_parts as parts
 from support.contracts.agent_desks import Desk
-from support.contracts.fuzz_bridges import a_bridge, check_bridged, entering
-from support.contracts.fuzz_kinds import by_handler, from_vault, terms_of
-from support.contracts.fuzz_mischief import mischief
-from support.contracts.fuzz_terms import check_terms, shares_given
 from support.contracts.settling import STEP_GAS, Market, claim
 
 AGENTS = ("ann", "bob")
@@ -135,7 +132,7 @@ class Fuzz:
         self.held = await self._balances()
         self._check(receipt, before, self.held, sender, agent)
         self._check_odd_tokens(receipt, to)
-        check_bridged(self, receipt, before, self.held)
+        parts.check_bridged(self, receipt, before, self.held)
         if self.did.total() % 40 < 2:
             await self._check_allowances()
 
@@ -252,7 +249,7 @@ class Fuzz:
                 "src_token": rng.choice((NATIVE, src)) if src == self.world.weth else src,
                 "dest_token": dest,
                 "interval": 0,
-                "bridge": a_bridge(self),
+                "bridge": parts.a_bridge(self),
                 "num_slices": rng.choice((1, 2, 3, 7)),
                 "nonce": self._nonce(),
                 "partner_and_fee": self._terms(),
@@ -309,7 +306,7 @@ class Fuzz:
 
     async def _misuse(self) -> tuple[SigningKey, bytes, bytes, str, int]:
         mallory = self.world.partner
-        target, data = await mischief(self, mallory.address)
+        target, data = await parts.mischief(self, mallory.address)
         return mallory, target, data, "", 0
 
     async def _knock(self) -> tuple[SigningKey, bytes, bytes, str, int]:
@@ -355,7 +352,7 @@ class Fuzz:
         self, order: AnyDeltaOrder, agent: str, given: int, wanted: int
     ) -> delta_calldata.Execution:
         """Fair, or short, or with mischief among its steps, or delivered to the wrong place."""
-        wanted = entering(order, wanted)
+        wanted = parts.entering(order, wanted)
         rng, at, market = self.rng, self.world.at, self.market
         src, dest = (self.world.weth if one == NATIVE else one for one in (order.src_token, order.dest_token))
         caller = caller_of(at.delta, agent)
@@ -387,7 +384,7 @@ class Fuzz:
         """The same with calls of a contract that goes on when they fail."""
         calls = []
         for _ in range(self.rng.randint(1, 4)):
-            target, data = await mischief(self, self.world.partner.address)
+            target, data = await parts.mischief(self, self.world.partner.address)
             calls.append(encode(address_word(target), uint_word(1), bytes_tail(data)))
         step = SettlementStep(self.many, 3_000_000, AGGREGATE + encode(tuples_tail(calls)))
         return msgspec.structs.replace(execution, steps=(step, *execution.steps))
@@ -439,7 +436,7 @@ class Fuzz:
             "kind": rng.choice((KIND_SELL, KIND_BUY)),
             "nonce": self._nonce(),
             "partner_and_fee": self._terms(),
-            "bridge": SAME_CHAIN if changed else a_bridge(self),
+            "bridge": SAME_CHAIN if changed else parts.a_bridge(self),
         }
         order = await self.world.a_delta_order(**terms | changed)
         known = Known(order, key)
@@ -458,7 +455,7 @@ class Fuzz:
 
     def terms(self, key: SigningKey, src: bytes, dest: bytes) -> dict[str, Any]:
         """Random members of an order of another kind."""
-        return terms_of(self, key, src, dest, self._nonce(), self._terms())
+        return parts.terms_of(self, key, src, dest, self._nonce(), self._terms())
 
     def _all_known(self) -> tuple[dict[bytes, Known], ...]:
         return self.known, self.twaps, self.others
@@ -514,7 +511,7 @@ class Fuzz:
                 order, amount = self._check_terms(event)
                 allowed[event.owner, event.src_token] += event.spent
                 if isinstance(order, ProductiveOrder):
-                    allowed[event.owner, order.strategy] += shares_given(order, amount)
+                    allowed[event.owner, order.strategy] += parts.shares_given(order, amount)
             elif isinstance(event, NonceInvalidated):
                 place = event.owner, event.nonce
                 may = event.owner not in people or event.owner == sender.address or place == self.giving_up
@@ -549,7 +546,7 @@ class Fuzz:
         order, amount = known.order, event.filled - known.filled
         known.filled = event.filled
         assert amount > 0
-        check_terms(order, amount, event)
+        parts.check_terms(order, amount, event)
         place = order.owner, order.nonce
         assert place not in self.closed, "the nonce was used up"
         assert self.begun.setdefault(place, event.order_hash) == event.order_hash
@@ -577,8 +574,8 @@ _STEPS: dict[str, tuple[Callable[[Fuzz], Awaitable[tuple[SigningKey, bytes, byte
     "settle": (Fuzz._settle, 10),
     "cross": (Fuzz._cross, 4),
     "slice": (Fuzz._slice, 3),
-    "vault": (from_vault, 3),
-    "handle": (by_handler, 2),
+    "vault": (parts.from_vault, 3),
+    "handle": (parts.by_handler, 2),
     "swap": (Fuzz._swap, 4),
     "fill": (Fuzz._fill, 3),
     "act": (Fuzz._act, 3),

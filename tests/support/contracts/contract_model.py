@@ -14,7 +14,7 @@ from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder,
 from cambist.codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.engine.chain.proceeds import Cut, of_purchase, of_sale
-from support.contracts.fuzz_bridges import entering
+from support.contracts.fuzz_parts import entering
 
 CLOSED = 1
 

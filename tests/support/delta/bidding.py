@@ -3,6 +3,8 @@
 asked = a_round_order(1)                                   Alice sells 1 WETH for 2,400 USDC at least
 one = a_proven("alpha", (asked, 2_500 * USDC_ONE))         what it promises, it does
 decide([asked], [one], 0, {})
+
+Orders that name a further contract, a vault or a handler, without a chain.
 """
 
 import hashlib
@@ -10,9 +12,18 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from cambist.codecs.contracts.delta_calldata import SettlementStep
-from cambist.codecs.eip712_orders.delta import KIND_BUY, KIND_SELL, SAME_CHAIN, DeltaOrder, TwapOrder
+from cambist.codecs.eip712_orders.delta import (
+    KIND_BUY,
+    KIND_SELL,
+    SAME_CHAIN,
+    DeltaOrder,
+    ExternalOrder,
+    ProductiveOrder,
+    TwapOrder,
+)
 from cambist.codecs.messages.vocabulary import Side
 from cambist.engine.delta.bids.bids import Candidate, CandidatePart, RoundOrder
 from cambist.engine.delta.bids.simulation import Proven, SettlementOutcome
@@ -124,3 +135,31 @@ def a_proven(
             else SettlementOutcome(part.promised - more, part.part.dest_amount, gas)
         )
     return Proven(found, tuple(outcomes))
+
+
+VAULT, HANDLER = b"\x7a" * 20, b"\x4a" * 20
+
+
+def a_productive_order(**changed: Any) -> ProductiveOrder:
+    """Sells 1 WETH out of a vault, of which there are 3 shares for 4 WETH; `changed` are members."""
+    members = asdict(a_delta_order())
+    del members["kind"]
+    terms: dict[str, Any] = {"strategy": VAULT, "shares": 10**18, "use_shares": True}
+    return ProductiveOrder(**members | terms | changed)
+
+
+def an_external_order(*, buys: bool = False, **changed: Any) -> ExternalOrder:
+    """Sells 1 WETH by a handler for 2,400 USDC; or buys 2,500 USDC for 1.1 WETH at most, 1 expected."""
+    members = asdict(a_delta_order(buys=buys))
+    del members["beneficiary"], members["bridge"]
+    terms: dict[str, Any] = {"handler": HANDLER, "data": b"\1"}
+    return ExternalOrder(**members | terms | changed)
+
+
+def asked_for(order: ProductiveOrder | ExternalOrder, number: int = 1) -> RoundOrder:
+    """An order of a round; the number makes its hash."""
+    kind = type(order).__name__
+    part = next_part(order, 0)
+    assert part is not None
+    kept = DeltaDocument(kind, order_json(kind, order), SIGNATURE)
+    return RoundOrder(hash_of(number), order, kept, terms_of(order), part)

@@ -21,22 +21,20 @@ import trio
 from cambist.codecs.contracts import calldata, delta_calldata
 from cambist.codecs.messages.delta_messages import OrderRecord
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.port import DevChain, EthCall, Receipt
+from cambist.engine.chain.port import DevChain, Receipt
 from cambist.engine.client.order.order_following import SettledOnChain, Subject, proven
 from cambist.engine.client.order.order_safety import signed_order
 from cambist.engine.client.trusted_contract import SigningContract
 from cambist.engine.store.queries import open_transactions
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
-from support.chain.world import NATIVE, ONE, World
+from support.chain.world import NATIVE, ONE, Moved, World, moved
 from support.contracts.delta_agents import StoryAgent, serving
 from support.contracts.settling import Market, a_market
 from support.patience import PATIENCE_S, ROUND_S, until, until_found
 from support.venue.venue_fronts import StoryClock
 from support.venue.venue_role import CHAIN_ID, ENVIRON, RunningVenue, asking, devnet_of, venue_on, venue_text
 
-Moved = dict[tuple[str, str], int]
-"""(who, token) -> what came; negative for what went."""
 Record = dict[str, Any]
 
 CONFIRMATIONS = 3
@@ -145,20 +143,11 @@ class DeltaStory:
 
     async def balances(self) -> Moved:
         """Balances of all accounts in all tokens: (account, token) -> raw units."""
-        chain = self.world.chain
-        keys = [(who, token) for who in self.people for token in self.tokens if token != "ETH"]
-        calls = [EthCall(self.tokens[token], calldata.balance_of(self.people[who])) for who, token in keys]
-        words = await chain.call_many(calls)
-        found = {
-            key: int.from_bytes(cast("bytes", word), "big") for key, word in zip(keys, words, strict=True)
-        }
-        natives = {(who, "ETH"): await chain.balance(address) for who, address in self.people.items()}
-        return found | natives
+        return await self.world.held(self.people, self.tokens)
 
     async def moved_since(self, before: Moved) -> Moved:
         """Changes of balances since `before`, without zeros."""
-        after = await self.balances()
-        return {key: after[key] - before[key] for key in before if after[key] != before[key]}
+        return moved(before, await self.balances())
 
     async def completed(
         self, order: Any, key: SigningKey | None = None, **changed: Any

@@ -35,12 +35,16 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE
 from support.chain.world import MOST, NATIVE, ONE, USDC
-from support.delta.waiting_chain import OWNERS, STOCK, OnChain, Settlement, a_market_of_owners
-from support.delta.waiting_model import (
+from support.delta.waiting_chain import (
     INTERVAL_S,
+    OWNERS,
+    STOCK,
     Known,
     MarketNow,
     ModelledOrder,
+    OnChain,
+    Settlement,
+    a_market_of_owners,
     is_asked_for,
     is_fillable,
     is_lacking,

@@ -7,13 +7,13 @@ async with an_otc_story(world, tmp_path) as story:
     assert (await story.seen(stored))["state"] == "FULFILLED"
 
 The venue is the one that operators run. The maker has 10,000 USDC and the taker 10 WETH, which the RFQ
-contract XX
+contract may take.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from unittest.mock import patch
 
 import trio
@@ -22,14 +22,12 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.index import indexer
-from cambist.engine.chain.port import EthCall, Receipt
+from cambist.engine.chain.port import Receipt
 from cambist.engine.orders import accounts_watch
 from cambist.engine.otc import drafts
-from support.chain.mined import mined
-from support.chain.world import URGENT_TIP_WEI, USDC, World
+from support.chain.world import URGENT_TIP_WEI, USDC, Moved, World, mined, moved
 from support.contracts.rfq_stories import funded, refusal
-from support.events.event_streams import OTC_PATH, Following
-from support.events.sse import EventStream
+from support.events.event_streams import OTC_PATH, EventStream, Following
 from support.otc.otc_front import CHAIN_ID, FILLABLE, P2P, OtcFront
 from support.patience import PATIENCE_S, until, until_told
 from support.venue.venue_fronts import StoryClock
@@ -37,8 +35,6 @@ from support.venue.venue_role import ENVIRON, RunningVenue, devnet_of, venue_on,
 
 Stored = dict[str, Any]
 """A stored order, as it was answered."""
-Moved = dict[tuple[str, str], int]
-"""(who, token) -> what came; negative for what went."""
 
 CONFIRMATIONS = 3
 HAS = 10_000 * USDC
@@ -229,17 +225,11 @@ class OtcStory(OtcFront):
 
     async def balances(self) -> Moved:
         """Balances of all accounts in every token."""
-        keys = [(who, token) for who in self._people for token in self._tokens]
-        calls = [EthCall(self._tokens[token], calldata.balance_of(self._people[who])) for who, token in keys]
-        words = await self.world.chain.call_many(calls)
-        return {
-            key: int.from_bytes(cast("bytes", word), "big") for key, word in zip(keys, words, strict=True)
-        }
+        return await self.world.held(self._people, self._tokens)
 
     async def moved_since(self, before: Moved) -> Moved:
         """Changes of balances since `before`, without zeros."""
-        after = await self.balances()
-        return {key: after[key] - before[key] for key in before if after[key] != before[key]}
+        return moved(before, await self.balances())
 
 
 def balances_of(fillable: int, makers: int, reserved: int, swappable: int) -> Stored:

@@ -1,7 +1,12 @@
-"""A server under test: its routes, real sockets or streams in memory, and clients that speak bytes."""
+"""A server under test: its routes, real sockets or streams in memory, and clients that speak bytes.
 
+The certificate is for loopback, made for one test run by the openssl command.
+"""
+
+import subprocess
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -230,3 +235,17 @@ def statuses(data: bytes, *methods: bytes) -> list[int]:
 
 def field(answer: Response, name: bytes) -> bytes | None:
     return dict(answer.headers).get(name)
+
+
+def make_certificate(folder: Path) -> tuple[str, str]:
+    """Certificate and key, PEM files in `folder`; the certificate is its own authority."""
+    certificate, key = str(folder / "certificate.pem"), str(folder / "key.pem")
+    subprocess.run(
+        [
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+            "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
+            "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+        ],
+        check=True, capture_output=True, timeout=PATIENCE_S,
+    )  # fmt: skip
+    return certificate, key

@@ -1,4 +1,4 @@
-"""Load on a store that can be counted afterwards, here or as a program that is killed.
+"""Load on a store that can be counted afterwards, here or as a program that is killed; a full disk for it.
 
     support.store.store_work:main load URL FIRST      write from 64 tasks until SIGTERM or SIGINT
     support.store.store_work:main hold URL FIRST      write as the holder of all shards
@@ -8,10 +8,11 @@ for what was not. An operation leaves one event whose time is its number; every 
 """
 
 import os
+import resource
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -29,6 +30,23 @@ from cambist.engine.store.tables import ORDER_EVENT
 from cambist.engine.store.units import Done, Fence, Fenced, Unit, put
 from support.patience import until
 from support.store.stores import a_delta_order, document_of, hash_of
+
+
+@contextmanager
+def full_disk(engine: int | None = None) -> Iterator[None]:
+    """The real store process cannot write a byte to any file meanwhile.
+
+    Args:
+        engine: process whose store process it is; by default this one.
+    """
+    (pid,) = store_processes(engine)
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
+
 
 TASKS = 64
 HOLDER = "the one that freezes"

@@ -6,6 +6,8 @@ async with a_quiet_venue(tmp_path) as venue:
 Chain 31337 serves Delta and Market, 100 only Market, 130 only Delta, with a relayer where there is Delta;
 nothing happens on them. On each the makers `alpha` and `beta` quote WETH/USDC, and `beta` WETH/DAI; nobody is
 asked anything.
+
+Orders that are built over HTTP, on the routes of a quiet venue.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -14,6 +16,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import trio
 
 from cambist.codecs.http1 import Request
@@ -249,3 +252,46 @@ async def a_quiet_venue(
             await until(lambda: all(place.gas.is_fresh and not place.pulse.fault for place in places))
             yield venue
             nursery.cancel_scope.cancel()
+
+
+BUILD = "/v2/delta/orders/build"
+HOUR_S = 3_600
+OTHER = to_checksum(b"\xcc" * 20)
+ZERO = "0x" + "00" * 20
+
+
+async def routed(venue: QuietVenue, **asked: Any) -> dict[str, Any]:
+    """Route of a quote, by default of one WETH for USDC."""
+    quote = await venue.get("/v2/quote", **{**A_SALE, **asked, "mode": "DELTA"})
+    route: dict[str, Any] = quote["delta"]["route"]
+    return route
+
+
+async def asked_to_build(venue: QuietVenue, **body: Any) -> tuple[int, Any]:
+    """Status and JSON of a build. Owner and deadline have defaults; a member that is None is left out."""
+    given = {"owner": USER, "deadline": venue.clock.now_ms() // 1_000 + HOUR_S} | body
+    told = {name: value for name, value in given.items() if value is not None}
+    reply = await venue.ask("POST", BUILD, msgspec.json.encode(told))
+    return reply.status, msgspec.json.decode(reply.body)
+
+
+async def order(venue: QuietVenue, **body: Any) -> dict[str, Any]:
+    """Build an order and return `toSign.value`."""
+    status, told = await asked_to_build(venue, **body)
+    assert status == 200, told
+    value: dict[str, Any] = told["toSign"]["value"]
+    return value
+
+
+async def fault(venue: QuietVenue, **body: Any) -> tuple[int, str, str]:
+    """(status, errorType, details) of a refusal."""
+    status, told = await asked_to_build(venue, **body)
+    assert told["details"] == told["description"] == told["error"], told
+    return status, told["errorType"], told["details"]
+
+
+def fee_of(value: dict[str, Any]) -> tuple[str, bool, bool, int]:
+    """(partner, capped, takes surplus, basis points) of `partnerAndFee`, as clients unpack it."""
+    packed = int(value["partnerAndFee"])
+    assert packed >> 10 & ((1 << 86) - 1) == 0
+    return f"0x{packed >> 96:040x}", bool(packed >> 9 & 1), bool(packed >> 8 & 1), packed & 0xFF

@@ -22,7 +22,6 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.contract_events import OrderFilled, Swapped, decode_event
 from cambist.codecs.contracts.router_calldata import RouterSwap, owed
 from cambist.codecs.contracts.router_decoding import decode_swap
@@ -34,11 +33,10 @@ from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.deploy.address_book import write_entries
-from cambist.engine.chain.port import EthCall, Receipt
+from cambist.engine.chain.port import Receipt
 from cambist.engine.maker.app import MakerApp
 from cambist.feeds.books.book import Book
-from support.chain.mined import mined
-from support.chain.world import NATIVE, ONE, RFQ_NAME, USDC, World, person
+from support.chain.world import NATIVE, ONE, RFQ_NAME, USDC, Moved, World, mined, moved, person
 from support.patience import FIRM, until
 from support.server.asked_front import listening
 from support.server.scripted_server import scripted_server
@@ -56,8 +54,6 @@ from support.venue.venue_role import (
     write_grids,
 )
 
-Moved = dict[tuple[str, str], int]
-"""(who, token) -> what came; negative for what went."""
 Route = dict[str, Any]
 Grids = Mapping[str, Mapping[str, Any]]
 
@@ -209,9 +205,9 @@ class Story:
         assert receipt.succeeded
         after = await self.balances()
         after["user", "ETH"] += receipt.gas_used * receipt.gas_price_wei
-        moved = {key: after[key] - before[key] for key in before if after[key] != before[key]}
-        self._check(moved, receipt, envelope, route, body)
-        return moved
+        changed = moved(before, after)
+        self._check(changed, receipt, envelope, route, body)
+        return changed
 
     async def submit(self, envelope: Any) -> Receipt:
         """Mine a transaction; its receipt, successful or not."""
@@ -252,23 +248,7 @@ class Story:
 
     async def balances(self) -> Moved:
         """Balances of all accounts in every token."""
-        chain = self.world.chain
-        keys = [(who, token) for who in self.people for token in self.tokens]
-        calls = [
-            EthCall(self.tokens[token], calldata.balance_of(self.people[who]))
-            for who, token in keys
-            if token != "ETH"
-        ]
-        words = iter(await chain.call_many(calls))
-        found: Moved = {}
-        for who, token in keys:
-            if token == "ETH":
-                found[who, token] = await chain.balance(self.people[who])
-                continue
-            word = next(words)
-            assert isinstance(word, bytes)
-            found[who, token] = int.from_bytes(word, "big")
-        return found
+        return await self.world.held(self.people, self.tokens)
 
     async def owed(self, who: str, token: str) -> int:
         """Amount that the fee vault owes an account, raw units."""

@@ -15,7 +15,7 @@ from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
 from cambist.codecs.trading_token import NATIVE_TOKEN, parse_trading_token
 from cambist.config.errors import InvalidInput, InvalidToken
 from support.oracles import Oracle
-from support.orders import orders
+from support.typed_data import orders
 
 ORDER = "(uint256,uint128,address,address,address,address,uint256,uint256)"
 INFO = f"({ORDER},bytes,uint256,bytes,bytes)"

@@ -18,7 +18,7 @@ from cambist.codecs.eip712_orders.delta import ORDER, TWAP_BUY_ORDER, TWAP_ORDER
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
 from cambist.engine.chain.artifacts import Entry, artifact
 from support.oracles import Oracle
-from support.orders import orders
+from support.typed_data import orders
 
 CONTRACTS = ("Rfq", "Delta", "RfqExecutor", "FeeVault", "Router")
 address = st.binary(min_size=20, max_size=20)

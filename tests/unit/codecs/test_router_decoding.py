@@ -14,7 +14,7 @@ from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
 from cambist.codecs.messages.vocabulary import Side
 from cambist.config import limits
 from cambist.config.errors import InvalidInput
-from support.orders import orders
+from support.typed_data import orders
 
 address = st.binary(min_size=20, max_size=20)
 uint256 = st.integers(0, 2**256 - 1)

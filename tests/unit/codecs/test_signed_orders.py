@@ -29,7 +29,7 @@ from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.eip712 import domain_separator
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
-from support.orders import orders
+from support.typed_data import orders
 
 TYPES = {order_type.name: order_type for order_type in (*ORDER_TYPES, ORDER_CANCELLATIONS)}
 

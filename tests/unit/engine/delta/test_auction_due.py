@@ -21,8 +21,7 @@ from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.settlement.settling import Settling
 from cambist.engine.orders.scheduler import Scheduler
 from support.delta.auctioning import PlayedAgent, PlayedAuction, an_auction, on_each
-from support.delta.bidding import a_delta_order, a_round_order, a_twap
-from support.delta.kinds_of_contract import HANDLER, an_external_order, asked_for
+from support.delta.bidding import HANDLER, a_delta_order, a_round_order, a_twap, an_external_order, asked_for
 from support.patience import until
 from support.store.stores import NOW_MS
 

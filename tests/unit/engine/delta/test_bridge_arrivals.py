@@ -14,8 +14,17 @@ from cambist.engine.chain.port import Log
 from cambist.engine.delta.bridging.arrivals import Arrival, fill_of, mint_of
 from cambist.engine.delta.bridging.attestations import attested_in, messages_target, reattest_target
 from cambist.engine.delta.bridging.origins import BurnedMessage
-from support.bridge.transfer_examples import BURN, MESSAGE, OUTPUT, POOL, RELAY, TRANSMITTER
-from support.chain.bridge_logs import filled, message_received, minted
+from support.chain.bridge_logs import (
+    BURN,
+    MESSAGE,
+    OUTPUT,
+    POOL,
+    RELAY,
+    TRANSMITTER,
+    filled,
+    message_received,
+    minted,
+)
 from support.chain.log_emitter import Record
 from support.store.stores import ALICE, BOB, WETH
 

@@ -17,7 +17,7 @@ from cambist.engine.delta.bridging.origins import (
     kind_of_transfer,
 )
 from cambist.engine.store.rows import BridgeTransfer
-from support.bridge.transfer_examples import (
+from support.chain.bridge_logs import (
     BURN,
     DOMAINS,
     MESSAGE,
@@ -27,8 +27,9 @@ from support.bridge.transfer_examples import (
     RELAY,
     SENT,
     TRANSMITTER,
+    deposited,
+    message_sent,
 )
-from support.chain.bridge_logs import deposited, message_sent
 from support.chain.log_emitter import Record, record
 from support.store.stores import ALICE, BOB, WETH
 

@@ -23,8 +23,17 @@ from cambist.engine.store.queries import auction_rounds
 from cambist.engine.store.tables import AUCTION_ROUND
 from cambist.engine.store.units import row_of
 from support.delta.auctioning import PlayedAgent, an_auction, on_each
-from support.delta.bidding import ALICE, ONE, SIGNATURE, USDC_ONE, a_round_order, hash_of
-from support.delta.kinds_of_contract import HANDLER, an_external_order, asked_for
+from support.delta.bidding import (
+    ALICE,
+    HANDLER,
+    ONE,
+    SIGNATURE,
+    USDC_ONE,
+    a_round_order,
+    an_external_order,
+    asked_for,
+    hash_of,
+)
 from support.patience import until
 
 NAME, BOB = to_checksum(HANDLER), b"\xb0" * 20

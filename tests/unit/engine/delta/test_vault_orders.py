@@ -29,8 +29,7 @@ from cambist.engine.delta.orders.vault_checks import shares_needed
 from cambist.engine.delta.resting.resting_price import left_of, rate_of
 from cambist.engine.delta.settlement.failures import SettlementFailure, failure_of
 from cambist.engine.store.rows import IntentCause
-from support.delta.bidding import ONE, SIGNATURE, USDC, USDC_ONE, WETH
-from support.delta.kinds_of_contract import VAULT, a_productive_order, asked_for
+from support.delta.bidding import ONE, SIGNATURE, USDC, USDC_ONE, VAULT, WETH, a_productive_order, asked_for
 
 FAIR = 2_500 * USDC_ONE
 SHARES = a_productive_order(shares=2 * ONE)

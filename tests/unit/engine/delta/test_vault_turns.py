@@ -11,8 +11,7 @@ from cambist.engine.chain.index.watch import Watch
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.orders.vault import VaultWorth
 from cambist.engine.delta.settlement.funds_watch import FundsWatch
-from support.delta.bidding import ALICE, ONE
-from support.delta.kinds_of_contract import VAULT, a_productive_order, asked_for
+from support.delta.bidding import ALICE, ONE, VAULT, a_productive_order, asked_for
 
 BOB = b"\xb0" * 20
 ALICES, BOBS = (VAULT, ALICE), (VAULT, BOB)
