@@ -16,6 +16,8 @@ async function makers(page, { shot }) {
   const list = page.getByRole("table", { name: "Makers" });
   await list.waitFor();
   const listed = await rows(list);
+  await page.goto(page.url().replace(/#.*$/, "#makers/omega"));
+  await page.getByRole("alert").filter({ hasText: "The venue has no maker “omega” on this chain." }).waitFor();
   await page.getByRole("button", { name: "alpha", exact: true }).click();
   await page.locator(".bids tbody tr").first().waitFor();
   const ladder = { bids: await rows(page.locator(".bids")), asks: await rows(page.locator(".asks")) };

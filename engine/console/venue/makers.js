@@ -69,7 +69,7 @@ export function makersPage(main, rest) {
         one ? read(`/makers/books?network=${network}${one}`) : Promise.resolve([]),
       ]);
       if (signal.aborted) return;
-      fault.textContent = "";
+      fault.textContent = chosen && !mine ? `The venue has no maker “${chosen}” on this chain.` : "";
       drawList(books, scores);
       drawDetail(mine, scores.find((/** @type {any} */ score) => score.maker === chosen));
     } catch (error) {
