@@ -11,13 +11,18 @@ async function useKey(page, key) {
   await page.getByText("This page has the operator’s key.").waitFor();
 }
 
+// Another place on the same page, as by a link or the button back.
+const at = (page, place) => page.goto(page.url().replace(/#.*$/, `#${place}`));
+
 // The makers as the venue sees them, on its own machine: no key is needed for the ladders.
 async function makers(page, { shot }) {
   const list = page.getByRole("table", { name: "Makers" });
   await list.waitFor();
   const listed = await rows(list);
-  await page.goto(page.url().replace(/#.*$/, "#makers/omega"));
-  await page.getByRole("alert").filter({ hasText: "The venue has no maker “omega” on this chain." }).waitFor();
+  for (const name of ["omega", "50%"]) {
+    await at(page, `makers/${name}`);
+    await page.getByRole("alert").filter({ hasText: `The venue has no maker “${name}” on this chain.` }).waitFor();
+  }
   await page.getByRole("button", { name: "alpha", exact: true }).click();
   await page.locator(".bids tbody tr").first().waitFor();
   const ladder = { bids: await rows(page.locator(".bids")), asks: await rows(page.locator(".asks")) };
@@ -36,6 +41,10 @@ async function auctions(page, { shot }, key, id) {
   const bids = page.getByRole("table", { name: /^Bids/ });
   await bids.waitFor();
   const found = await rows(bids);
+  await at(page, "auctions");
+  await bids.waitFor({ state: "hidden" });
+  await at(page, `auctions/${id}`);
+  await bids.waitFor();
   await useKey(page, key);
   const list = page.getByRole("table", { name: "Rounds, the latest first" });
   await list.locator("tbody button").first().waitFor();

@@ -1,6 +1,7 @@
 // Starts the console: reads chains and tokens, and shows the page that the address names after its #.
 import { announce, h, loading, notice, show } from "/console/shared/dom.js";
 import { accountTools } from "./account.js";
+import { address } from "./address.js";
 import { load, onChange, state } from "./state.js";
 import { tradePage } from "./trade.js";
 import { makersPage } from "./makers.js";
@@ -20,7 +21,7 @@ let isShown = "";
 
 /** @param {boolean} isMoved whether a person went to the page, so that the focus follows */
 function route(isMoved) {
-  const [name = "", rest = ""] = location.hash.slice(1).split("/");
+  const [name, rest] = address();
   if (name === "main") return;
   const found = PAGES[name] ?? PAGES.trade;
   const place = `${found.title} ${state.chain?.chainId}`;
@@ -33,7 +34,7 @@ function route(isMoved) {
     else link.removeAttribute("aria-current");
   }
   show(main);
-  leave = found.page(main, decodeURIComponent(rest));
+  leave = found.page(main, rest);
   if (isMoved) {
     main.focus({ preventScroll: true });
     announce(`${found.title} page`);

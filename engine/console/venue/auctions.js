@@ -4,6 +4,7 @@ import { ask } from "/console/shared/http.js";
 import { clock, cut } from "/console/shared/amounts.js";
 import { lineChart } from "/console/shared/charts.js";
 import { rowTable } from "/console/shared/rows.js";
+import { onAddress } from "./address.js";
 import { keyForm, poll } from "./operator_key.js";
 import { bidsTable, settlementsTable } from "./rounds.js";
 import { amount, onChange, operatorHeaders, state } from "./state.js";
@@ -90,8 +91,9 @@ export function auctionsPage(main, rest) {
   /** @param {string} id */
   async function open(id) {
     chosen = id;
-    history.replaceState(null, "", `#auctions/${id}`);
-    detail.hidden = false;
+    detail.hidden = !id;
+    if (!id) return;
+    history.replaceState(null, "", `#auctions/${encodeURIComponent(id)}`);
     show(detail, loading(3));
     try {
       const round = await ask(`/v2/delta/auctions/${encodeURIComponent(id)}`);
@@ -108,7 +110,7 @@ export function auctionsPage(main, rest) {
   }
 
   const stop = poll(look, LOOK_MS);
-  if (chosen) open(chosen);
+  open(chosen);
   let seen = state.key;
   const forget = onChange(() => {
     if (seen === state.key) return;
@@ -116,5 +118,6 @@ export function auctionsPage(main, rest) {
     secret.draw();
     look(new AbortController().signal);
   });
-  return () => { stop(); forget(); };
+  const stay = onAddress("auctions", open);
+  return () => { stop(); forget(); stay(); };
 }

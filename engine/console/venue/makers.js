@@ -5,6 +5,7 @@ import { clock, duration } from "/console/shared/amounts.js";
 import { rowTable } from "/console/shared/rows.js";
 import { shareBar } from "/console/shared/charts.js";
 import { ladderView, whole } from "/console/shared/ladder.js";
+import { onAddress } from "./address.js";
 import { keyForm, poll } from "./operator_key.js";
 import { signInForm } from "/console/shared/signing.js";
 import { amount, change, onChange, operatorHeaders, state, token } from "./state.js";
@@ -30,7 +31,7 @@ function boundInWords({ srcToken, destToken, amount: raw, until }, pairs) {
 
 /** @param {HTMLElement} main @param {string} rest name of a maker, or empty */
 export function makersPage(main, rest) {
-  let chosen = decodeURIComponent(rest);
+  let chosen = rest;
   let pair = "";
   const list = h("div", {}, loading(3));
   const [facts, faults, ladder] = [h("div", { class: "part" }), h("div", { class: "part" }), ladderView()];
@@ -160,5 +161,6 @@ export function makersPage(main, rest) {
     drawOwn();
     refresh();
   });
-  return () => { stop(); forget(); refresh = () => {}; };
+  const stay = onAddress("makers", (name) => { [chosen, pair] = [name, ""]; refresh(); });
+  return () => { stop(); forget(); stay(); refresh = () => {}; };
 }

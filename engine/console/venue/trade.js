@@ -4,6 +4,7 @@ import { ask } from "/console/shared/http.js";
 import { clock, price } from "/console/shared/amounts.js";
 import { lineChart } from "/console/shared/charts.js";
 import { connect } from "./account.js";
+import { onAddress } from "./address.js";
 import { followQuotes, marketAmounts, priceQuery } from "./quote_feed.js";
 import { orderPlan, swapPlan } from "./trade_plan.js";
 import { bridgesTable, gasInWords, othersTable, routeView } from "./route_view.js";
@@ -122,10 +123,6 @@ export function tradePage(main, rest) {
     orders.pick(id);
     close = id ? orderPanel(detail, id) : () => {};
   }
-  const followHash = () => {
-    const [page, id = ""] = location.hash.slice(1).split("/");
-    if (page === "trade") open(decodeURIComponent(id));
-  };
 
   show(main, h("h1", { class: "unseen" }, "Trade"), h("div", { class: "trade" }, form.element, h("div", { class: "stack" }, quote, detail, orders.element)));
   drawQuote();
@@ -141,6 +138,6 @@ export function tradePage(main, rest) {
   orders.open();
   open(rest);
   form.holdings();
-  addEventListener("hashchange", followHash);
-  return () => { clearTimeout(typing); stop(); close(); orders.close(); forget(); removeEventListener("hashchange", followHash); };
+  const stay = onAddress("trade", open);
+  return () => { clearTimeout(typing); stop(); close(); orders.close(); forget(); stay(); };
 }
