@@ -1,7 +1,7 @@
 """Process that builds cambist's order books for `bench.load_book`.
 
-The process reads lines "kind first count" and answers "cpu digest": kind of the price grids, number of the
-first, how many; CPU seconds, and digest of the books.
+The process reads a line `kind first count`: the kind of the price grids, the number of the first grid, the
+number of grids. The answer is a line `cpu digest`: the CPU seconds, and a digest of all books.
 """
 
 import gc
@@ -18,9 +18,13 @@ BASE_DECIMALS, QUOTE_DECIMALS = 18, 6
 
 
 def measure(kind: str, first: int, count: int) -> str:
-    """Build `count` books, each from its pair's previous book; return `cpu digest`.
+    """Build `count` books, each from its pair's previous book; return the CPU seconds and a digest as text.
 
-    Only the building counts as CPU seconds; the digest is of all books.
+    Only the building counts as CPU seconds; the digest covers all books.
+
+    Args:
+        kind: kind of the price grids, one of `bench.book_corpus`.
+        first: number of the first grid.
     """
     cpu, digest = 0.0, 0
     books: dict[str, tuple[PriceGrid, Book]] = {}

@@ -30,7 +30,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[str]
 
     def at(self, share: float) -> float:
-        """Return the latency, in milliseconds, at one of PERCENTILES."""
+        """Return the latency, in milliseconds, at a share of the requests, one of PERCENTILES."""
         return self.latency_ms[PERCENTILES.index(share)]
 
 

@@ -1,7 +1,8 @@
 """Process that receives market data by cambist's WebSocket driver.
 
-The process reads "port kind warm-up count" and answers "seconds cpu digest": port of the sender, kind of the
-work, numbers of messages; duration, CPU seconds, digest of the books.
+The process reads a line `port kind warm-up count`: the sender's port, the kind of the work, the numbers of
+messages before and in the measurement. The answer is a line `seconds cpu digest`: time, CPU seconds, and a
+digest of the books.
 """
 
 import gc

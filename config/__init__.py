@@ -2,6 +2,6 @@
 
 In: a TOML file, environment variables, secret files. Out: one frozen `Settings` tree, and the classes of
     all errors.
-Read: `settings`, `sections/`, `chains`, `tokens`, `secret`, `errors`, `error_root`, `request_errors`,
-    `error_text`, `catalogue`, `limits`, `timeouts`, `version`.
+Reading order: `settings`, `sections/`, `chains`, `tokens`, `secret`, `errors`, `error_root`,
+    `request_errors`, `error_text`, `catalogue`, `limits`, `timeouts`, `version`.
 """

@@ -1,7 +1,7 @@
 """Process that runs httpx on trio as a client for firm quotes.
 
-The process reads lines "port first seconds" and answers "answers seconds cpu": port of the server, number of
-the first request, duration; number of answers, duration, CPU seconds.
+The process reads a line `port first seconds`: the server's port, the number of the first request, the time to
+run. The answer is a line `answers seconds cpu`: the number of answers, the time they took, the CPU seconds.
 """
 
 import sys

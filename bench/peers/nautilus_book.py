@@ -1,4 +1,4 @@
-"""Process that builds order books by NautilusTrader: reads "kind first count", answers "cpu digest".
+"""Process that builds order books by NautilusTrader, for lines as `bench.book_client` reads and writes.
 
     book     `nautilus_trader.model.book.OrderBook`, the documented book: cleared, then filled level by level,
              which is faster than deltas

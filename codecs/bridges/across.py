@@ -59,7 +59,7 @@ EXECUTED_REFUND_ROOT = LogLayout(
 
 
 class RelayData(msgspec.Struct, frozen=True):
-    """Data that identifies a deposit; the destination's pool hashes all members.
+    """Terms of an Across deposit; the pool (SpokePool) on the destination knows the deposit by their hash.
 
     Attributes:
         exclusive_relayer: the only relayer that may fill until `exclusivity_deadline`; zero if any relayer

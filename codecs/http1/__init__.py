@@ -1,7 +1,8 @@
 """HTTP/1.1 framing without I/O, on llhttp: the server's side and the client's side of a connection.
 
 In: bytes of a connection. Out: whole requests or answers, and the bytes to send.
-Read: `limits`, `events`, `fields`, `framing`, `request_head`, `chunked`, `server`, `responses`, `client`.
+Reading order: `limits`, `events`, `fields`, `framing`, `request_head`, `chunked`, `server`, `responses`,
+    `client`.
 """
 
 from .chunked import LAST_CHUNK, encode_chunk

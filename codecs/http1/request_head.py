@@ -79,7 +79,7 @@ def _line_fault(line: bytes) -> HttpFault:
     """Determine the fault of a complete request line that `match_request_line` refuses.
 
     Args:
-        line: the line without CRLF; it begins with a token and a space.
+        line: the line without CRLF; it begins with a method (an HTTP token) and a space.
     """
     method, *parts = line.split(b" ")
     if len(parts) == 1 and parts[0].startswith(b"/"):

@@ -2,6 +2,6 @@
 
 In: table rows, each with a path, a cost, a handler and the types of its request and answer. Out: the served
     routes, the OpenAPI and AsyncAPI documents, event streams.
-Read: `routes`, `chain_parameter`, `descriptions`, `schemas`, `examples`, `openapi`, `asyncapi`,
+Reading order: `routes`, `chain_parameter`, `descriptions`, `schemas`, `examples`, `openapi`, `asyncapi`,
     `event_streams`.
 """

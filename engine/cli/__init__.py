@@ -2,8 +2,8 @@
 
 In: arguments. Out: exit status 0; 1 with one line on standard error for an error of ours; 2 for wrong
     usage.
-Read: `dev/`, `serve`, `maker`, `maker_check`, `maker_show`, `agent`, `makers`, `swap`, `order/`, `otc/`,
-    `webhooks`, `contracts/`, `db`, `offline/`, `trading`, `listings`, `parameters`, `sources`.
+Reading order: `dev/`, `serve`, `maker`, `maker_check`, `maker_show`, `agent`, `makers`, `swap`, `order/`,
+    `otc/`, `webhooks`, `contracts/`, `db`, `offline/`, `trading`, `listings`, `parameters`, `sources`.
 """
 
 import os

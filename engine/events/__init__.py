@@ -1,5 +1,6 @@
 """Order events and their delivery to clients: event streams of this process, and webhooks.
 
 In: the store's log of order events. Out: messages to subscriptions, signed POSTs to webhooks.
-Read: `filters`, `message`, `ring`, `hub`, `subscription`, `deliveries`, `webhooks`, `webhook_opening`.
+Reading order: `filters`, `message`, `ring`, `hub`, `subscription`, `deliveries`, `webhooks`,
+    `webhook_opening`.
 """

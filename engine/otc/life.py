@@ -99,7 +99,12 @@ def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[Ot
 
 
 def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """Return the step to EXPIRED; None if the order's expiry has not passed, or the order has ended."""
+    """Return the step to EXPIRED; None if the order's expiry has not passed, or the order has ended.
+
+    Args:
+        now_s: time that the expiry is compared with, Unix seconds.
+        now_ms: time that the step records, Unix milliseconds.
+    """
     is_over = row.expires_s != NEVER_S and now_s > row.expires_s
     return _moved(row, _W.EXPIRY, now_ms, **_NO_FUNDS) if is_over else None
 

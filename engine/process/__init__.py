@@ -1,5 +1,5 @@
 """Common parts of a process of any role: clock, logs, credentials, signals, child processes.
 
 In: settings and a role's main task. Out: a process that serves until SIGTERM or SIGINT.
-Read: `running`, `processes`, `clock`, `logs`, `credentials`, `own_modules`, `interrupts`.
+Reading order: `running`, `processes`, `clock`, `logs`, `credentials`, `own_modules`, `interrupts`.
 """

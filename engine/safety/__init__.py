@@ -1,5 +1,5 @@
 """Safety controls: the kill switch, the operator's rules for makers, and private file modes.
 
 In: small files that people, scripts and endpoints write. Out: stopped scopes, within a tenth of a second.
-Read: `halts`, `watched_file`, `kill_switch`, `maker_rules`, `private_state`.
+Reading order: `halts`, `watched_file`, `kill_switch`, `maker_rules`, `private_state`.
 """

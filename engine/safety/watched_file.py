@@ -1,7 +1,7 @@
-"""A watched text file that holds shared state: people, scripts and processes change it, processes follow it.
+"""A watched text file that holds shared state, such as the kill switch: people and processes change it.
 
-Every watching process follows within `KILL_SWITCH_LOOK_S`; the process that makes a change follows at once.
-The file is polled (one stat per look), which works on every platform and file system.
+Each process that watches the file takes a change over within `KILL_SWITCH_LOOK_S`; the process that makes the
+change does so at once. A process looks by one `stat`, which works on every platform and file system.
 """
 
 import errno

@@ -2,7 +2,7 @@
 
 In: accepted sockets and a table of routes. Out: answers, streams, WebSockets; a line of the access log for
     each of them.
-Read: `routing`, `exchange`, `gate`, `listener`, `reactor`, `connection`, `turns`, `streaming`,
+Reading order: `routing`, `exchange`, `gate`, `listener`, `reactor`, `connection`, `turns`, `streaming`,
     `assets`, `access_log`.
 """
 

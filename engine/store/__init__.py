@@ -1,6 +1,6 @@
 """The durable store, behind one port. The store knows tables and units, not orders.
 
 In: units of changes, and queries. Out: outcomes once they are on the disk, rows, and the log of events.
-Read: `rows`, `tables`, `units`, `queries`, `store`, `batcher`, `backend`, `process/`, `sqlite/`,
+Reading order: `rows`, `tables`, `units`, `queries`, `store`, `batcher`, `backend`, `process/`, `sqlite/`,
     `postgres/`, `migrate`, `leases`, `follower`, `prune`, `retention`, `operator/`.
 """

@@ -1,5 +1,5 @@
 """Converts the counters of the application's parts to Prometheus metrics.
 
 In: `statistics()` of the parts. Out: families of Prometheus metrics.
-Read: `families`, `metrics`, `loop_lag`, `feed_metrics`, `order_metrics`, `exposition`.
+Reading order: `families`, `metrics`, `loop_lag`, `feed_metrics`, `order_metrics`, `exposition`.
 """

@@ -2,5 +2,5 @@
 
 In: price levels as a maker sends them. Out: fills of an amount, mid prices, dollar values, pairs that may
     be routed.
-Read: `book`, `fill`, `pair_index`, `mid_prices`, `usd_prices`.
+Reading order: `book`, `fill`, `pair_index`, `mid_prices`, `usd_prices`.
 """

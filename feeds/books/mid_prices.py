@@ -33,7 +33,7 @@ PAIRS_MAX = 4_096  # pairs with cached mid prices, each for either token
 _FLOOR_BITS = 512
 
 SeenPair = tuple[bytes, bytes, int]  # two tokens, the version of the books between them
-Ranked = tuple[int, int, int]  # floor of a value in 2^-_FLOOR_BITS, the sort key; the value as a fraction
+Ranked = tuple[int, int, int]  # floor of a fraction in 2^-_FLOOR_BITS, as sort key; numerator; denominator
 
 
 class _Remembered(Struct, frozen=True):
@@ -197,7 +197,11 @@ def ranked(value: Fraction) -> Ranked:
 
 
 def median(values: Iterable[Ranked]) -> Fraction | None:
-    """Median: the middle value, the mean of the middle two, or None without values."""
+    """Median: the middle value, the mean of the middle two, or None without values.
+
+    Args:
+        values: fractions with their sort keys, in any order.
+    """
     ordered = sorted(values)
     if not ordered:
         return None

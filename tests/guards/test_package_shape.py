@@ -415,8 +415,8 @@ def test_each_folder_names_its_files_in_reading_order() -> None:
         if path.name != "__init__.py":
             continue
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        reading = re.search(r"^Read: (.*?)\.$", text, re.MULTILINE | re.DOTALL)
-        assert reading, f"{path.relative_to(ROOT)} has no line that begins with `Read:`"
+        reading = re.search(r"^Reading order: (.*?)\.$", text, re.MULTILINE | re.DOTALL)
+        assert reading, f"{path.relative_to(ROOT)} has no line that begins with `Reading order:`"
         assert "\nIn: " in text, path.relative_to(ROOT)
         assert " Out: " in text, path.relative_to(ROOT)
         listed = re.findall(r"`([a-z0-9_/]+)`", reading[1])

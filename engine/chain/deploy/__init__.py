@@ -1,6 +1,6 @@
 """Contracts on a chain: deployment, verification, addresses, and the calls of their owners and pausers.
 
 In: artifacts, settings, keys. Out: transactions or calldata, and contracts.json.
-Read: `deploy`, `create2_factory`, `rollout`, `verification`, `address_book`, `contract_acts`,
+Reading order: `deploy`, `create2_factory`, `rollout`, `verification`, `address_book`, `contract_acts`,
     `contract_roles`.
 """

@@ -2,5 +2,5 @@
 
 In: heads, blocks and logs. Out: rows and a cursor (the last block read), one atomic write per step; the
 accounts whose balances or allowances may have changed.
-Read: `ring`, `watch`, `reading`, `applied`, `indexer`.
+Reading order: `ring`, `watch`, `reading`, `applied`, `indexer`.
 """

@@ -2,5 +2,5 @@
 incident.
 
 In: arguments, settings, a key. Out: transactions, or calldata for a multisig.
-Read: `contracts`, `contract_options`, `contract_acts`.
+Reading order: `contracts`, `contract_options`, `contract_acts`.
 """

@@ -1,5 +1,5 @@
 """Commands that run chains and roles on this machine, for a first look and for development.
 
 In: options. Out: running chains and roles, their addresses, accounts and examples.
-Read: `up`, `demo`, `devnet`.
+Reading order: `up`, `demo`, `devnet`.
 """

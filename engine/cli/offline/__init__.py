@@ -1,6 +1,6 @@
 """Commands that use no network: keys, typed data, request signatures, settings.
 
 In: arguments, files. Out: text on standard output.
-Read: `keys`, `typed_data`, `hmac_headers`, `config_check`, `role_check`, `role_online`,
+Reading order: `keys`, `typed_data`, `hmac_headers`, `config_check`, `role_check`, `role_online`,
     `completion`.
 """

@@ -1,5 +1,5 @@
 """`cambist otc`: posts, fills, cancels, lists and follows OTC orders.
 
 In: arguments. Out: posted orders, fills, cancellations, tables.
-Read: `otc`, `otc_options`, `otc_post`, `otc_fill`, `otc_watch`, `otc_list`, `otc_cancel`.
+Reading order: `otc`, `otc_options`, `otc_post`, `otc_fill`, `otc_watch`, `otc_list`, `otc_cancel`.
 """

@@ -74,7 +74,7 @@ class ProvenAmount(Struct, frozen=True):
 
 
 class TransferProof(Struct, frozen=True):
-    """Verifies the transfers of one order across chains.
+    """Verifies, by logs of both chains, where the bridged tokens of an order went: delivered or refunded.
 
     Attributes:
         chain_id: the origin chain.

@@ -422,8 +422,9 @@ class DeltaTrading(MarketTrading):
         return order_state(outcome, seen.tokens if seen else OfferTokens(), seen.offer if seen else None)
 
     async def _verified(self, order: Order, record: OrderRecord, pinned: bytes | None) -> DeltaOrderState:
-        """The state of an order by a venue's record, verified on the chain if it has ended and a node is
-        known.
+        """State of an order that a venue's record shows, verified on the chain if the order has ended.
+
+        A client without a node of the chain verifies nothing.
 
         Raises:
             ChainError, VenueError: the state cannot be verified.

@@ -1,4 +1,4 @@
-"""Stages of plain HTTP requests: the four GET endpoints, errors, authentication, and removed pairs."""
+"""Checks of a maker by plain HTTP requests: four GET endpoints, errors, authentication, withdrawn pairs."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain

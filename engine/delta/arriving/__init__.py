@@ -5,5 +5,5 @@
 
 In: orders whose transfers have arrived, makers' firm quotes, logs of the destination. Out: transactions of
     the destination's relayer, ends of transfers, steps of orders.
-Read: `arrival_place`, `arrival_ends`, `swap_calls`, `arrival_swaps`, `arrival_watch`.
+Reading order: `arrival_place`, `arrival_ends`, `swap_calls`, `arrival_swaps`, `arrival_watch`.
 """

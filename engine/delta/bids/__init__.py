@@ -2,5 +2,5 @@
 
 In: the orders of an auction round, agents' answers. Out: bids with the call that settles them and its
 simulated result; cool-downs of agents at fault.
-Read: `agent_client`, `agent_pace`, `agent_rest`, `agent_caller`, `bids`, `bid_merit`, `simulation`.
+Reading order: `agent_client`, `agent_pace`, `agent_rest`, `agent_caller`, `bids`, `bid_merit`, `simulation`.
 """

@@ -6,6 +6,6 @@
         CCTP:   attestation -> relayed, MessageReceived, minted -> DELIVERED
 
 In: orders with transfers, logs of both chains, attestations. Out: stored ends and refunds, steps of orders.
-Read: `bridge_places`, `origins`, `arrivals`, `refund_entries`, `attestations`, `log_windows`,
+Reading order: `bridge_places`, `origins`, `arrivals`, `refund_entries`, `attestations`, `log_windows`,
     `bridged_orders`, `bridge_rounds`, `attester_client`, `courier`, `delivery_watch`, `refund_watch`.
 """

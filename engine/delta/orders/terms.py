@@ -60,9 +60,9 @@ class DeltaPart(Struct, frozen=True):
 
     Attributes:
         amount: raw units of the source token (SELL) or the destination token (BUY), as passed to the
-            contract's `settle`; of a sale of shares, the shares.
-        src_amount: raw units that the user gives (SELL), or the most that the user gives (BUY); of a sale of
-            shares, their worth.
+            contract's `settle`; raw units of vault shares if the order sells shares.
+        src_amount: raw units that the user gives (SELL), or the most that the user gives (BUY); the worth of
+            the shares in the source token if the order sells shares.
         dest_amount: least raw units that the user receives (SELL), or the wanted raw units (BUY).
         expected: expected output (SELL) or cost (BUY), raw units; 0 if the order names none.
         is_last: whether the part closes the order.

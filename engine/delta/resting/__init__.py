@@ -1,5 +1,5 @@
 """Limit orders that wait until the makers' order books can fill them at their limit.
 
 In: limit orders, and books that change. Out: orders that live books can fill, due for an auction.
-Read: `resting`, `resting_price`, `price_watch`.
+Reading order: `resting`, `resting_price`, `price_watch`.
 """

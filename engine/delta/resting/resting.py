@@ -47,10 +47,14 @@ _LEFT_AT_ONCE = 256  # orders, or rows of a list, that `leave` handles in a piec
 
 
 class State(Enum):
-    """State of a limit order that waits for its price, or of an auctioned market order (OTHER).
+    """State of a limit order, or of a market order that a limit order may trade with.
 
-    WAITING: the books do not reach the rate that the order needs; TRIED: paused; AWAY: being checked or
-    auctioned; GONE: removed.
+    Attributes:
+        WAITING: no books offer the rate that the limit order needs.
+        TRIED: the last check or auction found no settlement: the limit order pauses.
+        AWAY: the limit order is being checked or auctioned.
+        OTHER: the order is a market order.
+        GONE: the order was removed.
     """
 
     WAITING = auto()

@@ -2,5 +2,6 @@
 
 In: `settle` effects of won auctions, receipts, logs. Out: orders that are ACTIVE, SUSPENDED, COMPLETED or
 FAILED, and their settled amounts.
-Read: `claims`, `failures`, `settling`, `projection`, `vault_reads`, `funds_watch`, `auction_settled`.
+Reading order: `claims`, `failures`, `settling`, `projection`, `vault_reads`, `funds_watch`,
+    `auction_settled`.
 """

@@ -2,6 +2,6 @@
 
 In: JSON-RPC requests over HTTP and WebSocket. Out: answers with geth's error texts; chains with contracts and
 tokens deployed.
-Read: `serve`, `furnish`, `bridge_places`, `node`, `dispatch`, `parameters`, `facade`, `rendering`, `filters`,
-    `moves`, `controls`, `signing`, `faults`, `anvil`.
+Reading order: `serve`, `furnish`, `bridge_places`, `node`, `dispatch`, `parameters`, `facade`, `rendering`,
+    `filters`, `moves`, `controls`, `signing`, `faults`, `anvil`.
 """

@@ -3,5 +3,5 @@
 The package implements `DevChain`, the interface of development chains in `engine/chain/port.py`.
 
 In: transactions, calls, time. Out: blocks, receipts, logs, re-organisations.
-Read: `embedded`, `ledger`, `evm`, `journal`, `blocks`, `waiting`, `kept`.
+Reading order: `embedded`, `ledger`, `evm`, `journal`, `blocks`, `waiting`, `kept`.
 """

@@ -91,7 +91,7 @@ class BlockLedger:
     # --- What is there ----------------------------------------------------------------------------
 
     def block(self, at: At) -> Block | None:
-        """Block with a hash or height; the latest block if `at` is None.
+        """Block of the hash or height `at`; the latest block if `at` is None.
 
         The result is None if the ledger does not keep such a block.
         """

@@ -1,5 +1,5 @@
 """Price sources of a market maker: a file, a random walk, a recording, or the operator's own class.
 
 In: settings of a pair. Out: grids, whenever they change.
-Read: `source`, `static`, `random_walk`, `replay`.
+Reading order: `source`, `static`, `random_walk`, `replay`.
 """

@@ -432,10 +432,10 @@ class MergedLadder:
         return self._by_book(kept) if sum(kept.values()) == sum(whole.values()) else None
 
     def _enlarged(self, kept: dict[int, int], whole: dict[int, int], moved: int) -> dict[int, int]:
-        """Enlarge a share that yields zero until it yields one raw unit of the other token.
+        """Give one maker whose share would yield zero the least amount that yields a raw unit.
 
-        The amount comes from the shares at the worst prices. If no such change is possible, the result is
-        `kept`.
+        The amount consists of `moved`, and of parts of the shares at the worst prices. The result is `kept`
+        unchanged if no maker can take so much, or the other shares have too little.
 
         Args:
             kept: maker -> raw units of the fixed token; 0 for a share that would yield zero.

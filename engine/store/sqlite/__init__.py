@@ -1,5 +1,5 @@
 """The SQLite back end: one file, one writing connection, one transaction per batch.
 
 In: batches and queries. Out: outcomes and rows.
-Read: `sqlite`.
+Reading order: `sqlite`.
 """
