@@ -151,11 +151,16 @@ class AuctionsQuery(Struct, frozen=True, rename="camel", kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=VENUE_AUCTIONS_MAX)] = VENUE_AUCTIONS_MAX
 
 
-class ReasonAmount(Struct, frozen=True):
-    """An amount in the text of a reason, in raw units, and its token."""
+class ReasonAmount(Struct, frozen=True, rename="camel"):
+    """An amount in the text of a reason, in raw units, and its token.
+
+    Attributes:
+        chain_id: chain of the token; absent for the order's own chain.
+    """
 
     amount: str
     token: str
+    chain_id: int | UnsetType = UNSET
 
 
 class ExplainedReason(Struct, frozen=True):

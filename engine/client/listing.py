@@ -63,15 +63,18 @@ def listed_amount(text: str, token: TokenEntry | None, address: str = "") -> str
     return one_line(f"{format_units(raw, token.decimals)} {token.symbol}")
 
 
-def reason_text(reason: ExplainedReason, tokens: Mapping[str, TokenEntry]) -> str:
+def reason_text(reason: ExplainedReason, chain_id: int, tokens: Mapping[tuple[int, str], TokenEntry]) -> str:
     """A reason why an order is not filled as a line of text, with amounts in whole tokens.
 
     Args:
-        tokens: lower-case address -> the venue's entry; an amount of another token stays in raw units.
+        chain_id: the order's chain.
+        tokens: (chain id, lower-case address) -> the venue's entry; an amount of another token stays in raw
+            units.
     """
     text, done = reason.text, 0
     for entry in () if reason.amounts is UNSET else reason.amounts:
-        token = tokens.get(entry.token.lower())
+        where = chain_id if entry.chain_id is UNSET else entry.chain_id
+        token = tokens.get((where, entry.token.lower()))
         found = re.compile(rf"(?<!\d){re.escape(entry.amount)}(?!\d)").search(text, done)
         if token is not None and found is not None:
             shown = listed_amount(entry.amount, token)

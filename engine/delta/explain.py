@@ -71,12 +71,12 @@ _REFUSALS = {
 
 _U, _A, _F = TransferState.UNDER_WAY, TransferState.ARRIVED, TransferState.FAILED
 _WAITS = {
-    (_U, False): ("transferUnderWay", "{output} are going to chain {chain} by {bridge} since {since}"),
-    (_U, True): ("transferLate", "{output} are late to chain {chain} by {bridge}, sent at {since}"),
-    (_A, False): ("swapDue", "{arrived} came to chain {chain} at {since}, and are to be swapped"),
-    (_A, True): ("swapLate", "{arrived} came to chain {chain} at {since}: their swap is late"),
-    (_F, False): ("refundDue", "{bridge} did not deliver by {since}: it owes a refund of {owed}"),
-    (_F, True): ("refundLate", "{bridge} did not deliver by {since}: its refund of {owed} is late"),
+    (_U, False): ("transferUnderWay", "{amount} are going to chain {chain} by {bridge} since {since}"),
+    (_U, True): ("transferLate", "{amount} are late to chain {chain} by {bridge}, sent at {since}"),
+    (_A, False): ("swapDue", "{amount} came to chain {chain} at {since}, and are to be swapped"),
+    (_A, True): ("swapLate", "{amount} came to chain {chain} at {since}: their swap is late"),
+    (_F, False): ("refundDue", "{bridge} did not deliver by {since}: it owes a refund of {amount}"),
+    (_F, True): ("refundLate", "{bridge} did not deliver by {since}: its refund of {amount} is late"),
 }
 """(state, late) -> code and text of a bridge transfer that waits."""
 _COUNTED = frozenset({Fund.BALANCE, Fund.ALLOWANCE, Fund.DEPOSIT})
@@ -117,13 +117,12 @@ class OrderFacts(Struct, frozen=True):
 def explained(facts: OrderFacts) -> Explanation:
     """Explain why an order is not filled, as the answer of GET /v2/delta/orders/{orderId}/explain."""
     row = facts.row
+    reasons = [ExplainedReason(code, text, _amounts(code, facts) or UNSET) for code, text in _reasons(facts)]
     return Explanation(
         str(order_id(row.order_hash)),
         to_hex(row.order_hash),
         row.status,
-        tuple(
-            [ExplainedReason(code, text, _amounts(code, facts) or UNSET) for code, text in _reasons(facts)]
-        ),
+        (*reasons, *[_transfer(wait, facts.live) for wait in facts.waits]),
         tuple(facts.rounds),
     )
 
@@ -156,7 +155,7 @@ def _amounts(code: str, facts: OrderFacts) -> tuple[ReasonAmount, ...]:
 def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
     status = facts.row.status
     if status not in OPEN:
-        return [*([_STATES[status]] if status in _STATES else []), *_funds(facts), *_transfers(facts)]
+        return [*([_STATES[status]] if status in _STATES else []), *_funds(facts)]
     if facts.live is not None and facts.live.settling is not None:
         return [("settling", "a bid has won, and its settlement is under way")]
     reasons = [*_resting(facts), *_schedule(facts), *_bridge_fee(facts)]
@@ -171,7 +170,7 @@ def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
         reasons.append(_nobody_bid(closed_at))
     elif not reasons:
         reasons.append(("notAuctioned", "no round with the order is closed yet"))
-    return [*reasons, *_transfers(facts)]
+    return reasons
 
 
 def _bridge_fee(facts: OrderFacts) -> list[tuple[str, str]]:
@@ -180,23 +179,27 @@ def _bridge_fee(facts: OrderFacts) -> list[tuple[str, str]]:
     return [("bridgeFee", "the bridge asks a higher fee now than the owner signed, or tells none")]
 
 
-def _transfers(facts: OrderFacts) -> list[tuple[str, str]]:
-    """Return a (code, text) reason for each bridge transfer that waits for its delivery or refund."""
-    reasons = []
-    for wait in facts.waits:
-        sent, end = wait.transfer.sent, wait.transfer.end
-        kind = kind_of_transfer(sent)
-        code, text = _WAITS[wait.transfer.state, wait.is_late]
-        told = text.format(
-            bridge="a bridge" if kind is None else kind.value,
-            chain=sent.destination_chain_id,
-            output=amount_of(sent.output),
-            arrived=0 if end is None else amount_of(end.amount),
-            owed=wait.transfer.owed,
-            since=iso_ms(sent.at_ms if end is None else end.at_ms),
-        )
-        reasons.append((code, f"{told}; {wait.hint}" if wait.hint else told))
-    return reasons
+def _transfer(wait: TransferWait, live: "LiveOrder | None") -> ExplainedReason:
+    """Explain what a bridge transfer waits for: its delivery, its swap there, or its refund."""
+    transfer = wait.transfer
+    sent, end, kind = transfer.sent, transfer.end, kind_of_transfer(transfer.sent)
+    code, text = _WAITS[transfer.state, wait.is_late]
+    told: ReasonAmount | None
+    if transfer.state is TransferState.FAILED:
+        amount = transfer.owed
+        told = None if live is None else ReasonAmount(str(amount), to_checksum(live.order.dest_token))
+    else:
+        amount = amount_of(sent.output if end is None else end.amount)
+        told = ReasonAmount(str(amount), to_checksum(sent.output_token), sent.destination_chain_id)
+    text = text.format(
+        bridge="a bridge" if kind is None else kind.value,
+        chain=sent.destination_chain_id,
+        amount=amount,
+        since=iso_ms(sent.at_ms if end is None else end.at_ms),
+    )
+    return ExplainedReason(
+        code, f"{text}; {wait.hint}" if wait.hint else text, UNSET if told is None else (told,)
+    )
 
 
 def _funds(facts: OrderFacts) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -193,7 +194,12 @@ async def test_waits_of_a_bridge_are_told_in_whole_tokens(
     refund = {"tx": "0x" + "77" * 32, "chainId": NEAR, "token": record["order"]["destToken"]}
     changes: dict[str, Any] = {"status": status, "order": {"metadata": "0x01"}}
     changes["refunds"] = [refund | {"amount": "2500000000"}]
-    reasons = json.dumps([{"code": code, "text": text}])
+    (raw,) = re.findall(r"\b\d{7,}\b", text)
+    bridge = record["order"]["bridge"]
+    here = {"amount": raw, "token": record["order"]["destToken"]}
+    there = {"amount": raw, "token": bridge["outputToken"], "chainId": bridge["destinationChainId"]}
+    amounts = [here if code == "refundDue" else there]
+    reasons = json.dumps([{"code": code, "text": text, "amounts": amounts}])
     report = await told(browser, up, "record", "order-bridge", record["id"], json.dumps(changes), reasons)
     assert report["badge"] == status.lower()
     assert report["reasons"] == [shown]

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ....codecs.messages.auction_messages import Explanation
 from ....codecs.messages.delta_messages import OrderRecord
-from ....codecs.messages.resource_messages import TokenList
+from ....codecs.messages.resource_messages import TokenEntry, TokenList
 from ....codecs.messages.vocabulary import OrderType, Side
 from ....config import limits
 from ....config.errors import ChainError, ConfigError, VenueError
@@ -462,10 +462,14 @@ class DeltaTrading(MarketTrading):
         """Report the venue's reasons why an order is not settled yet, if it has any."""
         with suppress(VenueError):
             reasons = (await self._client.explanation(record.id)).reasons
-            listed = await self.tokens(record.input.chain_id) if reasons else TokenList(())
-            tokens = {token.address.lower(): token for token in listed.tokens}
+            chain_id = record.input.chain_id
+            tokens: dict[tuple[int, str], TokenEntry] = {}
+            for chain in {chain_id, record.output.chain_id} if reasons else ():
+                with suppress(VenueError):  # amounts of a chain without a list stay in raw units
+                    listed = await self.tokens(chain)
+                    tokens |= {(chain, token.address.lower()): token for token in listed.tokens}
             for reason in reasons:
-                self._tell(reason_text(reason, tokens))
+                self._tell(reason_text(reason, chain_id, tokens))
 
 
 def _id_of(order: Order) -> str:

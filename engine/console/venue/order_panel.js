@@ -54,30 +54,17 @@ function activity({ status, type, onChainOrderType, spentAmount }) {
   return type === "LIMIT" ? "The order rests until makers’ prices reach its limit." : null;
 }
 
-/** Code of a reason of a transfer -> whether its amount is of the token there, and the text before the amount. @type {Record<string, [boolean, RegExp]>} */
-const TRANSFERS = {
-  transferUnderWay: [true, /^(\d+)/], transferLate: [true, /^(\d+)/], swapDue: [true, /^(\d+)/], swapLate: [true, /^(\d+)/],
-  refundDue: [false, /refund of (\d+)/], refundLate: [false, /refund of (\d+)/],
-};
-
-/** A reason of a transfer with its amount in whole tokens. @param {{code: string, text: string}} reason @param {any} record */
-function transferInWords({ code, text }, { input, order }) {
-  const [isThere, place] = TRANSFERS[code];
-  const [address, chainId] = isThere ? [order.bridge.outputToken, order.bridge.destinationChainId] : [order.destToken, input.chainId];
-  return text.replace(place, (found, raw) => found.replace(raw, amount(raw, address, 12, chainId)));
-}
-
 /**
  * A reason with its raw amounts as whole tokens.
- * @param {{text: string, amounts?: {amount: string, token: string}[]}} reason
+ * @param {{text: string, amounts?: {amount: string, token: string, chainId?: number}[]}} reason
  */
 export function reasonInWords({ text, amounts = [] }) {
   let [done, rest] = ["", text];
-  for (const { amount: raw, token: of } of amounts) {
+  for (const { amount: raw, token: of, chainId } of amounts) {
     if (!/^\d+$/.test(raw)) continue;
     const at = rest.search(new RegExp(`(?<![\\w.])${raw}(?!\\w)`));
     if (at < 0) continue;
-    done += rest.slice(0, at) + amount(raw, of, 12);
+    done += rest.slice(0, at) + amount(raw, of, 12, chainId);
     rest = rest.slice(at + raw.length);
   }
   return done + rest;
@@ -138,7 +125,7 @@ export function orderPanel(place, id) {
       record = found;
       fault.textContent = "";
       drawHead();
-      show(why, explained.reasons.map((/** @type {any} */ reason) => h("li", {}, sentence(TRANSFERS[reason.code] ? transferInWords(reason, found) : reasonInWords(reason)))));
+      show(why, explained.reasons.map((/** @type {any} */ reason) => h("li", {}, sentence(reasonInWords(reason)))));
       why.hidden = !explained.reasons.length;
       if (explained.lastRounds.length) showRounds(rounds, explained.lastRounds);
       else show(rounds, h("p", { class: "quiet small" }, "No round with the order is closed yet."));

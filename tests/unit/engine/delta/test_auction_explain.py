@@ -28,7 +28,7 @@ from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.orders.transfers import OrderTransfer
 from cambist.engine.delta.resting.resting_price import RestingFacts
 from cambist.engine.orders.order_units import order_id
-from cambist.engine.store.rows import amount32
+from cambist.engine.store.rows import BridgeEnd, BridgeEndState, amount32
 from support.delta.bidding import ONE, USDC_ONE, a_proven, a_round_order, a_twap, hash_of
 from support.store.stores import NOW_MS, a_transfer, an_end
 from support.store.stores import a_delta_order as a_row
@@ -355,6 +355,24 @@ def test_a_transfer_that_waits_says_for_what() -> None:
     assert due["refundDue"].endswith("it owes a refund of 70")
     assert "refundLate" in codes(**refunding, waits=(TransferWait(failed, is_late=True, hint=""),))
     assert "transferUnderWay" in codes(waits=(TransferWait(under_way, is_late=False, hint=""),))
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_the_amount_of_a_transfer_is_of_the_chain_where_it_waits(is_late: bool) -> None:
+    sent = a_transfer(a_row(), amount=amount32(70), output=amount32(60))
+    arrived = an_end(sent, is_delivered=False, state=BridgeEndState.ARRIVED, amount=amount32(59))
+    failed = an_end(sent, is_delivered=False)
+    there, here = to_checksum(sent.output_token), to_checksum(live().order.dest_token)
+
+    def told(end: BridgeEnd | None, of: LiveOrder | None) -> list[object]:
+        waits = (TransferWait(OrderTransfer(sent, end), is_late, ""),)
+        (*_, reason) = explained(OrderFacts(a_row(), of, (), 0, {"alpha": WELL}, NOW_MS, waits=waits)).reasons
+        return [] if reason.amounts is UNSET else [msgspec.to_builtins(one) for one in reason.amounts]
+
+    assert told(None, None) == [{"amount": "60", "token": there, "chainId": 10}]
+    assert told(arrived, None) == [{"amount": "59", "token": there, "chainId": 10}]
+    assert told(failed, live()) == [{"amount": "70", "token": here}]
+    assert told(failed, None) == []
 
 
 def test_every_code_is_on_the_page_and_no_other() -> None:
