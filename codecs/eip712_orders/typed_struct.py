@@ -116,7 +116,7 @@ class TypedStruct(Generic[S]):
             return self._faulty(wire, field)
 
     def _faulty(self, wire: Mapping[Any, object], field: str) -> S:
-        """Convert as `from_wire` does, but slower, with the full path of each member for the error."""
+        """Convert again after a failure of `from_wire`, slower: the error has the member's full path."""
         values: list[Any] = []
         for member, read in self._readers:
             path = f"{field}.{member}"

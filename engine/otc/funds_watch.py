@@ -87,7 +87,7 @@ class _MakerFunds(Struct, frozen=True):
 
 
 class _Due(Struct, frozen=True):
-    """Orders of one maker and one sold token whose rows are to be changed in one unit.
+    """Orders of one maker and one sold token whose rows change in one unit of the store.
 
     Attributes:
         rows: rows of the orders as read, by order hash.

@@ -1,4 +1,4 @@
-"""Describes a destination to the swaps after a bridge: its makers, contracts and relayer. Pure."""
+"""Destination chain of swaps after a bridge: its makers, contracts and relayer. Pure."""
 
 from msgspec import Struct
 

@@ -439,9 +439,10 @@ def _receiving(
 
 
 def _arriving_amounts(body: BuildBody, route: Route, swapped: _BuildAmounts) -> _BuildAmounts:
-    """Return the amounts of an order whose bridge delivers another token, in units of that token.
+    """Return an order's amounts in units of the token that its bridge delivers before a swap there.
 
-    A `limitAmount` of the wanted token is converted at the rate of the quoted swap, rounded up.
+    A `limitAmount`, which is in units of the token that the owner wants, becomes units of the delivered token
+    at the rate of the quoted swap, rounded up.
     """
     arriving = parse_positive_amount(route.destination.input.amount, "route.destination.input.amount")
     if body.limit_amount is not None:

@@ -22,7 +22,7 @@ from ....codecs.bridges.across import RelayData
 
 
 class RelayerOrders(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Orders to a dev relayer.
+    """Instructions that control how a dev relayer behaves.
 
     Attributes:
         fill_after_s: seconds from the first sight of a deposit to its fill.

@@ -64,7 +64,7 @@ _DIGITS = {**TOKENS, SHARES: TOKENS["USDC"]}
 
 
 class _Vaults(OrderScene, frozen=True):
-    """Parties and connections of the steps beside the vault.
+    """Parties, connections and vault of the demo's steps 20 and 21.
 
     Attributes:
         contract: the Delta contract, with its signing domain.
@@ -104,7 +104,7 @@ class _Signing(Struct, frozen=True):
 
 
 async def run_earning_orders(console: Console, stage: DemoChain, place: MarketPlace) -> None:
-    """Run the demo's steps beside the vault (20 and 21) and print each on `console`; raise if a step fails.
+    """Run the demo's steps with a vault (20 and 21) and print each on `console`; raise if a step fails.
 
     Afterwards the maker beta has its initial prices.
     """

@@ -227,7 +227,9 @@ async def _before_all(stage: DemoChain, key: SigningKey, to: bytes, data: bytes)
 
 
 async def _show_block(scene: OrderScene, first: bytes) -> Receipt:
-    """Print the block in which the maker alpha revokes its allowance; return the failed settlement's receipt.
+    """Print the block in which the maker alpha revokes its allowance, so that a settlement fails.
+
+    The result is the receipt of that settlement.
 
     Args:
         first: hash of the transaction by which the maker alpha revokes its allowance.
