@@ -75,10 +75,10 @@ _WAITS = {
     (_U, True): ("transferLate", "{amount} are late to chain {chain} by {bridge}, sent at {since}"),
     (_A, False): ("swapDue", "{amount} came to chain {chain} at {since}, and are to be swapped"),
     (_A, True): ("swapLate", "{amount} came to chain {chain} at {since}: their swap is late"),
-    (_F, False): ("refundDue", "{bridge} did not deliver by {since}: it owes a refund of {amount}"),
-    (_F, True): ("refundLate", "{bridge} did not deliver by {since}: its refund of {amount} is late"),
+    (_F, False): ("refundDue", "a refund of {amount} is due: {bridge} did not deliver by {since}"),
+    (_F, True): ("refundLate", "a refund of {amount} is late: {bridge} did not deliver by {since}"),
 }
-"""(state, late) -> code and text of a bridge transfer that waits."""
+"""(state, late) -> code and text of a bridge transfer that waits; the amount is the text's first number."""
 _COUNTED = frozenset({Fund.BALANCE, Fund.ALLOWANCE, Fund.DEPOSIT})
 
 

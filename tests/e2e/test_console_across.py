@@ -181,8 +181,8 @@ def deposit_into(up: Devnet, vault: str, account: int, amount: int) -> None:
         (
             "REFUNDING",
             "refundDue",
-            "across did not deliver by 2026: it owes a refund of 2500000000",
-            "Across did not deliver by 2026: it owes a refund of 2,500 USDC.",
+            "a refund of 2500000000 is due: across did not deliver by 2026",
+            "A refund of 2,500 USDC is due: across did not deliver by 2026.",
         ),
     ],
 )

@@ -70,12 +70,17 @@ export function makersPage(main, rest) {
         one ? read(`/makers/books?network=${network}${one}`) : Promise.resolve([]),
       ]);
       if (signal.aborted) return;
-      fault.textContent = chosen && !mine ? `The venue has no maker “${chosen}” on this chain.` : "";
+      complain(chosen && !mine ? `The venue has no maker “${chosen}” on this chain.` : "");
       drawList(books, scores);
       drawDetail(mine, scores.find((/** @type {any} */ score) => score.maker === chosen));
     } catch (error) {
-      if (!signal.aborted) fault.textContent = /** @type {Error} */ (error).message;
+      if (!signal.aborted) complain(/** @type {Error} */ (error).message);
     }
+  }
+
+  /** Show a fault; the same fault again is not announced anew. @param {string} text */
+  function complain(text) {
+    if (fault.textContent !== text) fault.textContent = text;
   }
 
   /** @param {any[]} books @param {any[]} scores */

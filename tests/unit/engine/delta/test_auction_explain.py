@@ -352,9 +352,11 @@ def test_a_transfer_that_waits_says_for_what() -> None:
     assert late.startswith("60 are late to chain 10 by across")
     refunding = {"row": {"status": OrderStatus.REFUNDING}}
     due = codes(**refunding, waits=(TransferWait(failed, is_late=False, hint=""),))
-    assert due["refundDue"].endswith("it owes a refund of 70")
+    assert due["refundDue"].startswith("a refund of 70 is due: across did not deliver by ")
     assert "refundLate" in codes(**refunding, waits=(TransferWait(failed, is_late=True, hint=""),))
-    assert "transferUnderWay" in codes(waits=(TransferWait(under_way, is_late=False, hint=""),))
+    waits = (TransferWait(under_way, is_late=False, hint=""),)
+    assert "transferUnderWay" in codes(waits=waits)
+    assert list(codes(live=live(settling="key"), waits=waits)) == ["settling", "transferUnderWay"]
 
 
 @pytest.mark.parametrize("is_late", [False, True])
@@ -367,6 +369,8 @@ def test_the_amount_of_a_transfer_is_of_the_chain_where_it_waits(is_late: bool) 
     def told(end: BridgeEnd | None, of: LiveOrder | None) -> list[object]:
         waits = (TransferWait(OrderTransfer(sent, end), is_late, ""),)
         (*_, reason) = explained(OrderFacts(a_row(), of, (), 0, {"alpha": WELL}, NOW_MS, waits=waits)).reasons
+        for amount in () if reason.amounts is UNSET else reason.amounts:
+            assert re.findall(r"\d+", reason.text)[0] == amount.amount, "a client finds it by its place"
         return [] if reason.amounts is UNSET else [msgspec.to_builtins(one) for one in reason.amounts]
 
     assert told(None, None) == [{"amount": "60", "token": there, "chainId": 10}]
