@@ -79,8 +79,8 @@ def asked_for(number: int) -> Asked:
     sells = bool(number & 2)
     fixed = src if sells else dest
     dollars_thousandth = 10_000 + number * 2_654_435_761 % 20_000_000
-    amount = dollars_thousandth * 10**fixed.decimals // (1_000 * fixed.usd) // 1_000_000 * 1_000_000
-    return Asked(src, dest, sells, amount + number % 1_000_000)
+    millions = dollars_thousandth * 10**fixed.decimals // (1_000 * fixed.usd) // 1_000_000
+    return Asked(src, dest, sells, max(millions, 1) * 1_000_000 + number % 1_000_000)
 
 
 def request(number: int) -> bytes:
