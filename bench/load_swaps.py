@@ -71,28 +71,33 @@ _JSON = (b"content-type", b"application/json")
 _MORE = '\n[venue.agents.bench]\nurl = "http://127.0.0.1:{port}/agent"\n'
 
 _STEPS = (
-    ("load_swaps.py:Agent", "beside: the agent"),
-    ("load_swaps.py:_submit", "beside: who submits"),
-    ("load_swaps.py:_follow", "beside: who follows"),
+    ("load_swaps.py:Agent", "the bench: agent"),
+    ("load_swaps.py:_submit", "the bench: submission"),
+    ("load_swaps.py:_follow", "the bench: follower of events"),
     ("order_desk.py:", "intake"),
     ("round_asking.py:", "auction: asking"),
     ("simulating.py:", "auction: simulation"),
-    ("auctioneer.py:Auctioneer._conclude", "auction: what was decided, to the store"),
+    ("auctioneer.py:Auctioneer._conclude", "auction: the decision, to the store"),
     ("auctioneer.py:", "auction: reading bids, decision, notices"),
     ("agent_client.py:", "auction: notices on their way"),
     ("relayer.py:Relayer._signed", "relayer: signing"),
     ("relayer.py:Relayer._hand_in", "relayer: handing in"),
     ("relayer.py:Relayer._keep", "relayer: to the store"),
-    ("relayer.py:Relayer._", "relayer: what is open, receipts"),
+    ("relayer.py:Relayer._", "relayer: open transactions, receipts"),
     ("relayer.py:", "settlement: waiting for the relayer"),
     ("settling.py:", "settlement"),
     ("projection.py:", "indexer: projection"),
-    ("indexer.py:", "indexer: blocks and logs"),
-    ("live_orders.py:", "orders in memory follow the events"),
+    ("index/", "indexer: blocks and logs"),
+    ("funds_watch.py:", "owners' funds"),
+    ("order_engines.py:", "orders in memory follow the events"),
+    ("live_rows.py:", "orders in memory follow the events"),
+    ("events/", "events to listeners"),
     ("server/", "HTTP, venue and agent"),
     ("net/", "HTTP, venue and agent"),
-    ("store/", "the way to the store"),
+    ("store/", "the store's socket"),
+    ("process/", "the store's socket"),
 )
+_EVM = ("embedded/evm.py:", "embedded/ledger.py:", "embedded/journal.py:")
 
 
 class Swaps(msgspec.Struct, frozen=True, kw_only=True):
@@ -288,15 +293,12 @@ def step_of(stack: Stack) -> str:
     for part, name in _STEPS:
         if any(part in frame for frame in stack):
             return name
-    return "the rest: trio, gas, leases"
+    return "other work: trio, gas, leases"
 
 
 def is_evm(stack: Stack) -> bool:
     """Whether a CPU sample belongs to the embedded chain's EVM or to the ledger of its blocks."""
-    return any(
-        frame.startswith(("dev/embedded/evm.py", "dev/embedded/ledger.py", "dev/embedded/journal.py"))
-        for frame in stack
-    )
+    return any(frame.startswith(_EVM) for frame in stack)
 
 
 def table(found: list[Swaps]) -> Table:

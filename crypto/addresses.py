@@ -6,7 +6,10 @@ Choice: Requests take addresses in any case. Settings and typed-data files check
 Source: EIP-55.
 """
 
+from functools import lru_cache
+
 from ..config.errors import InvalidInput
+from ..config.limits import CHECKSUMS_KEPT_MAX
 from .keccak import keccak256
 
 ADDRESS_BYTES = 20
@@ -53,6 +56,11 @@ def checked_address(text: object, field: str = "address") -> bytes:
 
 def to_checksum(address: bytes) -> str:
     """Format a 20-byte address as EIP-55 mixed-case text."""
+    return _checksummed(address)
+
+
+@lru_cache(CHECKSUMS_KEPT_MAX)
+def _checksummed(address: bytes) -> str:
     digits = address.hex()
     nibbles = keccak256(digits.encode()).hex()
     return "0x" + "".join(

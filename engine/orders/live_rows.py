@@ -378,7 +378,9 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         """
         if all(map(self._is_known, events)):
             return
-        await trio.lowlevel.checkpoint()  # a writer in this process may be about to take them in
+        await trio.lowlevel.checkpoint()  # tasks of this process whose writes were just answered run first
+        if not all(map(self._is_known, events)):
+            await self._store.answered()  # the log shows a batch before its writers have their answer
         behind = list(dict.fromkeys(event.order_hash for event in events if not self._is_known(event)))
         for at in range(0, len(behind), VENUE_LOAD_ORDERS):
             await self._reload(behind[at : at + VENUE_LOAD_ORDERS])

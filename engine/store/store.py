@@ -111,6 +111,7 @@ class Store:
         self._batcher = Batcher(queue_max, batch_max)
         self._work = trio.lowlevel.ParkingLot()
         self._idle = trio.lowlevel.ParkingLot()
+        self._answered = trio.lowlevel.ParkingLot()
         self._changed = trio.Event()
         self._commits = [0] * (len(COMMIT_BOUNDS_S) + 1)
         self._commit_s = 0.0
@@ -185,6 +186,15 @@ class Store:
         while not self._batcher.is_empty:
             await self._idle.park()
 
+    async def answered(self) -> None:
+        """Wait until the batch being written, if any, has its outcomes, and its writers' tasks have run.
+
+        The wait ends with the batch: the link gives up a batch without an answer.
+        """
+        if self._sent_at is not None:
+            await self._answered.park()
+        await trio.lowlevel.checkpoint()
+
     def lose(self, error: StoreUnavailable) -> None:
         """Fail all queued writes, and refuse new writes until `recover`.
 
@@ -234,6 +244,7 @@ class Store:
                     continue
                 finally:
                     self._sent_at = None
+                    self._answered.unpark_all()
                 if self._refusal and trio.current_time() - self._refused_at >= READY_STEADY_S:
                     self._refusal = ""
                 self._count(perf_counter() - began)

@@ -1,13 +1,15 @@
 """Rows in memory of a kind that has nothing beside them but a document."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
 import structlog
 import trio
+import trio.testing
 from msgspec import Struct
 
 from cambist.codecs.messages.vocabulary import OtcState
@@ -22,7 +24,7 @@ from cambist.engine.store.queries import among
 from cambist.engine.store.rows import OrderEvent, OtcOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_DOCUMENT, OTC_ORDER
-from cambist.engine.store.units import Done, Unit, new, row_of
+from cambist.engine.store.units import Done, Unit, UnitOutcome, new, row_of
 from support.chain.indexing import sqlite_engine
 from support.store.store_work import now_ms
 from support.store.stores import ALICE, BOB, NOW_MS, an_otc_order, document_of, hash_of, kept, moved
@@ -141,6 +143,41 @@ async def test_many_that_others_have_written_are_read_at_once(
         assert read.await_count == 2, "the rows, and what is beside them"
         await orders.hear(events)
         assert read.await_count == 2, "what is known is not read"
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+async def test_an_order_is_read_only_if_its_writer_here_gets_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_answered: bool
+) -> None:
+    row = an_otc_order(1)
+    async with orders_of(tmp_path, row) as (store, orders):
+        read = AsyncMock(wraps=store.read)
+        committed, answer = trio.Event(), trio.Event()
+        apply = store._link.apply
+
+        async def answered_late(number: int, units: Sequence[Any]) -> list[UnitOutcome]:
+            outcomes = await apply(number, units)
+            committed.set()
+            await answer.wait()
+            if is_answered:
+                return outcomes
+            raise StoreUnavailable("the connection is gone")
+
+        async def write() -> None:
+            with nullcontext() if is_answered else pytest.raises(StoreUnavailable):
+                await orders.step(row.order_hash, lambda row: OrderStep(step(row, NOW_MS)))
+
+        monkeypatch.setattr(store._link, "apply", answered_late)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(write)
+            await committed.wait()
+            events = await all_events(store)
+            monkeypatch.setattr(store, "read", read)
+            nursery.start_soon(orders.hear, events)
+            await trio.testing.wait_all_tasks_blocked()
+            answer.set()
+        assert [live.row.version for live in orders] == [2]
+        assert read.await_count == (0 if is_answered else 2)
 
 
 async def test_one_that_cannot_be_made_keeps_no_others_back(tmp_path: Path) -> None:
