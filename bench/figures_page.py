@@ -4,14 +4,14 @@
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
 from msgspec import Struct
 
 from bench.compare import Budget, LoadBudget, Rounds, read_budgets, read_load_budgets
-from bench.load_report import latency_plot, markdown
+from bench.load_report import TextTable, latency_plot, markdown
 from bench.record import BenchRecord, Machine, RecordedLoads, RecordedOperations, middle, read_record
 
 ROOT = Path(__file__).parents[1]
@@ -70,6 +70,10 @@ def files(record: BenchRecord, budgets: Sequence[Budget], loads: Sequence[LoadBu
         if record.loads.latency:
             parts.append(f"![Latency of POST /firm by percentile]({_link(LATENCY_PLOT)})\n")
             made[LATENCY_PLOT] = latency_plot(record.loads.latency)
+        parts += _tables(record.loads.tables)
+    if record.others is not None:
+        parts += ["## Paths without a budget\n", f"{_about(record.others.machine)}\n"]
+        parts += _tables(record.others.tables)
     return {PAGE: "\n".join(parts), **made}
 
 
@@ -112,6 +116,12 @@ def _loads(part: RecordedLoads, budgets: Sequence[LoadBudget]) -> Iterator[str]:
             for budget, rounds in _measured(part, budgets)
         ],
     )
+
+
+def _tables(tables: Mapping[str, TextTable]) -> Iterator[str]:
+    for title, table in tables.items():
+        yield f"### {title}\n"
+        yield markdown(table.header, table.rows)
 
 
 def _measured(part: RecordedLoads, budgets: Sequence[LoadBudget]) -> list[tuple[LoadBudget, Rounds]]:

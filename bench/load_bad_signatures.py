@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
@@ -140,22 +140,31 @@ def measure(what: str, first: int) -> Found:
     )
 
 
-def main() -> None:
-    """Run the load test of wrong signatures, and print the medians of its results."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+def run(rounds: int) -> dict[str, list[Found]]:
+    """Measure each kind in turn, `rounds` times: kind -> results."""
     found: dict[str, list[Found]] = {what: [] for what in CLIENTS}
     for number in range(rounds):
         for what, rows in found.items():
             rows.append(measure(what, number * GOOD_MAX))
+    return found
+
+
+def table(found: Mapping[str, Sequence[Found]]) -> Table:
+    """Make a table of the medians of the load test of wrong signatures."""
     names = ("wrong signatures", "good/s", "400/s", "429/s", "server core", "CPU us of a bad one")
-    table = Table(*names, box=None)
+    shown = Table(*names, box=None)
     for what, rows in found.items():
         good, refused, limited, core = (
             median(getattr(row, name) for row in rows) for name in Found.__struct_fields__
         )
         each = f"{1e6 * core / (refused + limited):,.0f}" if what == FLOOD else ""
-        table.add_row(what, f"{good:,.0f}", f"{refused:,.0f}", f"{limited:,.0f}", f"{core:.2f}", each)
-    Console().print(table)
+        shown.add_row(what, f"{good:,.0f}", f"{refused:,.0f}", f"{limited:,.0f}", f"{core:.2f}", each)
+    return shown
+
+
+def main() -> None:
+    """Run the load test of wrong signatures, and print the medians of its results."""
+    Console().print(table(run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)))
 
 
 if __name__ == "__main__":

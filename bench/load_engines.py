@@ -4,7 +4,7 @@ Engines, makers, agent and node are processes of their own. Every engine receive
 the orders; each runs the auctions of its own shards, one of them relays, all read the chain. The CPU that an
 idle engine uses is subtracted. Rates are those of one machine that all processes share.
 
-`PYTHONPATH=tests python -m bench.load_engines [sales]` prints a table; it needs PostgreSQL's server programs.
+`python -m bench.load_engines [sales]` prints a table; it needs PostgreSQL's server programs.
 """
 
 import os
@@ -101,9 +101,8 @@ def _cpu_s(running: Running) -> list[float]:
     return found
 
 
-def main() -> None:
-    """Run the load test of several engines, and print its results as a table."""
-    sales = int(sys.argv[1]) if len(sys.argv) > 1 else SALES
+def table(sales: int = SALES) -> Table:
+    """Run the load test of several engines, and return its results as a table."""
     shown = Table(
         "engines", "sales a second", "CPU ms a sale of each engine", "of its store process", box=None
     )
@@ -116,7 +115,12 @@ def main() -> None:
                 ", ".join(f"{one:.1f}" for one in row.engines_ms),
                 ", ".join(f"{one:.1f}" for one in row.stores_ms),
             )
-    Console().print(shown)
+    return shown
+
+
+def main() -> None:
+    """Run the load test of several engines, and print its results as a table."""
+    Console().print(table(int(sys.argv[1]) if len(sys.argv) > 1 else SALES))
 
 
 if __name__ == "__main__":

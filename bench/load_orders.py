@@ -361,25 +361,29 @@ def table(samples: Sequence[Sample]) -> Table:
     return shown
 
 
-def main() -> None:
-    """Run the load test of thousands of orders, and print its samples as a table."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+def passes_table(passes: LoopPasses) -> Table:
+    """Make a table of the durations of the event loop's passes, by the wall clock and by CPU time."""
+    shown = Table("a pass of the loop", "passes", "p50 ms", "p99 ms", "p99.9 ms", "most ms", box=None)
+    for name, spread in (("wall clock", passes.wall), ("CPU", passes.cpu), ("CPU without EVM", passes.own)):
+        at = [f"{spread.at_ms(share):.1f}" for share in (0.5, 0.99, 0.999, 1.0)]
+        shown.add_row(name, f"{spread.count:,}", *at)
+    return shown
+
+
+def tables(count: int) -> dict[str, Table]:
+    """Run the load test of thousands of orders; return tables of its samples and loop passes, by title."""
     load = trio.run(orders, count)
-    console = Console(width=_WIDTH)
-    console.print(table(load.samples))
-    _, rest, *waves, _, _ = load.samples
-    fills = waves[-1].filled - rest.filled
-    console.print(
-        f"at most {load.tasks_max} tasks; {1e3 * (waves[-1].rss_mb - rest.rss_mb) / fills:.1f} MB more for "
-        "1,000 swaps, with the chain's blocks"
-    )
-    passes = load.passes
-    for name, spread in (("wall", passes.wall), ("CPU", passes.cpu), ("CPU, not the EVM's", passes.own)):
-        console.print(
-            f"a pass of the loop, {name}: p50 {spread.at_ms(0.5):.1f}, p99 {spread.at_ms(0.99):.1f}, "
-            f"p99.9 {spread.at_ms(0.999):.1f}, most {spread.at_ms(1.0):.1f} ms of {spread.count:,}"
-        )
-    console.print(f"the EVM: {passes.evm_s / passes.cpu_s:.0%} of the CPU of {passes.cpu_s:.0f} s")
+    return {
+        f"{count:,} orders in one process": table(load.samples),
+        "Passes of that process's loop": passes_table(load.passes),
+    }
+
+
+def main() -> None:
+    """Run the load test of thousands of orders, and print its tables."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+    for title, shown in tables(count).items():
+        Console(width=_WIDTH).print(title, shown, "", sep="\n")
 
 
 if __name__ == "__main__":

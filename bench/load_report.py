@@ -13,6 +13,7 @@ from statistics import median
 
 from msgspec import Struct
 from rich.table import Table
+from rich.text import Text
 
 from bench.compare import LoadVerdict, Verdict
 from bench.load_children import has_wrk
@@ -31,6 +32,13 @@ _TICKS = {"50": 0.5, "90": 0.9, "99": 0.99, "99.9": 0.999, "99.99": 0.9999, "max
 def rows_of(rows: Sequence[Row], phase: str, server: str = OURS) -> list[Row]:
     """Return the results of one phase and server of the load test of POST /firm that count."""
     return quiet(all_rows_of(rows, phase, server))
+
+
+class TextTable(Struct, frozen=True):
+    """A table of a load test, as texts."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 class Line(Struct, frozen=True):
@@ -65,10 +73,9 @@ def report(rows: Sequence[Row], loads: Sequence[LoadVerdict], operations: Sequen
     if loads:
         parts += ["## Whole paths: verdicts\n", load_verdicts(loads)]
     if rows:
-        parts += ["## POST /firm, closed loop of 64 connections\n", throughput(rows), _witness()]
-        parts += ["## POST /firm, open loop\n", latency(rows), f"![latency by percentile]({PLOT})\n"]
-        parts += ["## Beside other work in the same process\n", disturbed(rows)]
-        parts += ["## Noise\n", noise(rows)]
+        for title, table in firm_tables(rows).items():
+            parts += [f"## {title}\n", markdown(table.header, table.rows)]
+        parts += [_witness(), f"![latency by percentile]({PLOT})\n", "## Noise\n", noise(rows)]
     return "\n".join(parts)
 
 
@@ -79,6 +86,14 @@ def markdown(header: Sequence[str], body: Iterable[Sequence[str]]) -> str:
     """Format a header and rows of texts as a Markdown table."""
     rows = ["| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *body)]
     return "\n".join(rows) + "\n"
+
+
+def text_table(table: Table) -> TextTable:
+    """Copy the texts of a terminal table, without its colours."""
+    columns = [[Text.from_markup(str(cell)).plain for cell in column.cells] for column in table.columns]
+    return TextTable(
+        tuple([str(column.header) for column in table.columns]), tuple(zip(*columns, strict=True))
+    )
 
 
 def operation_verdicts(verdicts: Iterable[Verdict]) -> str:
@@ -130,12 +145,21 @@ def _verdict_cells(verdict: LoadVerdict) -> tuple[str, str, str, str, str]:
     )
 
 
-def throughput(rows: Sequence[Row]) -> str:
-    """Make the report's section on requests per second and CPU per request of each server.
+def firm_tables(rows: Sequence[Row]) -> dict[str, TextTable]:
+    """Make the tables of the load test of POST /firm, by title."""
+    return {
+        "POST /firm, closed loop of 64 connections": throughput(rows),
+        "POST /firm, open loop": latency(rows),
+        "POST /firm beside other work of the process": disturbed(rows),
+    }
+
+
+def throughput(rows: Sequence[Row]) -> TextTable:
+    """Make the table of requests per second and CPU per request of each server.
 
     Cambist's rate is shown as a ratio to each other server's.
     """
-    body = []
+    body: list[tuple[str, ...]] = []
     ours = [row.measured.rate for row in rows_of(rows, "throughput")]
     for phase, server, title in [
         *(("throughput", server, shape.title) for server, shape in SHAPES.items()),
@@ -157,21 +181,21 @@ def throughput(rows: Sequence[Row]) -> str:
             )
         )
     header = ("server", "requests/s", "ours to it", "p50 ms", "p99 ms", "CPU us each", "wrk: requests/s")
-    return markdown(header, body)
+    return TextTable(header, tuple(body))
 
 
-def latency(rows: Sequence[Row]) -> str:
-    """Make the report's section on latencies at a fixed rate, from each request's due time."""
+def latency(rows: Sequence[Row]) -> TextTable:
+    """Make the table of latencies at a fixed rate, from each request's due time."""
     body = [
         (shape.title, f"{found[0].rate:,.0f}", *_percentile_cells(found))
         for server, shape in SHAPES.items()
         if (found := rows_of(rows, "latency", server))
     ]
-    return markdown(("server", "rate/s", "p50 ms", "p99 ms", "p99.9 ms", "max ms"), body)
+    return TextTable(("server", "rate/s", "p50 ms", "p99 ms", "p99.9 ms", "max ms"), tuple(body))
 
 
-def disturbed(rows: Sequence[Row]) -> str:
-    """Make the report's section on cambist's server with 500 pairs, and on waits of tasks in a flood.
+def disturbed(rows: Sequence[Row]) -> TextTable:
+    """Make the table of cambist's server with 500 pairs, and of waits of tasks in a flood.
 
     The server is shown both quiet and with all prices replaced every half second.
     """
@@ -180,7 +204,7 @@ def disturbed(rows: Sequence[Row]) -> str:
         "snapshots": "500 pairs, all applied anew every 0.5 s",
         "flood": "64 clients pipeline",
     }
-    body = []
+    body: list[tuple[str, ...]] = []
     for phase, title in titles.items():
         found = rows_of(rows, phase)
         if found:
@@ -198,7 +222,7 @@ def disturbed(rows: Sequence[Row]) -> str:
         "ours", "requests/s", "p50 ms", "p99 ms", "p99.9 ms", "max ms", "other task late: p99.9 ms", "max ms",
         "a snapshot takes, ms",
     )  # fmt: skip
-    return markdown(header, body)
+    return TextTable(header, tuple(body))
 
 
 def noise(rows: Sequence[Row]) -> str:

@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
-from statistics import median
 
 import msgspec
 import trio
@@ -329,16 +328,31 @@ def shares_table(samples: CpuSamples, one: Swaps) -> Table:
     return shown
 
 
-def show(console: Console, rounds: int) -> None:
-    """Run the load test of whole swaps, and print its results and its CPU profile as tables."""
+def counts_table(one: Swaps) -> Table:
+    """Make a table of the engine's counters of a run of whole swaps."""
+    shown = Table("counter", "of the run", box=None)
+    for what, count in one.counts.items():
+        shown.add_row(what, f"{count:,}")
+    return shown
+
+
+def tables(rounds: int) -> dict[str, Table]:
+    """Run the load test of whole swaps; return tables of its rates, CPU profile and counters, by title."""
     found = [trio.run(swaps, COUNT) for _ in range(rounds)]
-    console.print(table(found))
-    console.print(f"median {median(one.count / one.seconds for one in found):.0f} swaps a second")
     samples = CpuSamples()
-    one = trio.run(swaps, COUNT, samples)
-    console.print(shares_table(samples, one))
-    console.print(", ".join(f"{count:,} {what}" for what, count in one.counts.items()))
+    profiled = trio.run(swaps, COUNT, samples)
+    return {
+        f"Whole swaps, {COUNT} orders in each run": table(found),
+        "Whole swaps: CPU of each step, of another run": shares_table(samples, profiled),
+        "Whole swaps: counters of that run": counts_table(profiled),
+    }
+
+
+def main() -> None:
+    """Run the load test of whole swaps, and print its tables."""
+    for title, shown in tables(int(sys.argv[1]) if len(sys.argv) > 1 else 3).items():
+        Console().print(title, shown, "", sep="\n")
 
 
 if __name__ == "__main__":
-    show(Console(), int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    main()

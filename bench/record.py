@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.compare import LoadVerdict, Rounds
-from bench.load_report import Line
+from bench.load_report import Line, TextTable
 
 RECORD = Path(__file__).with_name("record.json")
 
@@ -35,11 +35,21 @@ class RecordedOperations(Struct, frozen=True):
 
 
 class RecordedLoads(Struct, frozen=True):
-    """Metrics of the load tests, each with a value for each round, and the lines of the latency plot."""
+    """Metrics of the load tests, each with a value for each round, the latency plot's lines, and the tables
+    by title.
+    """
 
     machine: Machine
     rounds: dict[str, Rounds]
     latency: tuple[Line, ...]
+    tables: dict[str, TextTable]
+
+
+class RecordedOthers(Struct, frozen=True):
+    """Tables of the load tests without a budget, by title."""
+
+    machine: Machine
+    tables: dict[str, TextTable]
 
 
 class BenchRecord(Struct, frozen=True, omit_defaults=True):
@@ -47,6 +57,7 @@ class BenchRecord(Struct, frozen=True, omit_defaults=True):
 
     operations: RecordedOperations | None = None
     loads: RecordedLoads | None = None
+    others: RecordedOthers | None = None
 
 
 def read_record(path: Path = RECORD) -> BenchRecord:
@@ -64,14 +75,25 @@ def keep_operations(seconds: Mapping[str, Mapping[int, float]], path: Path = REC
     _write(msgspec.structs.replace(read_record(path), operations=RecordedOperations(_machine(), least)), path)
 
 
-def keep_loads(verdicts: Sequence[LoadVerdict], latency: Sequence[Line], path: Path = RECORD) -> None:
-    """Keep the metrics of a run's load tests in place of those in the record."""
+def keep_loads(
+    verdicts: Sequence[LoadVerdict],
+    latency: Sequence[Line],
+    tables: Mapping[str, TextTable],
+    path: Path = RECORD,
+) -> None:
+    """Keep the metrics and tables of a run's load tests in place of those in the record."""
     rounds = {
         one.budget.metric: Rounds(tuple(map(_rounded, one.rounds.values)), one.rounds.noisy)
         for one in verdicts
     }
     lines = tuple(Line(line.title, [_rounded(each) for each in line.latency_ms]) for line in latency)
-    _write(msgspec.structs.replace(read_record(path), loads=RecordedLoads(_machine(), rounds, lines)), path)
+    loads = RecordedLoads(_machine(), rounds, lines, {**tables})
+    _write(msgspec.structs.replace(read_record(path), loads=loads), path)
+
+
+def keep_others(tables: Mapping[str, TextTable], path: Path = RECORD) -> None:
+    """Keep the tables of a run's load tests without a budget in place of those in the record."""
+    _write(msgspec.structs.replace(read_record(path), others=RecordedOthers(_machine(), {**tables})), path)
 
 
 def middle(rounds: Rounds) -> float:

@@ -5,6 +5,8 @@ The exit status is 1 if a result is over its budget.
 --quick    the operations that CI holds, under a minute
 --record   keep the results in bench/record.json, from which bench/figures_page.py makes the page of figures
 else       all operations, then the load tests; tables and a plot go to bench/results/report.md
+
+Load tests without a budget run only with --record or `--part others`.
 """
 
 import argparse
@@ -19,14 +21,18 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import (
+    load_bad_signatures,
     load_book,
+    load_engines,
     load_firm_client,
     load_intake,
+    load_orders,
     load_quote,
     load_store,
     load_swaps,
     load_waiting,
     load_websocket,
+    otc_listings,
 )
 from bench.compare import (
     Budget,
@@ -40,14 +46,32 @@ from bench.compare import (
 )
 from bench.load_children import LoadError
 from bench.load_firm import FirmLoad, Plan, Row, metrics
-from bench.load_report import latency_lines, load_verdicts_table, write_report
+from bench.load_report import (
+    TextTable,
+    firm_tables,
+    latency_lines,
+    load_verdicts_table,
+    text_table,
+    write_report,
+)
 from bench.peers.postgres import postgres_programs
-from bench.record import keep_loads, keep_operations
+from bench.record import keep_loads, keep_operations, keep_others
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results" / "latest.json"
-PARTS = ("operations", "loads")
+PARTS = ("operations", "loads", "others")
+JUDGED = PARTS[:2]
 QUICK_LAPS = 60  # of the gate: many and short, so that some are undisturbed however busy the machine is
+
+LOADS = {
+    "Outbound firm client": load_firm_client,
+    "GET /v2/quote": load_quote,
+    "WebSocket to book": load_websocket,
+    "Durable orders": load_store,
+    "Order intake": load_intake,
+    "Orders that wait": load_waiting,
+}
+BOOKS = "Books"
 
 LONG = (
     "--benchmark-max-time=0.5",
@@ -71,7 +95,7 @@ A slice is shorter than another process's time slice.
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--quick", action="store_true", help="only the budgets that CI holds")
-    arguments.add_argument("--part", choices=PARTS, help="only the operations, or only the whole paths")
+    arguments.add_argument("--part", choices=PARTS, help="only one part of a run with --record")
     arguments.add_argument("--laps", type=int, default=3, help="times over the operations (default 3)")
     arguments.add_argument("--rounds", type=int, default=3, help="times over the whole paths (default 3)")
     arguments.add_argument("--seconds", type=float, default=5.0, help="of a closed loop; an open one: thrice")
@@ -79,7 +103,8 @@ def main() -> int:
     chosen = arguments.parse_args()
     if chosen.quick and chosen.record:
         arguments.error("--record: a quick run has too few operations")
-    parts = ("operations",) if chosen.quick else (chosen.part,) if chosen.part else PARTS
+    whole = PARTS if chosen.record else JUDGED
+    parts = ("operations",) if chosen.quick else (chosen.part,) if chosen.part else whole
     console = Console()
     operations: list[Verdict] = []
     loads: list[LoadVerdict] = []
@@ -89,12 +114,17 @@ def main() -> int:
             keep_operations(seconds)
     if "loads" in parts:
         try:
-            rows, loads = run_loads(console, Plan(chosen.rounds, chosen.seconds, 3 * chosen.seconds))
+            plan = Plan(chosen.rounds, chosen.seconds, 3 * chosen.seconds)
+            rows, loads, tables = run_loads(console, plan)
         except LoadError as error:
             sys.exit(str(error))
         if chosen.record:
-            keep_loads(loads, latency_lines(rows))
+            keep_loads(loads, latency_lines(rows), tables)
         console.print(f"written: {write_report(RESULTS.parent, rows, loads, operations).relative_to(ROOT)}")
+    if "others" in parts:
+        others = run_others(console, chosen.rounds)
+        if chosen.record:
+            keep_others(others)
     over = [f"{one.budget.what}: {one.ratio:.3f} > {one.budget.must}" for one in operations if not one.kept]
     over += [
         f"{one.budget.what}: {one.ratio:.3f}, must {one.budget.must}"
@@ -119,25 +149,26 @@ def run_operations(
     return seconds, verdicts
 
 
-def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict]]:
+def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict], dict[str, TextTable]]:
     """Run the load tests, and judge their results by the budgets.
+
+    Returns:
+        The results of POST /firm, the verdicts, and the tables of all load tests by title.
 
     Raises:
         LoadError: a load test cannot be measured.
     """
     rows = FirmLoad(plan, lambda text: console.print(text, highlight=False)).run()
-    found = metrics(rows)
+    found, tables = metrics(rows), firm_tables(rows)
     budgets = read_load_budgets()
-    for part in (load_firm_client, load_quote, load_websocket, load_store, load_intake, load_waiting):
+    parts = [*LOADS.items(), *([(BOOKS, load_book)] if load_book.has_nautilus() else [])]
+    for title, part in parts:
         measured = part.run(plan.rounds)
-        console.print(part.table(measured))
+        table = part.table(measured)
+        console.print(table)
+        tables[title] = text_table(table)
         found |= part.metrics(measured)
-    load_swaps.show(console, plan.rounds)
-    if load_book.has_nautilus():
-        books = load_book.run(plan.rounds)
-        console.print(load_book.table(books))
-        found |= load_book.metrics(books)
-    else:
+    if not load_book.has_nautilus():
         console.print("NautilusTrader is not installed (make setup-nautilus): its rows are left out")
         budgets = [budget for budget in budgets if budget.metric not in load_book.METRICS]
     if not postgres_programs():
@@ -145,7 +176,19 @@ def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict
         budgets = [budget for budget in budgets if budget.metric not in load_store.OF_POSTGRES]
     verdicts = judge_loads(budgets, found)
     console.print(load_verdicts_table(verdicts))
-    return rows, verdicts
+    return rows, verdicts, tables
+
+
+def run_others(console: Console, rounds: int) -> dict[str, TextTable]:
+    """Run the load tests without a budget, print their tables, and return them by title."""
+    tables = load_swaps.tables(rounds) | load_orders.tables(load_orders.COUNT)
+    tables["Wrong signatures"] = load_bad_signatures.table(load_bad_signatures.run(rounds))
+    if postgres_programs():
+        tables[f"Several engines, {load_engines.SALES} sales"] = load_engines.table()
+    tables["Listings of OTC orders, CPU time"] = otc_listings.table()
+    for title, table in tables.items():
+        console.print(title, table, "", sep="\n")
+    return {title: text_table(table) for title, table in tables.items()}
 
 
 def measure(budgets: list[Budget], laps: int, slices: Sequence[str]) -> dict[str, dict[int, float]]:

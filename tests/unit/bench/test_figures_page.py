@@ -6,9 +6,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from bench import figures_page
 from bench.compare import Budget, LoadBudget, LoadVerdict, Rounds, read_budgets, read_load_budgets
-from bench.load_report import Line
+from bench.load_report import Line, TextTable, text_table
 from bench.measured import PERCENTILES
-from bench.record import BenchRecord, keep_loads, keep_operations, read_record
+from bench.record import BenchRecord, keep_loads, keep_operations, keep_others, read_record
+from rich.table import Table
 
 ROOT = Path(__file__).parents[3]
 SIGNING = Budget("sign, against C", "bench_sign", "bench_c", must=1.3, stretch=1.1, quick=True)
@@ -21,7 +22,9 @@ def record(tmp_path: Path) -> BenchRecord:
     path = tmp_path / "record.json"
     keep_operations({"bench_sign": {0: 40e-6, 1: 36e-6}, "bench_c": {0: 30e-6, 1: 30.004e-6}}, path)
     latency = [Line("ours", [0.1 * (at + 1) for at in range(len(PERCENTILES))])]
-    keep_loads([LoadVerdict(ANSWERS, Rounds((3.0, 1.0, 2.0)))], latency, path)
+    books = TextTable(("strings", "CPU us"), (("trimmed", "21.5"),))
+    keep_loads([LoadVerdict(ANSWERS, Rounds((3.0, 1.0, 2.0)))], latency, {"Books": books}, path)
+    keep_others({"Whole swaps": TextTable(("swaps", "a second"), (("500", "115"),))}, path)
     return read_record(path)
 
 
@@ -39,6 +42,15 @@ def test_the_page_has_a_row_for_each_measured_budget(record: BenchRecord) -> Non
     assert "| sign, against C | 36.0 | 30.0 | 1.20 | 1.3 | yes |" in page
     assert "| answers a second | 2.00 | 3.00, 1.00, 2.00 | >= 1.5 |" in page
     assert "hash, against C" not in page
+    assert "### Books\n\n| strings | CPU us |\n| --- | --- |\n| trimmed | 21.5 |\n" in page
+    assert "| 500 | 115 |" in page.partition("## Paths without a budget")[2]
+
+
+def test_tables_for_terminals_are_kept_without_their_colours() -> None:
+    shown = Table("path", "ratio")
+    shown.add_row("answers", "[green]2.00[/green]")
+    shown.add_row("quotes", "3.00")
+    assert text_table(shown) == TextTable(("path", "ratio"), (("answers", "2.00"), ("quotes", "3.00")))
 
 
 def test_plots_mark_results_beyond_their_budget(record: BenchRecord) -> None:
@@ -59,6 +71,6 @@ def test_a_part_that_no_run_kept_is_left_out(record: BenchRecord, tmp_path: Path
 def test_a_part_replaces_its_own_part_of_the_record_alone(record: BenchRecord, tmp_path: Path) -> None:
     keep_operations({"bench_sign": {0: 1e-6}}, tmp_path / "record.json")
     after = read_record(tmp_path / "record.json")
-    assert after.loads == record.loads
+    assert (after.loads, after.others) == (record.loads, record.others)
     assert after.operations is not None
     assert after.operations.seconds == {"bench_sign": 1e-6}
