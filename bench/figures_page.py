@@ -26,7 +26,8 @@ _HEAD = """# Measured figures
 [Performance](performance.md) describes the benches, and explains their figures.
 
 The ratio to a baseline of the same run counts: absolute figures move from machine to machine. A ratio
-beyond `must` fails `make bench`.
+beyond `must` fails `make bench`, and stands in bold type here. A shared machine changes its speed by up to a
+half between two measurements: the rounds show by how much a ratio moves.
 """
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#1b1f24}.title{font-size:15px;font-weight:600}"
@@ -90,12 +91,11 @@ def _operations(part: RecordedOperations, budgets: Sequence[Budget]) -> Iterator
                 budget.what,
                 _figure(1e6 * seconds[budget.bench]),
                 _figure(1e6 * seconds[budget.baseline]),
-                _figure(seconds[budget.bench] / seconds[budget.baseline]),
+                _judged(ratio, ratio / budget.must),
                 f"{budget.must:g}",
                 "yes" if budget.quick else "",
             )
-            for budget in budgets
-            if {budget.bench, budget.baseline} <= seconds.keys()
+            for budget, ratio in _ratios(part, budgets)
         ],
     )
 
@@ -109,7 +109,8 @@ def _loads(part: RecordedLoads, budgets: Sequence[LoadBudget]) -> Iterator[str]:
         [
             (
                 budget.what,
-                _figure(middle(rounds)) + (" (beside other work)" if rounds.noisy else ""),
+                _judged(middle(rounds), _share(budget, rounds))
+                + (" (beside other work)" if rounds.noisy else ""),
                 ", ".join(map(_figure, rounds.values)),
                 f"{'>=' if budget.at_least else '<='} {budget.must:g}",
             )
@@ -128,13 +129,19 @@ def _measured(part: RecordedLoads, budgets: Sequence[LoadBudget]) -> list[tuple[
     return [(budget, part.rounds[budget.metric]) for budget in budgets if budget.metric in part.rounds]
 
 
+def _ratios(part: RecordedOperations, budgets: Sequence[Budget]) -> list[tuple[Budget, float]]:
+    seconds = part.seconds
+    return [
+        (budget, seconds[budget.bench] / seconds[budget.baseline])
+        for budget in budgets
+        if {budget.bench, budget.baseline} <= seconds.keys()
+    ]
+
+
 def _shares(part: RecordedOperations, budgets: Sequence[Budget]) -> list[PlotRow]:
-    rows = []
-    for budget in budgets:
-        if {budget.bench, budget.baseline} <= part.seconds.keys():
-            ratio = part.seconds[budget.bench] / part.seconds[budget.baseline]
-            rows.append(PlotRow(budget.what, ratio / budget.must, _figure(ratio)))
-    return rows
+    return [
+        PlotRow(budget.what, ratio / budget.must, _figure(ratio)) for budget, ratio in _ratios(part, budgets)
+    ]
 
 
 def _share(budget: LoadBudget, rounds: Rounds) -> float:
@@ -143,6 +150,11 @@ def _share(budget: LoadBudget, rounds: Rounds) -> float:
 
 def _about(machine: Machine) -> str:
     return f"{machine.processor}, {machine.cores} cores, Python {machine.python}."
+
+
+def _judged(value: float, share: float) -> str:
+    """A figure as text; in bold type if it uses more than the whole of its budget."""
+    return _figure(value) if share <= 1 else f"**{_figure(value)}**"
 
 
 def _figure(value: float) -> str:

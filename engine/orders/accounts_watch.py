@@ -162,9 +162,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         others = self._of_account.get(followed.account)
         if others is None:
             others = self._of_account[followed.account] = {}
-            pair = self._pair(followed.account)
-            if not self._watch.follow(*pair):
-                self._watch.refresh({pair})  # followed for another kind of orders: have it reported again
+            self._watch.follow(*self._pair(followed.account))
         else:  # the orders of an account share one tuple
             followed.account = self._followed[next(iter(others))].account
         others[order_hash] = None

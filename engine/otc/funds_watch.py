@@ -149,7 +149,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             self._follow(row.order_hash, _FollowedOtc(account, share))
             self._of_maker.setdefault(row.maker, {})[account] = None
             if not is_alone:  # a first order's account is reported anyway
-                self._watch.refresh({account})
+                self._watch.report(*account)
         elif known.share != share:
             known.share = share
             self._mark(known.account)

@@ -1,15 +1,17 @@
 """Track the accounts whose funds a venue follows, and filter the logs that may move these funds. Pure.
 
     follow(token, owner)    two calls need two calls of `unfollow`; a deposit's token is its contract
+    report(token, owner)    for another order of a followed pair
     filter()                one filter for any number of owners: all moves of funds of their tokens
     touched(logs)           the followed (token, owner) pairs that logs name
     begin_step()            begins a step, which reports the pairs that were followed before
     fresh()                 pairs to report: touched, or followed before the step
 
-Guarantee: after `follow`, a pair is reported once, at the end of the first step that begins later. Afterwards
-the pair is reported after every block with a log that names the pair. If a caller follows a pair first, and
-at each report reads the balance at the indexer's latest block or at a later block, the caller misses no
-change. No block that the caller reads is older than the chain's head at the time of `follow`.
+Guarantee: after `follow` or `report`, a pair is reported once, at the end of the first step that begins
+later. Afterwards the pair is reported after every block with a log that names the pair. If a caller follows a
+pair first, and at each report reads the balance at the indexer's latest block or at a later block, the caller
+misses no change. No block that the caller reads is older than the chain's head at the time of `follow` or
+`report`.
 
 These events touch a pair: Transfer from or to the owner, Approval by the owner, the two events by which
 wrapped native tokens come and go without a Transfer, and the two events of native deposits. The balance of a
@@ -50,25 +52,28 @@ class Watch:
         self._pairs: Counter[WatchedAccount] = Counter()
         self._owners: Counter[bytes] = Counter()  # token -> number of its followed owners
         self._fresh: set[WatchedAccount] = set()
-        self._followed: set[WatchedAccount] = set()  # since the present step began
+        self._followed: set[WatchedAccount] = set()  # to report, since the present step began
 
     def __len__(self) -> int:
         """Return the number of followed (token, owner) pairs."""
         return len(self._pairs)
 
-    def follow(self, token: bytes, owner: bytes) -> bool:
-        """Follow an owner's balance and allowances of a token; True if the pair was not followed before.
+    def follow(self, token: bytes, owner: bytes) -> None:
+        """Follow an owner's balance and allowances of a token; `fresh` reports the pair after the next
+        `begin_step`.
 
-        Each call needs one call of `unfollow`. A pair that was not followed before is reported by `fresh`
-        after the next `begin_step`.
+        Each call needs one call of `unfollow`.
         """
         pair = (token, owner)
         self._pairs[pair] += 1
-        if self._pairs[pair] > 1:
-            return False
-        self._owners[token] += 1
+        if self._pairs[pair] == 1:
+            self._owners[token] += 1
         self._followed.add(pair)
-        return True
+
+    def report(self, token: bytes, owner: bytes) -> None:
+        """Have `fresh` report a followed pair after the next `begin_step`, as after `follow`."""
+        if (token, owner) in self._pairs:
+            self._followed.add((token, owner))
 
     def unfollow(self, token: bytes, owner: bytes) -> None:
         """Undo one `follow` of an owner's token; raises KeyError if the pair is not followed."""
@@ -105,7 +110,9 @@ class Watch:
         return not self._fresh and not self._followed
 
     def refresh(self, pairs: AbstractSet[WatchedAccount] | None = None) -> None:
-        """Mark followed (token, owner) pairs as changed, for the next `fresh`; None marks all of them."""
+        """Mark followed (token, owner) pairs as changed by blocks of the present step, for the next `fresh`;
+        None marks all of them.
+        """
         self._fresh.update(self._pairs if pairs is None else self._pairs.keys() & pairs)
 
     def filter(self) -> LogFilter | None:

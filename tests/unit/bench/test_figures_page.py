@@ -42,6 +42,9 @@ def test_the_page_has_a_row_for_each_measured_budget(record: BenchRecord) -> Non
     assert "| sign, against C | 36.0 | 30.0 | 1.20 | 1.3 | yes |" in page
     assert "| answers a second | 2.00 | 3.00, 1.00, 2.00 | >= 1.5 |" in page
     assert "hash, against C" not in page
+    over = LoadBudget("answers a second", "answers", must=2.5, stretch=3.0, at_least=True)
+    page = figures_page.files(record, [SIGNING], [over])[figures_page.PAGE]
+    assert "| answers a second | **2.00** | 3.00, 1.00, 2.00 | >= 2.5 |" in page
     assert "### Books\n\n| strings | CPU us |\n| --- | --- |\n| trimmed | 21.5 |\n" in page
     assert "| 500 | 115 |" in page.partition("## Paths without a budget")[2]
 

@@ -117,8 +117,14 @@ def test_what_is_fresh_is_told_once() -> None:
     assert watch.fresh() == frozenset(), "the step that runs may have read an older head"
     watch.begin_step()
     assert watch.fresh() == {(WETH, ALICE)}
-    watch.follow(WETH, ALICE)
-    assert watch.fresh() == frozenset()
+    for again in (watch.follow, watch.report):  # for another order
+        again(WETH, ALICE)
+        assert watch.fresh() == frozenset()
+        watch.begin_step()
+        assert watch.fresh() == {(WETH, ALICE)}
+    watch.report(USDC, BOB)
+    watch.begin_step()
+    assert watch.fresh() == frozenset(), "nobody follows it"
     watch.refresh()
     assert watch.fresh() == {(WETH, ALICE)}
     watch.refresh({(WETH, ALICE)})

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -16,7 +17,10 @@ from cambist.config.limits import (
 )
 from cambist.config.timeouts import DRAFT_LOOK_S, FUNDS_RECHECK_S, FUNDS_STEP_REST_S
 from cambist.crypto.eip1271 import SELECTOR4
+from cambist.engine.chain.index.ring import Mark
+from cambist.engine.chain.port import At, Header
 from cambist.engine.otc.document import OtcDocument
+from cambist.engine.otc.funds_watch import OtcAccount
 from cambist.engine.store.rows import OrderEvent, OtcOrderRow, amount32, amount_of
 from support.otc.otc_chain import MOST, RFQ, OtcChain
 from support.otc.otc_engine import (
@@ -126,6 +130,38 @@ async def test_what_an_order_leaves_goes_to_the_younger_ones(tmp_path: Path, aut
         await venue.is_told()
         assert (await stand(venue, rows))[1:] == [(_S.PENDING, 40), (_S.PENDING, 100)]
         assert funds_of(await venue.row(rows[1])) == (40, 40, 40)
+
+
+async def test_a_second_order_is_judged_by_no_block_before_its_submission(
+    tmp_path: Path, autojump_clock: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with otc_venue(tmp_path) as venue:
+        venue.chain.has(MAKER, 100)
+        venue.chain.mine()
+        await venue.submit(an_order(1))
+        await venue.is_told()
+        has_head, goes_on, block = trio.Event(), trio.Event(), venue.chain.block
+        tops: list[int] = []
+
+        async def late(at: At = None) -> Header | None:
+            header = await block(at)
+            if at is None and not goes_on.is_set():
+                has_head.set()
+                await goes_on.wait()
+            return header
+
+        async def look(accounts: Sequence[OtcAccount], top: Mark, look: Any = venue.funds._look) -> None:
+            tops.append(top.number)
+            await look(accounts, top)
+
+        monkeypatch.setattr(venue.chain, "block", late)
+        monkeypatch.setattr(venue.funds, "_look", look)
+        await has_head.wait()
+        venue.chain.mine()
+        await venue.submit(an_order(2))
+        goes_on.set()
+        await venue.is_told()
+        assert tops == [venue.chain.head.number], "the step under way had an older head"
 
 
 async def test_orders_of_other_tokens_and_makers_have_funds_of_their_own(
