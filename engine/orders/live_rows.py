@@ -373,8 +373,9 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     async def hear(self, events: Sequence[OrderEvent]) -> None:
         """Read the orders that events name from the store, if memory lacks them or has older versions.
 
-        Orders of other processes' shards are skipped. The method returns once memory is as new as the events,
-        and retries its reads while the store does not answer.
+        Orders of other processes' shards are skipped. The method waits first for the batch that this process
+        is writing, whose writers take their own orders in. The method returns once memory is as new as the
+        events, and retries its reads while the store does not answer.
         """
         if all(map(self._is_known, events)):
             return

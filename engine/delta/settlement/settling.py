@@ -271,7 +271,8 @@ class Settling:
     async def _settle_with_retries(self, order_hash: bytes, key: str) -> None:
         """Run an order's settlement to its outcome, with retries while chain or store is unavailable.
 
-        Only the first such failure is logged.
+        Only the first such failure is logged. A settlement whose outcome a re-organisation undoes while it is
+        handled is run again.
         """
         pause_s, is_told = SETTLING_PAUSE_S, False
         try:
@@ -292,7 +293,10 @@ class Settling:
                     )
                     await trio.sleep(SETTLING_STUCK_S)
                 else:
-                    return
+                    live = self._orders.get(order_hash)
+                    if live is None or live.settling != key or live.row.status in SETTLED_WHOLE:
+                        return
+                    await trio.sleep(pause_s)
         finally:
             self._under_way.discard(key)
 

@@ -22,6 +22,8 @@ from cambist.engine.delta.bids.bids import RoundOrder
 from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
 from cambist.engine.delta.settlement.claims import Claims
 from cambist.engine.delta.settlement.settling import Settling, TellAgent
+from cambist.engine.orders.order_units import step
+from cambist.engine.orders.step import OrderStep
 from cambist.engine.store.rows import DeltaFill, IntentCause, IntentState, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_FILL
@@ -247,6 +249,30 @@ async def test_a_crossing_that_fails_for_another_reason_counts_for_both(tmp_path
     async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_all)) as auction:
         await auction.submitted(SALE, BOBS)
         await until(lambda: auction.live(SALE).row.failures + auction.live(BOBS).row.failures == 2)
+
+
+async def test_an_order_whose_end_is_undone_while_its_agent_is_told_is_settled_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relayer, agent = PlayedRelayer("BelowMinimum(uint256,uint256)"), PlayedAgent(on_each)
+    relayer.mined = b"\x77" * 32
+    async with settled_by(relayer, Funds(), tmp_path, agent) as auction:
+
+        async def becomes(status: OrderStatus) -> None:
+            changed = {"status": status}
+            await auction.orders.step(SALE.order_hash, lambda row: OrderStep(step(row, NOW_MS, **changed)))
+
+        async def undone(_: bytes, outcome: IntentOutcome) -> None:
+            if outcome.state is IntentState.MINED:
+                relayer.mined = None
+                await becomes(_S.ACTIVE)
+
+        await auction.submitted(SALE)
+        await until(lambda: bool(relayer.handed))
+        await becomes(_S.COMPLETED)
+        monkeypatch.setattr(auction.settling, "_fill", undone)
+        relayer.may_end.set()
+        await until(lambda: auction.live(SALE).row.failures == 1)
 
 
 class BusyChain(RefusingChain):
