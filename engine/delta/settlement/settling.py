@@ -271,12 +271,11 @@ class Settling:
     async def _settle_with_retries(self, order_hash: bytes, key: str) -> None:
         """Run an order's settlement to its outcome, with retries while chain or store is unavailable.
 
-        Only the first such failure is logged. A settlement whose outcome a re-organisation undoes while it is
-        handled is run again.
+        Only the first such failure is logged. A settlement that is undone while it is handled runs again.
         """
         pause_s, is_told = SETTLING_PAUSE_S, False
         try:
-            while self._orders.get(order_hash) is not None:
+            while (live := self._orders.get(order_hash)) is not None and live.settling == key:
                 try:
                     await self._settle(order_hash, key)
                 except (ChainError, StoreUnavailable) as error:
@@ -293,8 +292,7 @@ class Settling:
                     )
                     await trio.sleep(SETTLING_STUCK_S)
                 else:
-                    live = self._orders.get(order_hash)
-                    if live is None or live.settling != key or live.row.status in SETTLED_WHOLE:
+                    if self._status(order_hash) in _SEEN:
                         return
                     await trio.sleep(pause_s)
         finally:
@@ -320,7 +318,8 @@ class Settling:
         outcome = await self._outcome(order_hash, settlement)
         if outcome.state in _MINED:
             if self._status(order_hash) not in _SEEN:
-                self._begin_anew(order_hash)
+                if (filled := self._orders.get(order_hash)) is not None:
+                    self._orders.begin_anew(filled)
                 await self._orders.step(order_hash, lambda row: self._more_to_come(row, effect))
             self._settled += 1
             await self._tell_settled(settlement, order_hash, outcome)
@@ -507,12 +506,6 @@ class Settling:
         (rows,) = await self._store.read(among(DELTA_FILL, "order_hash", [order_hash]))
         fills: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in rows]
         return next((fill for fill in fills if fill.tx_hash == outcome.tx_hash), None)
-
-    def _begin_anew(self, order_hash: bytes) -> None:
-        """Reset an order's count of failed settlements after a fill; the order's next pause is shorter."""
-        live = self._orders.get(order_hash)
-        if live is not None:
-            self._orders.begin_anew(live)
 
     def _more_to_come(self, row: DeltaOrderRow, effect: Effect) -> DeltaStep | None:
         """Make the step of an order that a settlement filled in part; None if the order is settled."""
