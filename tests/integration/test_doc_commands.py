@@ -32,7 +32,7 @@ NOT_RUN = {
     "README.md": "CI runs `make test`; integration/test_up_command.py runs `cambist up`",
     "CONTRIBUTING.md": "the suite itself",
     "deploy/README.md": "containers and accounts of the machine: e2e/test_deploy_containers.py",
-    "docs/explanation/performance.md": "benches of minutes, each part of `make bench` or of `make test-long`",
+    "docs/explanation/performance.md": "benches of minutes: `make bench-report`, `make test-long`",
     "docs/guides/incidents.md": "a chain with roles: integration/test_contract_acts.py",
     "docs/guides/maker-check.md": "a maker of your own: integration/test_maker_kit.py checks the kit's",
     "docs/guides/maker-kit/README.md": "integration/test_maker_kit.py",

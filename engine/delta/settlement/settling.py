@@ -294,7 +294,7 @@ class Settling:
                 else:
                     if self._status(order_hash) in _SEEN:
                         return
-                    await trio.sleep(pause_s)
+                    await trio.sleep(pause_s)  # its end is undone, or memory is yet to hear of the outcome
         finally:
             self._under_way.discard(key)
 
