@@ -6,8 +6,8 @@
 // (each URL of another origin that the page asked for). A visit that fails leaves a picture `failed.png`.
 import path from "node:path";
 import { chromium } from "playwright-core";
+import { WAIT_MS } from "./patience.mjs";
 
-export const WAIT_MS = 20_000 * Number(process.env.TEST_PATIENCE ?? 1); // bound of a wait for a part of a page
 const ARGUMENTS = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync",

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { WAIT_MS } from "./browser.mjs";
+import { WAIT_MS } from "./patience.mjs";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 export const WIDTHS = { narrow: 420, usual: 1280, wide: 3840 };

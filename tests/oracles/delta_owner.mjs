@@ -6,13 +6,14 @@
 //   approve(token, spender, amount), deposit(delta, orderHash, wei): mined; give the wei paid for gas
 // }
 import { documented, DELTA_ROUTE } from "./documented.mjs";
+import { WAIT_MS } from "./patience.mjs";
 
 export const NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
 const SLIPPAGE_BPS = 100;
 const LIFE_S = 600;
 const PARTNER = "a-wallet"; // not registered at the venue
 const ENDED = ["COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"];
-const PAUSE_MS = { first: 50, most: 1_000, all: 30_000 };
+const PAUSE_MS = { first: 50, most: 1_000, all: WAIT_MS };
 
 class Venue {
   constructor(url) {

@@ -2,6 +2,7 @@
 // attested and received. The ABIs are those that Across and Circle publish, not the artifacts'.
 import fs from "node:fs";
 import { Contract, HDNodeWallet, JsonRpcProvider, toBeHex, zeroPadValue, ZeroAddress, ZeroHash } from "ethers";
+import { WAIT_MS } from "./patience.mjs";
 
 const POOL = [
   "function depositV3(address depositor, address recipient, address inputToken, address outputToken, uint256 inputAmount, uint256 outputAmount, uint256 destinationChainId, address exclusiveRelayer, uint32 quoteTimestamp, uint32 fillDeadline, uint32 exclusivityParameter, bytes message) payable",
@@ -16,7 +17,7 @@ const WORDS = "test test test test test test test test test test test junk";
 const USDC = 10n ** 6n;
 const RECIPIENT = "0x00000000000000000000000000000000000b21d9";
 
-const done = (sent) => sent.wait(1, 30_000);
+const done = (sent) => sent.wait(1, WAIT_MS);
 
 async function until(found) {
   for (;;) {

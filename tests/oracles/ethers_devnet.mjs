@@ -2,6 +2,7 @@
 // usage: ethers_devnet.mjs CONTRACTS_JSON ARTIFACTS_FOLDER HTTP_URL CHAIN_ID
 import fs from "node:fs";
 import { Contract, ContractFactory, HDNodeWallet, JsonRpcProvider, WebSocketProvider, ZeroAddress, TypedDataEncoder } from "ethers";
+import { WAIT_MS } from "./patience.mjs";
 
 const [, , contractsFile, artifacts, url, chainId] = process.argv;
 const entry = JSON.parse(fs.readFileSync(contractsFile)).chains[chainId];
@@ -21,7 +22,7 @@ const TYPES = {
     { name: "makerAmount", type: "uint256" }, { name: "takerAmount", type: "uint256" },
   ],
 };
-const done = (sent) => sent.wait(1, 30_000);
+const done = (sent) => sent.wait(1, WAIT_MS);
 const factory = new ContractFactory(artifact("Rfq").abi, artifact("Rfq").bytecode, maker);
 const deployed = await factory.deploy("Script RFQ");
 await deployed.waitForDeployment();

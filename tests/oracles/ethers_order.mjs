@@ -2,6 +2,7 @@
 // arguments: RPC_URL PRIVATE_KEY VENUE_URL swap|rest SRC_TOKEN DEST_TOKEN AMOUNT SELL|BUY 64|65
 import { Contract, JsonRpcProvider, Signature, TypedDataEncoder, Wallet } from "ethers";
 import { NATIVE, tell } from "./delta_owner.mjs";
+import { WAIT_MS } from "./patience.mjs";
 
 export async function run([rpc, key, ...story]) {
   const ERC20 = [
@@ -13,7 +14,7 @@ export async function run([rpc, key, ...story]) {
   const wallet = new Wallet(key, provider);
   const token = (address) => new Contract(address, ERC20, wallet);
   const mined = async (sent) => {
-    const receipt = await (await sent).wait(1, 30_000);
+    const receipt = await (await sent).wait(1, WAIT_MS);
     return receipt.gasUsed * receipt.gasPrice;
   };
 

@@ -2,6 +2,7 @@
 // arguments: RPC_URL MAKER_KEY TAKER_KEY STRANGER_KEY VENUE_URL privately|openly MAKER_ASSET TAKER_ASSET MAKER_AMOUNT TAKER_AMOUNT 64|65 slash|bare
 import { AbiCoder, Contract, JsonRpcProvider, Signature, TypedDataEncoder, Wallet } from "ethers";
 import { tell } from "./otc_parties.mjs";
+import { WAIT_MS } from "./patience.mjs";
 
 export async function run([rpc, makerKey, takerKey, strangerKey, ...story]) {
   const ORDER =
@@ -32,7 +33,7 @@ export async function run([rpc, makerKey, takerKey, strangerKey, ...story]) {
     split: (signature) => Signature.from(signature),
     words: (types, values) => AbiCoder.defaultAbiCoder().encode(types, values),
     read: (address, name, args) => at(address)[name](...args),
-    send: async (who, address, name, args) => (await (await at(address, who)[name](...args)).wait(1, 30_000)).hash,
+    send: async (who, address, name, args) => (await (await at(address, who)[name](...args)).wait(1, WAIT_MS)).hash,
     refusal: async (who, address, name, args) => {
       try {
         await at(address, who)[name].staticCall(...args);
@@ -43,7 +44,7 @@ export async function run([rpc, makerKey, takerKey, strangerKey, ...story]) {
     },
     forced: async (who, address, name, args) => {
       try {
-        await (await at(address, who)[name](...args, { gasLimit: FORCED_GAS })).wait(1, 30_000);
+        await (await at(address, who)[name](...args, { gasLimit: FORCED_GAS })).wait(1, WAIT_MS);
       } catch (error) {
         return error.receipt?.status === 0;
       }

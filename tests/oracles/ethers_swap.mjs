@@ -2,6 +2,7 @@
 // arguments: VENUE_URL RPC_URL PRIVATE_KEY SRC_TOKEN DEST_TOKEN AMOUNT [SELL|BUY]
 import { Contract, JsonRpcProvider, Wallet } from "ethers";
 import { documented, PRICE_ROUTE } from "./documented.mjs";
+import { WAIT_MS } from "./patience.mjs";
 
 export async function run([venue, rpc, key, srcToken, destToken, amount, side = "SELL"]) {
   const NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
@@ -12,7 +13,7 @@ export async function run([venue, rpc, key, srcToken, destToken, amount, side = 
   const provider = new JsonRpcProvider(rpc, undefined, { cacheTimeout: -1, pollingInterval: 100 });
   const wallet = new Wallet(key, provider);
   const chainId = Number((await provider.getNetwork()).chainId);
-  const done = (sent) => sent.wait(1, 30_000);
+  const done = (sent) => sent.wait(1, WAIT_MS);
 
   const ask = async (path, options) => {
     const response = await fetch(`${venue}${path}`, options);

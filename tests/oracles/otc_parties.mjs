@@ -7,10 +7,12 @@
 //   send(who, address, name, args): mined; gives the transaction's hash
 //   refusal(who, address, name, args): the words of its revert;  forced(who, address, name, args): whether it was mined as failed
 // }
+import { WAIT_MS } from "./patience.mjs";
+
 const ZERO = "0x0000000000000000000000000000000000000000";
 const DOMAIN_NAME = "AUGUSTUS RFQ";
 const LIFE_S = 3_600;
-const PAUSE_MS = { first: 25, most: 500, all: 30_000 };
+const PAUSE_MS = { first: 25, most: 500, all: WAIT_MS };
 const ORDER = [
   { name: "nonceAndMeta", type: "uint256" }, { name: "expiry", type: "uint128" },
   { name: "makerAsset", type: "address" }, { name: "takerAsset", type: "address" },

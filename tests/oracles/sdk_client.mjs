@@ -6,6 +6,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import * as sdk7 from "@paraswap/sdk";
 import * as sdk9 from "@velora-dex/sdk";
 import sdk6 from "paraswap-sdk-6";
+import { WAIT_MS } from "./patience.mjs";
 
 const SDKS = { 6: sdk6, 7: sdk7, 9: sdk9 };
 const ONE = 10n ** 18n, USDC = 10n ** 6n;
@@ -34,7 +35,7 @@ export async function run([major, venue, rpc, makerKey, takerKey, weth, usdc]) {
     id: chainId, name: "devnet", nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 }, rpcUrls: { default: { http: [rpc] } },
   });
   const reader = createPublicClient({ chain, transport, pollingInterval: 100 });
-  const done = (hash) => reader.waitForTransactionReceipt({ hash, timeout: 30_000 });
+  const done = (hash) => reader.waitForTransactionReceipt({ hash, timeout: WAIT_MS });
   // A key of another service does no harm, and answers say that it is unknown.
   const statuses = [];
   const calls = async (url, options) => {

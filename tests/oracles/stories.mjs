@@ -1,9 +1,10 @@
 // Runs the stories of scripts one after the other, so that ethers and viem are loaded once.
 // A line asks, {"script": "ethers_swap", "arguments": [...]}; a line answers, {"told": ...} or {"failed": "..."}.
-// A script exports `run(arguments)`, which gives what is told.
+// A script exports `run(arguments)`, which gives what is told. A story that takes longer than the milliseconds of the
+// first argument has failed, and the next one begins.
 import readline from "node:readline";
 
-const STORY_MS = 45_000 * Number(process.env.TEST_PATIENCE ?? 1); // as tests/support/patience.py has it
+const STORY_MS = Number(process.argv[2]);
 const plain = (_, value) => (typeof value === "bigint" ? value.toString() : value);
 
 async function answer({ script, arguments: given }) {
@@ -19,11 +20,11 @@ async function answer({ script, arguments: given }) {
 process.on("unhandledRejection", (error) => console.error(error));
 
 for await (const line of readline.createInterface({ input: process.stdin })) {
-  const late = setTimeout(() => {
-    console.error(`a story took more than ${STORY_MS} ms: ${line}`);
-    process.exit(1);
-  }, STORY_MS);
-  process.stdout.write(JSON.stringify(await answer(JSON.parse(line)), plain) + "\n");
-  clearTimeout(late);
+  let timer;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(() => resolve({ failed: `a story took more than ${STORY_MS} ms: ${line}` }), STORY_MS);
+  });
+  process.stdout.write(JSON.stringify(await Promise.race([answer(JSON.parse(line)), late]), plain) + "\n");
+  clearTimeout(timer);
 }
 process.exit(0); // what a library keeps open, such as a connection, is no reason to stay

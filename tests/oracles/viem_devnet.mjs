@@ -6,6 +6,7 @@ import {
   webSocket, zeroAddress,
 } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
+import { WAIT_MS } from "./patience.mjs";
 
 const [, , contractsFile, artifacts, url, chainId] = process.argv;
 const entry = JSON.parse(fs.readFileSync(contractsFile)).chains[chainId];
@@ -21,7 +22,7 @@ const reader = createPublicClient({ chain, transport, pollingInterval: 100 });
 const listener = createPublicClient({ chain, transport: webSocket(url.replace("http", "ws")) });
 const control = createTestClient({ chain, mode: "anvil", transport });
 const wallet = (account) => createWalletClient({ account, chain, transport });
-const done = (hash) => reader.waitForTransactionReceipt({ hash, timeout: 30_000 });
+const done = (hash) => reader.waitForTransactionReceipt({ hash, timeout: WAIT_MS });
 
 const { abi, bytecode } = artifact("Rfq");
 const erc20 = artifact("DevToken").abi;

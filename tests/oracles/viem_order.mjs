@@ -6,6 +6,7 @@ import {
 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { NATIVE, tell } from "./delta_owner.mjs";
+import { WAIT_MS } from "./patience.mjs";
 
 export async function run([rpc, key, ...story]) {
   const abi = parseAbi([
@@ -23,7 +24,7 @@ export async function run([rpc, key, ...story]) {
   const wallet = createWalletClient({ account, chain, transport });
   const read = (address, functionName, args = []) => reader.readContract({ address, abi, functionName, args });
   const mined = async (call) => {
-    const receipt = await reader.waitForTransactionReceipt({ hash: await wallet.writeContract({ abi, ...call }), timeout: 30_000 });
+    const receipt = await reader.waitForTransactionReceipt({ hash: await wallet.writeContract({ abi, ...call }), timeout: WAIT_MS });
     return receipt.gasUsed * receipt.effectiveGasPrice;
   };
   // viem is told the primary type: the one that no other type has a member of.

@@ -6,6 +6,7 @@ import {
 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { tell } from "./otc_parties.mjs";
+import { WAIT_MS } from "./patience.mjs";
 
 export async function run([rpc, makerKey, takerKey, strangerKey, ...story]) {
   const abi = parseAbi([
@@ -27,7 +28,7 @@ export async function run([rpc, makerKey, takerKey, strangerKey, ...story]) {
   const reader = createPublicClient({ chain, transport, pollingInterval: 100 });
   const mined = async (who, call) => {
     const hash = await createWalletClient({ account: accounts[who], chain, transport }).writeContract({ abi, ...call });
-    return reader.waitForTransactionReceipt({ hash, timeout: 30_000 });
+    return reader.waitForTransactionReceipt({ hash, timeout: WAIT_MS });
   };
   const typedData = ({ domain, types, primaryType, value }) => ({ domain, types, primaryType, message: value });
 

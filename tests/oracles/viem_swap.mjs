@@ -2,6 +2,7 @@
 // arguments: VENUE_URL RPC_URL PRIVATE_KEY SRC_TOKEN DEST_TOKEN AMOUNT [SELL|BUY]
 import { createPublicClient, createWalletClient, defineChain, http, parseAbi } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
+import { WAIT_MS } from "./patience.mjs";
 
 export async function run([venue, rpc, key, srcToken, destToken, amount, side = "SELL"]) {
   const NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
@@ -17,7 +18,7 @@ export async function run([venue, rpc, key, srcToken, destToken, amount, side = 
   });
   const reader = createPublicClient({ chain, transport, pollingInterval: 100 });
   const wallet = createWalletClient({ account, chain, transport });
-  const done = (hash) => reader.waitForTransactionReceipt({ hash, timeout: 30_000 });
+  const done = (hash) => reader.waitForTransactionReceipt({ hash, timeout: WAIT_MS });
 
   const ask = async (path, options) => {
     const response = await fetch(`${venue}${path}`, options);

