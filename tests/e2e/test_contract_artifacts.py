@@ -1,6 +1,6 @@
 """The committed artifacts are the output of the committed sources.
 
-The compiler needs half a minute. Its output is kept beside it, under the hash of all its inputs: its own
+The compiler needs a minute or two. Its output is kept beside it, under the hash of all its inputs: its own
 program, the list of packages that are installed with it, the script that drives it, the version of the node
 that runs both, the name and the text of each source. The kept output is not committed: a fresh clone
 compiles, a change of any input compiles, and `make test-long` always compiles.

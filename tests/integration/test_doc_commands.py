@@ -126,7 +126,7 @@ def test_every_command_of_a_page_is_a_command_with_these_options(page: Path) -> 
 def unknown_word(words: list[str]) -> str | None:
     """The first word that names no command or no option; None if all do."""
     command: click.Command = cli
-    context = click.Context(cli)
+    context = click.Context(cli, **cli.context_settings)
     for word in words:
         if word.startswith("-") and word != "-":
             options = [(*each.opts, *each.secondary_opts) for each in command.get_params(context)]
