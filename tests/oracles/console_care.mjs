@@ -177,22 +177,26 @@ async function scrolled(page, table) {
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
   const taken = async () => (await session.send("Performance.getMetrics")).metrics.find(({ name }) => name === "TaskDuration").value * 1000;
   const scrolls = [];
-  let scrolledPx;
+  let told;
   for (let scroll = 0; scroll < 3; scroll += 1) {
     const before = await taken();
-    scrolledPx = await table.evaluate(scroll60);
+    told = await table.evaluate(scroll60);
     scrolls.push((await taken() - before) / 60);
   }
-  return { work: Math.min(...scrolls), scrolledPx, elements: (await rows(table)).length, rowcount: await table.getAttribute("aria-rowcount") };
+  return { ...told, work: Math.min(...scrolls), elements: (await rows(table)).length, rowcount: await table.getAttribute("aria-rowcount") };
 }
 const scroll60 = async (table) => {
   const view = table.closest(".rows");
+  let added = 0;
+  const observer = new MutationObserver((changes) => { for (const { addedNodes } of changes) added += addedNodes.length; });
+  observer.observe(table.querySelector("tbody"), { childList: true });
   view.scrollTop = 0;
   for (let frame = 0; frame < 60; frame += 1) {
     await new Promise(requestAnimationFrame);
     view.scrollTop += 90;
   }
-  return view.scrollTop;
+  observer.disconnect();
+  return { scrolledPx: view.scrollTop, added };
 };
 const readSample = (page) => page.evaluate(() => globalThis.record);
 
