@@ -12,10 +12,10 @@ from support.venue.venue_processes import Running, asked, venue_processes
 from support.venue.venue_role import CHAIN_ID, KEYS
 
 MARKUP = "<img src=x onerror=\"window.ran='markup'\"><b>bold</b>"
-FEW, ORDERS, PAIRS = 150, 5_000, 500
+ORDERS, PAIRS = 5_000, 500
 SCROLLED_PX, ROW_PX = 60 * 90, 44
-WORK_MORE_MAX = 2.0
-"""A frame of the long table may take so many times the work of a frame of the short one."""
+WORK_MORE_MAX = 4.0
+"""A frame of a scroll may take so many times the work of a frame of a plain table."""
 
 
 @pytest.fixture(scope="module")
@@ -107,20 +107,20 @@ async def test_thousands_of_orders_scroll_smoothly(browser: Browser, running: Ru
     await told(browser, running, "wallet", running.rpc)
     owner = to_checksum(KEYS[5].address)
     (record, *_) = asked(f"{running.url}/v2/delta/orders?userAddress={owner}")["data"]
-    few, many = [await told(browser, running, "orders", str(n), json.dumps(record)) for n in (FEW, ORDERS)]
-    assert many["rowcount"] == str(ORDERS + 1)
-    assert many["added"] <= SCROLLED_PX / ROW_PX + many["elements"]  # a row that stays is not moved
-    assert_smooth(few, many)
+    report = await told(browser, running, "orders", str(ORDERS), json.dumps(record))
+    assert report["rowcount"] == str(ORDERS + 1)
+    assert report["added"] <= SCROLLED_PX / ROW_PX + report["elements"]  # a row that stays is not moved
+    assert_smooth(report)
 
 
 async def test_hundreds_of_pairs_scroll_smoothly(browser: Browser, running: Running) -> None:
-    few, many = [await told(browser, running, "pairs", str(n)) for n in (FEW, PAIRS)]
-    assert many["rowcount"] == str(PAIRS + 1)
-    assert_smooth(few, many)
+    report = await told(browser, running, "pairs", str(PAIRS))
+    assert report["rowcount"] == str(PAIRS + 1)
+    assert_smooth(report)
 
 
-def assert_smooth(few: dict[str, Any], many: dict[str, Any]) -> None:
-    """A frame of the long table takes about the work of a frame of the short one; few of its rows exist."""
-    assert few["scrolledPx"] == many["scrolledPx"] == SCROLLED_PX
-    assert many["elements"] < 60
-    assert many["work"] <= WORK_MORE_MAX * few["work"]
+def assert_smooth(report: dict[str, Any]) -> None:
+    """A frame takes about the work of a plain table's frame, and few rows exist."""
+    assert report["scrolledPx"] == SCROLLED_PX
+    assert report["elements"] < 60
+    assert report["work"] <= WORK_MORE_MAX * report["plain"]
