@@ -64,7 +64,7 @@ export function rowTable({ caption, columns, key, onPick, empty, rowPx = 44 }) {
     if (wanted.length !== body.children.length || wanted.some((one, at) => body.children[at] !== one)) {
       const focused = document.activeElement?.closest("tr");
       const id = [...shown].find(([, one]) => one.element === focused)?.[0];
-      settle(wanted);
+      arrange(wanted);
       if (id && next.has(id)) next.get(id).element.querySelector("button")?.focus({ preventScroll: true });
     }
     shown = next;
@@ -72,9 +72,9 @@ export function rowTable({ caption, columns, key, onPick, empty, rowPx = 44 }) {
     below.style.height = `${(items.length - last) * rowPx}px`;
   }
 
-  // Rows that stay are not moved, so that the browser lays out those that come alone.
+  // Rows that stay are not moved: the browser lays out only those that come.
   /** @param {Element[]} wanted */
-  function settle(wanted) {
+  function arrange(wanted) {
     const staying = new Set(wanted);
     for (const one of [...body.children]) if (!staying.has(one)) one.remove();
     wanted.forEach((one, at) => { if (body.children[at] !== one) body.insertBefore(one, body.children[at] ?? null); });
