@@ -188,11 +188,11 @@ def test_version() -> None:
 )
 def test_demo_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
     done = cambist("demo", home=str(tmp_path))
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode()
     assert 40 < len(done.stdout.splitlines()) < 120
     assert b"cambist up" in done.stdout[-400:]  # the next command
     done = cambist("demo", "--verbose", home=str(tmp_path))
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode()
     for words in (
         b"verified",
         b"beta signed in its place",
