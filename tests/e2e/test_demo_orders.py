@@ -11,7 +11,7 @@ from rich.console import Console
 from cambist.engine.dev.demo.orders import run_orders
 from cambist.engine.dev.demo.settlement import DemoChain, a_stage
 from cambist.engine.dev.demo.venue import a_market_place
-from support.patience import STORY_S
+from support.patience import LATE_ROUND_S, STORY_S
 
 
 async def shown(folder: Path, stage: DemoChain) -> str:
@@ -81,12 +81,25 @@ async def test_every_scene_says_what_has_happened(tmp_path: Path) -> None:
     assert f"After block {block[0]} the user had what it had before" in failure
 
 
+async def test_a_maker_that_trades_again_is_live_once_its_readers_hear_it(tmp_path: Path) -> None:
+    """A reader keeps the books of a closed WebSocket for a second, and would lose them during an auction."""
+    async with a_stage(tmp_path) as stage, a_market_place(stage, tmp_path) as place:
+        feed = place.agents["rapid"].places[stage.running.chain_id].makers.feeds["alpha"]
+        with trio.fail_after(STORY_S):
+            await place.stop("alpha")
+            place.makers["alpha"].switch.resume("all")
+            await place.live()
+        stream = feed.statistics().stream
+        assert stream is not None
+        assert (stream.is_up, stream.connections) == (True, 2)
+
+
 async def test_a_price_that_does_not_come_is_no_demo_of_a_limit_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Alpha bids a little less than the limit and its fee."""
     monkeypatch.setattr("cambist.engine.dev.demo.waiting_orders._RAISED", ("2600.1", "2607"))
-    monkeypatch.setattr("cambist.engine.dev.demo.order_scene.WAIT_S", 3)
+    monkeypatch.setattr("cambist.engine.dev.demo.order_scene.WAIT_S", LATE_ROUND_S)
     async with a_stage(tmp_path) as stage:
         with pytest.RaisesGroup(
             pytest.RaisesExc(AssertionError, match="it is not settled"), flatten_subgroups=True

@@ -124,8 +124,8 @@ async def after_one_try(
 async def _told(folder: Path, settings: Mapping[str, WebhookSettings]) -> HookStatistics:
     async with (
         Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store,
+        AsyncExitStack() as owned,  # as in the venue, the client outlives the tasks that post
         trio.open_nursery() as nursery,
-        AsyncExitStack() as owned,
     ):
         leases = Leases(store, "one", life_s=10, now_ms=lambda: NOW_MS)
         webhooks = await open_webhooks(

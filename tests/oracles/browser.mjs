@@ -31,7 +31,12 @@ export function visiting(act) {
       if (["error", "warning"].includes(line.type())) complaints.push(`${line.text()} (${line.location().url})`);
     });
     context.on("weberror", (error) => complaints.push(String(error.error().stack ?? error.error())));
-    context.on("request", (request) => note(request.url()));
+    const underWay = new Set();
+    context.on("request", (request) => {
+      note(request.url());
+      underWay.add(request);
+    });
+    for (const end of ["requestfinished", "requestfailed"]) context.on(end, (request) => underWay.delete(request));
     context.on("page", (opened) => opened.on("websocket", (socket) => note(socket.url())));
     const page = await context.newPage();
     const shot = (name) => page.screenshot({ path: path.join(artefacts, `${name}.png`), fullPage: true });
@@ -39,7 +44,9 @@ export function visiting(act) {
       return { told: await act(page, base, { shot }, ...given), complaints, foreign };
     } catch (error) {
       await shot("failed").catch(() => {});
-      throw Object.assign(error, { stack: [error.stack, ...complaints].join("\n") });
+      const text = await page.locator("body").innerText().catch(String);
+      const asks = [...underWay].map((request) => `under way: ${request.method()} ${request.url()}`);
+      throw Object.assign(error, { stack: [error.stack, ...complaints, ...asks, text].join("\n") });
     } finally {
       await page.unrouteAll({ behavior: "ignoreErrors" }); // a page that still asks would fail in its handler, and end this process
       await context.close();

@@ -36,10 +36,8 @@ from ...client.terms import TradedToken, amount_text
 from ..devnet.bridge_places import bridge_keys
 from .balances import Balances, balances, moved, moves_table
 from .order_scene import (
-    LOOK_S,
     NATIVE,
     USER,
-    WAIT_S,
     OrderScene,
     Tell,
     completed,
@@ -50,8 +48,8 @@ from .order_scene import (
     timed,
 )
 from .place_settings import BRIDGED, BRIDGES, FILL_WITHIN_S, TOKENS
-from .settlement import CHAIN_ID, FAR_CHAIN_ID, DemoChain, answer_of
-from .venue import MarketPlace
+from .settlement import CHAIN_ID, FAR_CHAIN_ID, WAIT_S, DemoChain, answer_of
+from .venue import LOOK_S, MarketPlace
 
 _SOLD, _AMOUNT, _MAKER = "WBTC", "0.1", "beta"
 _FEE_BPS_MAX = 100

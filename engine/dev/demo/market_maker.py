@@ -30,10 +30,9 @@ from ...conformance.rules import CheckStatus, Selection
 from ...conformance.run import RunReport, run_checks
 from ...maker.app import MakerApp
 from ...process.clock import WallClock
-from .settlement import CHAIN_ID, DemoChain, show_fill
+from .settlement import CHAIN_ID, WAIT_S, DemoChain, show_fill
 
 _STRANGER = "0x" + "dead" * 10
-_ANSWER_S = 5.0
 _SETTINGS = """
 state_dir = "."
 [server]
@@ -124,12 +123,12 @@ class _Venue:
             target.encode(),
             [(name.lower().encode(), value.encode()) for name, value in headers.items()],
             body,
-            deadline_s=_ANSWER_S,
+            deadline_s=WAIT_S,
         )
 
 
 async def _show_prices(console: Console, venue: _Venue) -> None:
-    with trio.fail_after(_ANSWER_S):
+    with trio.fail_after(WAIT_S):
         while True:
             prices = decode_prices((await venue.ask("GET", "/prices")).body).body.prices["WETH/USDC"]
             if prices.bids and prices.asks:

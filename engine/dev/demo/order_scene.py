@@ -35,15 +35,12 @@ from ...client.trader import Trader
 from ...client.trusted_contract import SigningContract
 from .balances import Balances, balances, moved, moves_table
 from .place_settings import TOKENS
-from .settlement import CHAIN_ID, DemoChain
-from .venue import MarketPlace
+from .settlement import CHAIN_ID, WAIT_S, DemoChain
+from .venue import LOOK_S, MarketPlace
 
 USER = 6
 """Index of the user's account among the devnet's funded accounts, from 0."""
 _SLIPPAGE_BPS = 50
-WAIT_S = 20.0
-"""Longest wait for an event of the demo, seconds."""
-LOOK_S = 0.05
 NATIVE = {"ETH": NATIVE_TOKEN}
 
 Tell = Callable[[str], None]
@@ -147,17 +144,6 @@ class OrderScene(Struct, frozen=True):
     def show(self, line: str) -> None:
         """Print a line on the console, indented by two spaces."""
         self.console.print(f"  {line}", highlight=False)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds, which is evaluated every LOOK_S seconds.
-
-    Raises:
-        trio.TooSlowError: the condition does not hold within WAIT_S seconds.
-    """
-    with trio.fail_after(WAIT_S):
-        while not condition():  # noqa: ASYNC110  counters of others have no event
-            await trio.sleep(LOOK_S)
 
 
 def timed(console: Console) -> Tell:

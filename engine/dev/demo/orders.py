@@ -34,7 +34,6 @@ from .balances import balances, moved
 from .order_scene import (
     NATIVE,
     USER,
-    WAIT_S,
     OrderScene,
     completed,
     placed_order,
@@ -42,12 +41,11 @@ from .order_scene import (
     record_of,
     show_moves,
     timed,
-    until,
     why_it_rests,
 )
 from .place_settings import AGENTS, TOKENS
-from .settlement import CHAIN_ID, DemoChain, calldata_of, transactions_of
-from .venue import MarketPlace
+from .settlement import CHAIN_ID, WAIT_S, DemoChain, calldata_of, transactions_of
+from .venue import MarketPlace, until
 from .waiting_orders import run_waiting_orders
 
 _BETTER, _OTHER = AGENTS

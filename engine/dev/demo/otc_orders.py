@@ -44,9 +44,9 @@ from ...client.terms import TradedToken
 from ...client.trader import Trader
 from ...client.trusted_contract import SigningContract
 from .balances import Balances, balances, moved, moves_table
-from .order_scene import NATIVE, WAIT_S, Tell, timed
+from .order_scene import NATIVE, Tell, timed
 from .place_settings import TOKENS
-from .settlement import CHAIN_ID, DemoChain
+from .settlement import CHAIN_ID, WAIT_S, DemoChain
 from .venue import MarketPlace
 
 _MAKER, _TAKER, _STRANGER = 7, 5, 4  # accounts of the devnet

@@ -42,8 +42,8 @@ price_options.refresh_ms = 100
 """
 _VENUE = """
 [venue.firm]
-soft_s = 2
-hard_s = 3
+soft_s = 10
+hard_s = 12
 [venue.delta]
 round_s = 15
 """

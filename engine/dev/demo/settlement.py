@@ -39,7 +39,8 @@ from .balances import Balances, balances, moved
 CHAIN_ID, FAR_CHAIN_ID = DEVNET_CHAINS
 _MAKER, _USER, _STRANGER = 2, 3, 4  # accounts of the devnet
 _DEADLINE_S = 300
-_ANSWER_S = 5.0
+WAIT_S = 60.0
+"""Longest wait for an answer or an event of the demo, seconds: long enough for a busy machine."""
 _WITHOUT_BODIES = False
 
 
@@ -143,7 +144,7 @@ def show_contracts(console: Console, running: RunningChain) -> None:
 async def answer_of(url: str, method: str, *params: object) -> bytes:
     """Return the JSON of the result of a JSON-RPC method of a devnet's chain, or of its bridges."""
     async with DialTransport(tls=client_tls(), connections_max=1, limits=Http1Limits()) as transport:
-        node = RpcNode(transport, url, "the devnet", _ANSWER_S)
+        node = RpcNode(transport, url, "the devnet", WAIT_S)
         (found,) = await node.batch([(method, list(params))])
     return found
 

@@ -159,7 +159,7 @@ async def _show_stand_in(scene: _Scene) -> None:
     (route,) = offer.route.best_route
     if [each.exchange for each in route.swaps[0].swap_exchanges] != ["alpha"]:
         raise AssertionError(f"not alpha is routed to, but {route.swaps}")
-    scene.place.makers["alpha"].switch.stop("all")
+    await scene.place.stop("alpha")
     scene.console.print("  alpha stops: its kill switch is thrown", style="red")
     outcome, data = await _perform(scene, offer)
     makers = {info.order.maker for hop in decode_swap(data)[1].hops for info in hop.orders}

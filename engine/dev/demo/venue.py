@@ -6,7 +6,7 @@ clock, so that the demo can move the time forward for all at once.
 """
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,7 +18,9 @@ from ....codecs.messages.maker_messages import PriceGrid
 from ....config.chains import ChainSettings
 from ....crypto.secp256k1 import SigningKey
 from ....feeds.books.book import build_book
+from ....feeds.books.pair_index import PairIndex
 from ....feeds.net.streams import listen
+from ....feeds.supervisor import MakerFeed
 from ...agent.app import AgentApp
 from ...maker.app import MakerApp
 from ...process.clock import WallClock
@@ -27,7 +29,7 @@ from ..devnet.bridge_places import approve_all
 from ..place.layout import VENUE
 from ..place.roles import new_secrets, running_roles, write_roles
 from .place_settings import AGENTS, GRIDS, PRICES_FILE, QUOTED, TOKENS, demo_layout
-from .settlement import CHAIN_ID, DemoChain
+from .settlement import CHAIN_ID, WAIT_S, DemoChain
 
 _NS = 10**9
 
@@ -48,11 +50,20 @@ class PassingClock(WallClock):
         self._ahead_ns += max(to_s * _NS - self.now_ms() * 1_000_000, 0)
 
 
+LOOK_S = 0.05
 _RELAYER = 1  # account of the devnet that may settle
-_READY_S = 20.0
-_LOOK_S = 0.02
 _CONFIRMATIONS = ChainSettings(name="devnet").confirmations
-_REFRESHED_S = 0.5  # time for makers to confirm their prices, and for all applications to see the head
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds, which is evaluated every LOOK_S seconds.
+
+    Raises:
+        trio.TooSlowError: the condition does not hold within WAIT_S seconds.
+    """
+    with trio.fail_after(WAIT_S):
+        while not condition():  # noqa: ASYNC110  counters and books of others have no event
+            await trio.sleep(LOOK_S)
 
 
 class MarketPlace(Struct, frozen=True):
@@ -77,27 +88,39 @@ class MarketPlace(Struct, frozen=True):
     keys: Mapping[str, SigningKey]
     relayer: bytes
 
-    async def live(self) -> None:
-        """Wait until venue and makers are ready, and venue and agents have the price books of their makers.
+    def _readers(self) -> list[tuple[Mapping[str, MakerFeed], PairIndex]]:
+        """Return the readers of makers' prices, which are the venue and the agents.
 
-        Raises:
-            trio.TooSlowError: the applications are not ready within 20 seconds.
+        Returns:
+            (name of a maker -> the feed of its books, index of the books) of each reader.
         """
         venue = self.venue.places[CHAIN_ID]
-        wanted = [(venue.index, tuple(GRIDS))]
-        wanted += [(agent.places[CHAIN_ID].makers.index, AGENTS[name]) for name, agent in self.agents.items()]
-        with trio.fail_after(_READY_S):
-            while True:
-                waiting = self.venue.not_ready()
-                waiting += [reason for app in self.makers.values() for reason in app.not_ready()]
-                lacking = [
-                    makers
-                    for index, makers in wanted
-                    if len(list(index.books())) != sum(len(GRIDS[maker]) for maker in makers)
-                ]
-                if not waiting and not lacking:
-                    return
-                await trio.sleep(_LOOK_S)
+        makers = [agent.places[CHAIN_ID].makers for agent in self.agents.values()]
+        return [(venue.feeds, venue.index), *((each.feeds, each.index) for each in makers)]
+
+    async def live(self) -> None:
+        """Wait until all are ready, and venue and agents have the makers' books, over an open WebSocket if
+        the maker has one.
+
+        A reader keeps the books of a closed WebSocket for a moment; without the wait for the WebSocket, the
+        books could go away right after this call.
+
+        Raises:
+            trio.TooSlowError: the applications are not ready within WAIT_S seconds.
+        """
+        await until(self._is_live)
+
+    def _is_live(self) -> bool:
+        return not (self.venue.not_ready() or any(app.not_ready() for app in self.makers.values())) and all(
+            len(list(index.books())) == sum(len(GRIDS[maker]) for maker in feeds)
+            and all(_is_up(feed) is not False for feed in feeds.values())
+            for feeds, index in self._readers()
+        )
+
+    async def stop(self, maker: str) -> None:
+        """Throw a maker's kill switch, and wait until all readers of its prices have lost its WebSocket."""
+        self.makers[maker].switch.stop("all")
+        await until(lambda: not any(_is_up(feeds[maker]) for feeds, _ in self._readers() if maker in feeds))
 
     async def quote(self, maker: str, pair: str, bid: str, ask: str) -> None:
         """Change a maker's prices for a pair, and wait until all readers of the prices have received them.
@@ -118,17 +141,16 @@ class MarketPlace(Struct, frozen=True):
         grid = PriceGrid(bids=((bid, QUOTED),), asks=((ask, QUOTED),))
         wanted = build_book(grid, TOKENS[base], TOKENS[quote])
         ends = self.stage.at(base), self.stage.at(quote)
-        indexes = [self.venue.places[CHAIN_ID].index]
-        indexes += [
-            self.agents[name].places[CHAIN_ID].makers.index for name in AGENTS if maker in AGENTS[name]
-        ]
-        with trio.fail_after(_READY_S):
-            for index in indexes:
-                while not any(  # noqa: ASYNC110  books of others have no event
-                    live.book == wanted and (live.maker, live.base, live.quote) == (maker, *ends)
-                    for live in index.books()
-                ):
-                    await trio.sleep(_LOOK_S)
+        found = maker, *ends, wanted
+
+        def is_known() -> bool:
+            return all(
+                maker not in feeds
+                or any((live.maker, live.base, live.quote, live.book) == found for live in index.books())
+                for feeds, index in self._readers()
+            )
+
+        await until(is_known)
 
     async def pass_time(self, to_s: int) -> None:
         """Move the time of the chains and of all applications forward, and wait until all are ready again.
@@ -146,9 +168,14 @@ class MarketPlace(Struct, frozen=True):
         for chain in chains:
             for _ in range(_CONFIRMATIONS):
                 await chain.mine()  # new heads, which the applications see at the new time
-        await trio.sleep(_REFRESHED_S)
         await self.live()
         self.venue.delta.scheduler.at(0, "time has passed", lambda: None)
+
+
+def _is_up(feed: MakerFeed) -> bool | None:
+    """Whether a maker's WebSocket is open and its first message applied; None if the maker has none."""
+    stream = feed.statistics().stream
+    return None if stream is None else stream.is_up
 
 
 @asynccontextmanager

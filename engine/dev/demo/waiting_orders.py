@@ -16,8 +16,6 @@ from ...client.events import EventsWanted, pushed
 from ...client.order.order_view import order_table
 from ...client.schedule import Schedule
 from .order_scene import (
-    LOOK_S,
-    WAIT_S,
     OrderScene,
     Tell,
     completed,
@@ -26,11 +24,11 @@ from .order_scene import (
     record_of,
     show_moves,
     timed,
-    until,
     why_it_rests,
 )
 from .place_settings import GRIDS, TOKENS
-from .settlement import CHAIN_ID
+from .settlement import CHAIN_ID, WAIT_S
+from .venue import LOOK_S, until
 
 _MAKER, _PAIR = "alpha", "WETH/USDC"
 _AMOUNT, _LEAST = "4", "10400"  # 2,600 USDC for a WETH
