@@ -103,6 +103,12 @@ async def test_markup_is_shown_as_text(browser: Browser, running: Running) -> No
     assert MARKUP in report["route"]
 
 
+async def test_a_first_look_that_fails_is_repeated(browser: Browser, running: Running) -> None:
+    visit = await browser.look("console_care", running.url, "busy")
+    assert visit.told == {"refused": ["orders", "explain"], "orders": 1}
+    assert ["503" in complaint for complaint in visit.complaints] == [True, True]
+
+
 async def test_thousands_of_orders_scroll_smoothly(browser: Browser, running: Running) -> None:
     await told(browser, running, "wallet", running.rpc)
     owner = to_checksum(KEYS[5].address)

@@ -1,6 +1,6 @@
 // The console with care: by keyboard alone, with a wallet in the browser, with hostile text, with thousands of rows.
 import { visiting } from "./browser.mjs";
-import { connect, fillTrade, reviewed, rows, waitFor } from "./console_page.mjs";
+import { agreed, connect, fillTrade, reviewed, rows, waitFor } from "./console_page.mjs";
 
 // A swap without a pointer: each act is a key.
 async function keyboard(page) {
@@ -136,6 +136,25 @@ async function hostile(page, { shot }, markup) {
   return told;
 }
 
+// A venue that is too busy at the first look at the orders, and at an order: both are shown nonetheless.
+async function busy(page) {
+  const refused = [];
+  const refuse = (route) => {
+    refused.push(new URL(route.request().url()).pathname.split("/").at(-1));
+    return route.fulfill({ status: 503, json: { errorType: "ServiceUnavailable", details: "too busy" } });
+  };
+  for (const path of [/orders\?.*userAddress=/, /explain$/]) await page.route(path, refuse, { times: 1 });
+  await connect(page, 8);
+  await page.getByText("No orders yet").waitFor();
+  await fillTrade(page, { kind: "Limit", pay: "WETH", get: "USDC", amount: "1" });
+  await page.getByLabel("Limit price").fill("3000");
+  await reviewed(page);
+  await agreed(page);
+  await page.getByText("waits for its price").waitFor();
+  await page.locator("section[aria-label='Order'] .timeline .badge").first().waitFor();
+  return { refused, orders: (await rows(page.locator("section[aria-label='Your orders']"))).length };
+}
+
 // Answers of a path are changed on their way to the page.
 async function changed(page, path, change) {
   await page.route(path, async (route) => {
@@ -211,7 +230,7 @@ const scroll60 = async (table, isPlain) => {
 };
 const readSample = (page) => page.evaluate(() => globalThis.record);
 
-const STORIES = { keyboard, wallet, lies, hostile, orders, pairs };
+const STORIES = { keyboard, wallet, lies, hostile, busy, orders, pairs };
 export const run = visiting(async (page, base, tools, story, ...given) => {
   if (story === "wallet") await page.addInitScript(fakeWallet, { node: given[0], refusesFirst: true });
   if (story === "orders") await page.addInitScript((record) => { globalThis.record = record; }, given[1]);

@@ -109,6 +109,7 @@ export function orderPanel(place, id) {
   const title = h("h2", { tabindex: "-1" }, "Order ", h("span", { class: "mono" }, cut(id)));
   show(place, title, loading(3));
   let isLeft = false;
+  let isShown = false;
   /** @type {any} */ let record = null;
   /** @type {Record<string, string>} */ let vaults = {};
   let planned = 0;
@@ -119,9 +120,8 @@ export function orderPanel(place, id) {
     planned = 0;
     try {
       const [found, explained] = await Promise.all([ask(`/v2/delta/orders/${id}`), ask(`/v2/delta/orders/${id}/explain`)]);
-      if (isLeft) return;
       if (found.order.strategy && !vaults[found.order.strategy.toLowerCase()]) vaults = await vaultNames(found.input.chainId);
-      const isNew = record === null;
+      if (isLeft) return;
       record = found;
       fault.textContent = "";
       drawHead();
@@ -129,15 +129,18 @@ export function orderPanel(place, id) {
       why.hidden = !explained.reasons.length;
       if (explained.lastRounds.length) showRounds(rounds, explained.lastRounds);
       else show(rounds, h("p", { class: "quiet small" }, "No round with the order is closed yet."));
-      if (isNew) show(place, title, head, fault, why, h("h3", {}, "Timeline"), timeline, h("h3", {}, "Rounds"), rounds);
-      if (isNew) stop = follow(`/v2/delta/orders/events?orderId=${id}&after=${LOG_START}`, { onEvent: event });
+      if (!isShown) {
+        show(place, title, head, fault, why, h("h3", {}, "Timeline"), timeline, h("h3", {}, "Rounds"), rounds);
+        stop = follow(`/v2/delta/orders/events?orderId=${id}&after=${LOG_START}`, { onEvent: event });
+      }
+      isShown = true;
     } catch (error) {
       if (isLeft) return;
-      if (record === null) show(place, title, notice("This order cannot be shown", /** @type {Error} */ (error).message, "bad"));
+      if (!isShown) show(place, title, notice("This order cannot be shown", /** @type {Error} */ (error).message, "bad"));
       else fault.textContent = /** @type {Error} */ (error).message;
     }
     clearTimeout(looking);
-    if (!isLeft && record && !ENDED.includes(record.status)) looking = setTimeout(read, LOOK_MS);
+    if (!isLeft && !ENDED.includes(record?.status)) looking = setTimeout(read, LOOK_MS);
   }
   let stop = () => {};
 

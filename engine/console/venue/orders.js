@@ -10,6 +10,7 @@ const PAGE = 1_000;
 const MOST = 10_000;
 const GATHER_MS = 100;
 const IDS_MOST = 100;
+const AGAIN_MS = 2_500;
 
 /** @param {{onPick: (id: string) => void, isOfAll?: boolean}} options */
 export function orderList({ onPick, isOfAll = false }) {
@@ -30,6 +31,7 @@ export function orderList({ onPick, isOfAll = false }) {
   /** @type {Map<string, any>} */ let orders = new Map();
   /** @type {Set<string>} */ const changed = new Set();
   let gathering = 0;
+  let opening = 0;
   let turn = 0;
 
   async function refresh() {
@@ -38,18 +40,21 @@ export function orderList({ onPick, isOfAll = false }) {
     const ids = [...changed].slice(0, IDS_MOST);
     ids.forEach((id) => changed.delete(id));
     if (!ids.length) return;
-    const { data } = await ask(`/v2/delta/orders?ids=${ids.join(",")}&limit=${IDS_MOST}`).catch(() => ({ data: [] }));
+    const found = await ask(`/v2/delta/orders?ids=${ids.join(",")}&limit=${IDS_MOST}`).catch(() => null);
     if (now !== turn) return;
-    for (const record of data) {
+    if (!found) ids.forEach((id) => changed.add(id));
+    for (const record of found?.data ?? []) {
       if (!orders.has(record.id)) orders = new Map([[record.id, record], ...orders]);
       else orders.set(record.id, record);
     }
     list.setItems([...orders.values()]);
-    if (changed.size && !gathering) gathering = setTimeout(refresh, GATHER_MS);
+    if (changed.size && !gathering) gathering = setTimeout(refresh, found ? GATHER_MS : AGAIN_MS);
   }
 
   async function open() {
     stop();
+    clearTimeout(opening);
+    changed.clear();
     turn += 1;
     const now = turn;
     orders = new Map();
@@ -74,10 +79,12 @@ export function orderList({ onPick, isOfAll = false }) {
         if (!gathering) gathering = setTimeout(refresh, GATHER_MS);
       } }, headers);
     } catch (error) {
-      if (now === turn) show(empty, notice("The orders cannot be read", /** @type {Error} */ (error).message, "bad"));
+      if (now !== turn) return undefined;
+      show(empty, notice("The orders cannot be read", /** @type {Error} */ (error).message, "bad"));
+      opening = setTimeout(open, AGAIN_MS);
     }
     return undefined;
   }
 
-  return { element, open, pick: list.pick, close: () => { turn += 1; stop(); clearTimeout(gathering); } };
+  return { element, open, pick: list.pick, close: () => { turn += 1; stop(); clearTimeout(gathering); clearTimeout(opening); } };
 }
