@@ -136,14 +136,28 @@ async function hostile(page, { shot }, markup) {
   return told;
 }
 
-// A venue that is too busy at the first look at the orders, and at an order: both are shown nonetheless.
-async function busy(page) {
-  const refused = [];
-  const refuse = (route) => {
-    refused.push(new URL(route.request().url()).pathname.split("/").at(-1));
-    return route.fulfill({ status: 503, json: { errorType: "ServiceUnavailable", details: "too busy" } });
+// The first wait for an answer while an order is shown takes a second, not half a minute.
+function shortWait() {
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  let isOver = false;
+  AbortSignal.timeout = (ms) => {
+    if (isOver || !location.hash.startsWith("#trade/")) return timeout(ms);
+    const signal = timeout(ms / 30);
+    signal.addEventListener("abort", () => { isOver = true; });
+    return signal;
   };
-  for (const path of [/orders\?.*userAddress=/, /explain$/]) await page.route(path, refuse, { times: 1 });
+}
+
+// A venue that is too busy at the first look at the orders, and never answers at an order: both are shown nonetheless.
+async function busy(page) {
+  const failed = [];
+  const failing = (route, end) => {
+    failed.push(new URL(route.request().url()).pathname.split("/").at(-1));
+    return end();
+  };
+  const json = { errorType: "ServiceUnavailable", details: "too busy" };
+  await page.route(/orders\?.*userAddress=/, (route) => failing(route, () => route.fulfill({ status: 503, json })), { times: 1 });
+  await page.route(/explain$/, (route) => failing(route, () => {}), { times: 1 });
   await connect(page, 8);
   await page.getByText("No orders yet").waitFor();
   await fillTrade(page, { kind: "Limit", pay: "WETH", get: "USDC", amount: "1" });
@@ -152,7 +166,7 @@ async function busy(page) {
   await agreed(page);
   await page.getByText("waits for its price").waitFor();
   await page.locator("section[aria-label='Order'] .timeline .badge").first().waitFor();
-  return { refused, orders: (await rows(page.locator("section[aria-label='Your orders']"))).length };
+  return { failed, orders: (await rows(page.locator("section[aria-label='Your orders']"))).length };
 }
 
 // Answers of a path are changed on their way to the page.
@@ -232,6 +246,7 @@ const readSample = (page) => page.evaluate(() => globalThis.record);
 
 const STORIES = { keyboard, wallet, lies, hostile, busy, orders, pairs };
 export const run = visiting(async (page, base, tools, story, ...given) => {
+  if (story === "busy") await page.addInitScript(shortWait);
   if (story === "wallet") await page.addInitScript(fakeWallet, { node: given[0], refusesFirst: true });
   if (story === "orders") await page.addInitScript((record) => { globalThis.record = record; }, given[1]);
   await page.goto(`${base}/`);

@@ -1,6 +1,7 @@
 // Calls of the JSON API, and its server-sent events.
 
 const PAUSE_MS = { first: 500, most: 15_000 };
+const ANSWER_MS = 30_000;
 
 /** A refusal of the API, or an answer that did not come. */
 export class ApiError extends Error {
@@ -18,7 +19,7 @@ export class ApiError extends Error {
 }
 
 /**
- * The JSON of an answer.
+ * The JSON of an answer. It has to come within ANSWER_MS, since a connection may be lost without a word.
  * @param {string} path
  * @param {{body?: unknown, headers?: Record<string, string>, signal?: AbortSignal, accept?: number[]}} [options] `accept`: further statuses
  * @returns {Promise<any>}
@@ -26,11 +27,13 @@ export class ApiError extends Error {
 export async function ask(path, { body, headers = {}, signal, accept = [] } = {}) {
   const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
   /** @type {Record<string, string>} */ const type = body === undefined ? {} : { "content-type": "application/json" };
-  const response = await fetch(path, { ...sent, headers: { ...type, ...headers }, signal, cache: "no-store" }).catch((error) => {
+  const bound = AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...(signal ? [signal] : [])]);
+  const lost = (/** @type {unknown} */ error) => {
     if (signal?.aborted) throw error;
     throw new ApiError(0, "Unreachable", "The server does not answer. Check that it runs.");
-  });
-  const told = await response.json().catch(() => ({}));
+  };
+  const response = await fetch(path, { ...sent, headers: { ...type, ...headers }, signal: bound, cache: "no-store" }).catch(lost);
+  const told = await response.json().catch((error) => (bound.aborted ? lost(error) : {}));
   if (response.ok || accept.includes(response.status)) return told;
   throw new ApiError(response.status, told.errorType ?? `Status ${response.status}`, told.details ?? told.message ?? told.error ?? "");
 }
