@@ -109,6 +109,10 @@ async def test_a_first_look_that_fails_is_repeated(browser: Browser, running: Ru
     assert ["503" in complaint for complaint in visit.complaints] == [True]
 
 
+async def test_two_tabs_of_a_trader_are_both_served(browser: Browser, running: Running) -> None:
+    assert await told(browser, running, "tabs") == 2
+
+
 async def test_thousands_of_orders_scroll_smoothly(browser: Browser, running: Running) -> None:
     await told(browser, running, "wallet", running.rpc)
     owner = to_checksum(KEYS[5].address)

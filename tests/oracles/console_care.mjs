@@ -169,6 +169,35 @@ async function busy(page) {
   return { failed, orders: (await rows(page.locator("section[aria-label='Your orders']"))).length };
 }
 
+// Two tabs of a trader, of which one is seen: each shows a price, the orders and an order, and hears what it missed.
+async function tabs(page) {
+  const second = await page.context().newPage();
+  await second.goto(page.url());
+  await waitFor(second, "You pay");
+  for (const [tab, other] of [[page, second], [second, page]]) {
+    await turned(other, true);
+    await turned(tab, false);
+    await connect(tab, 4);
+    await fillTrade(tab, { kind: "Limit", pay: "WETH", get: "USDC", amount: "1" });
+    await tab.getByLabel("Limit price").fill("3000");
+    await tab.locator(".route svg").waitFor();
+    await reviewed(tab);
+    await agreed(tab);
+    await tab.getByText("waits for its price").waitFor();
+  }
+  await turned(second, true);
+  await turned(page, false);
+  const found = page.locator("section[aria-label='Your orders'] tbody tr:not([aria-hidden])");
+  await found.nth(1).waitFor();
+  return found.count();
+}
+
+// The browser says that a tab is hidden, or seen.
+const turned = (tab, isHidden) => tab.evaluate((value) => {
+  Object.defineProperty(document, "hidden", { value, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}, isHidden);
+
 // Answers of a path are changed on their way to the page.
 async function changed(page, path, change) {
   await page.route(path, async (route) => {
@@ -244,7 +273,7 @@ const scroll60 = async (table, isPlain) => {
 };
 const readSample = (page) => page.evaluate(() => globalThis.record);
 
-const STORIES = { keyboard, wallet, lies, hostile, busy, orders, pairs };
+const STORIES = { keyboard, wallet, lies, hostile, busy, tabs, orders, pairs };
 export const run = visiting(async (page, base, tools, story, ...given) => {
   if (story === "busy") await page.addInitScript(shortWait);
   if (story === "wallet") await page.addInitScript(fakeWallet, { node: given[0], refusesFirst: true });

@@ -2,6 +2,7 @@
 
 const PAUSE_MS = { first: 500, most: 15_000 };
 const ANSWER_MS = 30_000;
+const SILENCE_MS = 45_000; // three beats of a stream
 
 /** A refusal of the API, or an answer that did not come. */
 export class ApiError extends Error {
@@ -46,6 +47,8 @@ export async function ask(path, { body, headers = {}, signal, accept = [] } = {}
 
 /**
  * Follow a stream of events, reconnecting behind its last event, until the returned function is called.
+ * A stream that is silent for SILENCE_MS is lost. A page that nobody sees has no stream: over HTTP/1.1 a browser opens
+ * six connections to a host, which all its tabs share.
  * @param {string} path
  * @param {Listener} listener
  * @param {Record<string, string>} [headers]
@@ -57,10 +60,15 @@ export function follow(path, { onEvent, onState = () => {} }, headers = {}) {
   (async () => {
     let last = "";
     let pause = PAUSE_MS.first;
-    while (!signal.aborted) {
+    while (await seen(signal)) {
+      const turn = new AbortController();
+      const end = () => turn.abort(new ApiError(0, "", "the stream is silent"));
+      let silence = setTimeout(end, SILENCE_MS);
+      const hide = () => { if (document.hidden) turn.abort(); };
+      document.addEventListener("visibilitychange", hide);
       try {
         /** @type {Record<string, string>} */ const resumed = last ? { "last-event-id": last } : {};
-        const response = await fetch(path, { headers: { accept: "text/event-stream", ...headers, ...resumed }, signal, cache: "no-store" });
+        const response = await fetch(path, { headers: { accept: "text/event-stream", ...headers, ...resumed }, signal: AbortSignal.any([signal, turn.signal]), cache: "no-store" });
         if (!response.ok || !response.body) {
           const told = await response.json().catch(() => ({}));
           throw new ApiError(response.status, told.errorType ?? "", told.details ?? `status ${response.status}`);
@@ -68,20 +76,37 @@ export function follow(path, { onEvent, onState = () => {} }, headers = {}) {
         onState("open", "");
         for await (const { id, name, data } of events(response.body)) {
           pause = PAUSE_MS.first;
+          clearTimeout(silence);
+          silence = setTimeout(end, SILENCE_MS);
           if (id) last = id;
           if (data && !signal.aborted) onEvent(name, JSON.parse(data));
         }
         throw new ApiError(0, "", "the stream ended");
       } catch (error) {
         if (signal.aborted) return;
+        if (document.hidden) continue;
         onState("lost", error instanceof Error ? error.message : String(error));
         if (error instanceof ApiError && [400, 401, 404].includes(error.status)) return;
         await new Promise((resolve) => setTimeout(resolve, pause));
         pause = Math.min(pause * 2, PAUSE_MS.most);
+      } finally {
+        clearTimeout(silence);
+        document.removeEventListener("visibilitychange", hide);
       }
     }
   })();
   return () => stopped.abort();
+}
+
+/** Wait until the page is seen; false if the signal is aborted before. @param {AbortSignal} signal */
+async function seen(signal) {
+  while (document.hidden && !signal.aborted) {
+    await new Promise((resolve) => {
+      document.addEventListener("visibilitychange", resolve, { once: true });
+      signal.addEventListener("abort", resolve, { once: true });
+    });
+  }
+  return !signal.aborted;
 }
 
 /**
