@@ -109,6 +109,15 @@ async def test_a_first_look_that_fails_is_repeated(browser: Browser, running: Ru
     assert ["503" in complaint for complaint in visit.complaints] == [True]
 
 
+@pytest.mark.parametrize(
+    ("kind", "label", "text"), [("Limit", "Limit price", "3000"), ("Order", "You receive", "1000")]
+)
+async def test_a_price_does_not_write_where_a_person_types(
+    browser: Browser, running: Running, kind: str, label: str, text: str
+) -> None:
+    assert await told(browser, running, "typing", kind, label, text) == text
+
+
 async def test_two_tabs_of_a_trader_are_both_served(browser: Browser, running: Running) -> None:
     assert await told(browser, running, "tabs") == 2
 

@@ -169,6 +169,20 @@ async function busy(page) {
   return { failed, orders: (await rows(page.locator("section[aria-label='Your orders']"))).length };
 }
 
+// The first price comes while a person is in a field: what is typed there is all that it has.
+async function typing(page, _, kind, label, text) {
+  let come;
+  const price = new Promise((resolve) => { come = resolve; });
+  await page.route(/quote\/stream/, (route) => price.then(() => route.continue()));
+  await fillTrade(page, { kind, pay: "WETH", get: "USDC", amount: "1" });
+  const field = page.getByLabel(label, { exact: true });
+  await field.focus();
+  come();
+  await page.locator("form.card dl.rows .row").first().waitFor();
+  await page.keyboard.type(text);
+  return field.inputValue();
+}
+
 // Two tabs of a trader, of which one is seen: each shows a price, the orders and an order, and hears what it missed.
 async function tabs(page) {
   const second = await page.context().newPage();
@@ -273,7 +287,7 @@ const scroll60 = async (table, isPlain) => {
 };
 const readSample = (page) => page.evaluate(() => globalThis.record);
 
-const STORIES = { keyboard, wallet, lies, hostile, busy, tabs, orders, pairs };
+const STORIES = { keyboard, wallet, lies, hostile, busy, typing, tabs, orders, pairs };
 export const run = visiting(async (page, base, tools, story, ...given) => {
   if (story === "busy") await page.addInitScript(shortWait);
   if (story === "wallet") await page.addInitScript(fakeWallet, { node: given[0], refusesFirst: true });

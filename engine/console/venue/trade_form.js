@@ -27,6 +27,9 @@ const labelled = (text, input) => h("label", { class: "field" }, text, input);
 const choice = (values, text, chosen, label, changed) => /** @type {HTMLSelectElement} */ (
   h("select", { "aria-label": label, onchange: changed }, values.map((value) => h("option", { value: String(value), selected: value === chosen }, text(value)))));
 
+/** Write into a field, but never while a person is in it. @param {HTMLInputElement} input @param {string} text */
+const propose = (input, text) => { if (document.activeElement !== input) input.value = text; };
+
 /** @param {{onAsk: () => void, onReview: () => void}} listeners `onAsk`: another price is wanted */
 export function tradeForm({ onAsk, onReview }) {
   const tokens = [...state.tokens.values()];
@@ -162,9 +165,9 @@ export function tradeForm({ onAsk, onReview }) {
     if (found && now) {
       const { src, dest, side: of } = found.asked;
       const times = BigInt(found.schedule?.slices ?? 1);
-      if (of === "SELL") get.input.value = shortUnits(now.dest * times, dest.decimals);
-      else pay.input.value = shortUnits(now.src * times, src.decimals);
-      if (kind === "LIMIT" && !limit.value) limit.value = price(now.src, src.decimals, now.dest, dest.decimals).replaceAll(",", "");
+      if (of === "SELL") propose(get.input, shortUnits(now.dest * times, dest.decimals));
+      else propose(pay.input, shortUnits(now.src * times, src.decimals));
+      if (kind === "LIMIT" && !limit.value) propose(limit, price(now.src, src.decimals, now.dest, dest.decimals).replaceAll(",", ""));
       lines(/** @type {any} */ (wish()), now);
     } else show(summary);
     worths();
