@@ -124,8 +124,7 @@ async def after_one_try(
 async def _told(folder: Path, settings: Mapping[str, WebhookSettings]) -> HookStatistics:
     async with (
         Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store,
-        AsyncExitStack() as owned,  # as in the venue, the client outlives the tasks that post
-        trio.open_nursery() as nursery,
+        AsyncExitStack() as owned,
     ):
         leases = Leases(store, "one", life_s=10, now_ms=lambda: NOW_MS)
         webhooks = await open_webhooks(
@@ -137,8 +136,6 @@ async def _told(folder: Path, settings: Mapping[str, WebhookSettings]) -> HookSt
             now_ms=lambda: NOW_MS,
             random=Random(1),
         )
-        await nursery.start(leases.run)
-        await nursery.start(webhooks.run)
 
         async def is_there() -> bool:
             return bool((await store.read(by(WEBHOOK, "acme")))[0])
@@ -147,10 +144,13 @@ async def _told(folder: Path, settings: Mapping[str, WebhookSettings]) -> HookSt
             told = webhooks.statistics()["acme"]
             return bool(told.taken or told.failed)
 
-        await until_told(is_there)
-        await kept(store, a_delta_order(1))
-        await until_told(is_answered)
-        nursery.cancel_scope.cancel()
+        async with trio.open_nursery() as nursery:
+            await nursery.start(leases.run)
+            await nursery.start(webhooks.run)
+            await until_told(is_there)
+            await kept(store, a_delta_order(1))
+            await until_told(is_answered)
+            nursery.cancel_scope.cancel()
     return webhooks.statistics()["acme"]
 
 
