@@ -183,27 +183,33 @@ async function typing(page, _, kind, label, text) {
   return field.inputValue();
 }
 
-// Two tabs of a trader, of which one is seen: each shows a price, the orders and an order, and hears what it missed.
+// Two tabs of a trader, of which one is seen: each shows a price, the orders and an order, and hears what it missed,
+// the second one before its first look at the orders, the other one after it.
 async function tabs(page) {
   const second = await page.context().newPage();
   await second.goto(page.url());
   await waitFor(second, "You pay");
-  for (const [tab, other] of [[page, second], [second, page]]) {
-    await turned(other, true);
-    await turned(tab, false);
-    await connect(tab, 4);
+  await turned(second, true);
+  for (const tab of [page, second]) await connect(tab, 4);
+  const told = [];
+  const count = async (tab, least) => {
+    const found = tab.locator("section[aria-label='Your orders'] tbody tr:not([aria-hidden])");
+    await found.nth(least - 1).waitFor();
+    told.push(await found.count());
+  };
+  for (const tab of [page, second]) {
     await fillTrade(tab, { kind: "Limit", pay: "WETH", get: "USDC", amount: "1" });
     await tab.getByLabel("Limit price").fill("3000");
     await tab.locator(".route svg").waitFor();
     await reviewed(tab);
     await agreed(tab);
     await tab.getByText("waits for its price").waitFor();
+    const other = tab === page ? second : page;
+    await turned(tab, true);
+    await turned(other, false);
+    await count(other, told.length + 1);
   }
-  await turned(second, true);
-  await turned(page, false);
-  const found = page.locator("section[aria-label='Your orders'] tbody tr:not([aria-hidden])");
-  await found.nth(1).waitFor();
-  return found.count();
+  return told;
 }
 
 // The browser says that a tab is hidden, or seen.

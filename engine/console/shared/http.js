@@ -84,7 +84,10 @@ export function follow(path, { onEvent, onState = () => {} }, headers = {}) {
         throw new ApiError(0, "", "the stream ended");
       } catch (error) {
         if (signal.aborted) return;
-        if (document.hidden) continue;
+        if (document.hidden) {
+          onState("lost", "the tab was hidden");
+          continue;
+        }
         onState("lost", error instanceof Error ? error.message : String(error));
         if (error instanceof ApiError && [400, 401, 404].includes(error.status)) return;
         await new Promise((resolve) => setTimeout(resolve, pause));

@@ -64,25 +64,39 @@ export function orderList({ onPick, isOfAll = false }) {
     show(empty, loading(4));
     const whose = new URLSearchParams({ chainId: String(state.chain?.chainId), ...(!isOfAll && { userAddress: owner }) });
     const headers = isOfAll ? operatorHeaders() : {};
-    try {
-      for (let page = 1, more = true; more && orders.size < MOST; page += 1) {
-        const answer = await ask(`/v2/delta/orders?${whose}&limit=${PAGE}&page=${page}`, { headers });
-        if (now !== turn) return undefined;
-        for (const record of answer.data) orders.set(record.id, record);
-        more = answer.hasMore;
-        list.setItems([...orders.values()]);
+    let isRead = false;
+    const fail = (/** @type {string} */ reason) => { if (!isRead) show(empty, notice("The orders cannot be read", reason, "bad")); };
+
+    // Once events come, so that no change is missed between the two.
+    async function read() {
+      clearTimeout(opening);
+      try {
+        for (let page = 1, more = true; more && orders.size < MOST; page += 1) {
+          const answer = await ask(`/v2/delta/orders?${whose}&limit=${PAGE}&page=${page}`, { headers });
+          if (now !== turn) return;
+          for (const record of answer.data) orders.set(record.id, record);
+          more = answer.hasMore;
+          list.setItems([...orders.values()]);
+        }
+        isRead = true;
+        show(empty, notice("No orders yet", "Orders appear here as soon as they are accepted."));
+        refresh();
+      } catch (error) {
+        if (now !== turn) return;
+        fail(/** @type {Error} */ (error).message);
+        opening = setTimeout(read, AGAIN_MS);
       }
-      show(empty, notice("No orders yet", "Orders appear here as soon as they are accepted."));
-      stop = follow(`/v2/delta/orders/events?${whose}`, { onEvent: (name, data) => {
+    }
+
+    stop = follow(`/v2/delta/orders/events?${whose}`, {
+      onEvent: (name, data) => {
+        if (name === "open" && !isRead) read();
         if (name !== "order") return;
         changed.add(data.id);
-        if (!gathering) gathering = setTimeout(refresh, GATHER_MS);
-      } }, headers);
-    } catch (error) {
-      if (now !== turn) return undefined;
-      show(empty, notice("The orders cannot be read", /** @type {Error} */ (error).message, "bad"));
-      opening = setTimeout(open, AGAIN_MS);
-    }
+        if (isRead && !gathering) gathering = setTimeout(refresh, GATHER_MS);
+      },
+      onState: (state, reason) => { if (state === "lost") fail(reason); },
+    }, headers);
     return undefined;
   }
 
