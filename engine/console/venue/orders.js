@@ -51,7 +51,7 @@ export function orderList({ onPick, isOfAll = false }) {
     if (changed.size && !gathering) gathering = setTimeout(refresh, found ? GATHER_MS : AGAIN_MS);
   }
 
-  async function open() {
+  function open() {
     stop();
     clearTimeout(opening);
     changed.clear();
@@ -60,14 +60,17 @@ export function orderList({ onPick, isOfAll = false }) {
     orders = new Map();
     list.setItems([]);
     const owner = state.wallet?.address;
-    if (!isOfAll && !owner) return show(empty, notice("No account", "Connect an account to see its orders."));
+    if (!isOfAll && !owner) {
+      show(empty, notice("No account", "Connect an account to see its orders."));
+      return;
+    }
     show(empty, loading(4));
     const whose = new URLSearchParams({ chainId: String(state.chain?.chainId), ...(!isOfAll && { userAddress: owner }) });
     const headers = isOfAll ? operatorHeaders() : {};
     let isRead = false;
     const fail = (/** @type {string} */ reason) => { if (!isRead) show(empty, notice("The orders cannot be read", reason, "bad")); };
 
-    // Once events come, so that no change is missed between the two.
+    /** Read all pages, once events come: no change between the two is missed. */
     async function read() {
       clearTimeout(opening);
       try {
@@ -97,7 +100,6 @@ export function orderList({ onPick, isOfAll = false }) {
       },
       onState: (state, reason) => { if (state === "lost") fail(reason); },
     }, headers);
-    return undefined;
   }
 
   return { element, open, pick: list.pick, close: () => { turn += 1; stop(); clearTimeout(gathering); clearTimeout(opening); } };
