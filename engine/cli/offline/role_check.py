@@ -100,7 +100,7 @@ async def _venue(
                 contracts = {name: getattr(place, at) for name, at in _CONTRACTS.items()}
                 field = f"chains.{place.chain_id}"
                 facts += await chain_answers(place.chain, field, contracts)
-                facts += await maker_answers(place, "venue.makers", place.chain_id)
+                facts += await maker_answers(place.feeds, "venue.makers", place.chain_id)
             if online:
                 facts += await agent_answers(settings.venue.agents)
             return facts
@@ -124,7 +124,7 @@ async def _agent(
         for chain_id, place in app.places.items() if online else ():
             contracts = {name: place.served.addresses[name] for name in ("executor", "delta_contract")}
             facts += await chain_answers(place.chain, f"chains.{chain_id}", contracts)
-            facts += await maker_answers(place.makers, "agent.makers", chain_id)
+            facts += await maker_answers(place.makers.feeds, "agent.makers", chain_id)
         return facts
 
 

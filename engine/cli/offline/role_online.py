@@ -18,11 +18,12 @@ from ....config.sections.venue import VenueAgent
 from ....crypto.addresses import parse_address, to_checksum
 from ....feeds.net.httpx_transport import DialTransport
 from ....feeds.net.streams import client_tls
+from ....feeds.standing import PairStanding
+from ....feeds.supervisor import FeedStatistics, MakerFeed
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import Chain, EthCall
 from ...maker.role import ChainRole
-from ...routing.makers import OpenMakers
 
 ANSWER_S = 5.0
 """Longest wait for the answers of one chain's node, and of its makers."""
@@ -65,28 +66,38 @@ async def chain_answers(chain: Chain, field: str, contracts: Mapping[str, bytes]
     return facts
 
 
-async def maker_answers(makers: OpenMakers, field: str, chain_id: int) -> list[RoleFact]:
-    """Follow the makers' prices until each has a live pair, or the time is over; report each maker.
+async def maker_answers(feeds: Mapping[str, MakerFeed], field: str, chain_id: int) -> list[RoleFact]:
+    """Follow the makers' prices until all their answers are read, or the time is over; report each maker.
 
     Args:
+        feeds: name of a maker -> feed of its books on the chain, not yet run.
         field: path of the makers in the settings, e.g. `venue.makers`.
     """
     async with trio.open_nursery() as nursery:
-        makers.start(nursery)
+        for feed in feeds.values():
+            nursery.start_soon(feed.run)
         with trio.move_on_after(ANSWER_S):
-            while {live.maker for live in makers.index.books()} != makers.feeds.keys():  # noqa: ASYNC110
+            while not all(_is_read(feed.statistics()) for feed in feeds.values()):  # noqa: ASYNC110
                 await trio.sleep(_LOOK_S)  # books have no event
-        facts = [_maker_fact(makers, name, f"{field}.{name}.chains.{chain_id}") for name in makers.feeds]
+        facts = [
+            _maker_fact(feed.statistics(), f"{field}.{name}.chains.{chain_id}")
+            for name, feed in feeds.items()
+        ]
         nursery.cancel_scope.cancel()
     return facts
 
 
-def _maker_fact(makers: OpenMakers, name: str, field: str) -> RoleFact:
-    live = sum(book.maker == name for book in makers.index.books())
+def _is_read(feed: FeedStatistics) -> bool:
+    """Whether a maker's tokens, pairs and prices are applied whole, and a pair is live."""
+    answered = all(feed.polls[resource].answers for resource in ("tokens", "pairs", "prices"))
+    return answered and bool(feed.cache.pairs.get(PairStanding.LIVE, 0))
+
+
+def _maker_fact(feed: FeedStatistics, field: str) -> RoleFact:
+    live = feed.cache.pairs.get(PairStanding.LIVE, 0)
     if live:
         return RoleFact(field, f"quotes {live} pairs")
-    polls = makers.feeds[name].statistics().polls
-    said = next((f"{resource}: {poll.said}" for resource, poll in polls.items() if poll.in_a_row), "")
+    said = next((f"{resource}: {poll.said}" for resource, poll in feed.polls.items() if poll.in_a_row), "")
     return RoleFact(field, said or "answers, and quotes no pair that is listed here", is_fault=True)
 
 
