@@ -54,6 +54,24 @@ async def test_a_wallet_of_the_browser_signs_the_shown_terms(browser: Browser, r
 
 
 @pytest.mark.parametrize(
+    ("kind", "pay", "sent", "faults"),
+    [
+        ("Swap", "WETH", 2, ["The wallet answers"] * 2),
+        ("Order", "ETH", 1, ["The wallet answers", "“Try again” sends the same order"]),
+    ],
+)
+async def test_what_was_sent_and_not_answered_is_not_sent_again(
+    browser: Browser, running: Running, kind: str, pay: str, sent: int, faults: list[str]
+) -> None:
+    visit = await browser.look("console_care", running.url, "lost", running.rpc, kind, pay)
+    report = visit.told
+    assert [named in fault for named, fault in zip(faults, report["faults"], strict=True)] == [True, True]
+    assert report["sent"] == sent
+    orders = asked(f"{running.url}/v2/delta/orders?userAddress={report['owner']}")
+    assert orders["total"] == int(kind == "Order")
+
+
+@pytest.mark.parametrize(
     ("path", "member", "value", "named"),
     [
         ("/v2/delta/orders/build", "destAmount", "1", "destAmount should be at least 248"),

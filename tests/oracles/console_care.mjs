@@ -39,16 +39,18 @@ async function keyboard(page) {
   return { first, said, last, announced };
 }
 
-// A wallet of the browser (EIP-1193) that passes calls on to the node, and notes and may refuse them.
-const fakeWallet = ({ node, refusesFirst }) => {
+// A wallet of the browser (EIP-1193) that passes calls on to the node, and notes them. The first calls of the method
+// `fails` are refused: one to sign, or one for each transaction.
+const fakeWallet = ({ node, fails }) => {
   globalThis.calls = [];
-  let refuses = refusesFirst;
+  const failed = new Set();
   globalThis.ethereum = {
     async request({ method, params = [] }) {
       globalThis.calls.push({ method, params });
-      if (refuses && method === "eth_signTypedData_v4") {
-        refuses = false;
-        throw Object.assign(new Error("User rejected the request."), { code: 4001 });
+      const [subject] = params;
+      if (method === fails && !failed.has(subject)) {
+        failed.add(subject);
+        throw Object.assign(new Error("User rejected the request."), { code: method.startsWith("eth_sign") ? 4001 : -32603 });
       }
       const answer = await fetch(node, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
       const { result, error } = await answer.json();
@@ -72,6 +74,26 @@ async function wallet(page, { shot }, node) {
   await page.getByRole("button", { name: "Done" }).click();
   const calls = await page.evaluate(() => globalThis.calls.map(({ method, params }) => ({ method, params })));
   return { refusal: told, methods: calls.map(({ method }) => method), typed: JSON.parse(calls.findLast(({ method }) => method === "eth_signTypedData_v4").params[1]) };
+}
+
+// Each transaction's first receipt is lost, and the venue's first answer to an order: "Try again" sends nothing twice.
+async function lost(page, _, node, kind, pay) {
+  const owner = await connect(page, 6, "Browser wallet");
+  await page.route("**/v2/delta/orders", async (route) => {
+    await route.fetch();
+    await route.abort();
+  }, { times: 1 });
+  await fillTrade(page, { kind, pay, get: "USDC", amount: "1" });
+  await reviewed(page);
+  await page.getByRole("button", { name: "Agree and sign" }).click();
+  const faults = [];
+  const next = page.locator("dialog.review button:enabled", { hasText: /^(Try again|Done)$/ });
+  for (await next.waitFor(); faults.length < 4 && (await next.innerText()) !== "Done"; await next.waitFor()) {
+    faults.push(await page.locator("dialog.review .fault").innerText());
+    await next.click();
+  }
+  const sent = await page.evaluate(() => globalThis.calls.filter(({ method }) => method === "eth_sendTransaction").length);
+  return { owner, faults, sent };
 }
 
 // The venue's answers are changed on their way: the page signs nothing.
@@ -293,10 +315,11 @@ const scroll60 = async (table, isPlain) => {
 };
 const readSample = (page) => page.evaluate(() => globalThis.record);
 
-const STORIES = { keyboard, wallet, lies, hostile, busy, typing, tabs, orders, pairs };
+const STORIES = { keyboard, wallet, lost, lies, hostile, busy, typing, tabs, orders, pairs };
 export const run = visiting(async (page, base, tools, story, ...given) => {
   if (story === "busy") await page.addInitScript(shortWait);
-  if (story === "wallet") await page.addInitScript(fakeWallet, { node: given[0], refusesFirst: true });
+  const fails = { wallet: "eth_signTypedData_v4", lost: "eth_getTransactionReceipt" }[story];
+  if (fails) await page.addInitScript(fakeWallet, { node: given[0], fails });
   if (story === "orders") await page.addInitScript((record) => { globalThis.record = record; }, given[1]);
   await page.goto(`${base}/`);
   await waitFor(page, "You pay");

@@ -1,7 +1,7 @@
 // What a trade does, in words and in steps. Each step runs when the person has agreed to all of them.
-import { ask } from "/console/shared/http.js";
+import { ApiError, ask } from "/console/shared/http.js";
 import { duration, percent } from "/console/shared/amounts.js";
-import { BRIDGES, deposit, isSame, NATIVE } from "./abi.js";
+import { approve, BRIDGES, deposit, isSame, NATIVE } from "./abi.js";
 import { checkBridge, checkContract, GETTERS } from "./bridge_checks.js";
 import { bounded, checkSwap, orderToSign } from "./checks.js";
 import { deltaAmounts, marketAmounts } from "./quote_feed.js";
@@ -11,7 +11,7 @@ import { amount, amountOf, chainName, state } from "./state.js";
 const FEE_BPS_MOST = 200;
 const GAS_SPARE = 12n; // tenths of the estimated gas
 
-/** @typedef {{name: string, run: () => Promise<string | void>}} Step `run` returns what it did, in words */
+/** @typedef {{name: string, run: () => Promise<string | void>}} Step `run` returns what it did, in words; run again, it sends nothing twice */
 /** @typedef {{title: string, lines: [string, string][], steps: Step[], order: () => any}} Plan */
 
 /**
@@ -31,18 +31,37 @@ const wallet = () => {
 };
 
 /**
+ * A sender of one transaction, which returns the receipt. Called again, it waits for the transaction that it sent, and
+ * makes and sends another one only after a revert.
+ * @param {() => import("./wallet.js").Transaction | Promise<import("./wallet.js").Transaction>} make
+ */
+function sender(make) {
+  let hash = "";
+  return async () => {
+    hash ||= await wallet().send(await make());
+    const receipt = await wallet().receipt(hash);
+    if (Number(receipt.status) === 1) return receipt;
+    hash = "";
+    throw new Error(`The transaction ${receipt.transactionHash} was reverted.`);
+  };
+}
+
+/**
  * Approve a spender for an amount if its allowance is smaller.
  * @param {string} token @param {string} spender @param {bigint} most
  * @returns {Step}
  */
-const allow = (token, spender, most) => ({
-  name: `Approve ${amount(most, token)} for the contract ${spender}`,
-  run: async () => {
-    if ((await wallet().allowance(token, spender)) >= most) return "approved before";
-    await wallet().approve(token, spender, most);
-    return "approved";
-  },
-});
+function allow(token, spender, most) {
+  const send = sender(() => ({ to: token, data: approve(spender, most) }));
+  return {
+    name: `Approve ${amount(most, token)} for the contract ${spender}`,
+    run: async () => {
+      if ((await wallet().allowance(token, spender)) >= most) return "approved before";
+      await send();
+      return "approved";
+    },
+  };
+}
 
 /** @param {Wish} wish @param {any} market @returns {Plan} */
 export function swapPlan(wish, market) {
@@ -57,16 +76,19 @@ export function swapPlan(wish, market) {
     chainId: asked.chainId, router, owner: wallet().address, srcToken: asked.src.address, destToken: asked.dest.address, side: asked.side,
     srcAmount: most, destAmount: least, value: isNative ? most : 0n, feeBps: Math.max(feeBps, 0), nowS: nowS(),
   };
+  const send = sender(async () => {
+    const { others: _, ...priceRoute } = market;
+    const built = await ask(`/transactions/${asked.chainId}?eip1559=true`, { body: {
+      priceRoute, srcToken: asked.src.address, destToken: asked.dest.address, srcDecimals: asked.src.decimals, destDecimals: asked.dest.decimals,
+      srcAmount: String(most), destAmount: String(least), userAddress: terms.owner,
+    } });
+    checkSwap(built, { ...terms, nowS: nowS() });
+    return { to: built.to, data: built.data, value: terms.value, gas: built.gas ? (BigInt(built.gas) * GAS_SPARE) / 10n : undefined };
+  });
   const exchange = {
     name: "Have the makers sign, check the transaction, and send it",
     run: async () => {
-      const { others: _, ...priceRoute } = market;
-      const built = await ask(`/transactions/${asked.chainId}?eip1559=true`, { body: {
-        priceRoute, srcToken: asked.src.address, destToken: asked.dest.address, srcDecimals: asked.src.decimals, destDecimals: asked.dest.decimals,
-        srcAmount: String(most), destAmount: String(least), userAddress: terms.owner,
-      } });
-      checkSwap(built, { ...terms, nowS: nowS() });
-      const receipt = await wallet().send({ to: built.to, data: built.data, value: terms.value, gas: built.gas ? (BigInt(built.gas) * GAS_SPARE) / 10n : undefined });
+      const receipt = await send();
       return `mined in block ${Number(receipt.blockNumber)} as ${receipt.transactionHash}`;
     },
   };
@@ -130,33 +152,42 @@ export function orderPlan(wish, delta) {
   const { asked, slippageBps, schedule, limitAmount } = wish;
   const { terms, bridge } = orderTerms(wish, delta);
   const { srcAmount: most } = terms;
-  /** @type {any} */ let record = null;
-  /** @type {any} */ let built = null;
   const isNative = isSame(asked.src.address, NATIVE);
-  const build = async () => {
-    built = await ask("/v2/delta/orders/build", { body: {
-      route: delta.route, side: asked.side, owner: terms.owner, deadline: terms.deadline,
-      ...(limitAmount === undefined ? { slippage: slippageBps } : { limitAmount: String(limitAmount) }),
-      ...(schedule && twapBody(terms, schedule)),
-    } });
-    return orderToSign(built.toSign, terms);
-  };
-  const sign = {
-    name: "Check the order against these terms, and sign it",
+  /** @type {any} */ let [built, typed, signature, record] = [];
+  const build = {
+    name: "Have the order built, and check it against these terms",
     run: async () => {
-      const typed = await build();
-      if (isNative) await wallet().send({ to: terms.contract, data: deposit(built.orderHash), value: most });
-      const signature = await wallet().sign(typed);
-      record = await ask("/v2/delta/orders", { body: { chainId: asked.chainId, order: built.toSign.value, signature, type: wish.kind === "LIMIT" ? "LIMIT" : "MARKET" } });
+      built = await ask("/v2/delta/orders/build", { body: {
+        route: delta.route, side: asked.side, owner: terms.owner, deadline: terms.deadline,
+        ...(limitAmount === undefined ? { slippage: slippageBps } : { limitAmount: String(limitAmount) }),
+        ...(schedule && twapBody(terms, schedule)),
+      } });
+      typed = orderToSign(built.toSign, terms);
+      return "checked";
+    },
+  };
+  const send = sender(() => ({ to: terms.contract, data: deposit(built.orderHash), value: most }));
+  const pay = { name: `Deposit ${amount(most, NATIVE)} for the order`, run: async () => { await send(); return "deposited"; } };
+  const sign = { name: "Sign the order", run: async () => { signature = await wallet().sign(typed); return "signed"; } };
+  const post = {
+    name: "Send it to the venue",
+    run: async () => {
+      record = await ask("/v2/delta/orders", { body: { chainId: asked.chainId, order: built.toSign.value, signature, type: wish.kind === "LIMIT" ? "LIMIT" : "MARKET" } }).catch(unanswered);
       return `accepted as order ${record.id}`;
     },
   };
   return {
     title: orderTitle(wish, terms),
     lines: orderLines(wish, terms, bridge, isNative),
-    steps: [...(bridge ? [checkTaker(bridge, asked.chainId, terms.contract)] : []), ...(isNative ? [] : [allow(asked.src.address, terms.contract, most)]), sign],
+    steps: [...(bridge ? [checkTaker(bridge, asked.chainId, terms.contract)] : []), ...(isNative ? [] : [allow(asked.src.address, terms.contract, most)]), build, ...(isNative ? [pay] : []), sign, post],
     order: () => record,
   };
+}
+
+/** Say of an order that was sent what is not known of it. @param {unknown} error @returns {never} */
+function unanswered(error) {
+  if (!(error instanceof ApiError) || error.status) throw error;
+  throw new Error("The venue does not answer, and may have taken the order. “Try again” sends the same order, which counts once.");
 }
 
 /**

@@ -1,10 +1,12 @@
 // An account that signs: of a wallet in the browser (EIP-1193), or of a development node (JSON-RPC over HTTP).
-import { allowance, approve, balanceOf, isSame, NATIVE } from "./abi.js";
+import { allowance, balanceOf, isSame, NATIVE } from "./abi.js";
 
 const LOOK_MS = 400;
 const MINED_MS = 180_000;
 
 /** @typedef {{request: (call: {method: string, params?: any[]}) => Promise<any>}} Provider */
+
+/** @typedef {{to: string, data: string, value?: bigint, gas?: bigint}} Transaction */
 
 /** The wallet of the browser, if any. @returns {Provider | null} */
 export const browserProvider = () => /** @type {any} */ (window).ethereum ?? null;
@@ -75,25 +77,23 @@ export class Wallet {
     return `0x${(number(await this.ask("eth_call", { to, data }, "latest")) & (2n ** 160n - 1n)).toString(16).padStart(40, "0")}`;
   }
 
-  /** Approve exactly an amount. @param {string} token @param {string} spender @param {bigint} amount */
-  async approve(token, spender, amount) {
-    await this.send({ to: token, data: approve(spender, amount) });
-  }
-
   /**
-   * Send a transaction, and wait until it is mined.
-   * @param {{to: string, data: string, value?: bigint, gas?: bigint}} transaction
-   * @returns {Promise<any>} the receipt
+   * Have a transaction signed and sent.
+   * @param {Transaction} transaction
+   * @returns {Promise<string>} its hash
    */
   async send({ to, data, value = 0n, gas }) {
     const chain = Number(await this.ask("eth_chainId"));
     if (chain !== this.chainId) throw new Error(`The wallet is on chain ${chain}, the trade on chain ${this.chainId}.`);
     const hex = (/** @type {bigint} */ amount) => `0x${amount.toString(16)}`;
-    const hash = await this.ask("eth_sendTransaction", { from: this.address, to, data, value: hex(value), ...(gas && { gas: hex(gas) }) });
+    return this.ask("eth_sendTransaction", { from: this.address, to, data, value: hex(value), ...(gas && { gas: hex(gas) }) });
+  }
+
+  /** The receipt of a transaction, mined or reverted. @param {string} hash @returns {Promise<any>} */
+  async receipt(hash) {
     for (let waited = 0; waited < MINED_MS; waited += LOOK_MS) {
       const receipt = await this.ask("eth_getTransactionReceipt", hash);
-      if (receipt && Number(receipt.status) === 1) return receipt;
-      if (receipt) throw new Error(`The transaction ${hash} was reverted.`);
+      if (receipt) return receipt;
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
     throw new Error(`The transaction ${hash} is not mined after three minutes; it may still be.`);
