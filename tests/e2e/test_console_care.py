@@ -127,6 +127,28 @@ async def test_a_first_look_that_fails_is_repeated(browser: Browser, running: Ru
     assert ["503" in complaint for complaint in visit.complaints] == [True]
 
 
+async def test_orders_are_listed_when_their_events_are_refused(browser: Browser, running: Running) -> None:
+    visit = await browser.look("console_care", running.url, "crowded")
+    assert visit.told == {"isRefused": True, "orders": 1}
+
+
+async def test_a_refused_cancellation_says_so_until_the_next_try(browser: Browser, running: Running) -> None:
+    visit = await browser.look("console_care", running.url, "refused")
+    assert visit.told == {"said": ["too busy", ""], "hiddenLooks": 0, "after": ["", ""]}
+
+
+@pytest.mark.parametrize("unknown", ["none", "00000000-0000-4000-8000-000000000000"])
+async def test_an_unknown_order_is_asked_for_once(browser: Browser, running: Running, unknown: str) -> None:
+    visit = await browser.look("console_care", running.url, "unknown", unknown)
+    assert visit.told == 1
+
+
+async def test_another_pair_has_another_limit_price(browser: Browser, running: Running) -> None:
+    before, after = await told(browser, running, "flipped")
+    assert before < 0.001
+    assert after > 1_000
+
+
 @pytest.mark.parametrize(
     ("kind", "label", "text"), [("Limit", "Limit price", "3000"), ("Order", "You receive", "1000")]
 )
@@ -134,6 +156,10 @@ async def test_a_price_does_not_write_where_a_person_types(
     browser: Browser, running: Running, kind: str, label: str, text: str
 ) -> None:
     assert await told(browser, running, "typing", kind, label, text) == text
+
+
+async def test_a_field_that_a_person_leaves_has_the_price(browser: Browser, running: Running) -> None:
+    assert float(await told(browser, running, "typing", "Order", "You receive", "")) > 1_000
 
 
 async def test_two_tabs_of_a_trader_are_both_served(browser: Browser, running: Running) -> None:

@@ -1,4 +1,4 @@
-"""What `config check --online` says of a maker, which it reads over real sockets."""
+"""Facts about a maker that `config check --online` reports, read over real sockets."""
 
 from pathlib import Path
 

@@ -182,16 +182,92 @@ async function busy(page) {
   await page.route(/explain$/, (route) => failing(route, () => {}), { times: 1 });
   await connect(page, 8);
   await page.getByText("No orders yet").waitFor();
+  await waiting(page);
+  await page.locator("section[aria-label='Order'] .timeline .badge").first().waitFor();
+  return { failed, orders: await listed(page, 1) };
+}
+
+// Number of a person's orders in the list, once there are so many.
+async function listed(page, least) {
+  const found = page.locator("section[aria-label='Your orders'] tbody tr:not([aria-hidden])");
+  await found.nth(least - 1).waitFor();
+  return found.count();
+}
+
+// A limit order that waits.
+async function waiting(page, limit = "3000") {
   await fillTrade(page, { kind: "Limit", pay: "WETH", get: "USDC", amount: "1" });
-  await page.getByLabel("Limit price").fill("3000");
+  await page.getByLabel("Limit price").fill(limit);
   await reviewed(page);
   await agreed(page);
   await page.getByText("waits for its price").waitFor();
-  await page.locator("section[aria-label='Order'] .timeline .badge").first().waitFor();
-  return { failed, orders: (await rows(page.locator("section[aria-label='Your orders']"))).length };
 }
 
-// The first price comes while a person is in a field: what is typed there is all that it has.
+// Events of orders are refused: the list is read nonetheless, and has the next order once they come.
+async function crowded(page) {
+  let isCrowded = true;
+  let refused = 0;
+  await page.route(/orders\/events\?.*userAddress=/, (route) => {
+    if (!isCrowded) return route.continue();
+    refused += 1;
+    return route.fulfill({ status: 429, json: { errorType: "TooManyRequests", details: "too many streams" } });
+  });
+  await connect(page, 7);
+  await page.getByText("No orders yet").waitFor();
+  isCrowded = false;
+  await waiting(page);
+  return { isRefused: refused > 0, orders: await listed(page, 1) };
+}
+
+// A cancellation that the venue refuses says so until the next try; looks at the order go on, but not in a hidden tab.
+async function refused(page) {
+  await connect(page, 3);
+  await waiting(page);
+  await page.route("**/v2/delta/orders/cancel", (route) => route.fulfill({ status: 503, json: { errorType: "ServiceUnavailable", details: "too busy" } }), { times: 1 });
+  let looks = 0;
+  page.on("request", (request) => { if (request.url().endsWith("/explain")) looks += 1; });
+  const cancel = page.getByRole("button", { name: "Cancel order" });
+  const fault = page.locator("section[aria-label='Order'] .fault");
+  await cancel.click();
+  await fault.filter({ hasText: "too busy" }).waitFor();
+  for (let look = 0; look < 3; look += 1) {
+    await Promise.all([page.waitForResponse(/explain$/), page.clock.runFor(3_000)]);
+  }
+  const told = { said: await fault.allInnerTexts() };
+  await turned(page, true);
+  looks = 0;
+  await page.clock.runFor(60_000);
+  told.hiddenLooks = looks;
+  await turned(page, false);
+  await cancel.click();
+  await page.locator("section[aria-label='Order'] .timeline .badge", { hasText: "cancelled" }).waitFor();
+  return { ...told, after: await fault.allInnerTexts() };
+}
+
+// An order that the venue does not know is asked for once.
+async function unknown(page, _, id) {
+  let looks = 0;
+  page.on("request", (request) => { if (request.url().endsWith(`/orders/${id}`)) looks += 1; });
+  await page.goto(page.url().replace(/#.*|$/, `#trade/${id}`));
+  await page.getByText("This order cannot be shown").waitFor();
+  await page.clock.runFor(60_000);
+  return looks;
+}
+
+// Limit prices that are proposed for a pair, and for the same pair turned around.
+async function flipped(page) {
+  const proposed = async (amount) => {
+    await page.locator("#amount-SELL").fill(amount);
+    await page.locator("form.card dl.rows .row").first().waitFor();
+    return page.getByLabel("Limit price").inputValue();
+  };
+  await fillTrade(page, { kind: "Limit", pay: "USDC", get: "WETH", amount: "" });
+  const before = await proposed("1000");
+  await page.getByRole("button", { name: "Turn the pair around" }).click();
+  return [before, await proposed("1")].map(Number);
+}
+
+// The first price comes while a person is in a field: what is typed there is all that it has, until the person leaves it.
 async function typing(page, _, kind, label, text) {
   let come;
   const price = new Promise((resolve) => { come = resolve; });
@@ -202,6 +278,7 @@ async function typing(page, _, kind, label, text) {
   come();
   await page.locator("form.card dl.rows .row").first().waitFor();
   await page.keyboard.type(text);
+  await field.blur();
   return field.inputValue();
 }
 
@@ -214,22 +291,13 @@ async function tabs(page) {
   await turned(second, true);
   for (const tab of [page, second]) await connect(tab, 4);
   const told = [];
-  const count = async (tab, least) => {
-    const found = tab.locator("section[aria-label='Your orders'] tbody tr:not([aria-hidden])");
-    await found.nth(least - 1).waitFor();
-    told.push(await found.count());
-  };
   for (const tab of [page, second]) {
-    await fillTrade(tab, { kind: "Limit", pay: "WETH", get: "USDC", amount: "1" });
-    await tab.getByLabel("Limit price").fill("3000");
+    await waiting(tab);
     await tab.locator(".route svg").waitFor();
-    await reviewed(tab);
-    await agreed(tab);
-    await tab.getByText("waits for its price").waitFor();
     const other = tab === page ? second : page;
     await turned(tab, true);
     await turned(other, false);
-    await count(other, told.length + 1);
+    told.push(await listed(other, told.length + 1));
   }
   return told;
 }
@@ -315,12 +383,13 @@ const scroll60 = async (table, isPlain) => {
 };
 const readSample = (page) => page.evaluate(() => globalThis.record);
 
-const STORIES = { keyboard, wallet, lost, lies, hostile, busy, typing, tabs, orders, pairs };
+const STORIES = { keyboard, wallet, lost, lies, hostile, busy, crowded, refused, unknown, typing, flipped, tabs, orders, pairs };
 export const run = visiting(async (page, base, tools, story, ...given) => {
   if (story === "busy") await page.addInitScript(shortWait);
   const fails = { wallet: "eth_signTypedData_v4", lost: "eth_getTransactionReceipt" }[story];
   if (fails) await page.addInitScript(fakeWallet, { node: given[0], fails });
   if (story === "orders") await page.addInitScript((record) => { globalThis.record = record; }, given[1]);
+  if (["refused", "unknown"].includes(story)) await page.clock.install();
   await page.goto(`${base}/`);
   await waitFor(page, "You pay");
   const told = await STORIES[story](page, tools, ...(["orders", "pairs"].includes(story) ? [Number(given[0])] : given));

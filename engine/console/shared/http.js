@@ -102,7 +102,7 @@ export function follow(path, { onEvent, onState = () => {} }, headers = {}) {
 }
 
 /** Wait until the page is seen; false if the signal is aborted before. @param {AbortSignal} signal */
-async function seen(signal) {
+export async function seen(signal) {
   while (document.hidden && !signal.aborted) {
     await new Promise((resolve) => {
       document.addEventListener("visibilitychange", resolve, { once: true });

@@ -1,6 +1,6 @@
 // One order: its timeline from the venue's log, why it is not filled, its fills and rounds; and its cancellation.
 import { announce, badge, h, loading, notice, row, show, table } from "/console/shared/dom.js";
-import { ask, follow } from "/console/shared/http.js";
+import { ApiError, ask, follow, seen } from "/console/shared/http.js";
 import { clock, cut, duration, formatUnits, price } from "/console/shared/amounts.js";
 import { isSame } from "./abi.js";
 import { cancellationToSign } from "./checks.js";
@@ -105,11 +105,12 @@ function partRows(record, vaults) {
  */
 export function orderPanel(place, id) {
   const [head, why, timeline, rounds] = [h("div", { class: "part" }), h("ul", { class: "reasons" }), h("ol", { class: "timeline" }), h("div", { class: "part" })];
-  const fault = h("p", { class: "fault", role: "alert" });
+  const [fault, refusal] = [h("p", { class: "fault", role: "alert" }), h("p", { class: "fault", role: "alert" })]; // of a look, and of a cancellation
   const title = h("h2", { tabindex: "-1" }, "Order ", h("span", { class: "mono" }, cut(id)));
   show(place, title, loading(3));
-  let isLeft = false;
+  const left = new AbortController();
   let isShown = false;
+  let told = "";
   /** @type {any} */ let record = null;
   /** @type {Record<string, string>} */ let vaults = {};
   let planned = 0;
@@ -118,10 +119,13 @@ export function orderPanel(place, id) {
 
   async function read() {
     planned = 0;
+    if (!(await seen(left.signal))) return;
+    let isOver = false;
     try {
       const [found, explained] = await Promise.all([ask(`/v2/delta/orders/${id}`), ask(`/v2/delta/orders/${id}/explain`)]);
       if (found.order.strategy && !vaults[found.order.strategy.toLowerCase()]) vaults = await vaultNames(found.input.chainId);
-      if (isLeft) return;
+      if (left.signal.aborted) return;
+      isOver = ENDED.includes(found.status);
       record = found;
       fault.textContent = "";
       drawHead();
@@ -130,17 +134,20 @@ export function orderPanel(place, id) {
       if (explained.lastRounds.length) showRounds(rounds, explained.lastRounds);
       else show(rounds, h("p", { class: "quiet small" }, "No round with the order is closed yet."));
       if (!isShown) {
-        show(place, title, head, fault, why, h("h3", {}, "Timeline"), timeline, h("h3", {}, "Rounds"), rounds);
+        show(place, title, head, refusal, fault, why, h("h3", {}, "Timeline"), timeline, h("h3", {}, "Rounds"), rounds);
         stop = follow(`/v2/delta/orders/events?orderId=${id}&after=${LOG_START}`, { onEvent: event });
       }
       isShown = true;
     } catch (error) {
-      if (isLeft) return;
-      if (!isShown) show(place, title, notice("This order cannot be shown", /** @type {Error} */ (error).message, "bad"));
-      else fault.textContent = /** @type {Error} */ (error).message;
+      if (left.signal.aborted) return;
+      const { message } = /** @type {Error} */ (error);
+      if (isShown) fault.textContent = message;
+      else if (message !== told) show(place, title, notice("This order cannot be shown", message, "bad"));
+      told = message;
+      isOver = !isShown && error instanceof ApiError && [400, 404].includes(error.status);
     }
     clearTimeout(looking);
-    if (!isLeft && !ENDED.includes(record?.status)) looking = setTimeout(read, LOOK_MS);
+    if (!isOver) looking = setTimeout(read, LOOK_MS);
   }
   let stop = () => {};
 
@@ -188,19 +195,19 @@ export function orderPanel(place, id) {
   async function cancel() {
     const { wallet } = state;
     if (!wallet) return;
-    fault.textContent = "";
+    refusal.textContent = "";
     try {
       const { toSign } = await ask("/v2/delta/orders/build/cancellation", { body: { orderIds: [id] } });
       const signature = await wallet.sign(cancellationToSign(toSign, { chainId: wallet.chainId, contract: state.contracts.delta, ids: [id] }));
       await ask("/v2/delta/orders/cancel", { body: { orderIds: [id], signature } });
     } catch (error) {
-      fault.textContent = /** @type {Error} */ (error).message;
+      refusal.textContent = /** @type {Error} */ (error).message;
     }
     read();
   }
 
   read();
-  return () => { isLeft = true; stop(); clearTimeout(planned); clearTimeout(looking); };
+  return () => { left.abort(); stop(); clearTimeout(planned); clearTimeout(looking); };
 }
 
 /** Names of a chain's vaults by lower-case address. @param {number} chainId @returns {Promise<Record<string, string>>} */

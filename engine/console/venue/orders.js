@@ -33,17 +33,19 @@ export function orderList({ onPick, isOfAll = false }) {
   let gathering = 0;
   let opening = 0;
   let turn = 0;
+  let isReading = false;
 
   async function refresh() {
     gathering = 0;
+    if (isReading) return;
     const now = turn;
     const ids = [...changed].slice(0, IDS_MOST);
     ids.forEach((id) => changed.delete(id));
     if (!ids.length) return;
     const found = await ask(`/v2/delta/orders?ids=${ids.join(",")}&limit=${IDS_MOST}`).catch(() => null);
     if (now !== turn) return;
-    if (!found) ids.forEach((id) => changed.add(id));
-    for (const record of found?.data ?? []) {
+    if (!found || isReading) ids.forEach((id) => changed.add(id));
+    for (const record of [...(found?.data ?? [])].reverse()) {
       if (!orders.has(record.id)) orders = new Map([[record.id, record], ...orders]);
       else orders.set(record.id, record);
     }
@@ -56,6 +58,7 @@ export function orderList({ onPick, isOfAll = false }) {
     clearTimeout(opening);
     changed.clear();
     turn += 1;
+    isReading = false;
     const now = turn;
     orders = new Map();
     list.setItems([]);
@@ -67,38 +70,49 @@ export function orderList({ onPick, isOfAll = false }) {
     show(empty, loading(4));
     const whose = new URLSearchParams({ chainId: String(state.chain?.chainId), ...(!isOfAll && { userAddress: owner }) });
     const headers = isOfAll ? operatorHeaders() : {};
-    let isRead = false;
-    const fail = (/** @type {string} */ reason) => { if (!isRead) show(empty, notice("The orders cannot be read", reason, "bad")); };
+    let [isRead, isCurrent, reads] = [false, false, 0];
 
-    /** Read all pages, once events come: no change between the two is missed. */
-    async function read() {
+    /**
+     * Read all pages. The last read counts, and one that began while events come (`isFollowed`) misses no change.
+     * @param {boolean} isFollowed
+     */
+    async function read(isFollowed) {
       clearTimeout(opening);
+      isReading = true;
+      const mine = (reads += 1);
+      /** @type {Map<string, any>} */ const found = new Map();
       try {
-        for (let page = 1, more = true; more && orders.size < MOST; page += 1) {
+        for (let page = 1, more = true; more && page <= MOST / PAGE; page += 1) {
           const answer = await ask(`/v2/delta/orders?${whose}&limit=${PAGE}&page=${page}`, { headers });
-          if (now !== turn) return;
-          for (const record of answer.data) orders.set(record.id, record);
+          if (now !== turn || mine !== reads) return;
+          for (const record of answer.data) {
+            const before = orders.get(record.id);
+            found.set(record.id, before?.updatedAt === record.updatedAt ? before : record);
+          }
           more = answer.hasMore;
-          list.setItems([...orders.values()]);
+          if (!isRead) list.setItems([...found.values()]);
         }
-        isRead = true;
-        show(empty, notice("No orders yet", "Orders appear here as soon as they are accepted."));
-        refresh();
       } catch (error) {
-        if (now !== turn) return;
-        fail(/** @type {Error} */ (error).message);
-        opening = setTimeout(read, AGAIN_MS);
+        if (now !== turn || mine !== reads) return;
+        if (!isRead) show(empty, notice("The orders cannot be read", /** @type {Error} */ (error).message, "bad"));
+        opening = setTimeout(read, AGAIN_MS, isFollowed);
+        return;
       }
+      orders = found;
+      [isRead, isReading, isCurrent] = [true, false, isFollowed];
+      show(empty, notice("No orders yet", "Orders appear here as soon as they are accepted."));
+      list.setItems([...orders.values()]);
+      refresh();
     }
 
     stop = follow(`/v2/delta/orders/events?${whose}`, {
       onEvent: (name, data) => {
-        if (name === "open" && !isRead) read();
+        if (name === "open" && !isCurrent) read(true);
         if (name !== "order") return;
         changed.add(data.id);
-        if (isRead && !gathering) gathering = setTimeout(refresh, GATHER_MS);
+        if (!gathering) gathering = setTimeout(refresh, GATHER_MS);
       },
-      onState: (state, reason) => { if (state === "lost") fail(reason); },
+      onState: (state) => { if (state === "lost" && !document.hidden && !isReading) read(false); },
     }, headers);
   }
 

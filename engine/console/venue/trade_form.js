@@ -39,8 +39,8 @@ export function tradeForm({ onAsk, onReview }) {
   let kind = kinds[0];
   const fault = h("p", { class: "fault", role: "alert", id: "amount-fault" });
   const money = (/** @type {string} */ label, /** @type {"SELL" | "BUY"} */ of, /** @type {number} */ first) => {
-    const input = /** @type {HTMLInputElement} */ (h("input", { id: `amount-${of}`, inputmode: "decimal", autocomplete: "off", placeholder: "0", "aria-describedby": "amount-fault", oninput: () => { side = of; asked(); } }));
-    const select = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": `${label}: token`, onchange: () => { asked(); holdings(); } },
+    const input = /** @type {HTMLInputElement} */ (h("input", { id: `amount-${of}`, inputmode: "decimal", autocomplete: "off", placeholder: "0", "aria-describedby": "amount-fault", oninput: () => { side = of; asked(); }, onblur: () => update() }));
+    const select = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": `${label}: token`, onchange: () => repaired() },
       tokens.map((token, at) => h("option", { value: token.address, selected: at === first }, token.symbol))));
     const [has, worth] = [h("span", {}), h("span", {})];
     const under = h("div", { class: "under" }, worth);
@@ -50,12 +50,12 @@ export function tradeForm({ onAsk, onReview }) {
   const second = tokens.findIndex(({ symbol }) => symbol === "USDC");
   const pay = money("You pay", "SELL", first);
   const get = money("You receive", "BUY", second >= 0 ? second : Number(first === 0));
-  const there = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "You receive: chain", onchange: () => { fillReceived(); asked(); holdings(); } },
+  const there = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "You receive: chain", onchange: () => { fillReceived(); repaired(); } },
     h("option", { value: "" }, "on this chain"), [...state.far].filter(([, { reached }]) => reached.length).map(([id]) => h("option", { value: String(id) }, chainName(id)))));
   get.under.append(there);
   const slippage = choice(SLIPPAGES, percent, 50, "Slippage", onAsk);
   const life = choice(LIVES_S, duration, 600, "Good for", onAsk);
-  const limit = /** @type {HTMLInputElement} */ (h("input", { inputmode: "decimal", autocomplete: "off", placeholder: "0", oninput: () => update() }));
+  const limit = /** @type {HTMLInputElement} */ (h("input", { inputmode: "decimal", autocomplete: "off", placeholder: "0", oninput: () => update(), onblur: () => update() }));
   const slices = choice([2, 3, 4, 6, 12, 24], String, 4, "Slices", () => asked());
   const interval = choice(INTERVALS_S, duration, 60, "Every", () => update());
   const fields = { slippage: labelled("Slippage", slippage), life: labelled("Good for", life), limit: labelled("Limit price", limit), slices: labelled("Slices", slices), interval: labelled("One every", interval) };
@@ -64,7 +64,7 @@ export function tradeForm({ onAsk, onReview }) {
   const schedule = h("div", { class: "slices", "aria-hidden": "true" });
   const summary = h("dl", { class: "rows" });
   const go = /** @type {HTMLButtonElement} */ (h("button", { class: "primary", type: "submit", disabled: true }, "Enter an amount"));
-  const turn = () => { [pay.select.value, get.select.value] = [get.select.value, pay.select.value]; if (side === "SELL") pay.input.value = ""; asked(); holdings(); };
+  const turn = () => { [pay.select.value, get.select.value] = [get.select.value, pay.select.value]; if (side === "SELL") pay.input.value = ""; repaired(); };
   const flip = /** @type {HTMLButtonElement} */ (h("button", { class: "round flip", type: "button", "aria-label": "Turn the pair around", onclick: turn }, "⇅"));
   const element = h("form", { class: "card", "aria-label": "Trade", onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); refusal = ""; onReview(); } },
     h("fieldset", {}, h("legend", { class: "unseen" }, "Kind of trade"), h("div", { class: "segments" }, kinds.map((each) => h("label", {},
@@ -121,6 +121,13 @@ export function tradeForm({ onAsk, onReview }) {
     }
   }
 
+  /** Ask for the price of another pair, of which the old limit says nothing. */
+  function repaired() {
+    limit.value = "";
+    asked();
+    holdings();
+  }
+
   function asked() {
     (side === "SELL" ? get : pay).input.value = "";
     quotes = null;
@@ -162,14 +169,17 @@ export function tradeForm({ onAsk, onReview }) {
     const reason = kind === "SWAP" ? quotes?.marketFault : quotes?.deltaFault;
     if (found && !now && reason && kind !== "SWAP") fault.textContent = reason;
     show(schedule, Array.from({ length: Number(slices.value) }, () => h("span", {})));
+    const other = side === "SELL" ? get.input : pay.input;
     if (found && now) {
       const { src, dest, side: of } = found.asked;
       const times = BigInt(found.schedule?.slices ?? 1);
-      if (of === "SELL") propose(get.input, shortUnits(now.dest * times, dest.decimals));
-      else propose(pay.input, shortUnits(now.src * times, src.decimals));
+      propose(other, of === "SELL" ? shortUnits(now.dest * times, dest.decimals) : shortUnits(now.src * times, src.decimals));
       if (kind === "LIMIT" && !limit.value) propose(limit, price(now.src, src.decimals, now.dest, dest.decimals).replaceAll(",", ""));
       lines(/** @type {any} */ (wish()), now);
-    } else show(summary);
+    } else {
+      propose(other, "");
+      show(summary);
+    }
     worths();
     const states = /** @type {[boolean, string][]} */ ([
       [!kinds.length, "This chain is not traded"], [!found, "Enter an amount"], [Boolean(reason), "No price"], [!now, "Waiting for a price…"],
