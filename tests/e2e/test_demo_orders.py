@@ -8,6 +8,9 @@ import pytest
 import trio
 from rich.console import Console
 
+from cambist.codecs.messages.delta_messages import OrderRecord
+from cambist.engine.client.order.order_following import OrderFollower
+from cambist.engine.dev.demo.order_scene import completed
 from cambist.engine.dev.demo.orders import run_orders
 from cambist.engine.dev.demo.settlement import DemoChain, a_stage
 from cambist.engine.dev.demo.venue import a_market_place
@@ -99,7 +102,12 @@ async def test_a_price_that_does_not_come_is_no_demo_of_a_limit_order(
 ) -> None:
     """Alpha bids a little less than the limit and its fee."""
     monkeypatch.setattr("cambist.engine.dev.demo.waiting_orders._RAISED", ("2600.1", "2607"))
-    monkeypatch.setattr("cambist.engine.dev.demo.order_scene.WAIT_S", LATE_ROUND_S)
+
+    async def hasty(follower: OrderFollower) -> OrderRecord:
+        monkeypatch.setattr("cambist.engine.dev.demo.order_scene.WAIT_S", LATE_ROUND_S)
+        return await completed(follower)
+
+    monkeypatch.setattr("cambist.engine.dev.demo.waiting_orders.completed", hasty)
     async with a_stage(tmp_path) as stage:
         with pytest.RaisesGroup(
             pytest.RaisesExc(AssertionError, match="it is not settled"), flatten_subgroups=True
