@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from cambist.codecs.contracts.delta_calldata import deposit_native_and_pre_sign
 from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
 from support.browser import Browser
 from support.venue.venue_processes import Running, asked, venue_processes
 from support.venue.venue_role import CHAIN_ID, KEYS
@@ -53,22 +55,45 @@ async def test_a_wallet_of_the_browser_signs_the_shown_terms(browser: Browser, r
     assert (typed["message"]["owner"], typed["message"]["srcAmount"]) == (owner, str(10**18))
 
 
+DEPOSIT = to_hex(deposit_native_and_pre_sign(bytes(32)))
+FAULTS = REFUSED, UNKNOWN, LATE, REVERTED, OVER, SAME = (
+    "You refused in the wallet",
+    "does not say whether it sent",
+    "not mined after three minutes",
+    "was reverted",
+    "The time of this order is over",
+    "“Try again” sends the same order",
+)
+
+
 @pytest.mark.parametrize(
-    ("kind", "pay", "sent", "faults"),
+    ("mode", "kind", "pay", "faults", "sent", "orders"),
     [
-        ("Swap", "WETH", 2, ["The wallet answers"] * 2),
-        ("Order", "ETH", 1, ["The wallet answers", "“Try again” sends the same order"]),
+        ("lost", "Swap", "WETH", [UNKNOWN] * 4, 2, 0),  # an approval, and a swap that is not sent again
+        ("lost", "Order", "ETH", [UNKNOWN, SAME], 1, 1),
+        ("late", "Swap", "ETH", [LATE], 1, 0),
+        ("late", "Order", "ETH", [LATE, SAME], 1, 1),
+        ("reverted", "Swap", "ETH", [REVERTED], 2, 0),
+        ("time", "Order", "ETH", [REFUSED, OVER, OVER, OVER], 1, 0),
     ],
 )
-async def test_what_was_sent_and_not_answered_is_not_sent_again(
-    browser: Browser, running: Running, kind: str, pay: str, sent: int, faults: list[str]
+async def test_trying_again_sends_nothing_twice(
+    browser: Browser,
+    running: Running,
+    mode: str,
+    kind: str,
+    pay: str,
+    faults: list[str],
+    sent: int,
+    orders: int,
 ) -> None:
-    visit = await browser.look("console_care", running.url, "lost", running.rpc, kind, pay)
-    report = visit.told
-    assert [named in fault for named, fault in zip(faults, report["faults"], strict=True)] == [True, True]
-    assert report["sent"] == sent
-    orders = asked(f"{running.url}/v2/delta/orders?userAddress={report['owner']}")
-    assert orders["total"] == int(kind == "Order")
+    visit = await browser.look("console_care", running.url, "again", running.rpc, mode, kind, pay)
+    told = visit.told
+    said = [next((named for named in FAULTS if named in fault), fault) for fault in told["faults"]]
+    assert said == faults
+    assert (len(told["sent"]), told["orders"]) == (sent, orders)
+    if kind == "Order":
+        assert told["sent"] == [DEPOSIT]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +159,7 @@ async def test_orders_are_listed_when_their_events_are_refused(browser: Browser,
 
 async def test_a_refused_cancellation_says_so_until_the_next_try(browser: Browser, running: Running) -> None:
     visit = await browser.look("console_care", running.url, "refused")
-    assert visit.told == {"said": ["too busy", ""], "hiddenLooks": 0, "after": ["", ""]}
+    assert visit.told == {"said": ["too busy", ""], "isKept": True, "hiddenLooks": 0, "after": ["", ""]}
 
 
 @pytest.mark.parametrize("unknown", ["none", "00000000-0000-4000-8000-000000000000"])

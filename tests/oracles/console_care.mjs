@@ -39,22 +39,42 @@ async function keyboard(page) {
   return { first, said, last, announced };
 }
 
-// A wallet of the browser (EIP-1193) that passes calls on to the node, and notes them. The first calls of the method
-// `fails` are refused: one to sign, or one for each transaction.
-const fakeWallet = ({ node, fails }) => {
+// A wallet of the browser (EIP-1193) that passes calls on to the node, and notes them. A person refuses the first signature
+// ("refusal") or transaction ("time"). The answer to each transaction is lost ("lost"), its receipt comes late ("late"), or
+// the first receipt says that it is reverted ("reverted").
+const fakeWallet = ({ node, mode }) => {
   globalThis.calls = [];
-  const failed = new Set();
+  const firsts = new Map();
+  const call = async (method, params) => {
+    const answer = await fetch(node, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
+    const { result, error } = await answer.json();
+    if (error) throw Object.assign(new Error(error.message), error);
+    return result;
+  };
+  const refusing = { refusal: "eth_signTypedData_v4", time: "eth_sendTransaction" }[mode];
   globalThis.ethereum = {
     async request({ method, params = [] }) {
       globalThis.calls.push({ method, params });
-      const [subject] = params;
-      if (method === fails && !failed.has(subject)) {
-        failed.add(subject);
-        throw Object.assign(new Error("User rejected the request."), { code: method.startsWith("eth_sign") ? 4001 : -32603 });
+      const key = `${method} ${JSON.stringify(params[0])}`;
+      if (!firsts.has(key) && method === refusing) {
+        firsts.set(key, true);
+        throw Object.assign(new Error("User rejected the request."), { code: 4001 });
       }
-      const answer = await fetch(node, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
-      const { result, error } = await answer.json();
-      if (error) throw Object.assign(new Error(error.message), error);
+      const isReceipt = method === "eth_getTransactionReceipt";
+      if (isReceipt && mode === "late" && Date.now() < (firsts.get(key) ?? Infinity)) {
+        if (!firsts.has(key)) firsts.set(key, Date.now() + 181_000);
+        document.body.dataset.waits = "true";
+        return null;
+      }
+      const result = await call(method, params);
+      if (isReceipt && mode === "reverted" && result && !firsts.has(method)) {
+        firsts.set(method, true);
+        return { ...result, status: "0x0" };
+      }
+      if (method === "eth_sendTransaction" && mode === "lost") {
+        while (!(await call("eth_getTransactionReceipt", [result])));
+        throw new Error("The connection is lost.");
+      }
       return result;
     },
   };
@@ -76,9 +96,12 @@ async function wallet(page, { shot }, node) {
   return { refusal: told, methods: calls.map(({ method }) => method), typed: JSON.parse(calls.findLast(({ method }) => method === "eth_signTypedData_v4").params[1]) };
 }
 
-// Each transaction's first receipt is lost, and the venue's first answer to an order: "Try again" sends nothing twice.
-async function lost(page, _, node, kind, pay) {
+// Acts that are not answered, refused or late, and the venue's first answer to an order lost: "Try again", at most four
+// times, sends nothing twice. What the faults said, the calldata sent, and how many orders there are more.
+async function again(page, _, node, mode, kind, pay) {
   const owner = await connect(page, 6, "Browser wallet");
+  const total = () => page.evaluate(async (user) => (await (await fetch(`/v2/delta/orders?userAddress=${user}`)).json()).total, owner);
+  const before = await total();
   await page.route("**/v2/delta/orders", async (route) => {
     await route.fetch();
     await route.abort();
@@ -88,12 +111,21 @@ async function lost(page, _, node, kind, pay) {
   await page.getByRole("button", { name: "Agree and sign" }).click();
   const faults = [];
   const next = page.locator("dialog.review button:enabled", { hasText: /^(Try again|Done)$/ });
-  for (await next.waitFor(); faults.length < 4 && (await next.innerText()) !== "Done"; await next.waitFor()) {
+  const waits = page.locator("body[data-waits]");
+  for (;;) {
+    await next.or(waits).first().waitFor();
+    if (await waits.count()) {
+      await waits.evaluate((body) => { delete body.dataset.waits; });
+      await page.clock.runFor(181_000);
+      continue;
+    }
+    if (faults.length === 4 || (await next.innerText()) === "Done") break;
     faults.push(await page.locator("dialog.review .fault").innerText());
+    if (mode === "time") await page.clock.runFor(660_000);
     await next.click();
   }
-  const sent = await page.evaluate(() => globalThis.calls.filter(({ method }) => method === "eth_sendTransaction").length);
-  return { owner, faults, sent };
+  const sent = await page.evaluate(() => globalThis.calls.filter(({ method }) => method === "eth_sendTransaction").map(({ params }) => params[0].data));
+  return { faults, sent, orders: (await total()) - before };
 }
 
 // The venue's answers are changed on their way: the page signs nothing.
@@ -228,12 +260,13 @@ async function refused(page) {
   page.on("request", (request) => { if (request.url().endsWith("/explain")) looks += 1; });
   const cancel = page.getByRole("button", { name: "Cancel order" });
   const fault = page.locator("section[aria-label='Order'] .fault");
+  const button = await cancel.elementHandle();
   await cancel.click();
   await fault.filter({ hasText: "too busy" }).waitFor();
   for (let look = 0; look < 3; look += 1) {
     await Promise.all([page.waitForResponse(/explain$/), page.clock.runFor(3_000)]);
   }
-  const told = { said: await fault.allInnerTexts() };
+  const told = { said: await fault.allInnerTexts(), isKept: await button.evaluate(({ isConnected }) => isConnected) };
   await turned(page, true);
   looks = 0;
   await page.clock.runFor(60_000);
@@ -383,13 +416,13 @@ const scroll60 = async (table, isPlain) => {
 };
 const readSample = (page) => page.evaluate(() => globalThis.record);
 
-const STORIES = { keyboard, wallet, lost, lies, hostile, busy, crowded, refused, unknown, typing, flipped, tabs, orders, pairs };
+const STORIES = { keyboard, wallet, again, lies, hostile, busy, crowded, refused, unknown, typing, flipped, tabs, orders, pairs };
 export const run = visiting(async (page, base, tools, story, ...given) => {
   if (story === "busy") await page.addInitScript(shortWait);
-  const fails = { wallet: "eth_signTypedData_v4", lost: "eth_getTransactionReceipt" }[story];
-  if (fails) await page.addInitScript(fakeWallet, { node: given[0], fails });
+  const mode = { wallet: "refusal", again: given[1] }[story];
+  if (mode) await page.addInitScript(fakeWallet, { node: given[0], mode });
   if (story === "orders") await page.addInitScript((record) => { globalThis.record = record; }, given[1]);
-  if (["refused", "unknown"].includes(story)) await page.clock.install();
+  if (["again", "refused", "unknown"].includes(story)) await page.clock.install();
   await page.goto(`${base}/`);
   await waitFor(page, "You pay");
   const told = await STORIES[story](page, tools, ...(["orders", "pairs"].includes(story) ? [Number(given[0])] : given));

@@ -17,6 +17,11 @@ export class ApiError extends Error {
     this.status = status;
     this.type = type;
   }
+
+  /** Whether the same request will be refused again. */
+  get isFinal() {
+    return [400, 401, 403, 404].includes(this.status);
+  }
 }
 
 /**
@@ -34,7 +39,7 @@ export async function ask(path, { body, headers = {}, signal, accept = [] } = {}
     throw new ApiError(0, "Unreachable", "The server does not answer. Check that it runs.");
   };
   const response = await fetch(path, { ...sent, headers: { ...type, ...headers }, signal: bound, cache: "no-store" }).catch(lost);
-  const told = await response.json().catch((error) => (bound.aborted ? lost(error) : {}));
+  const told = await response.json().catch((error) => (bound.aborted || response.ok ? lost(error) : {}));
   if (response.ok || accept.includes(response.status)) return told;
   throw new ApiError(response.status, told.errorType ?? `Status ${response.status}`, told.details ?? told.message ?? told.error ?? "");
 }
@@ -89,7 +94,7 @@ export function follow(path, { onEvent, onState = () => {} }, headers = {}) {
           continue;
         }
         onState("lost", error instanceof Error ? error.message : String(error));
-        if (error instanceof ApiError && [400, 401, 404].includes(error.status)) return;
+        if (error instanceof ApiError && error.isFinal) return;
         await new Promise((resolve) => setTimeout(resolve, pause));
         pause = Math.min(pause * 2, PAUSE_MS.most);
       } finally {

@@ -2,7 +2,7 @@
 
 export const NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
 const SELECTORS = {
-  approve: "0x095ea7b3", allowance: "0xdd62ed3e", balanceOf: "0x70a08231", deposit: "0xa1e77937",
+  approve: "0x095ea7b3", allowance: "0xdd62ed3e", balanceOf: "0x70a08231", deposit: "0xa1e77937", deposits: "0xfc7e286d",
   bridges: "0x33e239ea", swapExactIn: "0x585b54b5", swapExactOut: "0x76cf746f",
 };
 
@@ -19,8 +19,10 @@ export const allowance = (owner, spender) => SELECTORS.allowance + addressWord(o
 export const balanceOf = (owner) => SELECTORS.balanceOf + addressWord(owner);
 /** `bridges` of the Delta contract: its module that calls bridges. */
 export const BRIDGES = SELECTORS.bridges;
-/** `depositNativeAndPreSign` of the Delta contract. @param {string} orderHash */
-export const deposit = (orderHash) => SELECTORS.deposit + orderHash.slice(2);
+/** `depositNativeAndPreSign` of the Delta contract, which signs no order: the hash is zero. */
+export const DEPOSIT = SELECTORS.deposit + word(0n);
+/** `deposits` of the Delta contract. @param {string} owner */
+export const deposits = (owner) => SELECTORS.deposits + addressWord(owner);
 
 /** @param {string} one @param {string} other */
 export const isSame = (one, other) => one.toLowerCase() === other.toLowerCase();

@@ -106,6 +106,8 @@ function partRows(record, vaults) {
 export function orderPanel(place, id) {
   const [head, why, timeline, rounds] = [h("div", { class: "part" }), h("ul", { class: "reasons" }), h("ol", { class: "timeline" }), h("div", { class: "part" })];
   const [fault, refusal] = [h("p", { class: "fault", role: "alert" }), h("p", { class: "fault", role: "alert" })]; // of a look, and of a cancellation
+  const button = /** @type {HTMLButtonElement} */ (h("button", { type: "button", class: "danger", onclick: cancel }, "Cancel order"));
+  const actions = h("div", { class: "actions" }, button);
   const title = h("h2", { tabindex: "-1" }, "Order ", h("span", { class: "mono" }, cut(id)));
   show(place, title, loading(3));
   const left = new AbortController();
@@ -127,24 +129,25 @@ export function orderPanel(place, id) {
       if (left.signal.aborted) return;
       isOver = ENDED.includes(found.status);
       record = found;
-      fault.textContent = "";
+      fault.textContent = told = "";
       drawHead();
       show(why, explained.reasons.map((/** @type {any} */ reason) => h("li", {}, sentence(reasonInWords(reason)))));
       why.hidden = !explained.reasons.length;
       if (explained.lastRounds.length) showRounds(rounds, explained.lastRounds);
       else show(rounds, h("p", { class: "quiet small" }, "No round with the order is closed yet."));
       if (!isShown) {
-        show(place, title, head, refusal, fault, why, h("h3", {}, "Timeline"), timeline, h("h3", {}, "Rounds"), rounds);
+        show(place, title, head, actions, refusal, fault, why, h("h3", {}, "Timeline"), timeline, h("h3", {}, "Rounds"), rounds);
         stop = follow(`/v2/delta/orders/events?orderId=${id}&after=${LOG_START}`, { onEvent: event });
       }
       isShown = true;
     } catch (error) {
       if (left.signal.aborted) return;
       const { message } = /** @type {Error} */ (error);
-      if (isShown) fault.textContent = message;
-      else if (message !== told) show(place, title, notice("This order cannot be shown", message, "bad"));
+      const isNew = message !== told;
       told = message;
-      isOver = !isShown && error instanceof ApiError && [400, 404].includes(error.status);
+      if (isNew && isShown) fault.textContent = message;
+      else if (isNew) show(place, title, notice("This order cannot be shown", message, "bad"));
+      isOver = !isShown && error instanceof ApiError && error.isFinal;
     }
     clearTimeout(looking);
     if (!isOver) looking = setTimeout(read, LOOK_MS);
@@ -188,14 +191,16 @@ export function orderPanel(place, id) {
           row("Transaction", h("span", { class: "mono" }, each.originTx)),
           each.destinationTx && isAcross(record) ? row(`Delivery on ${chainName(output.chainId)}`, h("span", { class: "mono" }, each.destinationTx)) : null,
         ])),
-      isTwap && done.length ? slicesTable(record) : null,
-      canCancel ? h("div", { class: "actions" }, h("button", { type: "button", class: "danger", onclick: cancel }, "Cancel order")) : null);
+      isTwap && done.length ? slicesTable(record) : null);
+    actions.hidden = !canCancel;
+    if (!canCancel) refusal.textContent = "";
   }
 
   async function cancel() {
     const { wallet } = state;
     if (!wallet) return;
     refusal.textContent = "";
+    button.disabled = true;
     try {
       const { toSign } = await ask("/v2/delta/orders/build/cancellation", { body: { orderIds: [id] } });
       const signature = await wallet.sign(cancellationToSign(toSign, { chainId: wallet.chainId, contract: state.contracts.delta, ids: [id] }));
@@ -203,6 +208,7 @@ export function orderPanel(place, id) {
     } catch (error) {
       refusal.textContent = /** @type {Error} */ (error).message;
     }
+    button.disabled = false;
     read();
   }
 

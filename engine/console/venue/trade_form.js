@@ -88,8 +88,9 @@ export function tradeForm({ onAsk, onReview }) {
     hint.textContent = KINDS[kind].hint;
     there.hidden = kind === "SWAP" || there.options.length === 1;
     if (kind === "SWAP" && there.value) {
-      there.value = "";
+      there.value = limit.value = "";
       fillReceived();
+      holdings();
     }
     const shown = { slippage: kind !== "LIMIT", life: kind === "ORDER" || kind === "LIMIT", limit: kind === "LIMIT", slices: kind === "TWAP", interval: kind === "TWAP" };
     for (const [name, field] of Object.entries(fields)) field.hidden = !shown[/** @type {keyof typeof shown} */ (name)];

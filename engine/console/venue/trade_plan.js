@@ -1,17 +1,18 @@
 // What a trade does, in words and in steps. Each step runs when the person has agreed to all of them.
 import { ApiError, ask } from "/console/shared/http.js";
 import { duration, percent } from "/console/shared/amounts.js";
-import { approve, BRIDGES, deposit, isSame, NATIVE } from "./abi.js";
+import { approve, BRIDGES, DEPOSIT, isSame, NATIVE } from "./abi.js";
 import { checkBridge, checkContract, GETTERS } from "./bridge_checks.js";
 import { bounded, checkSwap, orderToSign } from "./checks.js";
 import { deltaAmounts, marketAmounts } from "./quote_feed.js";
 import { mostOf, mostPerSlice } from "./schedule.js";
 import { amount, amountOf, chainName, state } from "./state.js";
+import { NoAnswer } from "./wallet.js";
 
 const FEE_BPS_MOST = 200;
 const GAS_SPARE = 12n; // tenths of the estimated gas
 
-/** @typedef {{name: string, run: () => Promise<string | void>}} Step `run` returns what it did, in words; run again, it sends nothing twice */
+/** @typedef {{name: string, run: () => Promise<string | void>}} Step `run` returns what it did, in words; run again after a failure, it sends nothing twice */
 /** @typedef {{title: string, lines: [string, string][], steps: Step[], order: () => any}} Plan */
 
 /**
@@ -32,16 +33,27 @@ const wallet = () => {
 
 /**
  * A sender of one transaction, which returns the receipt. Called again, it waits for the transaction that it sent, and
- * makes and sends another one only after a revert.
+ * makes and sends another one only if that was refused or reverted.
  * @param {() => import("./wallet.js").Transaction | Promise<import("./wallet.js").Transaction>} make
  */
 function sender(make) {
-  let hash = "";
+  let [isSent, hash] = [false, ""];
   return async () => {
-    hash ||= await wallet().send(await make());
+    if (!isSent) {
+      const transaction = await make();
+      await wallet().checkChain();
+      isSent = true;
+      try {
+        hash = await wallet().send(transaction);
+      } catch (error) {
+        isSent = error instanceof NoAnswer;
+        if (!isSent) throw error;
+      }
+    }
+    if (!hash) throw new Error("The wallet does not say whether it sent the transaction. Look for it there before you trade again.");
     const receipt = await wallet().receipt(hash);
     if (Number(receipt.status) === 1) return receipt;
-    hash = "";
+    [isSent, hash] = [false, ""];
     throw new Error(`The transaction ${receipt.transactionHash} was reverted.`);
   };
 }
@@ -147,12 +159,43 @@ const checkTaker = ({ kind }, chainId, delta) => ({
   },
 });
 
+/** Refuse to go on with an order whose time is over. @param {{deadline: number}} terms */
+const checkTime = ({ deadline }) => {
+  if (deadline <= nowS()) throw new Error("The time of this order is over. Review the trade again.");
+};
+
+/**
+ * Deposit the native tokens of an order.
+ * @param {import("./checks.js").OrderTerms} terms
+ * @returns {Step & {hint: () => string}} `hint`: what remains of the deposit if the order is not taken
+ */
+function depositFor(terms) {
+  const { contract, srcAmount } = terms;
+  const send = sender(() => ({ to: contract, data: DEPOSIT, value: srcAmount }));
+  let goal = 0n;
+  let isDone = false;
+  return {
+    name: `Deposit ${amount(srcAmount, NATIVE)} for the order`,
+    run: async () => {
+      const has = await wallet().deposit(contract);
+      goal ||= has + srcAmount;
+      if (has < goal) {
+        checkTime(terms);
+        await send();
+      }
+      isDone = true;
+      return "deposited";
+    },
+    hint: () => (isDone ? " Your deposit remains; “cambist order withdraw” takes it back." : ""),
+  };
+}
+
 /** @param {Wish} wish @param {any} delta @returns {Plan} */
 export function orderPlan(wish, delta) {
   const { asked, slippageBps, schedule, limitAmount } = wish;
   const { terms, bridge } = orderTerms(wish, delta);
   const { srcAmount: most } = terms;
-  const isNative = isSame(asked.src.address, NATIVE);
+  const deposit = isSame(asked.src.address, NATIVE) ? depositFor(terms) : null;
   /** @type {any} */ let [built, typed, signature, record] = [];
   const build = {
     name: "Have the order built, and check it against these terms",
@@ -166,29 +209,41 @@ export function orderPlan(wish, delta) {
       return "checked";
     },
   };
-  const send = sender(() => ({ to: terms.contract, data: deposit(built.orderHash), value: most }));
-  const pay = { name: `Deposit ${amount(most, NATIVE)} for the order`, run: async () => { await send(); return "deposited"; } };
-  const sign = { name: "Sign the order", run: async () => { signature = await wallet().sign(typed); return "signed"; } };
+  const told = (/** @type {unknown} */ error) => { throw orderFault(error, deposit?.hint() ?? ""); };
+  const sign = {
+    name: "Sign the order",
+    run: async () => {
+      try {
+        checkTime(terms);
+        signature = await wallet().sign(typed);
+      } catch (error) {
+        told(error);
+      }
+      return "signed";
+    },
+  };
   const post = {
     name: "Send it to the venue",
     run: async () => {
-      record = await ask("/v2/delta/orders", { body: { chainId: asked.chainId, order: built.toSign.value, signature, type: wish.kind === "LIMIT" ? "LIMIT" : "MARKET" } }).catch(unanswered);
+      record = await ask("/v2/delta/orders", { body: { chainId: asked.chainId, order: built.toSign.value, signature, type: wish.kind === "LIMIT" ? "LIMIT" : "MARKET" } }).catch(told);
       return `accepted as order ${record.id}`;
     },
   };
   return {
     title: orderTitle(wish, terms),
-    lines: orderLines(wish, terms, bridge, isNative),
-    steps: [...(bridge ? [checkTaker(bridge, asked.chainId, terms.contract)] : []), ...(isNative ? [] : [allow(asked.src.address, terms.contract, most)]), build, ...(isNative ? [pay] : []), sign, post],
+    lines: orderLines(wish, terms, bridge, Boolean(deposit)),
+    steps: [...(bridge ? [checkTaker(bridge, asked.chainId, terms.contract)] : []), ...(deposit ? [] : [allow(asked.src.address, terms.contract, most)]), build, ...(deposit ? [deposit] : []), sign, post],
     order: () => record,
   };
 }
 
-/** Say of an order that was sent what is not known of it. @param {unknown} error @returns {never} */
-function unanswered(error) {
-  if (!(error instanceof ApiError) || error.status) throw error;
-  throw new Error("The venue does not answer, and may have taken the order. “Try again” sends the same order, which counts once.");
-}
+/**
+ * Why an order is not accepted, with what is not known of it, or what remains of its deposit.
+ * @param {unknown} error @param {string} hint
+ */
+const orderFault = (error, hint) => new Error(error instanceof ApiError && [0, 502, 504].includes(error.status)
+  ? "The venue does not answer, and may have taken the order. “Try again” sends the same order, which counts once."
+  : /** @type {Error} */ (error).message + hint);
 
 /**
  * The terms of an order in words.

@@ -1,5 +1,5 @@
 // An account that signs: of a wallet in the browser (EIP-1193), or of a development node (JSON-RPC over HTTP).
-import { allowance, balanceOf, isSame, NATIVE } from "./abi.js";
+import { allowance, balanceOf, deposits, isSame, NATIVE } from "./abi.js";
 
 const LOOK_MS = 400;
 const MINED_MS = 180_000;
@@ -7,6 +7,9 @@ const MINED_MS = 180_000;
 /** @typedef {{request: (call: {method: string, params?: any[]}) => Promise<any>}} Provider */
 
 /** @typedef {{to: string, data: string, value?: bigint, gas?: bigint}} Transaction */
+
+/** An act of which the wallet did not say whether it did it. */
+export class NoAnswer extends Error {}
 
 /** The wallet of the browser, if any. @returns {Provider | null} */
 export const browserProvider = () => /** @type {any} */ (window).ethereum ?? null;
@@ -57,7 +60,7 @@ export class Wallet {
       return await this.provider.request({ method, params });
     } catch (error) {
       const { code, message } = /** @type {any} */ (error);
-      throw new Error(code === 4001 ? "You refused in the wallet. Nothing was signed." : `The wallet answers: ${message}`);
+      throw new (code === undefined ? NoAnswer : Error)(code === 4001 ? "You refused in the wallet. Nothing was signed." : `The wallet answers: ${message}`);
     }
   }
 
@@ -72,31 +75,40 @@ export class Wallet {
     return number(await this.ask("eth_call", { to: token, data: allowance(this.address, spender) }, "latest"));
   }
 
+  /** The account's deposit of native tokens. @param {string} contract @returns {Promise<bigint>} */
+  async deposit(contract) {
+    return number(await this.ask("eth_call", { to: contract, data: deposits(this.address) }, "latest"));
+  }
+
   /** The address that a contract's function without parameters returns. @param {string} to @param {string} data @returns {Promise<string>} */
   async contractAt(to, data) {
     return `0x${(number(await this.ask("eth_call", { to, data }, "latest")) & (2n ** 160n - 1n)).toString(16).padStart(40, "0")}`;
   }
 
+  /** Refuse to go on if the wallet is on another chain. */
+  async checkChain() {
+    const chain = Number(await this.ask("eth_chainId"));
+    if (chain !== this.chainId) throw new Error(`The wallet is on chain ${chain}, the trade on chain ${this.chainId}.`);
+  }
+
   /**
-   * Have a transaction signed and sent.
+   * Have a transaction signed and sent; NoAnswer if it is not known whether it was.
    * @param {Transaction} transaction
    * @returns {Promise<string>} its hash
    */
-  async send({ to, data, value = 0n, gas }) {
-    const chain = Number(await this.ask("eth_chainId"));
-    if (chain !== this.chainId) throw new Error(`The wallet is on chain ${chain}, the trade on chain ${this.chainId}.`);
+  send({ to, data, value = 0n, gas }) {
     const hex = (/** @type {bigint} */ amount) => `0x${amount.toString(16)}`;
     return this.ask("eth_sendTransaction", { from: this.address, to, data, value: hex(value), ...(gas && { gas: hex(gas) }) });
   }
 
   /** The receipt of a transaction, mined or reverted. @param {string} hash @returns {Promise<any>} */
   async receipt(hash) {
-    for (let waited = 0; waited < MINED_MS; waited += LOOK_MS) {
-      const receipt = await this.ask("eth_getTransactionReceipt", hash);
+    for (const end = Date.now() + MINED_MS; Date.now() < end;) {
+      const receipt = await this.ask("eth_getTransactionReceipt", hash).catch(() => null);
       if (receipt) return receipt;
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
-    throw new Error(`The transaction ${hash} is not mined after three minutes; it may still be.`);
+    throw new Error(`The transaction ${hash} is not mined after three minutes. It may still be, or your wallet sent another one in its place: look there.`);
   }
 
   /** Sign EIP-712 data. @param {object} typed @returns {Promise<string>} */
