@@ -31,7 +31,7 @@ async function order(page, { shot }, account, kind, get, amount, of, there) {
   await panel.getByText(/^Delivery on/).waitFor();
   const told = {
     owner, bridges, shown, agreement, said, head: await pairs(panel), title: await panel.locator(".big").first().innerText(),
-    timeline: await panel.locator(".timeline li").allInnerTexts(), orders: await rows(page.locator("section[aria-label='Your orders']")),
+    timeline: await panel.locator(".timeline li").allInnerTexts(),
   };
   faults.push(...await violations(page));
   return { ...told, faults, overflowing: [...overflowing, ...await pictures(page, shot, `trade-across-${kind}-${of}`.replace("-Order-SELL", ""), kind === "Order" && of === "SELL")] };

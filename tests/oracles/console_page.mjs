@@ -45,7 +45,12 @@ export async function pairs(place) {
   return Object.fromEntries(await place.locator("dl.rows .row").evaluateAll((rows) => rows.map((row) => [row.children[0].textContent, row.children[1].textContent])));
 }
 
-export const rows = (place) => place.locator("tbody tr:not([aria-hidden])").evaluateAll((found) => found.map((row) => [...row.children].map((cell) => cell.textContent)));
+// Cells of a table's rows, once it has rows: a table of rows.js draws them in the next frame.
+export async function rows(place) {
+  const all = place.locator("tbody tr:not([aria-hidden])");
+  await all.first().waitFor();
+  return all.evaluateAll((found) => found.map((row) => [...row.children].map((cell) => cell.textContent)));
+}
 
 // Violations that axe-core finds in light and in dark, each with the first element.
 export async function violations(page) {

@@ -13,13 +13,12 @@ async function swap(page, { shot }, account, pay, get, amount, of, source) {
   const fills = await rows(page.getByRole("table", { name: "Fills of each maker" }));
   await page.locator("summary", { hasText: "Why this route" }).click();
   await page.getByText(/The same amount with each maker alone|No maker can fill/).waitFor();
-  const others = await rows(page.getByRole("table", { name: "Each maker alone" }));
   const shown = await pairs(page.locator("form.card"));
   const faults = await violations(page);
   const overflowing = await pictures(page, shot, "trade-swap");
   const agreement = await reviewed(page);
   await shot("trade-review");
-  return { address, route, fills, others, shown, agreement, said: await agreed(page), faults, overflowing };
+  return { address, route, fills, shown, agreement, said: await agreed(page), faults, overflowing };
 }
 
 async function order(page, { shot }, account, kind, pay, get, amount, of, node) {
@@ -38,9 +37,11 @@ async function order(page, { shot }, account, kind, pay, get, amount, of, node) 
   const last = kind === "TWAP" ? ["dd", "2 of 2"] : ["dt", of === "SELL" ? /^Received/ : /^Paid/]; // of the record, which follows its event
   await panel.locator(last[0], { hasText: last[1] }).first().waitFor();
   await panel.locator("details table").first().waitFor();
+  const orders = page.locator("section[aria-label='Your orders']");
+  await orders.locator("tbody tr:not([aria-hidden])").first().filter({ hasText: "completed" }).waitFor();
   const told = {
-    agreement, said, head: await pairs(panel), slices: await rows(panel.getByRole("table", { name: "Settled slices" })), timeline: await panel.locator(".timeline li").allInnerTexts(),
-    bids: await rows(panel.locator("details").first().getByRole("table", { name: /^Bids/ })), orders: await rows(page.locator("section[aria-label='Your orders']")),
+    agreement, said, head: await pairs(panel), slices: kind === "TWAP" && await rows(panel.getByRole("table", { name: "Settled slices" })), timeline: await panel.locator(".timeline li").allInnerTexts(),
+    bids: await rows(panel.locator("details").first().getByRole("table", { name: /^Bids/ })), orders: await rows(orders),
   };
   return { ...told, faults: await violations(page), overflowing: await pictures(page, shot, `trade-${kind.toLowerCase()}${of === "BUY" ? "-buy" : ""}`, of === "SELL") };
 }
