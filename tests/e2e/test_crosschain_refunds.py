@@ -105,6 +105,7 @@ async def test_a_slice_is_refunded_and_the_others_arrive(two: TwoChains, tmp_pat
         await story.pass_time(60)
         record = await story.becomes(record, "BRIDGING")
         assert [one["destinationTx"] is None for one in record["transactions"]] == [False, True, True]
+        await until(lambda: any(one.deposit_id == 2 for one in two.relayer.open_deposits()))
         (last,) = [one for one in two.relayer.open_deposits() if one.deposit_id == 2]
         await two.fill(last, two.stranger)
         await story.arrives(record, 2)

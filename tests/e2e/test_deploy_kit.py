@@ -353,7 +353,10 @@ def silent_port() -> Iterator[int]:
 @pytest.mark.parametrize("proxy", [nginx, caddy], ids=["nginx", "caddy"])
 def test_an_engine_whose_machine_is_gone_costs_no_request(kit: Kit, tmp_path: Path, proxy: Any) -> None:
     with silent_port() as gone, proxy((gone, engines(kit)[1]), tmp_path) as url:
-        answers = [first_answer(f"{url}/tokens/{CHAIN}"), *(httpx.get(f"{url}/chains") for _ in range(8))]
+        answers = [
+            first_answer(f"{url}/tokens/{CHAIN}"),
+            *(httpx.get(f"{url}/chains", timeout=PATIENCE_S) for _ in range(8)),
+        ]
         assert [answer.status_code for answer in answers] == [200] * 9
         trade(url, kit, 5)
 

@@ -227,7 +227,11 @@ async def test_an_owner_that_cancels_a_crossing_costs_the_other_order_no_round(
     async with a_delta_story(world, tmp_path, "ann", "bob", delta="gather_s = 0.3") as story:
         ann, bob = story.agents["ann"], story.agents["bob"]
         ann.also = crosses
-        bob.gives = lambda order: FAIR - USDC if order.src_token == to_checksum(world.weth) else None
+        bob.gives = lambda order: (
+            FAIR - USDC
+            if order.src_token == to_checksum(world.weth) and len(bob.requests[-1].orders) == 2
+            else None
+        )
         counter_order = await story.market.a_counter_order()
         await story.hold()
         record = await story.submitted(await world.a_delta_order())

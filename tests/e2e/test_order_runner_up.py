@@ -9,6 +9,7 @@ from cambist.engine.chain.deploy.deploy import create
 from support.chain.world import ONE, USDC, World
 from support.contracts.settling import DELIVER
 from support.delta.delta_stories import DeltaStory, a_delta_story
+from support.patience import until
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
@@ -48,7 +49,7 @@ async def test_the_runner_up_settles_what_the_winner_does_not(world: World, tmp_
         await story.heard("ann", record, "won", "settling", "reverted")
         await story.heard("bob", record, "lost", "settling", "settled")
         assert len(story.agents["bob"].requests) == 1, "it is of the same round"
-        assert story.agents["ann"].told("banned")
+        await until(lambda: bool(story.agents["ann"].told("banned")))
 
 
 async def test_without_a_runner_up_another_round_follows(world: World, tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_the_command_swaps_and_the_chain_bears_it_out(
     seen = ordered(running, "watch", told["orderHash"], is_signed=False)
     assert (seen["status"], seen["isProven"]) == ("COMPLETED", True)
     assert (seen["spent"], seen["received"]) == (told["spent"], told["received"])
-    (last,) = asked(f"{running.url}/v2/delta/orders/{told['id']}/explain")["lastRounds"]
+    last, *_ = asked(f"{running.url}/v2/delta/orders/{told['id']}/explain")["lastRounds"]
     auction = asked(f"{running.url}/v2/delta/auctions/{last['auctionId']}")
     (round_of_it,) = [order for order in auction["orders"] if order["orderId"] == told["id"]]
     assert round_of_it["bids"][0]["agent"] == AGENT

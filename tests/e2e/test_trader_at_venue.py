@@ -27,7 +27,7 @@ from cambist.feeds.books.pair_index import LiveBook
 from support.chain.world import ONE, USDC, World
 from support.client.order_trader import ETH, TraderAtVenue
 from support.delta.delta_stories import DeltaStory, a_delta_story
-from support.patience import until
+from support.patience import PATIENCE_S, until
 from support.venue.venue_role import CHAIN_ID
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
@@ -87,7 +87,7 @@ async def test_a_resting_limit_order_is_cancelled_and_its_nonce_is_not_used(trad
     world = trader.world
     contract = await signing_contract(world.chain, trader.client, DELTA, None)
     followers = await cancel(trader.account(), trader.client, contract, [placed.record.id])
-    await follow_all(followers, 20)
+    await follow_all(followers, PATIENCE_S)
     assert [follower.record.status for follower in followers if follower.record] == [OrderStatus.CANCELLED]
 
 

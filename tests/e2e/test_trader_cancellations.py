@@ -15,6 +15,7 @@ from cambist.engine.client.trusted_contract import DELTA, signing_contract
 from support.chain.world import USDC, World
 from support.client.order_trader import PAUSES, OrderTrader, an_order_trader
 from support.client.scripted_orders import OrderLies
+from support.patience import PATIENCE_S
 
 THIEF = b"\x66" * 20
 THIEF_TEXT = f"0x{THIEF.hex()}"
@@ -45,7 +46,7 @@ async def cancelled(trader: OrderTrader, names: list[str]) -> list[OrderFollower
     world = trader.world
     contract = await signing_contract(world.chain, trader.client, DELTA, None)
     followers = await cancel(trader.account(), trader.client, contract, names)
-    await follow_all(followers, 30)
+    await follow_all(followers, PATIENCE_S)
     return followers
 
 
@@ -66,7 +67,7 @@ async def test_a_fill_in_flight_that_wins_is_told(trader: OrderTrader) -> None:
     contract = await signing_contract(world.chain, trader.client, DELTA, None)
     (follower,) = await cancel(trader.account(), trader.client, contract, [f"0x{placed.order_hash.hex()}"])
     trader.venue.at_look = trader.venue.settle
-    await follow_all([follower], 30)
+    await follow_all([follower], PATIENCE_S)
     assert follower.record is not None
     assert follower.record.status is OrderStatus.COMPLETED
 

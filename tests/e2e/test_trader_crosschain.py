@@ -19,6 +19,7 @@ from support.bridge.bridged_stories import FAIR, FEE, FILL_WITHIN_S, BridgedStor
 from support.bridge.two_chains import TwoChains
 from support.chain.world import ONE, USDC
 from support.client.order_trader import TraderAtVenue
+from support.patience import PATIENCE_S
 
 OF_PROTOCOL = 10_000
 ENTERS = FAIR - FAIR // OF_PROTOCOL
@@ -51,7 +52,7 @@ class Trading(Struct):
     async def ended(self, wish: OrderWish) -> tuple[OrderStatus, SettledOnChain]:
         """An order followed to its end, which both chains prove."""
         follower, subject = await self.placed(wish)
-        await follower.follow(60)
+        await follower.follow(PATIENCE_S)
         assert follower.record is not None
         settled = await proven(self.story.world.chain, subject, follower.record)
         return follower.record.status, settled
@@ -105,7 +106,7 @@ async def test_an_unfilled_transfer_is_followed_to_its_refund_and_proven(trading
     await story.far.chain.mine(3)
     await story.becomes(record, "REFUNDING")
     two.relayer.order(pays_out=True)
-    await follower.follow(60)
+    await follower.follow(PATIENCE_S)
     assert follower.record is not None
     assert follower.record.status is OrderStatus.REFUNDED
     settled = await proven(story.world.chain, subject, follower.record)

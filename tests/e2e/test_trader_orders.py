@@ -96,7 +96,7 @@ async def test_native_tokens_are_deposited_for_the_order_that_was_checked(trader
     assert await trader.deposited() == ONE
     assert placed.record is not None
     follower = OrderFollower(trader.client, placed.record.id, trader.told.append)
-    await follower.follow(30)
+    await follower.follow(PATIENCE_S)
     assert follower.record is not None
     settled = await trader.proven(offer, placed, follower.record)
     assert (settled.received, settled.fault, settled.remarks) == (2_500 * USDC, "", ())
@@ -254,7 +254,7 @@ async def test_a_follower_goes_on_through_trouble_and_ends_when_time_is_up(trade
 async def test_an_order_that_is_not_there_is_no_reason_to_wait(trader: OrderTrader) -> None:
     follower = OrderFollower(trader.client, "nobody", trader.told.append)
     with pytest.raises(VenueError, match=r"404 OrderNotFound: Order not found \(request r-1\)"):
-        await follower.follow(30)
+        await follower.follow(PATIENCE_S)
 
 
 async def test_a_record_of_another_order_ends_the_following_at_once(trader: OrderTrader) -> None:
@@ -265,7 +265,7 @@ async def test_a_record_of_another_order_ends_the_following_at_once(trader: Orde
     trader.venue.order_lies = OrderLies(record=lambda record: record | another)
     follower = OrderFollower(trader.client, placed.record.id, trader.told.append)
     with pytest.raises(VenueError, match="the venue answers with another"):
-        await follower.follow(30)
+        await follower.follow(PATIENCE_S)
     assert not any("asking again" in line for line in trader.told)
 
 

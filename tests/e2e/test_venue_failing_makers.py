@@ -8,7 +8,7 @@ import pytest
 from cambist.codecs.contracts.calldata import transfer
 from cambist.crypto.addresses import to_checksum
 from support.chain.world import ONE, USDC, Moved, World
-from support.patience import FIRM, FIRM_HARD_S
+from support.patience import FIRM, FIRM_HARD_S, PATIENCE
 from support.venue.venue_fronts import KEYS
 from support.venue.venue_stories import Story, a_venue_story, makers_of
 
@@ -18,8 +18,8 @@ GOOD = {"bids": [["2505", "50"]], "asks": [["2506", "50"]]}
 FAIR = {"bids": [["2500", "50"]], "asks": [["2511", "50"]]}
 BETTER: dict[str, Any] = {"WETH/USDC": GOOD}
 WORSE: dict[str, Any] = {"WETH/USDC": FAIR}
-HASTY = f"soft_s = 2\nhard_s = {FIRM_HARD_S}"
-"""Others are asked after two thirds of a second."""
+HASTY = f"soft_s = {2 * PATIENCE}\nhard_s = {FIRM_HARD_S}"
+"""Others are asked after a third of the soft bound."""
 CURT = "soft_s = 0.2\nhard_s = 0.4"
 USER_BARRED, REFUSING = "blacklists", "refuses"
 

@@ -156,7 +156,7 @@ export async function run([major, venue, rpc, makerKey, takerKey, weth, usdc]) {
   }
 
   async function settled(orders, hash) {
-    for (let tries = 0; tries < 600; tries++) {
+    for (const end = Date.now() + WAIT_MS; Date.now() < end;) {
       const { state } = await orders.getLimitOrderByHash(hash);
       if (state !== "PENDING") return state;
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -190,7 +190,7 @@ export async function run([major, venue, rpc, makerKey, takerKey, weth, usdc]) {
     const record = await now.postDeltaOrder({ order: order.data, signature, partner: "anon" });
     const hash = hashTypedData({ domain: order.domain, types: order.types, primaryType: "Order", message: order.data });
     let told;
-    for (let tries = 0; tries < 600 && told?.status !== "COMPLETED"; tries++) {
+    for (const end = Date.now() + WAIT_MS; Date.now() < end && told?.status !== "COMPLETED";) {
       told = await now.getDeltaOrderById(record.id);
       if (told.status !== "COMPLETED") await new Promise((resolve) => setTimeout(resolve, 50));
     }

@@ -24,7 +24,7 @@ from ...venue.app import VenueApp, opened_venue
 from .layout import VENUE, Layout, agent_text, maker_text, venue_text
 
 SETTINGS_FILE = "settings.toml"
-_READY_S = 20.0
+_READY_S = 60.0
 _LOOK_S = 0.02
 
 
@@ -62,7 +62,7 @@ class RunningRoles(Struct, frozen=True):
             books: number of the books of all makers.
 
         Raises:
-            trio.TooSlowError: they are not ready within 20 seconds.
+            trio.TooSlowError: they are not ready within a minute.
         """
         with trio.fail_after(_READY_S):
             while self._waits(books):  # noqa: ASYNC110  books of others have no event

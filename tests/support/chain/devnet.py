@@ -9,6 +9,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from cambist.config.chains import ChainSettings
@@ -61,28 +62,27 @@ def devnet_process(folder: Path, *options: str, environ: dict[str, str] | None =
 @contextmanager
 def telling_process(*command: str, folder: Path, environ: dict[str, str] | None = None) -> Iterator[Devnet]:
     """A command that prints one line with --json and stays, until the context is left."""
-    process = subprocess.Popen(
-        cambist(*command, "--json", folder=folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | (environ or {}),
-    )
-    give_up = threading.Timer(PATIENCE_S, process.kill)
-    give_up.start()
-    assert process.stdout
-    assert process.stderr
-    try:
-        line = process.stdout.readline()
-        give_up.cancel()
-        assert line, process.stderr.read()
-        yield Devnet(process, json.loads(line))
-    finally:
-        give_up.cancel()
-        process.kill()
-        process.wait(PATIENCE_S)
-        process.stdout.close()
-        process.stderr.close()
+    with TemporaryFile() as log:  # a pipe that nobody reads would stop the command once it is full
+        process = subprocess.Popen(
+            cambist(*command, "--json", folder=folder),
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=os.environ | (environ or {}),
+        )
+        give_up = threading.Timer(PATIENCE_S, process.kill)
+        give_up.start()
+        assert process.stdout
+        try:
+            line = process.stdout.readline()
+            give_up.cancel()
+            assert line, os.pread(log.fileno(), 1 << 16, 0).decode()
+            yield Devnet(process, json.loads(line))
+        finally:
+            give_up.cancel()
+            process.kill()
+            process.wait(PATIENCE_S)
+            process.stdout.close()
 
 
 class Served:

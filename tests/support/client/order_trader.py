@@ -28,6 +28,7 @@ from cambist.engine.client.terms import TradedToken
 from cambist.engine.client.trader import Trader
 from support.chain.world import HOUR_S, NATIVE, ONE, World
 from support.client.scripted_orders import OrderVenue, endow, scripted_orders
+from support.patience import PATIENCE_S
 
 ETH = TradedToken(NATIVE, "ETH", 18)
 TRADER = "cambist.engine.client"
@@ -109,7 +110,7 @@ class TraderAtVenue:
         """The last record of an order that is followed to its end."""
         follower = OrderFollower(self.client, record.id, self.told.append)
         follower.see(record)
-        await follower.follow(30)
+        await follower.follow(PATIENCE_S)
         assert follower.record is not None
         return follower.record
 

@@ -41,13 +41,13 @@ from cambist.feeds.firm.maker_health import MakerHealth
 from cambist.feeds.maker_cache import MakerCache
 from support.chain.world import HOUR_S, MOST, NOBODY, ONE, RFQ_NAME, World, person
 from support.makers.firm_books import ASKS, BIDS, Levels
-from support.patience import FIRM_HARD_S, FIRM_SOFT_S
+from support.patience import FIRM_HARD_S, FIRM_SOFT_S, PATIENCE
 from support.server.scripted_server import Caller, scripted_server
 
 PATIENT = FirmSettings(soft_s=FIRM_SOFT_S, hard_s=FIRM_HARD_S)
 """Settings for makers that all answer: a busy machine makes none of them late."""
-HASTY = FirmSettings(soft_s=2.0, hard_s=FIRM_HARD_S)
-"""Settings for a maker that does not answer: others are asked after two thirds of a second."""
+HASTY = FirmSettings(soft_s=2 * PATIENCE, hard_s=FIRM_HARD_S)
+"""Settings for a maker that does not answer: others are asked after a third of the soft bound."""
 STRANGER = SigningKey(b"\x77" * 32)
 _FLOOD = b"x" * (1 << 20)
 

@@ -17,7 +17,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -118,8 +118,9 @@ def venue_processes(
     engines: int = 1,
     clock: Path | None = None,
 ) -> Iterator[Running]:
-    """Once each engine prices every one of `pairs`. All end in good order, or the test fails, except engines
-    that the test has killed.
+    """Once each engine has every maker's books, and prices every one of `pairs`.
+
+    All end in good order, or the test fails, except engines that the test has killed.
 
     Args:
         has_wallet: whether the venue names the node to pages, so that its accounts sign there.
@@ -155,6 +156,7 @@ def venue_processes(
         venues = [owned.enter_context(serving(folder, *SERVE, clock=clock)) for _ in range(engines)]
         urls = tuple([venue.url for venue in venues])
         for url in urls:
+            _until_answered(f"{url}/makers/books?network={CHAIN_ID}", _are_all_live)
             for src, dest in pairs:
                 _until_answered(f"{url}/prices?{_price(devnet, src, dest)}")
         pids = tuple([venue.pid for venue in venues])
@@ -244,18 +246,21 @@ def asked(url: str) -> Any:
         return json.load(answer)
 
 
-def _until_answered(url: str) -> None:
-    """Ask until the answer is 200."""
+def _are_all_live(books: Any) -> bool:
+    return all(one["standings"].get("live") == len(GRIDS[one["maker"]]) for one in books)
+
+
+def _until_answered(url: str, is_wanted: Callable[[Any], bool] = lambda _: True) -> None:
+    """Ask until the answer is 200, and wanted."""
     said: object = None
     give_up_at = time.monotonic() + PATIENCE_S
     while time.monotonic() < give_up_at:
         try:
-            asked(url)
+            if is_wanted(said := asked(url)):
+                return
         except urllib.error.HTTPError as error:
             said = error.read()
             error.close()
-        else:
-            return
         threading.Event().wait(0.05)
     pytest.fail(f"{url}: {said!r}")
 
