@@ -171,7 +171,10 @@ const checkTime = ({ deadline }) => {
  */
 function depositFor(terms) {
   const { contract, srcAmount } = terms;
-  const send = sender(() => ({ to: contract, data: DEPOSIT, value: srcAmount }));
+  const send = sender(() => {
+    checkTime(terms);
+    return { to: contract, data: DEPOSIT, value: srcAmount };
+  });
   let goal = 0n;
   let isDone = false;
   return {
@@ -179,10 +182,7 @@ function depositFor(terms) {
     run: async () => {
       const has = await wallet().deposit(contract);
       goal ||= has + srcAmount;
-      if (has < goal) {
-        checkTime(terms);
-        await send();
-      }
+      if (has < goal) await send();
       isDone = true;
       return "deposited";
     },
