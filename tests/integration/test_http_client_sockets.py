@@ -302,7 +302,7 @@ async def test_a_late_reused_connection_is_not_tried_again() -> None:
         assert client.statistics().retries == 0
 
 
-async def test_each_deadline_counts_for_itself() -> None:
+async def test_each_deadline_counts_for_itself(mock_clock: trio.testing.MockClock) -> None:
     ends: list[float] = []
 
     async def fail(deadline_s: float) -> None:
@@ -310,9 +310,14 @@ async def test_each_deadline_counts_for_itself() -> None:
         ends.append(deadline_s)
 
     async with scripted_server(silent) as port, client_of(port) as client, trio.open_nursery() as nursery:
-        for deadline_s in (2.0, 0.2, 1.4, 0.8):
+        for deadline_s in (4, 1, 3, 2):
             nursery.start_soon(fail, deadline_s)
-    assert ends == [0.2, 0.8, 1.4, 2.0]
+        while len(client._watched) < 4:
+            await trio.lowlevel.checkpoint()
+        for passed in ([1], [1, 2], [1, 2, 3], [1, 2, 3, 4]):
+            mock_clock.jump(1)
+            await trio.testing.wait_all_tasks_blocked()
+            assert ends == passed
 
 
 async def test_waiting_for_a_turn_counts_against_the_deadline() -> None:

@@ -196,11 +196,13 @@ async def test_a_full_pool_is_a_pool_time_out() -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_a_server_that_takes_nothing_is_a_write_time_out() -> None:
-    async def deaf(_: Caller) -> None:
+async def test_a_server_that_takes_no_more_is_a_write_time_out(mock_clock: trio.testing.MockClock) -> None:
+    async def deaf(caller: Caller) -> None:
+        await caller.stream.receive_some(1)
+        mock_clock.jump(3)
         await trio.sleep_forever()
 
-    async with scripted_server(deaf) as port, client(deadline_s=0.1) as http:
+    async with scripted_server(deaf) as port, client(deadline_s=3) as http:
         with pytest.raises(httpx.WriteTimeout, match="the request is not sent"):
             await http.post(f"http://127.0.0.1:{port}/", content=bytes(50 << 20))
 

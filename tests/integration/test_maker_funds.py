@@ -1,10 +1,14 @@
 """Funds, fills and contract takers as a node and the service tell them, over real sockets."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+import trio
+from trio.testing import MockClock
 
 from cambist.codecs.http1 import encode_response
 from cambist.config.errors import ChainError
@@ -24,7 +28,7 @@ from support.makers.maker_role import (
     settings_of,
 )
 from support.makers.scripted_node import ScriptedNode, node_at, node_that_says, scripted_node
-from support.patience import until
+from support.patience import PATIENCE_S, until
 
 ONE = 10**18
 FUNDS = FundsSettings(
@@ -46,6 +50,14 @@ def funded(node: ScriptedNode, **usdc: int) -> None:
 
 def holdings(maker: MakerApp) -> dict[str, Any]:
     return {f"0x{holding.token.hex()}": holding for holding in maker.chains[CHAIN_ID].holdings}
+
+
+async def reached(condition: Callable[[], object]) -> None:
+    """Wait like that of `until`, while the test's clock stands still."""
+    ends = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < ends
+        await trio.lowlevel.checkpoint()
 
 
 async def lists_read(node: ScriptedNode, count: int) -> None:
@@ -178,24 +190,39 @@ async def test_a_round_that_fails_changes_nothing() -> None:
     assert [holding.funds for holding in role.holdings] == [0, 0, 0]
 
 
-async def test_a_node_that_lags_or_stands_still_is_not_believed(tmp_path: Path) -> None:
+async def test_a_node_that_lags_is_not_believed_until_it_has_done_so_for_long(mock_clock: MockClock) -> None:
     """A round from an older block would show funds of before a fill, and the fill's promise is gone."""
+    role = a_chain(node_url="http://127.0.0.1:1")
+    held = next(holding for holding in role.holdings if holding.token.hex() == USDC[2:])
+    settings = msgspec.structs.replace(FUNDS, every_s=1, stale_s=1)
+    async with scripted_node() as node, node_at(node.url, "node") as asked, trio.open_nursery() as nursery:
+        funded(node)
+        funds = MakerFunds(asked, role.desk, role.holdings, settings, WallClock().now_ms)
+        nursery.start_soon(funds.follow)
+        await reached(lambda: not role.desk.withheld)
+        node.block, node.balances[USDC] = 99, 1
+        mock_clock.jump(1)
+        await reached(lambda: role.desk.withheld)
+        assert held.funds == 10**12
+        mock_clock.jump(1)
+        await reached(lambda: not role.desk.withheld)
+        assert held.funds == 1  # the funds stay: the chain was rolled back
+        node.balances[USDC] = 10**12
+        mock_clock.jump(1)
+        await reached(lambda: held.funds == 10**12)
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_node_that_stands_still_is_not_believed(tmp_path: Path) -> None:
     async with scripted_node() as node:
         funded(node)
         settings = settings_of(node_url=node.url, node_every_ms=10, node_stale_s=1.0)
         async with running_maker(tmp_path, settings) as (maker, venue):
-            desk, held = maker.chains[CHAIN_ID].desk, holdings(maker)[USDC]
+            desk = maker.chains[CHAIN_ID].desk
             await until(lambda: not desk.withheld)
-            funds, node.block = held.funds, 99
-            node.balances[USDC] = 1
-            await until(lambda: bool(desk.withheld))
-            assert held.funds == funds
-            assert (await quote(venue))[0] == 503
-            await until(lambda: held.funds == 1)  # the funds stay: the chain was rolled back
-            node.balances[USDC] = 10**12
-            await until(lambda: held.funds == funds)
             node.behind_s = 121
             await until(lambda: bool(desk.withheld))
+            assert (await quote(venue))[0] == 503
             node.behind_s = 0
             await until(lambda: not desk.withheld)
 

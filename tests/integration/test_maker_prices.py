@@ -83,25 +83,32 @@ async def test_a_walk_is_quoted_as_it_is_shown_and_leans_up_when_base_is_sold(tm
         assert await shown(venue) == before
 
 
-async def test_a_recording_plays_and_its_last_prices_leave_when_they_are_old(tmp_path: Path) -> None:
+async def test_a_recording_plays(tmp_path: Path) -> None:
     bids = ("2400", "2300", "2200")
     lines = [
         encode_record(1_000 + 50 * at, {PAIR: {"bids": [(bid, "1")]}, "A/B": {"bids": [("1", "1")]}})
         for at, bid in enumerate(bids)
     ]
     (tmp_path / "walk.ndjson").write_bytes(b"not a record\n".join(lines))
-    settings = settings_of(price_source="replay", price_options={"path": "walk.ndjson"}, price_life_ms=1_000)
-    async with running_maker(tmp_path, settings) as (maker, venue):
-        board, feed = maker.chains[CHAIN_ID].board, maker.feeds[CHAIN_ID]
-        await until(lambda: feed.updates == len(bids))
+    async with running_maker(tmp_path, priced_by("replay", path="walk.ndjson")) as (maker, venue):
+        feed = maker.feeds[CHAIN_ID]
+        await until(lambda: feed.refused == len(bids))  # A/B is no pair of this chain
         assert await shown(venue) == {"bids": [["2200", "1"]], "asks": []}
         assert (await quoted(venue)).maker_amount == "2200000000"
+        assert (feed.updates, feed.restarts) == (len(bids), 0)
+
+
+async def test_the_last_prices_of_a_recording_leave_when_they_are_old(tmp_path: Path) -> None:
+    (tmp_path / "one.ndjson").write_bytes(encode_record(1_000, {PAIR: {"bids": [("2400", "1")]}}))
+    settings = settings_of(price_source="replay", price_options={"path": "one.ndjson"}, price_life_ms=1_000)
+    async with running_maker(tmp_path, settings) as (maker, venue):
+        board, feed = maker.chains[CHAIN_ID].board, maker.feeds[CHAIN_ID]
         await until(lambda: board.pairs[PAIR].fragment == b"{}")
         assert await shown(venue) == {}
         response = await venue.ask("POST", "/firm", firm_request())
         assert response.status == 400
         assert msgspec.json.decode(response.body)["error"].startswith("Price is stale")
-        assert (feed.refused, feed.restarts) == (len(bids), 0)  # A/B is no pair of this chain
+        assert (feed.updates, feed.restarts) == (1, 0)
 
 
 async def test_a_source_of_ones_own_that_fails_is_started_again_while_the_maker_answers(

@@ -21,12 +21,12 @@ async def test_a_head_that_goes_far_back_is_not_believed() -> None:
 
 
 async def test_a_head_that_stays_back_is_believed_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cambist.engine.chain.nodes.rpc.NODE_BACK_S", 0.5)
     async with one_node(lag_blocks_max=5) as (node, chain):
         await chain.block()
         node.height = 4
         with pytest.raises(ChainError, match="6 behind"):
             await chain.block()
+        monkeypatch.setattr("cambist.engine.chain.nodes.rpc.NODE_BACK_S", 0.5)
         with trio.fail_after(PATIENCE_S):
             while True:
                 try:
