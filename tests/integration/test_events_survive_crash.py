@@ -34,12 +34,11 @@ from cambist.feeds.net.websocket import HandshakeRefused, connect_websocket
 from support.chain.world import ONE, USDC, person
 from support.delta.delta_process import CrashStory, Record, a_crash_story
 from support.events.event_streams import PATH
-from support.patience import PATIENCE_S, until
+from support.patience import PATIENCE_S, STORY_S, until
 from support.server.scripted_server import Caller, scripted_server
 
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "1"))
 OWNERS, ORDERS_EACH, KILLS = 3, 4, 4
-CAUGHT_UP_S = 90.0
 KEY = secrets.token_bytes(32)
 OPERATOR_KEY = "the-key-of-the-operator"
 HOOK = """
@@ -317,14 +316,14 @@ async def flows(story: CrashStory, market: Market, listeners: list[Listener], la
                 nursery.start_soon(market.kill)
                 for owner in market.owners:
                     nursery.start_soon(market.trade, owner)
-                await until(lambda: story.starts > 1 and any(one.heard for one in listeners), CAUGHT_UP_S)
+                await until(lambda: story.starts > 1 and any(one.heard for one in listeners), STORY_S)
                 clients.start_soon(late.run)
             await market.come_to_rest()
             blocks.cancel_scope.cancel()
         last = written(story.folder)[-1][0]
         for listener in (*listeners, late):
             if listener.owner is None:
-                await until(lambda one=listener: place_of(one.token or "")[1] >= last, CAUGHT_UP_S)  # type: ignore[misc]
+                await until(lambda one=listener: place_of(one.token or "")[1] >= last, STORY_S)  # type: ignore[misc]
         for listener in listeners:
             if listener.owner is not None:
                 wanted = len(
@@ -372,6 +371,6 @@ async def one_round(folder: Path, random: Random) -> None:
         began = place_of(late.began)[1]
         assert told(late.heard) == [event for event in log if event[0] > began]
         assert began > 0
-        await until(lambda: len(hook.taken) >= len(log), CAUGHT_UP_S)
+        await until(lambda: len(hook.taken) >= len(log), STORY_S)
         assert sorted(told(list(hook.taken.values()))) == log
-        await until(lambda: not asked(folder, "SELECT 1 FROM delivery"), CAUGHT_UP_S)
+        await until(lambda: not asked(folder, "SELECT 1 FROM delivery"), STORY_S)

@@ -10,11 +10,11 @@ from cambist.config.errors import MakerError
 from cambist.feeds.net import http_client
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import client_tls, server_tls
+from support.patience import PATIENCE_S
 from support.server.scripted_server import OK, Caller, keep_answering, scripted_server
 from support.server.server_harness import make_certificate
 
 LIMITS = Http1Limits(body_bytes_max=1_000, header_bytes_max=1_000)
-LONG_S = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def client_of(port: int, *, tls: ssl.SSLContext | None = None) -> HttpClient:
 
 
 async def post(client: HttpClient) -> Response:
-    return await client.request(b"POST", b"/", deadline_s=LONG_S)
+    return await client.request(b"POST", b"/", deadline_s=PATIENCE_S)
 
 
 async def failure_of(client: HttpClient) -> str:
@@ -51,10 +51,10 @@ async def test_only_what_may_be_taken_twice_is_sent_twice(method: bytes, repeats
     async with scripted_server(dies, answers_empty) as port, client_of(port) as client:
         await post(client)
         if repeats:
-            assert (await client.request(method, b"/", deadline_s=LONG_S)).status == 204
+            assert (await client.request(method, b"/", deadline_s=PATIENCE_S)).status == 204
         else:
             with pytest.raises(MakerError, match="closed by the other side"):
-                await client.request(method, b"/", deadline_s=LONG_S)
+                await client.request(method, b"/", deadline_s=PATIENCE_S)
         assert client.statistics().retries == int(repeats)
 
 
@@ -71,7 +71,7 @@ async def test_leaving_the_client_ends_what_is_under_way_over_tls(certificate: t
     async def ask(client: HttpClient) -> None:
         told.append(await failure_of(client))
 
-    with trio.fail_after(LONG_S / 2):
+    with trio.fail_after(PATIENCE_S):
         async with (
             scripted_server(hangs, tls=server) as port,
             trio.open_nursery() as nursery,
@@ -133,6 +133,6 @@ async def test_a_connection_closed_while_idle_is_closed_without_a_request(
 
     async with scripted_server(script) as port, client_of(port) as client:
         await post(client)
-        with trio.fail_after(LONG_S):
+        with trio.fail_after(PATIENCE_S):
             while client.statistics().idle:
                 await trio.lowlevel.checkpoint()

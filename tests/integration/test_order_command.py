@@ -15,6 +15,7 @@ from cambist.crypto.addresses import to_checksum
 from support import interrupts
 from support.chain.world import NATIVE, ONE, USDC
 from support.client.scripted_orders import OrderLies, Placed
+from support.client.sent import given_up_once_sent
 from support.client.shells import Shell, an_order_shell
 from support.patience import PATIENCE_S
 
@@ -170,13 +171,11 @@ async def test_an_end_that_the_chain_does_not_tell_of_is_not_known(shell: Shell)
     assert told["reason"]
 
 
-async def test_a_deposit_that_may_be_mined_later_can_be_taken_back(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cambist.engine.chain.transact.TRANSACTION_FOLLOW_S", 0.5)
+async def test_a_deposit_that_may_be_mined_later_can_be_taken_back(shell: Shell) -> None:
     chain = shell.world.chain
     await chain.set_automine(on=False)
-    done = await shell.invoke("swap", "ETH", "USDC", "1", "--yes")
+    with given_up_once_sent():
+        done = await shell.invoke("swap", "ETH", "USDC", "1", "--yes")
     assert done.exit_code == 4, done.stderr
     assert "deposit unknown: 0x" in done.stdout
     assert f"`cambist order withdraw --venue {shell.venue.url}" in done.stderr

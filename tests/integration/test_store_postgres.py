@@ -45,11 +45,11 @@ from cambist.engine.store.units import (
     row_of,
     values_of,
 )
+from support.patience import PATIENCE_S
 from support.store.postgres import CutInCommit, PostgresServer
 from support.store.store_orders import a_cursor, a_fill, advanced, an_effect, an_order, submitted
 
 WRITER = b"one writer's id."
-WAIT_S = 20.0
 
 
 class Writing:
@@ -444,7 +444,7 @@ def test_events_wake_whoever_waits(postgres_url: str, store: Writing) -> None:
         store.apply(Unit((put(EFFECT, an_effect("no event")),)))
         assert not follower.wait_for_events(0)
         store.apply(submitted(an_order()))
-        assert follower.wait_for_events(WAIT_S)
+        assert follower.wait_for_events(PATIENCE_S)
 
 
 def test_who_waits_looks_again_after_a_lost_connection(
@@ -453,7 +453,7 @@ def test_who_waits_looks_again_after_a_lost_connection(
     assert store.backend.wait_for_events(0)
     other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN %'")
     with pytest.raises(StoreUnavailable):
-        store.backend.wait_for_events(WAIT_S)
+        store.backend.wait_for_events(PATIENCE_S)
     assert store.backend.wait_for_events(0)
     assert not store.backend.wait_for_events(0)
 
@@ -554,12 +554,12 @@ def _in_thread(store: Writing, units: Sequence[Unit]) -> Iterator[list[UnitOutco
     try:
         yield outcomes
     finally:
-        thread.join(WAIT_S)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
 
 
 def _until(done: Callable[[], bool]) -> None:
-    ends = time.monotonic() + WAIT_S
+    ends = time.monotonic() + PATIENCE_S
     while not done():
         assert time.monotonic() < ends, "it does not come"
 

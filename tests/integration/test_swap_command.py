@@ -22,6 +22,7 @@ from cambist.engine.chain.transact import transact
 from cambist.engine.cli import cli
 from cambist.feeds.net.httpx_transport import DialTransport
 from cambist.feeds.net.streams import client_tls
+from support.client.sent import given_up_once_sent
 from support.interrupts import interrupted
 from support.patience import PATIENCE_S, until_told
 from support.venue.venue_role import CHAIN_ID, MAKER_KEYS, STRANGER, USER, Devnet, RunningVenue, running_venue
@@ -200,12 +201,10 @@ async def test_a_swap_that_reverts_in_its_block_ends_with_3(shell: Shell) -> Non
     assert told["spent"] == told["received"] == "0"
 
 
-async def test_a_swap_that_is_never_mined_ends_with_4_and_its_hash(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cambist.engine.chain.transact.TRANSACTION_FOLLOW_S", 0.5)
+async def test_a_swap_that_is_never_mined_ends_with_4_and_its_hash(shell: Shell) -> None:
     await shell.devnet.chain.set_automine(on=False)
-    done = await shell.invoke("ETH", "USDC", "1", "--yes", "--json")
+    with given_up_once_sent():
+        done = await shell.invoke("ETH", "USDC", "1", "--yes", "--json")
     assert done.exit_code == 4, done.output
     told = json.loads(done.stdout)
     assert (told["status"], told["blockNumber"]) == ("unknown", None)

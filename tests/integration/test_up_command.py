@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -221,6 +222,11 @@ def role_apart(up: Devnet, role: str, *command: str) -> Iterator[None]:
         process.wait()
 
 
+def delivered(up: Devnet) -> dict[str, int]:
+    """Number of settlements that each agent has delivered."""
+    return {row["agent"]: row["delivered"] for row in ask(up, "/v2/delta/agents/scores/31337")}
+
+
 def test_a_strategy_of_ten_lines_wins_auctions_from_a_written_settings_file(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "guides" / "agents.md").read_text(encoding="utf-8")
     strategy = page.partition("```python\n")[2].partition("```")[0]
@@ -236,8 +242,10 @@ def test_a_strategy_of_ten_lines_wins_auctions_from_a_written_settings_file(tmp_
         (settings.parent / "ten_lines.py").write_text(strategy, encoding="utf-8")
         with role_apart(up, "rapid", "agent", "serve"):
             run(up, tmp_path, "order", "swap", "WBTC", "USDC", "0.1")  # rapid alone trades WBTC
-            bids = {row["agent"]: row["delivered"] for row in ask(up, "/v2/delta/agents/scores/31337")}
-            assert bids == {"rapid": 1, "plain": 0}
+            ends = time.monotonic() + PATIENCE_S
+            while not delivered(up)["rapid"]:  # counted after the order's end
+                assert time.monotonic() < ends
+            assert delivered(up) == {"rapid": 1, "plain": 0}
             assert up.end() == 0
         code, said = checked(up, "venue")
         assert (code, "chains.31337.node.urls[0]: not reached" in said) == (1, True), said

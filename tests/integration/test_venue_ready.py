@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cambist.config.settings import Settings
 from cambist.crypto.addresses import to_checksum
-from support.patience import until, until_told
+from support.patience import PATIENCE_S, until, until_told
 from support.server.port_gate import PortGate, port_gate
 from support.store.store_work import full_disk
 from support.venue.venue_role import CHAIN_ID, GRIDS, USER, RunningVenue, running_venue
@@ -97,6 +97,6 @@ async def test_nothing_else_is_asked_for_a_ready_answer(tmp_path: Path) -> None:
     async with gated_venue(tmp_path) as (venue, gate):
         gate.hang()
         await until(lambda: venue.app.places[CHAIN_ID].pulse.fault)
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             for _ in range(100):
                 assert (await venue.answer("/readyz"))[0] == 503

@@ -1,6 +1,6 @@
 """Webhooks: every event that a hook wants reaches its receiver, signed, whatever fails in between."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELIVERY, WEBHOOK
 from cambist.engine.store.units import Done, Unit, UnitOutcome, cas, new, put, row_of
 from support.events.webhook_receiver import Receiver, a_hook, now_ms, posting
+from support.patience import until_told
 from support.store.stores import ALICE, NOW_MS, Engine, a_delta_order, an_otc_order, kept, moved
 
 _S = OrderStatus
@@ -60,13 +61,6 @@ async def kept_deliveries(store: Store, state: DeliveryState, name: str = "acme"
 # --- On every engine ------------------------------------------------------------------------------------
 
 
-async def becomes(so: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until something is so."""
-    with trio.fail_after(30):
-        while not await so():  # noqa: ASYNC110  the store has no event for it
-            await trio.sleep(0.01)
-
-
 async def is_told(store: Store) -> bool:
     """Whether the hook is told of what happens from now on."""
     return bool((await store.read(by(WEBHOOK, "acme")))[0])
@@ -79,10 +73,10 @@ async def test_every_event_is_posted_signed_and_in_the_order_of_its_order(store:
     async with trio.open_nursery() as nursery:
         receiver = Receiver(nursery)
         async with posting(store, receiver, a_hook()):
-            await becomes(lambda: is_told(store))
+            await until_told(lambda: is_told(store))
             for number in range(1, 6):
                 await lives(store, number)
-            await becomes(is_done)
+            await until_told(is_done)
         nursery.cancel_scope.cancel()
     by_order: dict[str, list[int]] = {}
     for token, event in receiver.taken:
@@ -102,15 +96,15 @@ async def test_a_dead_delivery_is_replayed_on_every_engine(store: Store) -> None
         receiver = Receiver(nursery)
         receiver.status = 500
         async with posting(store, receiver, a_hook(give_up_ms=0)) as webhooks:
-            await becomes(lambda: is_told(store))
+            await until_told(lambda: is_told(store))
             await kept(store, a_delta_order(1))
-            await becomes(is_dead)
+            await until_told(is_dead)
             (dead,) = await kept_deliveries(store, DeliveryState.DEAD)
             assert dead.reason == "answered 500"
             receiver.status = 200
             await replay(store, dead)
             webhooks.rouse("acme")
-            await becomes(is_taken)
+            await until_told(is_taken)
         nursery.cancel_scope.cancel()
 
 
