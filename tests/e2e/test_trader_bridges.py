@@ -18,11 +18,11 @@ from support.chain.world import ONE, USDC, World, person
 from support.client.order_trader import PAUSES
 from support.client.scripted_bridges import ACROSS, CCTP, FEE, BridgeTrader, Lane, a_bridge_trader
 from support.client.scripted_orders import OrderLies, Placed
+from support.client.sent import STRANGE, strange_is_unknown_soon
 
 QUOTED = 2_500 * USDC
 ARRIVING = output_of(FEE, 0, QUOTED)
 LEAST = ARRIVING * 9_950 // 10_000
-UNKNOWN_S = "cambist.engine.client.following.TRADER_RECEIPT_S"
 BOTH = pytest.mark.parametrize("terms", [ACROSS, CCTP], ids=["across", "cctp"])
 
 
@@ -156,10 +156,7 @@ async def test_a_refund_comes_back_on_the_origin_and_is_proven_there(trader: Bri
     ]
 
 
-async def test_a_refund_that_did_not_come_is_not_believed(
-    trader: BridgeTrader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(UNKNOWN_S, 0.5)
+async def test_a_refund_that_did_not_come_is_not_believed(trader: BridgeTrader) -> None:
     trader.venue.at_look = trader.venue.settle_and_refund
     offer, record = await ended(trader)
     (refund,) = record.refunds
@@ -171,12 +168,13 @@ async def test_a_refund_that_did_not_come_is_not_believed(
         ((replace(refund, amount=str(QUOTED + 1)),), f"does not refund {QUOTED + 1} raw units"),
         ((replace(refund, amount="many"),), "got 'many'"),
         ((replace(refund, tx=settlement),), f"{settlement} does not refund {QUOTED} raw units"),
-        ((replace(refund, tx="0x" + "11" * 32),), f"does not refund {QUOTED} raw units"),
+        ((replace(refund, tx=to_hex(STRANGE)),), f"does not refund {QUOTED} raw units"),
         ((replace(refund, tx="0x1"),), "refunds.tx"),
         ((replace(refund, chain_id=31_338),), "on chain 31338 is not the order's"),
         ((replace(refund, token=to_hex(trader.world.weth)),), "on chain 31337 is not the order's"),
     ):
-        settled = await trader.proven_by(None, offer, replace(record, refunds=lie))
+        with strange_is_unknown_soon():
+            settled = await trader.proven_by(None, offer, replace(record, refunds=lie))
         assert said in settled.fault, (lie, settled)
 
 
@@ -200,9 +198,8 @@ async def test_a_payment_that_no_pool_made_is_no_refund(trader: BridgeTrader) ->
 
 @BOTH
 async def test_a_delivery_that_did_not_happen_is_not_believed(
-    trader: BridgeTrader, terms: BridgeTerms, monkeypatch: pytest.MonkeyPatch
+    trader: BridgeTrader, terms: BridgeTerms
 ) -> None:
-    monkeypatch.setattr(UNKNOWN_S, 0.5)
     trader.venue.terms = terms
     offer, record = await ended(trader)
     _, other = await ended(trader, trader.bridging(amount=2 * ONE))
@@ -211,13 +208,14 @@ async def test_a_delivery_that_did_not_happen_is_not_believed(
     there = trader.venue.far.chain
     for changed, said in (
         ({"destination_tx": None}, "names no delivery of a part"),
-        ({"destination_tx": "0x" + "11" * 32}, "chain 31338 does not know the transaction 0x1111"),
+        ({"destination_tx": to_hex(STRANGE)}, "chain 31338 does not know the transaction 0x1111"),
         ({"destination_tx": "0x1"}, "destinationTx"),
         ({"destination_tx": theirs.destination_tx}, "delivers 0 raw units, the bridge promised"),
         ({"origin_tx": theirs.origin_tx}, "settles nothing of this order"),
     ):
         lie = replace(record, transactions=(replace(mine, **changed),))
-        assert said in (await trader.proven_by(there, offer, lie)).fault, changed
+        with strange_is_unknown_soon():
+            assert said in (await trader.proven_by(there, offer, lie)).fault, changed
     output = replace(record.output, executed_amount=str(arrived + 1))
     settled = await trader.proven_by(there, offer, replace(record, output=output))
     assert settled.fault == f"the venue says {arrived + 1} raw units were executed, and the chain {arrived}"

@@ -18,6 +18,7 @@ from cambist.engine.client.order.order_placing import take_back
 from support.chain.world import MOST, NATIVE, ONE, USDC, World, person
 from support.client.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
 from support.client.scripted_orders import OrderLies
+from support.client.sent import given_up_once_sent
 from support.patience import PATIENCE_S
 
 THIEF = b"\x66" * 20
@@ -214,14 +215,12 @@ async def test_a_refused_submission_leaves_a_deposit_that_comes_back(
 
 
 @pytest.mark.one_chain
-async def test_a_deposit_that_is_not_mined_leaves_nothing_signed(
-    trader: OrderTrader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cambist.engine.chain.transact.TRANSACTION_FOLLOW_S", 0.3)
+async def test_a_deposit_that_is_not_mined_leaves_nothing_signed(trader: OrderTrader) -> None:
     placer = trader.placer()
     offer = await placer.offer(trader.wish(src=ETH))
     await trader.world.chain.set_automine(on=False)
-    with pytest.raises(StepFailedError, match="was not mined in time, and may still be") as failed:
+    in_vain = pytest.raises(StepFailedError, match="was not mined in time, and may still be")
+    with given_up_once_sent(), in_vain as failed:
         await placer.place(offer)
     assert (failed.value.step, failed.value.receipt) == ("deposit", None)
     assert trader.venue.submissions == []

@@ -14,9 +14,9 @@ import trio
 from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.chain import transact
 from support.chain.world import HOUR_S, ONE, USDC
 from support.client.scripted_otc import Kept, OtcLies
+from support.client.sent import given_up_once_sent
 from support.client.shells import OtcShell, an_otc_shell
 from support.contracts.rfq_stories import FILLED_OR_CANCELLED, remaining
 from support.patience import PATIENCE_S, until
@@ -146,13 +146,11 @@ async def test_without_a_venue_a_hash_is_cancelled_unseen_for_the_keys_account(s
     assert again.stdout == f"order {name} closed before\n"
 
 
-async def test_a_cancellation_that_is_not_mined_is_told_to_programs_too(
-    shell: OtcShell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transact, "TRANSACTION_FOLLOW_S", 0.3)
+async def test_a_cancellation_that_is_not_mined_is_told_to_programs_too(shell: OtcShell) -> None:
     await shell.world.chain.set_automine(on=False)
     name, _ = kept(shell)
-    told = await shell.told("cancel", name, status=4)
+    with given_up_once_sent():
+        told = await shell.told("cancel", name, status=4)
     assert told["orders"] == [{"orderHash": name, "outcome": "unknown", "stateBefore": None}]
     assert len(told["txHash"]) == 66
 

@@ -57,7 +57,7 @@ KILLS = 3 if IS_LONG else 2
 PASS_S_MAX = 0.25  # the longest turn of the loop; a decoded snapshot of 500 pairs is a few milliseconds
 PASSES_MAX = 20  # of the loop, from a quote's request to its answer: 2 to 7 as a rule
 FIRM = FirmSettings(soft_s=8.0, hard_s=12.0)
-"""A busy machine makes no good maker late; a stand-in is asked after four seconds."""
+"""A busy machine makes no good maker late; a stand-in is asked after a third of the soft bound."""
 
 
 class Passes(trio.abc.Instrument):

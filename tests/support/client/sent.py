@@ -1,4 +1,4 @@
-"""Transactions of commands that run in this process and are given up soon after they were sent.
+"""Transactions that a trader in this process gives up soon: one that was sent, or one that no node knows.
 
 with given_up_once_sent():
     done = await shell.invoke("swap", "ETH", "USDC", "1", "--yes")
@@ -13,8 +13,13 @@ from cambist.codecs.transactions import SignedTransaction
 from cambist.engine.chain import transact
 from cambist.engine.chain.port import Chain, Receipt
 from cambist.engine.chain.transact import send_and_follow
+from cambist.engine.client import following
+from cambist.engine.client.following import receipt_of
+from cambist.engine.client.order import order_following, transfer_proof
 
 _FOLLOW_S = 0.5
+STRANGE = b"\x11" * 32
+"""Hash of a transaction that no node knows."""
 
 
 @contextmanager
@@ -27,4 +32,20 @@ def given_up_once_sent() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transact, "send_and_follow", follow)
+        yield
+
+
+@contextmanager
+def strange_is_unknown_soon() -> Iterator[None]:
+    """Short bound of the wait for STRANGE; that for any other transaction stays."""
+
+    async def hasty(chain: Chain, tx_hash: bytes) -> Receipt | None:
+        with pytest.MonkeyPatch.context() as patch:
+            if tx_hash == STRANGE:
+                patch.setattr(following, "TRADER_RECEIPT_S", _FOLLOW_S)
+            return await receipt_of(chain, tx_hash)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (order_following, transfer_proof):
+            patch.setattr(module, "receipt_of", hasty)
         yield
