@@ -67,6 +67,7 @@ async def test_operators_see_the_venue_and_switch_makers(browser: Browser, runni
     assert report["lag"].startswith("Delay of the event loop: ≤ ")
     assert report["commits"].startswith("Commits: ≤ ")
     assert report["scrolled"] == 0  # a new reading moves nothing
+    assert report["isFocused"] is True
     latencies = {line[0]: line[1:] for line in report["latencies"]}
     assert int(latencies["GET /chains"][0]) >= 1
     assert all(line[3].startswith("≤ ") for line in latencies.values())

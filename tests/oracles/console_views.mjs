@@ -61,12 +61,18 @@ async function operator(page, { shot }, key) {
   await cards(page, "Delay of the event loop").locator("svg").waitFor();
   await cards(page, "All orders").locator("tbody button").first().waitFor();
   const latencies = cards(page, "Latency of requests");
-  await latencies.getByRole("button", { name: "GET /chains", exact: true }).click();
-  await latencies.getByRole("button", { name: "GET /chains", exact: true, pressed: true }).waitFor();
+  const reading = () => page.waitForResponse((answer) => answer.url().endsWith("/operator/status"));
+  await latencies.getByRole("button", { name: "GET /chains", exact: true }).hover();
+  await page.mouse.down();
+  for (let readings = 0; readings < 2; readings++) await reading(); // a slow click: new readings come while it is held
+  await page.mouse.up();
+  const picked = latencies.getByRole("button", { name: "GET /chains", exact: true, pressed: true });
+  await picked.waitFor();
   await page.evaluate(() => scrollTo(0, 0));
-  for (let redrawn = 0; redrawn < 2; redrawn++) await page.waitForResponse((answer) => answer.url().endsWith("/operator/status"));
+  for (let redrawn = 0; redrawn < 2; redrawn++) await reading();
+  const isFocused = await picked.evaluate((button) => button === document.activeElement);
   const told = {
-    scrolled: await page.evaluate(() => scrollY), without, chains: await rows(page.getByRole("table", { name: "Chains" })), relayer: await cards(page, "Relayers").innerText(),
+    isFocused, scrolled: await page.evaluate(() => scrollY), without, chains: await rows(page.getByRole("table", { name: "Chains" })), relayer: await cards(page, "Relayers").innerText(),
     lag: await cards(page, "Delay of the event loop").locator("svg").getAttribute("aria-label"), commits: await cards(page, "Time of the store’s commits").locator("svg").getAttribute("aria-label"),
     rounds: await rows(page.getByRole("table", { name: "Latency of auction rounds" })),
     latencies: await rows(page.getByRole("table", { name: "Latency of requests" })),

@@ -82,13 +82,11 @@ function draw(status) {
 
 /** @param {string[]} halted @param {any} one the chosen pair */
 function drawStops(halted, one) {
-  const focus = stops.contains(document.activeElement) ? document.activeElement?.textContent : "";
   const isOut = (/** @type {string} */ scope) => halted.includes(scope);
   const scopes = ["all", ...(one ? [`chain ${one.chain}`, `pair ${one.chain} ${one.pair}`] : [])];
   const known = [...new Set([...scopes, ...halted])];
   show(stops, halted.length ? h("p", { class: "bad" }, `Stopped: ${halted.join(", ")}`) : h("p", { class: "quiet" }, "Nothing is stopped."),
     h("div", { class: "inline" }, known.map((scope) => h("button", { type: "button", class: isOut(scope) ? "" : "danger", onclick: () => act(scope, isOut(scope)) }, `${isOut(scope) ? "Resume" : "Stop"} ${scope === "all" ? "everything" : scope}`))));
-  for (const button of stops.querySelectorAll("button")) if (focus && focus === button.textContent) button.focus({ preventScroll: true });
 }
 
 /** @param {string} scope @param {boolean} isOut */

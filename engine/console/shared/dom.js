@@ -48,14 +48,49 @@ export const h = (tag, properties = {}, ...children) =>
 export const s = (tag, properties = {}, ...children) =>
   /** @type {SVGElement} */ (fill(document.createElementNS(SVG, tag), properties, children));
 
+const HELD_MS = 10_000;
+/** @type {{target: Node, until: number} | null} */ let held = null;
+/** @type {Map<Element, () => void>} */ const waiting = new Map();
+document.addEventListener("pointerdown", ({ target }) => { held = target instanceof Node ? { target, until: performance.now() + HELD_MS } : null; }, true);
+for (const name of ["pointerup", "pointercancel"]) {
+  document.addEventListener(name, () => {
+    held = null;
+    setTimeout(() => waiting.forEach((act, element) => whenFree(element, act))); // after the click
+  }, true);
+}
+
 /**
- * Replace the children of an element.
+ * Change what an element has, now or after a press within it, which would be a click on nothing else. The last change counts.
  * @param {Element} element
- * @param {...(Child | Child[])} children
+ * @param {() => void} act
+ */
+export function whenFree(element, act) {
+  if (held && element.contains(held.target) && performance.now() < held.until) {
+    waiting.set(element, act);
+    return;
+  }
+  waiting.delete(element);
+  act();
+}
+
+/**
+ * Replace the children of an element, when it is free. The focus goes from a replaced button to its successor, which has
+ * the same name.
+ * @param {Element} element
+ * @param {...(Child | Child[] | (() => Child[]))} children functions are called when the children are replaced
  */
 export function show(element, ...children) {
-  element.replaceChildren(...nodes(children));
+  whenFree(element, () => {
+    const focused = element.contains(document.activeElement) ? document.activeElement : null;
+    element.replaceChildren(...nodes(children.map((child) => (typeof child === "function" ? child() : child))));
+    if (!focused || focused.isConnected || !["button", "summary"].includes(focused.localName)) return;
+    const all = /** @type {HTMLElement[]} */ ([...element.querySelectorAll(focused.localName)]);
+    all.find((each) => nameOf(each) === nameOf(focused))?.focus({ preventScroll: true });
+  });
 }
+
+/** @param {Element} button */
+const nameOf = (button) => button.getAttribute("aria-label") ?? button.textContent;
 
 /** Say a sentence to screen readers. @param {string} sentence */
 export function announce(sentence) {

@@ -1,5 +1,5 @@
 // A table of thousands of rows, of which only the visible ones exist as elements.
-import { h, show } from "./dom.js";
+import { h, show, whenFree } from "./dom.js";
 
 const SPARE = 6; // rows above and below the visible ones
 
@@ -81,7 +81,7 @@ export function rowTable({ caption, columns, key, onPick, empty, rowPx = 44 }) {
   }
 
   function plan() {
-    if (!isPlanned) requestAnimationFrame(draw);
+    if (!isPlanned) requestAnimationFrame(() => whenFree(body, draw));
     isPlanned = true;
   }
   new ResizeObserver(plan).observe(view);

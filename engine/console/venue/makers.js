@@ -86,7 +86,6 @@ export function makersPage(main, rest) {
   /** @param {any[]} books @param {any[]} scores */
   function drawList(books, scores) {
     if (!books.length) return show(list, notice("No makers on this chain", "The venue’s settings name its makers, at [venue.makers]."));
-    const focus = list.contains(document.activeElement) ? document.activeElement?.textContent : null;
     const columns = [{ name: "Maker" }, { name: "Standing" }, { name: "Score" }, { name: "Firm quotes", isNumber: true }, { name: "Live pairs", isNumber: true }, { name: "Last heard", isNumber: true }];
     show(list, table("Makers", columns, books.map((each) => {
       const score = scores.find((one) => one.maker === each.maker);
@@ -95,7 +94,6 @@ export function makersPage(main, rest) {
       return [h("button", { type: "button", class: "link", "aria-pressed": each.maker === chosen, onclick: choose }, each.maker), standing(each, score),
         score ? h("span", {}, shareBar(score.score), `${score.score} %`) : "–", score?.quotes ?? 0, `${each.standings.live ?? 0} of ${all}`, age(each.updated)];
     })));
-    for (const button of list.querySelectorAll("button")) if (focus === button.textContent) button.focus({ preventScroll: true });
     return undefined;
   }
 

@@ -97,13 +97,11 @@ export function operatorPage(main) {
   function drawLatencies(place, label, what, rows, boundsS) {
     const all = rows.map(([name, { counts, total_s: totalS }]) => ({ name, counts, totalS, number: sum(counts) })).filter(({ number }) => number).sort((one, other) => other.number - one.number);
     if (!all.length) return show(place, h("p", { class: "quiet" }, "None since the start."));
-    const focus = place.contains(document.activeElement) ? document.activeElement?.textContent : null;
     const picked = all.find(({ name }) => name === place.dataset.picked) ?? all[0];
     const pick = (/** @type {string} */ name) => () => { place.dataset.picked = name; drawLatencies(place, label, what, rows, boundsS); };
     show(place, histogram({ label: `${label}: ${picked.name}`, counts: picked.counts, bounds: bounds(boundsS) }),
       table(label, [{ name: what }, { name: "Number", isNumber: true }, { name: "Mean", isNumber: true }, { name: "Half within", isNumber: true }, { name: "99 % within", isNumber: true }],
         all.map(({ name, counts, totalS, number }) => [h("button", { type: "button", class: "link", "aria-pressed": String(name === picked.name), onclick: pick(name) }, name), number, milliseconds(totalS / number), within(counts, 0.5, boundsS), within(counts, 0.99, boundsS)])));
-    for (const button of place.querySelectorAll("button")) if (focus === button.textContent) button.focus({ preventScroll: true });
   }
 
   /** @param {any} status */
@@ -117,12 +115,10 @@ export function operatorPage(main) {
 
   /** @param {any} status */
   function drawMakers(status) {
-    const focus = makers.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") : null;
     const names = [...new Set(Object.values(status.chains).flatMap((chain) => Object.keys(chain.makers)))].sort();
     const isOut = (/** @type {string} */ name) => Object.values(status.chains).some((chain) => chain.makers[name]?.cache.withheld.includes("excluded"));
     show(makers, table("Switch of makers", [{ name: "Maker" }, { name: "State" }, { name: "Switch" }], names.map((name) => [name, isOut(name) ? badge("left out", "bad") : badge("in use", "good"),
       h("button", { type: "button", class: isOut(name) ? "" : "danger", "aria-label": `${isOut(name) ? "Release" : "Leave out"} ${name}`, onclick: () => act(name, isOut(name) ? "release" : "exclude") }, isOut(name) ? "Release" : "Leave out")])));
-    for (const button of makers.querySelectorAll("button")) if (focus === button.getAttribute("aria-label")) button.focus({ preventScroll: true });
   }
 
   /** @param {string} name @param {"exclude" | "release"} what */

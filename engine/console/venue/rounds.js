@@ -52,10 +52,11 @@ export function settlementsTable({ settlements, side, srcToken, destToken }) {
 
 /** The last rounds of an order, the latest open. @param {HTMLElement} place @param {any[]} rounds */
 export function showRounds(place, rounds) {
-  const open = new Set([...place.querySelectorAll("details[open]")].map((each) => /** @type {HTMLElement} */ (each).dataset.round));
-  const known = new Set([...place.querySelectorAll("details")].map((each) => each.dataset.round));
-  show(place, rounds.map(({ auctionId, closedAt, order }, at) =>
-    h("details", { "data-round": auctionId, open: open.has(String(auctionId)) || (at === 0 && !known.has(String(auctionId))) },
-      h("summary", {}, `Round ${auctionId}, closed ${clock(closedAt)} · ${order.winner ? `${order.winner} won` : order.bids.length ? "no winner" : "no bids"}`),
-      bidsTable(order), settlementsTable(order))));
+  show(place, () => {
+    const known = new Map([...place.querySelectorAll("details")].map((each) => [each.dataset.round, each.open]));
+    return rounds.map(({ auctionId, closedAt, order }, at) =>
+      h("details", { "data-round": auctionId, open: known.get(String(auctionId)) ?? at === 0 },
+        h("summary", {}, `Round ${auctionId}, closed ${clock(closedAt)} · ${order.winner ? `${order.winner} won` : order.bids.length ? "no winner" : "no bids"}`),
+        bidsTable(order), settlementsTable(order)));
+  });
 }
