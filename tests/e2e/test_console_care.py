@@ -157,6 +157,15 @@ async def test_orders_are_listed_when_their_events_are_refused(browser: Browser,
     assert visit.told == {"isRefused": True, "orders": 1}
 
 
+async def test_a_list_that_is_refused_for_good_is_asked_for_once(browser: Browser, running: Running) -> None:
+    visit = await browser.look("console_care", running.url, "denied")
+    assert visit.told == 1
+
+
+async def test_a_late_answer_about_an_order_does_not_hide_its_end(browser: Browser, running: Running) -> None:
+    assert await told(browser, running, "overtaken") == [1, 1]
+
+
 async def test_a_refused_cancellation_says_so_until_the_next_try(browser: Browser, running: Running) -> None:
     visit = await browser.look("console_care", running.url, "refused")
     assert visit.told == {"said": ["too busy", ""], "isKept": True, "hiddenLooks": 0, "after": ["", ""]}

@@ -211,8 +211,9 @@ async def test_half_open_socket_is_bridged_by_polls_of_prices(tmp_path: Path) ->
         await peer.send(TEXT, FIRST)
         await trio.sleep_forever()
 
-    def answers() -> int:
-        return market.bad.statistics().polls["prices"].answers
+    async def polled_twice() -> None:
+        prices = market.bad.statistics().polls["prices"].answers
+        await until(lambda: market.bad.statistics().polls["prices"].answers > prices + 1)
 
     now_ms = WallClock().now_ms()
     async with a_market(tmp_path, with_socket(half_open), stale_s=0.3, wall_ms=lambda: now_ms) as market:
@@ -220,8 +221,8 @@ async def test_half_open_socket_is_bridged_by_polls_of_prices(tmp_path: Path) ->
         hidden: list[Any] = []
         market.index.watch(lambda *ends: hidden.append(ends) if market.live("bad") != BOOK else None)
         for _ in range(6):
-            now_ms, polls = now_ms + 300, answers()
-            await until(lambda polls=polls: answers() > polls + 1)  # type: ignore[misc]
+            now_ms += 300
+            await polled_twice()
         assert not hidden
         await market.follows_the_good_maker()
 

@@ -96,7 +96,7 @@ async function wallet(page, { shot }, node) {
   return { refusal: told, methods: calls.map(({ method }) => method), typed: JSON.parse(calls.findLast(({ method }) => method === "eth_signTypedData_v4").params[1]) };
 }
 
-// Acts that are not answered, refused or late, and the venue's first answer to an order lost: "Try again", at most four
+// Acts that are not answered, refused or late, and the venue's first answer to an order lost or broken off: "Try again", at most four
 // times, sends nothing twice. What the faults said, the calldata sent, and how many orders there are more.
 async function again(page, _, node, mode, kind, pay) {
   const owner = await connect(page, 6, "Browser wallet");
@@ -104,7 +104,7 @@ async function again(page, _, node, mode, kind, pay) {
   const before = await total();
   await page.route("**/v2/delta/orders", async (route) => {
     await route.fetch();
-    await route.abort();
+    await (mode === "late" ? route.fulfill({ contentType: "application/json", body: '{"id":' }) : route.abort());
   }, { times: 1 });
   await fillTrade(page, { kind, pay, get: "USDC", amount: "1" });
   await reviewed(page);
@@ -227,9 +227,9 @@ async function listed(page, least) {
 }
 
 // A limit order that waits.
-async function waiting(page, limit = "3000") {
+async function waiting(page) {
   await fillTrade(page, { kind: "Limit", pay: "WETH", get: "USDC", amount: "1" });
-  await page.getByLabel("Limit price").fill(limit);
+  await page.getByLabel("Limit price").fill("3000");
   await reviewed(page);
   await agreed(page);
   await page.getByText("waits for its price").waitFor();
@@ -249,6 +249,42 @@ async function crowded(page) {
   isCrowded = false;
   await waiting(page);
   return { isRefused: refused > 0, orders: await listed(page, 1) };
+}
+
+// The venue refuses a list for good: it is asked for once.
+async function denied(page) {
+  let asked = 0;
+  await page.route(/orders(\/events)?\?.*userAddress=/, (route) => {
+    if (!route.request().url().includes("/events")) asked += 1;
+    return route.fulfill({ status: 400, json: { errorType: "InvalidInput", details: "no such chain" } });
+  });
+  await connect(page, 2);
+  await page.getByText("no such chain").waitFor();
+  await page.clock.runFor(60_000);
+  return asked;
+}
+
+// The first answer about a changed order comes after its cancellation: the list asks for nothing else until it has it, and
+// then shows the order as it is.
+async function overtaken(page) {
+  let asked = 0;
+  page.on("request", (request) => { if (request.url().includes("orders?ids=")) asked += 1; });
+  await connect(page, 2);
+  let release;
+  const held = new Promise((resolve) => { release = resolve; });
+  await page.route(/orders\?ids=/, async (route) => {
+    const response = await route.fetch();
+    await held;
+    await route.fulfill({ response });
+  }, { times: 1 });
+  await waiting(page);
+  await page.getByRole("button", { name: "Cancel order" }).click();
+  await page.locator("section[aria-label='Order'] .timeline .badge", { hasText: "cancelled" }).waitFor();
+  await page.clock.runFor(5_000);
+  const told = [asked];
+  release();
+  await page.locator("section[aria-label='Your orders'] tbody tr:not([aria-hidden])").first().filter({ hasText: "cancelled" }).waitFor();
+  return [...told, await listed(page, 1)];
 }
 
 // A cancellation that the venue refuses says so until the next try; looks at the order go on, but not in a hidden tab.
@@ -416,13 +452,13 @@ const scroll60 = async (table, isPlain) => {
 };
 const readSample = (page) => page.evaluate(() => globalThis.record);
 
-const STORIES = { keyboard, wallet, again, lies, hostile, busy, crowded, refused, unknown, typing, flipped, tabs, orders, pairs };
+const STORIES = { keyboard, wallet, again, lies, hostile, busy, crowded, denied, overtaken, refused, unknown, typing, flipped, tabs, orders, pairs };
 export const run = visiting(async (page, base, tools, story, ...given) => {
   if (story === "busy") await page.addInitScript(shortWait);
   const mode = { wallet: "refusal", again: given[1] }[story];
   if (mode) await page.addInitScript(fakeWallet, { node: given[0], mode });
   if (story === "orders") await page.addInitScript((record) => { globalThis.record = record; }, given[1]);
-  if (["again", "refused", "unknown"].includes(story)) await page.clock.install();
+  if (["again", "denied", "overtaken", "refused", "unknown"].includes(story)) await page.clock.install();
   await page.goto(`${base}/`);
   await waitFor(page, "You pay");
   const told = await STORIES[story](page, tools, ...(["orders", "pairs"].includes(story) ? [Number(given[0])] : given));

@@ -209,7 +209,7 @@ export function orderPlan(wish, delta) {
       return "checked";
     },
   };
-  const told = (/** @type {unknown} */ error) => { throw orderFault(error, deposit?.hint() ?? ""); };
+  const fail = (/** @type {unknown} */ error) => { throw orderFault(error, deposit?.hint() ?? ""); };
   const sign = {
     name: "Sign the order",
     run: async () => {
@@ -217,7 +217,7 @@ export function orderPlan(wish, delta) {
         checkTime(terms);
         signature = await wallet().sign(typed);
       } catch (error) {
-        told(error);
+        fail(error);
       }
       return "signed";
     },
@@ -225,7 +225,7 @@ export function orderPlan(wish, delta) {
   const post = {
     name: "Send it to the venue",
     run: async () => {
-      record = await ask("/v2/delta/orders", { body: { chainId: asked.chainId, order: built.toSign.value, signature, type: wish.kind === "LIMIT" ? "LIMIT" : "MARKET" } }).catch(told);
+      record = await ask("/v2/delta/orders", { body: { chainId: asked.chainId, order: built.toSign.value, signature, type: wish.kind === "LIMIT" ? "LIMIT" : "MARKET" } }).catch(fail);
       return `accepted as order ${record.id}`;
     },
   };
