@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import trio
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.codecs.messages.vocabulary import OrderStatus
@@ -540,3 +541,22 @@ async def test_a_transfer_that_waits_too_long_is_late_and_says_so(world: Bridged
     told = world.desk.statistics()[10].deliveries
     assert await world.desk.waits(order) == ()
     assert (told.delivered, told.under_way) == (1, {})
+
+
+async def test_a_transfer_that_is_late_at_the_first_look_is_alarmed_with_what_it_waits_for(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_receipt(_: bytes) -> None:
+        return None
+
+    order = await world.placed()
+    world.settles(order)
+    await world.indexes()
+    world.now_ms += 120_000
+    monkeypatch.setattr(world.origin, "receipt", no_receipt)
+    with capture_logs() as logs:
+        await world.glances()
+    (alarm,) = [one for one in logs if one["event"] == "a bridge transfer is late"]
+    assert alarm["waits"] == "the origin's node does not show the settlement"
+    (wait,) = await world.desk.waits(order)
+    assert (wait.is_late, wait.hint) == (True, alarm["waits"])

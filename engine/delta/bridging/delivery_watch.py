@@ -159,7 +159,16 @@ class DeliveryWatch(BridgeRounds):
             for one in order.transfers
             if one.state is TransferState.UNDER_WAY
         ]
-        self._note(waiting)
+        late = self._note(waiting)
+        try:
+            await self._follow(orders, waiting)
+        finally:
+            for one, age_ms in late:  # what a transfer waits for is known once the round has looked
+                self._late.add(one.key)
+                self._alarm("a bridge transfer is late", one, age_s=age_ms // 1_000, waits=self.hint(one.key))
+
+    async def _follow(self, orders: Sequence[BridgedOrder], waiting: Sequence[WaitingTransfer]) -> None:
+        """Search for the ends of the waiting transfers, check the ends of all others, and store changes."""
         head = await self._begin()
         changes: dict[bytes, _EndChanges] = {one.row.order_hash: [] for one in orders}
         for order in orders:
@@ -175,8 +184,8 @@ class DeliveryWatch(BridgeRounds):
         await self._store(orders, changes, reached)
         self._rest_of(orders, lambda one: all(_is_quiet(transfer) for transfer in one.transfers))
 
-    def _note(self, waiting: Sequence[WaitingTransfer]) -> None:
-        """Count the transfers under way, raise alarms for late transfers, and forget all other transfers."""
+    def _note(self, waiting: Sequence[WaitingTransfer]) -> list[tuple[WaitingTransfer, int]]:
+        """Count the transfers under way, and forget all others; return new late transfers and their ages."""
         now_ms = self._wall_ms()
         keys = {one.key for one in waiting}
         for memory in (self._sent, self._hints, self._after, self._nonces):
@@ -184,6 +193,7 @@ class DeliveryWatch(BridgeRounds):
                 del memory[key]
         self._late &= keys
         counted: dict[str, tuple[int, int]] = {}
+        late: list[tuple[WaitingTransfer, int]] = []
         for one in waiting:
             age_ms = max(0, now_ms - one.transfer.sent.at_ms)
             name = "unknown" if one.kind is None else one.kind.value
@@ -191,9 +201,9 @@ class DeliveryWatch(BridgeRounds):
             counted[name] = count + 1, max(oldest_ms, age_ms)
             bound_ms = 0 if one.kind is None else self._bounds.delivery_ms[one.kind]
             if age_ms > bound_ms and one.key not in self._late:
-                self._late.add(one.key)
-                self._alarm("a bridge transfer is late", one, age_s=age_ms // 1_000, waits=self.hint(one.key))
+                late.append((one, age_ms))
         self._under_way = counted
+        return late
 
     async def _checked_ends(self, order: BridgedOrder, head: Header) -> _EndChanges:
         """Return changes of deliveries that were undone or have become final, as far as one look has time."""
