@@ -69,6 +69,7 @@ class Agents:
         rest_ms, rest_ms_max = round(settings.rest_s * 1_000), round(settings.rest_s_max * 1_000)
         self._rests = {name: AgentRest(rest_ms, rest_ms_max) for name in clients}
         self._paces = {name: AgentPace(settings.round_s) for name in clients}
+        self._held: dict[int, list[tuple[str, Sequence[NoticeEntry]]]] = {}  # by auction id
 
     def statistics(self) -> dict[str, AgentClientStatistics]:
         """Return the counters of the agents' HTTP clients, by agent name."""
@@ -204,10 +205,22 @@ class Agents:
         elif fault is not None:
             self.failed(agent, auction_id, fault, entry.order_hash)
 
+    def hold(self, auction_id: int) -> None:
+        """Hold all notices about an auction round until `conclude`: they follow the round's result."""
+        self._held[auction_id] = []
+
+    def conclude(self, auction_id: int, results: Mapping[str, Sequence[NoticeEntry]]) -> None:
+        """Queue the notices of an auction round's result, by agent name, and then those that `hold` holds."""
+        held = self._held.pop(auction_id, ())
+        for agent, entries in (*results.items(), *held):
+            self.notify(agent, auction_id, entries)
+
     def notify(self, agent: str, auction_id: int, entries: Sequence[NoticeEntry]) -> None:
         """Queue a notice to an agent; no effect if no agent of the chain has this name."""
         client = self._clients.get(agent)
-        if client is not None:
+        if auction_id in self._held:
+            self._held[auction_id].append((agent, entries))
+        elif client is not None:
             client.notify(NotifyRequest(auction_id, self._chain_id, tuple(entries)))
 
     def answered(self, agent: str) -> None:

@@ -305,6 +305,7 @@ class Auctioneer:
             self._open -= 1
             self._durations.add(trio.current_time() - opened_at)
             self._agents.release(questions)
+            self._agents.conclude(auction_id, {})
             self._note_void(is_void=is_void)
             for order_hash in due.orders:
                 if order_hash in this.unsettled:
@@ -351,13 +352,13 @@ class Auctioneer:
         this.considered.update(_handled(this))  # a handler that takes too long pauses its orders
         decision = await self._decision(this, found.proven)
         self._closed_ms |= dict.fromkeys(this.orders, closed_ms)
+        self._agents.hold(this.auction_id)  # a settlement may begin before all others are stored
         stands = await self._conclude(this, closed_ms, decision, rejections)
         self._remember(this.auction_id, answers, rejections)
         for agent, owner, is_good in judged(found):
             self._agents.simulated(agent, this.auction_id, owner, is_good=is_good)
         told = await self._slices.work(_by_agent(notices(stands, rejections)))
-        for agent, entries in told.items():
-            self._agents.notify(agent, this.auction_id, entries)
+        self._agents.conclude(this.auction_id, told)
 
     async def _candidates(
         self, this: Round, answers: Sequence[Answer], rejections: list[Rejection]

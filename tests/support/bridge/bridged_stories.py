@@ -372,6 +372,7 @@ async def a_bridged_venue(
     ) as running:
         story = BridgedStory(two, running, nodes)
         _show_books(story.world, running)
+        await until(lambda: all(lane.fees.statistics().answers for lane in running.web.app.bridges))
         yield story
 
 

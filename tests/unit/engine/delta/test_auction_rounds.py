@@ -2,13 +2,20 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
 import pytest
 import trio
 
-from cambist.codecs.messages.agent_messages import AuctionOrder, Notice, SolveRequest, decode_solve_request
+from cambist.codecs.messages.agent_messages import (
+    AuctionOrder,
+    Notice,
+    NoticeEntry,
+    SolveRequest,
+    decode_solve_request,
+)
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import NodeUnavailable, StoreUnavailable
 from cambist.config.limits import (
@@ -22,6 +29,7 @@ from cambist.config.limits import (
     VENUE_ROUNDS_OPEN_MAX,
 )
 from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import EthCall
 from cambist.engine.delta.auction import round_asking, simulating
 from cambist.engine.delta.auction.auction_record import round_of
@@ -30,7 +38,7 @@ from cambist.engine.delta.bids.agent_caller import caller_of
 from cambist.engine.delta.bids.agent_client import AgentFailure
 from cambist.engine.delta.bids.agent_rest import SLOW, AgentFault
 from cambist.engine.delta.bids.bids import RoundOrder, shown
-from cambist.engine.delta.settlement.settling import Settlement
+from cambist.engine.delta.settlement.settling import Settlement, TellAgent
 from cambist.engine.orders.order_units import step
 from cambist.engine.orders.step import OrderStep
 from cambist.engine.store.process.frames import prepared
@@ -444,6 +452,30 @@ async def test_a_settlement_that_is_let_go_has_not_won(tmp_path: Path) -> None:
         assert auction.live(OTHER).settling is None
         assert auction.auctioneer.statistics().won == 0
     assert [(entry.notice, entry.best_amount) for entry in ann.told] == [(Notice.LOST, None)] * 2
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["", "void"])
+async def test_an_agent_hears_that_it_won_before_it_hears_of_the_settlement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    """The first of two settlements begins while the second is being stored."""
+    ann = PlayedAgent(on_each)
+
+    def settles(_store: object, _orders: object, tell: TellAgent) -> Any:
+        def line_up(order_hash: bytes, _runners_up: object) -> None:
+            auction_id = decode_solve_request(ann.asked[-1]).auction_id
+            tell("ann", auction_id, NoticeEntry(Notice.SETTLING, to_hex(order_hash)), None)
+
+        return SimpleNamespace(line_up=line_up)
+
+    async with an_auction(tmp_path, settles, ann=ann) as auction:
+        if fails:
+            monkeypatch.setattr(auction.auctioneer, "_remember", None)
+        await auction.submitted(SALE, OTHER)
+        await no_round_open(auction)
+        await until(lambda: len(ann.told) == (2 if fails else 4))
+    results = [] if fails else [Notice.WON] * 2
+    assert [one.notice for one in ann.told] == [*results, *[Notice.SETTLING] * 2]
 
 
 async def test_of_a_settlement_that_nobody_knows_of_nothing_is_kept_or_told(
