@@ -44,6 +44,7 @@ class FollowedChain:
                 delta=place.delta if place.settings.delta else None,
             ),
             self.watch,
+            begun=place.followed,
             touched=self._report_touched,
             now_ms=wall_ms,
             confirmations=place.settings.confirmations,

@@ -220,6 +220,7 @@ class OtcDesk:
         self, place: ServedChain, terms: OtcTerms, now_ms: int
     ) -> tuple[OtcOrderRow, OtcDocument]:
         """Check a posted order against the chain, and build the row and document to be stored."""
+        await place.followed.wait()
         told = await _asked(place, terms)
         start = Begun() if told.left is None else await self._begun(place, terms)
         others = await self._stored.live_of(place.chain_id, terms.order.maker, terms.order.maker_asset)

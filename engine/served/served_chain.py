@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+import trio
+from msgspec import field
+
 from ...config.chains import ChainSettings
 from ...config.errors import UnsupportedChain
 from ..chain.port import Chain
@@ -15,6 +18,7 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
 
     Attributes:
         pulse: record of whether the chain's nodes answer at present.
+        followed: set once no block's logs are left out; an order that is stored before could end unseen.
         has_relayer: whether a relayer settles the chain's Delta orders.
         router, executor, rfq, delta, fee_vault, arrivals: 20 bytes; empty for a contract that is not
             deployed.
@@ -32,6 +36,7 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
     fee_vault: bytes
     tokens: TokenTable
     arrivals: bytes = b""
+    followed: trio.Event = field(default_factory=trio.Event)
 
     @property
     def no_delta(self) -> str:

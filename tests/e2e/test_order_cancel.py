@@ -4,9 +4,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import trio
 
+from cambist.codecs.contracts.delta_calldata import show_cancellation
+from cambist.engine.chain.index.indexer import Indexer
+from cambist.engine.orders.order_units import order_id
 from support.chain.world import ONE, USDC, World
 from support.delta.delta_stories import a_delta_story
+from support.patience import PATIENCE_S, until
+from support.venue.venue_role import CHAIN_ID
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
@@ -108,4 +114,36 @@ async def test_a_nonce_that_the_owner_gives_up_on_chain_cancels(world: World, tm
         await story.give_up(world.user, order.nonce)
         await story.becomes(record, "CANCELLED")
         status, refused = await story.submit(msgspec.structs.replace(order, dest_amount=1))
+        assert (status, refused["errorType"]) == (400, "NonceUsed")
+
+
+async def test_an_order_is_not_taken_before_its_cancellation_on_chain_would_be_read(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new venue reads the logs of its chain from its first look on."""
+    may_look, step = trio.Event(), Indexer.step
+
+    async def looks_late(indexer: Indexer) -> bool:
+        await may_look.wait()
+        return await step(indexer)
+
+    monkeypatch.setattr(Indexer, "step", looks_late)
+    monkeypatch.setattr("cambist.engine.served.asking.ORDER_CHECK_S", PATIENCE_S)
+    async with a_delta_story(world, tmp_path, "ann") as story, trio.open_nursery() as nursery:
+        order = await world.a_delta_order()
+        answers: list[tuple[int, dict[str, str]]] = []
+
+        async def submits() -> None:
+            answers.append(await story.submit(order))
+
+        nursery.start_soon(submits)
+        followed = story.web.app.places[CHAIN_ID].followed
+        await until(lambda: followed.statistics().tasks_waiting == 1)
+        ids = [str(order_id(world.delta_hash(order)))]
+        shown = show_cancellation(world.user.address, ids, world.cancellation(ids), [order])
+        await world.send(world.stranger, world.at.delta, shown)
+        assert answers == []
+        may_look.set()
+        await until(lambda: answers)
+        ((status, refused),) = answers
         assert (status, refused["errorType"]) == (400, "NonceUsed")

@@ -54,10 +54,14 @@ async def until_found(
     ask: Callable[[], Awaitable[T]], wanted: Callable[[T], object], within_s: float = PATIENCE_S
 ) -> T:
     """The first answer that is wanted, of a store, a node or a server that is asked again and again."""
-    with trio.fail_after(within_s):
-        while not wanted(found := await ask()):  # noqa: ASYNC110  nothing there can set an event
+    last: object = "no answer"
+    with trio.move_on_after(within_s):
+        while True:
+            last = found = await ask()
+            if wanted(found):
+                return found
             await trio.sleep(0.01)
-    return found
+    raise AssertionError(f"not what is wanted after {within_s:.0f} s: {last}")
 
 
 async def until_told(is_so: Callable[[], Awaitable[object]], within_s: float = PATIENCE_S) -> None:

@@ -145,6 +145,7 @@ class Indexer:
 
     Args:
         watch: pairs (token, owner) whose balances and allowances the venue follows.
+        begun: set once the store has a cursor of the chain, after which no block is left out.
         touched: called after a step is durable, with the chain id and the followed (token, owner) whose
             balances or allowances may have changed; the set may contain unchanged pairs.
         now_ms: wall clock, Unix milliseconds.
@@ -161,6 +162,7 @@ class Indexer:
         contracts: IndexedContracts,
         watch: Watch,
         *,
+        begun: trio.Event,
         touched: Callable[[int, frozenset[WatchedAccount]], None],
         now_ms: Callable[[], int],
         first_block: int | None = None,
@@ -172,6 +174,7 @@ class Indexer:
         self._contracts = contracts
         self._wanted = contracts.filter()
         self._watch = watch
+        self._begun = begun
         self._touched = touched
         self._now_ms = now_ms
         self._first_block = first_block
@@ -241,6 +244,8 @@ class Indexer:
                 write, the whole step may have been written.
         """
         cursor = await self._cursor()
+        if cursor is not None:
+            self._begun.set()
         self._watch.begin_step()
         self._head = head = await self._latest()
         if cursor is None:

@@ -218,6 +218,7 @@ class OrderDesk:
 
     async def _judged(self, place: ServedChain, submission: Submission, now_ms: int) -> DeltaOrderRow:
         """Check a submitted order against the chain's latest block, and make the order's row to store."""
+        await place.followed.wait()
         permit2 = b""
         if needs_permit2(submission.terms.permit):
             permit2 = await self._permit2.of(place.chain, place.delta, "order.permit")

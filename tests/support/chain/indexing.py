@@ -67,6 +67,7 @@ def an_indexer(
         store,
         contracts,
         watch if watch is not None else Watch(),
+        begun=trio.Event(),
         touched=told,
         now_ms=lambda: NOW_MS,
         first_block=first_block,

@@ -228,6 +228,7 @@ def _endpoints(
     )
     admission = Admission(venue, bytes(32))
     places: dict[int, ServedChain] = {CHAIN_ID: place, MARKET_ONLY: market_only}
+    place.followed.set()
     endpoints = (
         *OrderSubmission(
             places,

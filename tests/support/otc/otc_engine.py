@@ -75,7 +75,9 @@ class OtcVenue:
         self.jumped_ms = 0
         self.leases = Leases(store, name, life_s=60, now_ms=simulated_ms, count=count)
         settings = SimpleNamespace(rfq=True, delta=False, confirmations=CONFIRMATIONS)
-        place: Any = SimpleNamespace(chain_id=1, chain=chain, settings=settings, rfq=RFQ, delta=b"")
+        place: Any = SimpleNamespace(
+            chain_id=1, chain=chain, settings=settings, rfq=RFQ, delta=b"", followed=trio.Event()
+        )
         places = cast("Any", {1: place})
         chains = FollowedChains(places, store, self.clock)
         footing = Footing(store, self.leases, Scheduler(self.clock), chains, self.clock)

@@ -209,6 +209,8 @@ async def an_otc_front(
         mount_endpoints(router, endpoints, admission, body_bytes_max=1 << 20)
         async with trio.open_nursery() as nursery:
             await nursery.start(engines.run if runs else footing.leases.run)
+            if not runs:
+                places[CHAIN_ID].followed.set()
             server = Server(router, ServerSettings(), wall_ms=front.now_ms)
             async with listening(server.serve) as port, client_at(port, 8) as front.client:
                 yield front

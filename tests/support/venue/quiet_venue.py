@@ -246,6 +246,7 @@ async def a_quiet_venue(
             for place in app.places.values():
                 nursery.start_soon(place.gas.run)
                 nursery.start_soon(place.pulse.run)
+                place.followed.set()
             for lane in app.bridges:
                 nursery.start_soon(lane.fees.run)
             places = app.places.values()

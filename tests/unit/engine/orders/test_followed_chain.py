@@ -46,6 +46,7 @@ def a_place(chain: ScriptedChain, *, rfq: bool = True, delta: bool = True) -> An
     """A served chain. Both contracts are known, independent of its settings."""
     return SimpleNamespace(
         chain=chain,
+        followed=trio.Event(),
         settings=SimpleNamespace(rfq=rfq, delta=delta, confirmations=2),
         rfq=RFQ,
         delta=DELTA_CONTRACT,

@@ -120,6 +120,7 @@ def a_footing(store: Store, leases: Any, chain: ScriptedChain | None = None) -> 
     chain = ScriptedChain() if chain is None else chain
     place: Any = SimpleNamespace(
         chain=chain,
+        followed=trio.Event(),
         settings=SimpleNamespace(rfq=True, delta=False, confirmations=1),
         rfq=b"\x0f" * 20,
         delta=b"",
