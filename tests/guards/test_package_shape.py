@@ -136,6 +136,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/venue/app.py",
         "engine/served/asking.py",
         "engine/served/bridge_opening.py",
+        "engine/served/served_chain.py",
         "engine/delta/bids/agent_client.py",
         "engine/delta/auction/agents.py",
         "engine/delta/auction/round_asking.py",
