@@ -13,7 +13,7 @@ that orders that fail together return at different times.
 Source: ARCHITECTURE.md, "Auction".
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from math import inf
 
 import trio
@@ -237,9 +237,16 @@ class AuctionQueue:
             return inf
         return min(self._ready.next_at(standing, now), self._agents.wakes_at(now))
 
-    def settled(self, order_hashes: Iterable[bytes]) -> None:
-        """Record that these orders have left their auction round, which has stored a settlement for each."""
+    def settled(self, order_hashes: Sequence[bytes]) -> list[LiveOrder]:
+        """Record that these orders have left their auction round, which has stored a settlement for each.
+
+        Returns:
+            The orders that are open without a settlement again, for the caller to queue: their settlements
+            ended before this call.
+        """
         self._in_round.difference_update(order_hashes)
+        found = map(self._orders.get, order_hashes)
+        return [live for live in found if live is not None and live.awaits_bids]
 
     def unsettled(self, order_hash: bytes) -> LiveOrder | None:
         """Record that an order has left its auction round, which found no settlement for it.

@@ -157,7 +157,7 @@ class Auctioneer:
         settling: receives the next best bids of each won order, for the case that its settlement fails.
         claims: reservations of order owners' funds for settlements under way.
         unsettled: called with an open order after a round that found no settlement for the order although an
-            agent had considered it.
+            agent had considered it, or whose settlement has ended already.
         ids: source of round ids, shared by all chains.
         settings: pauses and time limits.
         wall_ms: returns the time, Unix milliseconds.
@@ -439,7 +439,8 @@ class Auctioneer:
             if end is _End.KEPT:
                 self._won += len(hashes)
                 this.unsettled.difference_update(hashes)  # their rests may be in the next round
-                self._queue.settled(hashes)
+                for live in self._queue.settled(hashes):
+                    self._unsettled(live)
             elif end is _End.UNKNOWN:
                 stands = left_out(stands, winner)
             else:

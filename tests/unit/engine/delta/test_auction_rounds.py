@@ -1,6 +1,6 @@
 """The rounds of a chain's auctions: their number, their agents, their records and notices."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -476,6 +476,25 @@ async def test_an_agent_hears_that_it_won_before_it_hears_of_the_settlement(
         await until(lambda: len(ann.told) == (2 if fails else 4))
     results = [] if fails else [Notice.WON] * 2
     assert [one.notice for one in ann.told] == [*results, *[Notice.SETTLING] * 2]
+
+
+async def test_an_order_whose_settlement_ends_before_its_round_is_in_another_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = PlayedAgent(on_each)
+    async with an_auction(tmp_path, ann=ann) as auction:
+        step_all = auction.orders.step_all
+
+        async def ends_at_once(hashes: Sequence[bytes], decide: Any) -> None:
+            await step_all(hashes, decide)
+            live = auction.live(SALE)
+            live.settling = None
+            auction.queue.offer(live)
+            monkeypatch.undo()
+
+        monkeypatch.setattr(auction.orders, "step_all", ends_at_once)
+        await auction.submitted(SALE)
+        await until(lambda: len(ann.asked) == 2)
 
 
 async def test_of_a_settlement_that_nobody_knows_of_nothing_is_kept_or_told(
