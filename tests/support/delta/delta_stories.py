@@ -225,14 +225,8 @@ class DeltaStory:
         assert now["status"] == "ACTIVE", now
         return now
 
-    async def is_final(self, record: Record) -> None:
-        """Wait until an order is final: no reorganisation can undo its end."""
-        orders = self.web.app.delta.orders
-        await until(lambda: orders.get(self.hash_of(record)) is None)
-
     async def becomes_final(self, record: Record) -> None:
-        """Mine blocks until an order is final: an order that ended without a fill is final only some blocks
-        after the block at which the venue saw that."""
+        """Mine blocks until an order is final, some blocks after the block at which the venue saw its end."""
         orders = self.web.app.delta.orders
         with trio.fail_after(PATIENCE_S):
             while orders.get(self.hash_of(record)) is not None:

@@ -124,11 +124,12 @@ class OtcStory(OtcFront):
         return int(found[key])
 
     async def is_final(self, stored: Stored) -> None:
-        """Have blocks made until nothing of an order can be undone, and wait until the venue knows."""
-        for _ in range(CONFIRMATIONS):
-            await self.world.chain.mine()
+        """Mine blocks until nothing of an order can be undone, and the venue knows."""
         order_hash = bytes.fromhex(stored["orderHash"][2:])
-        await until(lambda: self.engine.orders.get(order_hash) is None, PATIENCE_S)
+        with trio.fail_after(PATIENCE_S):
+            while self.engine.orders.get(order_hash) is not None:
+                await self.world.chain.mine()
+                await trio.sleep(0.01)  # as a chain makes its blocks
 
     @asynccontextmanager
     async def following(self, **query: Any) -> AsyncIterator[Following]:
