@@ -4,7 +4,7 @@ The certificate is for loopback, made for one test run by the openssl command.
 """
 
 import subprocess
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import trio
 import trio.testing
+from msgspec.structs import replace
 
 from cambist.codecs.http1 import ClientConnection, Http1Limits, Response
 from cambist.codecs.messages.resource_messages import maker_error_body
@@ -123,8 +124,14 @@ async def serving(
     reactor: bool,
     access_log: AccessLog | None = None,
     proxies: Sequence[str] = (),
+    waits: Mapping[str, float] | None = None,
     **settings: Any,
 ) -> AsyncIterator[Served]:
+    """A server on loopback; cancelled in the end, unless it has ended by then.
+
+    Args:
+        waits: bounds of a connection that are no settings, see `Waits`.
+    """
     server = Server(
         router or a_router(),
         ServerSettings(port=0, **settings),
@@ -133,6 +140,7 @@ async def serving(
         reactor=reactor,
         proxies=proxies,
     )
+    server._waits = replace(server._waits, **(waits or {}))
     listener = listen("127.0.0.1", 0)
     served = Served(server, listener.getsockname()[1])
 
