@@ -4,6 +4,7 @@ import socket
 from collections.abc import Callable
 from contextlib import ExitStack
 from time import perf_counter
+from typing import Any
 
 import pytest
 import trio
@@ -29,6 +30,9 @@ CROWD = 400  # more than are answered in the time that a drain leaves idle conne
 
 JUMP_S = 0.05
 """Seconds by which bytes sent on a socket have arrived."""
+
+UNHURRIED: dict[str, Any] = {"header_s": 3_600, "idle_s": 3_600, "drain_s": 3_600}
+"""Settings with which a server ends no connection of a crowd that gathers, or that waits for its answers."""
 
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
 
@@ -155,7 +159,7 @@ async def all_answered(served: Served, streams: list[trio.SocketStream]) -> None
 
 @both
 async def test_a_crowd_whose_requests_wait_for_their_turn_is_answered(reactor: bool) -> None:
-    async with serving(spinning(), reactor=reactor, connections_per_address_max=CROWD) as served:
+    async with serving(spinning(), reactor=reactor, connections_per_address_max=CROWD, **UNHURRIED) as served:
         with trio.fail_after(PATIENCE_S):
             await all_answered(served, await a_drained_crowd(served, CROWD))
 
@@ -181,7 +185,7 @@ async def test_what_has_come_is_answered_however_late_its_turn_is(
     reactor: bool, autojump_clock: trio.testing.MockClock
 ) -> None:
     autojump_clock.autojump_threshold = JUMP_S
-    async with serving(spinning(), reactor=reactor, drain_s=3_600) as served:
+    async with serving(spinning(), reactor=reactor, **UNHURRIED) as served:
         streams = await a_drained_crowd(served, 32)
         slow = SlowPasses(autojump_clock)
         trio.lowlevel.add_instrument(slow)
