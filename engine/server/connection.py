@@ -241,9 +241,11 @@ class Connection:
             self._idle_scope = scope if idle else None
             data = await self._stream.receive_some(READ_BYTES)
         self._idle_scope = None
+        if scope.cancelled_caught and idle and has_input(self._stream):
+            # It came in time, and this task had no turn to read it.
+            with trio.move_on_after(waits.header_s) as scope:
+                data = await self._stream.receive_some(READ_BYTES)
         if scope.cancelled_caught:
-            if idle and self._draining and has_input(self._stream):
-                return True  # it came in time, and this task had no turn to read it
             if idle:
                 self._ended = True  # there is no answer that could be lost
             else:

@@ -32,6 +32,7 @@ import trio
 
 from ...codecs.http1 import Closed, Event, Phase, Request, RequestFault, ServerConnection
 from ...config.errors import RequestTimeout
+from ...feeds.net.lean_stream import is_readable
 from .connection import Waits
 from .exchange import Responder
 
@@ -346,17 +347,18 @@ class Reactor:
     async def _sweep(self) -> None:
         """End each connection whose client has not sent the awaited bytes before the time-out.
 
-        A connection without a begun request is closed; any other connection is handed to a task of its own,
-        which answers 408. The method lets other tasks run after every _ENDED_AT_ONCE connections.
+        A connection without a begun request is closed, unless bytes have come that had no turn yet; any other
+        connection is handed to a task of its own, which answers 408. The method lets other tasks run after
+        every _ENDED_AT_ONCE connections.
         """
         now = trio.current_time()
         late = [peer for peer in self._peers.values() if peer.deadline <= now]
         for number, peer in enumerate(late, 1):
             if peer.deadline <= now and not (peer.gone or peer.left_over or peer.served):
-                if peer.http.phase is _IDLE:
-                    self._drop(peer)
-                else:
+                if peer.http.phase is not _IDLE:
                     self._promote(peer, b"", RequestFault(RequestTimeout(), peer.http.unfinished))
+                elif not is_readable(peer.socket):
+                    self._drop(peer)
             if number % _ENDED_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
 

@@ -23,6 +23,17 @@ def has_input(stream: trio.abc.Stream) -> bool:
     return isinstance(stream, trio.SocketStream) and stream.socket.is_readable()
 
 
+def is_readable(connected: socket.socket) -> bool:
+    """Whether a read of a non-blocking socket would return at once, with bytes, end of input or an error."""
+    try:
+        connected.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
 class LeanStream(trio.abc.Stream):
     """Stream over a connected socket, with fewer system calls and trio checkpoints than trio.SocketStream.
 
@@ -71,13 +82,7 @@ class LeanStream(trio.abc.Stream):
 
     def has_input(self) -> bool:
         """Whether a read would return at once, with bytes or the end of input."""
-        try:
-            self._socket.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return False
-        except OSError:
-            pass
-        return True
+        return is_readable(self._socket)
 
     def close(self) -> None:
         """Close the socket at once; a waiting task gets trio.ClosedResourceError."""

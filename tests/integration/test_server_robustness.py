@@ -8,7 +8,9 @@ import struct
 import pytest
 import structlog
 import trio
+import trio.testing
 
+from cambist.config.timeouts import SERVER_HEADER_S
 from support.patience import PATIENCE_S
 from support.server.server_harness import (
     GET,
@@ -21,6 +23,9 @@ from support.server.server_harness import (
     serving,
     statuses,
 )
+
+JUMP_S = 0.05
+"""Seconds by which bytes sent on a socket have arrived."""
 
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
 
@@ -119,6 +124,39 @@ async def test_who_stops_sending_is_told_or_closed(reactor: bool, start: bytes, 
     async with serving(reactor=reactor, header_s=0.25, body_s=0.25, idle_s=0.25) as served:
         assert statuses(await served.converse(start)) == expected
         assert served.server.statistics().faults == (408 in expected)
+
+
+class Stop(trio.abc.Instrument):
+    """The process stands still once, longer than a client may be silent, so many passes after accepting."""
+
+    def __init__(self, clock: trio.testing.MockClock, served: Served, passes: int) -> None:
+        self._clock = clock
+        self._served = served
+        self._passes = passes
+
+    def before_io_wait(self, timeout: float) -> None:
+        if self._served.server.statistics().connections:
+            if self._passes == 0:
+                self._clock.jump(2 * SERVER_HEADER_S)
+            self._passes -= 1
+
+
+@both
+@pytest.mark.parametrize("passes", [0, 1, 2])
+async def test_what_was_sent_before_the_server_stood_still_is_answered(
+    reactor: bool, passes: int, autojump_clock: trio.testing.MockClock
+) -> None:
+    autojump_clock.autojump_threshold = JUMP_S
+    for _ in range(20):  # which task is the first in a pass is chance
+        async with serving(reactor=reactor) as served:
+            stop = Stop(autojump_clock, served, passes)
+            trio.lowlevel.add_instrument(stop)
+            with socket.create_connection(("127.0.0.1", served.port)) as client:
+                client.setblocking(False)
+                client.send(LAST_GET)
+                await trio.lowlevel.wait_readable(client)
+                assert statuses(client.recv(10_000)) == [200]
+            trio.lowlevel.remove_instrument(stop)
 
 
 @both
