@@ -120,7 +120,10 @@ async def test_an_h2c_offer_with_a_body_is_served_as_http_1(reactor: bool) -> No
         (post(b"/slow", b"abc") + GET[:-1], [200, 408]),
     ],
 )
-async def test_who_stops_sending_is_told_or_closed(reactor: bool, start: bytes, expected: list[int]) -> None:
+async def test_who_stops_sending_is_told_or_closed(
+    reactor: bool, start: bytes, expected: list[int], autojump_clock: trio.testing.MockClock
+) -> None:
+    autojump_clock.autojump_threshold = JUMP_S
     async with serving(reactor=reactor, header_s=0.25, body_s=0.25, idle_s=0.25) as served:
         assert statuses(await served.converse(start)) == expected
         assert served.server.statistics().faults == (408 in expected)
