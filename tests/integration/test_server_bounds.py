@@ -69,7 +69,9 @@ def two_surfaces() -> Router:
 async def test_a_surface_has_a_bound_of_its_own(
     reactor: bool, path: bytes, size: int, status: int, chunked: bool
 ) -> None:
-    async with serving(two_surfaces(), reactor=reactor, body_bytes_max=1_000_000) as served:
+    async with serving(
+        two_surfaces(), reactor=reactor, waits={"linger_s": PATIENCE_S}, body_bytes_max=1_000_000
+    ) as served:
         head = (CHUNKED if chunked else EXPECT % size).replace(b"/echo", path, 1)
         wire = head + (b"%x\r\n%b\r\n0\r\n\r\n" % (size, b"x" * size) if chunked else b"x" * size)
         (answer, *_) = answers(await served.converse(wire, LAST_GET))

@@ -92,7 +92,7 @@ async def test_what_is_no_request_is_answered_and_closed(reactor: bool, name: st
 
 @both
 async def test_a_header_of_8_mb_is_refused_without_a_stall(reactor: bool) -> None:
-    async with serving(reactor=reactor) as served:
+    async with serving(reactor=reactor, waits={"linger_s": PATIENCE_S}) as served:
         value = b"y" * 65_536
         data = await served.converse(b"GET / HTTP/1.1\r\nHost: a\r\nX: ", *[value] * 128)
         assert statuses(data) == [431]
