@@ -200,18 +200,22 @@ async def test_an_answer_that_does_not_come_is_late_and_its_connection_dropped()
 
 
 async def test_a_request_that_found_no_free_connection_is_not_the_makers_fault() -> None:
+    heard = trio.Event()
+
+    async def never(caller: Caller) -> None:
+        await caller.request()
+        heard.set()
+        await trio.sleep_forever()
+
     async with (
-        scripted_server(hanging) as port,
+        scripted_server(never) as port,
         a_client(port, connections_max=1) as client,
         trio.open_nursery() as nursery,
     ):
-
-        async def first() -> None:
-            assert (await failure(client, deadline_s=0.2)).fault is FirmFault.LATE
-
-        nursery.start_soon(first)
-        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(failure, client)
+        await heard.wait()
         assert (await failure(client, deadline_s=0.02)).fault is FirmFault.OUT_OF_TIME
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_maker_that_is_not_there_is_unavailable() -> None:
