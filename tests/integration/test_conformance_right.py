@@ -1,4 +1,7 @@
-"""A right maker passes, in whole runs: plain, strict, without credentials, without prices, bounded."""
+"""A right maker passes, in whole runs: plain, strict, without credentials, without prices, bounded.
+
+Time is the clock's own where a run watches or gives up: it passes where harness and maker both wait.
+"""
 
 import itertools
 from pathlib import Path
@@ -34,8 +37,8 @@ def status_of(report: RunReport) -> dict[str, CheckStatus]:
 
 
 @pytest.mark.parametrize("strict", [False, True])
-async def test_a_right_maker_passes_every_check(strict: bool) -> None:
-    report = await judge(Maker(now_ms), strict=strict)
+async def test_a_right_maker_passes_every_check(strict: bool, autojump_clock: MockClock) -> None:
+    report = await judge(Maker(mock_now_ms), strict=strict)
     assert report.conforms, told(report)
     skipped = {check for check, status in status_of(report).items() if status is not CheckStatus.PASSED}
     only_strict = {check.id for check in CHECKS.values() if check.severity == "strict"}
@@ -46,8 +49,8 @@ async def test_a_right_maker_passes_every_check(strict: bool) -> None:
     assert report.load.failed == report.load.duplicate_nonces == 0
 
 
-async def test_without_credentials_authentication_is_skipped_and_says_why() -> None:
-    maker = Maker(now_ms)
+async def test_without_credentials_authentication_is_skipped_and_says_why(autojump_clock: MockClock) -> None:
+    maker = Maker(mock_now_ms)
     maker.flags.add("no-auth")
     report = await judge(maker, credentials=None)
     assert report.conforms, told(report)
@@ -65,8 +68,10 @@ async def test_without_a_domain_signatures_are_reported_as_not_checked() -> None
     assert (verdict.status, verdict.reason) == (CheckStatus.SKIPPED, "needs --chain-id and --rfq-contract")
 
 
-async def test_a_maker_without_a_socket_is_right_and_one_that_was_promised_is_missed() -> None:
-    maker = Maker(now_ms)
+async def test_a_maker_without_a_socket_is_right_and_one_that_was_promised_is_missed(
+    autojump_clock: MockClock,
+) -> None:
+    maker = Maker(mock_now_ms)
     maker.flags.add("no-socket")
     report = await judge(maker, ("stream.*",))
     assert {verdict.status for verdict in report.verdicts} == {CheckStatus.SKIPPED}
@@ -99,9 +104,9 @@ async def test_a_maker_without_prices_has_no_fault_and_proves_nothing() -> None:
 @pytest.mark.parametrize("status", [400, 403, 429, 500, 503])
 @pytest.mark.parametrize("only", [(), ("firm.*", "tokens.*"), ("firm.user", "tokens.*")])
 async def test_a_maker_that_never_gave_a_firm_quote_passes_only_if_allowed(
-    status: int, only: tuple[str, ...]
+    status: int, only: tuple[str, ...], autojump_clock: MockClock
 ) -> None:
-    maker = Maker(now_ms)
+    maker = Maker(mock_now_ms)
 
     def refuse(raw: bytes) -> Any:
         raise Refused(status, "not today")
@@ -116,8 +121,10 @@ async def test_a_maker_that_never_gave_a_firm_quote_passes_only_if_allowed(
     assert allowed.count(CheckStatus.SKIPPED)
 
 
-async def test_a_maker_that_quotes_is_judged_on_its_quotes_where_none_are_allowed_too() -> None:
-    report = await judge(Maker(now_ms), allow_no_quotes=True)
+async def test_a_maker_that_quotes_is_judged_on_its_quotes_where_none_are_allowed_too(
+    autojump_clock: MockClock,
+) -> None:
+    report = await judge(Maker(mock_now_ms), allow_no_quotes=True)
     assert report.conforms
     assert status_of(report)["firm.quotes"] is CheckStatus.PASSED
 
@@ -158,8 +165,8 @@ async def test_a_bug_of_the_harness_costs_one_stage_and_is_told(monkeypatch: pyt
     assert status_of(report)["auth.stale"] is CheckStatus.PASSED
 
 
-async def test_the_run_is_bounded_and_says_what_it_did_not_reach() -> None:
-    maker = Maker(now_ms)
+async def test_the_run_is_bounded_and_says_what_it_did_not_reach(autojump_clock: MockClock) -> None:
+    maker = Maker(mock_now_ms)
     maker.flags.add("hang-firm")
     report = await judge(maker, run_timeout_s=0.3)
     assert failed(report) == {"run.complete"}, told(report)
@@ -193,12 +200,12 @@ async def test_answers_beyond_the_timeout_are_told_as_slow(autojump_clock: MockC
     assert "answers take more than 5 s (4 of 4)" in told(report)
 
 
-async def test_the_report_counts_what_the_maker_hears() -> None:
-    maker = Maker(now_ms)
+async def test_the_report_counts_what_the_maker_hears(autojump_clock: MockClock) -> None:
+    maker = Maker(mock_now_ms)
     report = await judge(maker)
     halves = 2  # requests that stop in the middle are never whole
     assert report.requests == maker.heard + halves
-    maker = Maker(now_ms)
+    maker = Maker(mock_now_ms)
     report = await judge(maker, ("firm.*", "refuse.*", "auth.*", "load.*"))
     assert report.firm_requests == maker.firm_requests
 
@@ -264,8 +271,10 @@ async def test_an_access_key_that_is_said_back_changed_is_hidden_too() -> None:
     assert "(hidden) (hidden) (hidden)0" in told(report)
 
 
-async def test_a_socket_that_refuses_the_right_signature_is_there_and_at_fault() -> None:
-    maker = Maker(now_ms)
+async def test_a_socket_that_refuses_the_right_signature_is_there_and_at_fault(
+    autojump_clock: MockClock,
+) -> None:
+    maker = Maker(mock_now_ms)
     maker.flags.add("deny")
     report = await judge(maker, ("stream.*",))
     assert failed(report) == {"stream.handshake"}, told(report)
@@ -282,8 +291,10 @@ async def test_an_answer_429_proves_nothing() -> None:
     assert reasons == {"the maker limits the rate of requests: see --pause"}
 
 
-async def test_a_maker_behind_tls_and_its_socket_are_judged_as_well(tmp_path: Path) -> None:
-    report = await judge(Maker(now_ms), certificate=make_certificate(tmp_path))
+async def test_a_maker_behind_tls_and_its_socket_are_judged_as_well(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    report = await judge(Maker(mock_now_ms), certificate=make_certificate(tmp_path))
     assert report.conforms, told(report)
     assert status_of(report)["stream.agrees"] is CheckStatus.PASSED
 
@@ -300,8 +311,8 @@ async def test_an_unknown_certificate_cannot_be_reached(tmp_path: Path) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_a_maker_that_never_answers_is_given_up_at_once() -> None:
-    maker = Maker(now_ms)
+async def test_a_maker_that_never_answers_is_given_up_at_once(autojump_clock: MockClock) -> None:
+    maker = Maker(mock_now_ms)
     maker.flags |= {f"hang-{name}" for name in RESOURCES}
     report = await judge(maker, timeout_s=0.2)
     assert failed(report) == {f"{name}.status" for name in RESOURCES}, told(report)
@@ -372,10 +383,12 @@ async def test_a_maker_that_goes_away_is_told_and_does_not_end_the_run() -> None
     assert "no connection" in told(report)
 
 
-async def test_a_close_that_nobody_answers_is_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_close_that_nobody_answers_is_advice(
+    monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
+) -> None:
     for module in (stage_stream, websocket):
         monkeypatch.setattr(module, "WEBSOCKET_CLOSE_S", 0.2)
-    maker = Maker(now_ms)
+    maker = Maker(mock_now_ms)
     maker.flags.add("deaf-socket")
     report = await judge(maker, ("stream.closes",))
     assert report.conforms, told(report)
