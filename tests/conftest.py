@@ -21,6 +21,7 @@ from support.chain.anvil import OTHER_CHAIN_ID, Anvil, opened
 from support.chain.embedded_only import EMBEDDED_ONLY
 from support.examples import IS_LONG, USUAL
 from support.oracles import Oracle, Stories, eth_account_oracle, javascript_oracle, running_stories
+from support.step_delays import delay_steps
 from support.store.stores import ENGINES, Engine, engine_for
 from support.store.warm_store import migrate_from_copy
 
@@ -37,6 +38,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return cores + 2 * ("not process" not in config.option.markexpr)
 
+
+if seed := os.environ.get("STEP_DELAYS"):
+    delay_steps(int(seed))
 
 # A shell has those in its background ignore interrupts; the processes of these tests are to hear them.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -235,6 +235,7 @@ async def test_replays_take_half_of_the_time_at_most(
         assert took_s == pytest.approx(0.1 * pages, abs=0.5), "they rest as long as they have read"
 
 
+@pytest.mark.turns
 async def test_an_event_of_many_listeners_is_noted_in_slices_and_promised_by_no_token_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

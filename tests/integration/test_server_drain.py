@@ -260,6 +260,7 @@ async def test_a_cancelled_server_ends_whatever_its_queue_holds() -> None:
 
 
 @pytest.mark.parametrize("drains", [False, True])
+@pytest.mark.turns
 async def test_a_server_that_is_cut_off_answers_no_crowd_before_it_ends(drains: bool) -> None:
     calls = 0
 

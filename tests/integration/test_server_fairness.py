@@ -24,6 +24,8 @@ from support.call_counts import counted_calls
 from support.patience import PATIENCE_S
 from support.server.server_harness import GET, Served, a_router, a_surface, make_certificate, serving
 
+pytestmark = pytest.mark.turns
+
 FLOOD = Path(__file__).parents[1] / "support" / "server" / "server_flood.py"
 SHARE_MAX = 0.3  # of all the work, in one stretch; without turns it is 0.36 to 1
 STRETCH = 5_000  # calls, a few milliseconds: no stretch is long that is shorter

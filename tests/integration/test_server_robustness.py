@@ -238,6 +238,7 @@ async def test_a_client_that_never_reads_is_cut_off_and_holds_little(reactor: bo
 
 
 @both
+@pytest.mark.turns
 async def test_thousands_of_idle_connections_cost_nothing_to_the_others(reactor: bool) -> None:
     async with serving(reactor=reactor, header_s=600, connections_per_address_max=4_096) as served:
         with trio.fail_after(PATIENCE_S):

@@ -512,6 +512,7 @@ POISONS = {
 
 
 @pytest.mark.parametrize("poison", POISONS.values(), ids=POISONS)
+@pytest.mark.turns
 async def test_a_unit_that_the_database_refuses_harms_no_other_of_its_batch(
     store: Store, poison: Unit
 ) -> None:
@@ -528,6 +529,7 @@ async def test_a_unit_that_the_database_refuses_harms_no_other_of_its_batch(
     assert await rows_of(store, intended_effects(range(256), "", 10)) == []
 
 
+@pytest.mark.turns
 async def test_a_full_queue_takes_nothing_more_and_keeps_what_it_has(engine: Engine) -> None:
     orders = [a_delta_order(number) for number in range(6)]
     async with engine.open(queue_max=4) as store:

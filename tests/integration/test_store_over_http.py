@@ -64,6 +64,7 @@ def header(answer: Response, name: bytes) -> bytes | None:
     return dict(answer.headers).get(name)
 
 
+@pytest.mark.turns
 async def test_a_full_queue_is_503_with_retry_after_and_what_is_answered_200_is_kept(engine: Engine) -> None:
     async with engine.open(queue_max=4) as store:
         async with serving(a_router(submit_to(store, CLIENTS)), reactor=True) as served:
