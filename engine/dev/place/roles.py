@@ -39,21 +39,6 @@ class RunningRoles(Struct, frozen=True):
     venue: VenueApp | None
     makers: Mapping[str, MakerApp]
     agents: Mapping[str, AgentApp]
-    _ended: trio.Event
-
-    async def ended(self) -> None:
-        """Wait until all applications were drained."""
-        await self._ended.wait()
-
-    def drain(self) -> None:
-        """Let each application answer its open requests and stop, the venue first."""
-        self._ended.set()
-        if self.venue:
-            self.venue.drain()
-        for agent in self.agents.values():
-            agent.drain()
-        for maker in self.makers.values():
-            maker.drain()
 
     async def ready(self, books: int) -> None:
         """Wait until venue and makers are ready, and the venue has all books of the makers.
@@ -113,6 +98,9 @@ async def running_roles(
 ) -> AsyncIterator[RunningRoles]:
     """Context manager: open the roles from the files that `write_roles` wrote, and serve until the exit.
 
+    At the exit each application answers its open requests and stops: the venue first, then the agents, then
+    the makers, so that no application asks one that has stopped.
+
     Args:
         environ: environment variables that the files name.
         listeners: name of each role that runs in this process -> its listening socket.
@@ -122,22 +110,31 @@ async def running_roles(
         ConfigError: a role refuses its settings.
     """
     opening = _Opening(folder, environ, clock, store_in_process)
-    async with AsyncExitStack() as owned, trio.open_nursery() as nursery:
-        makers: dict[str, MakerApp] = {}
-        for name in layout.makers.keys() & listeners.keys():
-            makers[name] = opening.maker(name)
-            owned.enter_context(makers[name].remembering())
-            await nursery.start(makers[name].run, listeners[name])
-        agents = {
-            name: await nursery.start(_run_opened, opening.agent(name), listeners[name])
-            for name in layout.agents.keys() & listeners.keys()
-        }
-        venue = None
+    async with AsyncExitStack() as owned:
+        makers = {name: opening.maker(name) for name in layout.makers.keys() & listeners.keys()}
+        for maker in makers.values():
+            owned.enter_context(maker.remembering())
+        nursery = await owned.enter_async_context(_drained(makers))
+        for name, maker in makers.items():
+            await nursery.start(maker.run, listeners[name])
+        agents: dict[str, AgentApp] = {}
+        nursery = await owned.enter_async_context(_drained(agents))
+        for name in layout.agents.keys() & listeners.keys():
+            agents[name] = await nursery.start(_run_opened, opening.agent(name), listeners[name])
+        venues: dict[str, VenueApp] = {}
+        nursery = await owned.enter_async_context(_drained(venues))
         if VENUE in listeners:
-            venue = await nursery.start(_run_opened, opening.venue(), listeners[VENUE])
-        roles = RunningRoles(venue, makers, agents, trio.Event())
-        yield roles
-        roles.drain()
+            venues[VENUE] = await nursery.start(_run_opened, opening.venue(), listeners[VENUE])
+        yield RunningRoles(venues.get(VENUE), makers, agents)
+
+
+@asynccontextmanager
+async def _drained(apps: Mapping[str, MakerApp | AgentApp | VenueApp]) -> AsyncIterator[trio.Nursery]:
+    """Context manager: a nursery for applications that are drained at the exit."""
+    async with trio.open_nursery() as nursery:
+        yield nursery
+        for app in apps.values():
+            app.drain()
 
 
 async def _run_opened(

@@ -33,7 +33,7 @@ from ..bridge.devnet_bridge import DevnetBridge
 from ..devnet.bridge_places import approve_all
 from ..devnet.serve import DevnetOptions, RunningChain, listening, mine_regularly, running_chain
 from .layout import CHAIN_ID, FAR_CHAIN_ID, VENUE, Layout, MakerPlan
-from .roles import RunningRoles, new_secrets, running_roles, write_roles
+from .roles import new_secrets, running_roles, write_roles
 
 SECRETS_FILE = "secrets.env"
 OPERATOR_KEY = "OPERATOR_KEY"
@@ -143,8 +143,9 @@ async def serve_up(wanted: UpOptions, environ: Mapping[str, str], started: Calla
             async with roles as running:
                 await running.ready(sum(len(_QUOTED[name]) for name in running.makers))
                 started(UpPlace(layout, keys, variables[OPERATOR_KEY]))
-                nursery.start_soon(_end_at_signal, signals, running, nursery.cancel_scope)
-                await running.ended()
+                ending = trio.Event()
+                nursery.start_soon(_end_at_signal, signals, ending, nursery.cancel_scope)
+                await ending.wait()
             nursery.cancel_scope.cancel()
 
 
@@ -260,10 +261,10 @@ def _forget_quotes(folder: Path) -> None:
 
 
 async def _end_at_signal(
-    signals: AsyncIterator[int], running: RunningRoles, everything: trio.CancelScope
+    signals: AsyncIterator[int], ending: trio.Event, everything: trio.CancelScope
 ) -> None:
     async for _ in signals:
-        running.drain()
+        ending.set()
         break
     async for _ in signals:
         everything.cancel()
