@@ -245,6 +245,7 @@ class HttpClient:
             trio.ClosedResourceError: the client is closed: a bug of the caller.
         """
         if not self._is_open:
+            await trio.lowlevel.checkpoint_if_cancelled()  # a client may be cancelled with its caller
             raise trio.ClosedResourceError("this HTTP client is not open")
         self._requests += 1
         deadline = trio.current_time() + deadline_s
@@ -417,8 +418,9 @@ class HttpClient:
                 self._idle.remove(connection)
             if self._idle:
                 self._wake_at = min(self._wake_at, now + HTTP_POOL_LOOK_S)
-            for connection in ended:
-                await trio.aclose_forcefully(connection.stream)
+            with trio.CancelScope(shield=True):  # or the first checkpoint would keep the rest open
+                for connection in ended:
+                    await trio.aclose_forcefully(connection.stream)
 
     def _is_spent(self, connection: _Connection, now: float) -> bool:
         return connection.idle_since + HTTP_POOL_IDLE_S <= now or connection.has_input()

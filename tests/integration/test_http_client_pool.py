@@ -9,6 +9,7 @@ from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config.errors import MakerError
 from cambist.feeds.net import http_client
 from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.net.lean_stream import LeanStream
 from cambist.feeds.net.streams import client_tls, server_tls
 from support.patience import PATIENCE_S
 from support.server.scripted_server import OK, Caller, keep_answering, scripted_server
@@ -136,3 +137,34 @@ async def test_a_connection_closed_while_idle_is_closed_without_a_request(
         with trio.fail_after(PATIENCE_S):
             while client.statistics().idle:
                 await trio.lowlevel.checkpoint()
+
+
+async def test_leaving_the_client_while_it_closes_idle_connections_leaves_none_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_client, "HTTP_POOL_LOOK_S", 0.01)
+    closing, leaving = trio.Event(), trio.Event()
+    closed: list[LeanStream] = []
+
+    class Lingering(LeanStream):
+        async def aclose(self) -> None:
+            self.close()
+            closed.append(self)
+            closing.set()
+            with trio.CancelScope(shield=True):
+                await leaving.wait()
+            await trio.lowlevel.checkpoint()
+
+    async def dial(host: str, port: int, **_: object) -> trio.abc.Stream:
+        return Lingering(await trio.open_tcp_stream(host, port))
+
+    async with scripted_server(keep_answering) as port:
+        async with HttpClient("127.0.0.1", port, connections_max=3, limits=LIMITS, dial=dial) as client:
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(post, client)
+            assert client.statistics().idle == 3
+            monkeypatch.setattr(http_client, "HTTP_POOL_IDLE_S", 0.0)
+            await closing.wait()
+            leaving.set()
+        assert len(closed) == 3

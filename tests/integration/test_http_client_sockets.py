@@ -372,6 +372,15 @@ async def test_leaving_the_client_ends_what_is_under_way() -> None:
         await post(client)
 
 
+async def test_who_is_cancelled_with_the_client_is_not_told_that_it_is_closed() -> None:
+    async with client_of(1) as client:
+        pass
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await post(client)
+    assert scope.cancelled_caught
+
+
 async def test_leaving_the_client_ends_those_who_wait_and_those_who_dial() -> None:
     async def dial(host: str, port: int, **_: object) -> trio.abc.Stream:
         await closed.wait()
