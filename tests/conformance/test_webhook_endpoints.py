@@ -8,7 +8,6 @@ from typing import Any, cast
 import httpx
 import msgspec
 import pytest
-import trio
 from click.testing import CliRunner, Result
 
 from cambist.codecs.http1 import Http1Limits
@@ -23,6 +22,7 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELIVERY, WEBHOOK
 from cambist.engine.store.units import Done, Unit, new, put, row_of
 from cambist.feeds.net.http_client import HttpClient
+from support.client.commands import invoked
 from support.events.webhook_receiver import SECRET, a_hook
 from support.patience import PATIENCE_S, STORY_S
 from support.server.server_harness import serving
@@ -88,10 +88,7 @@ class Front:
         """`cambist webhooks`, in a thread."""
         places = ["--venue", f"http://127.0.0.1:{self.port}", "--api-key", "env:KEY"]
         environ = {"KEY": KNOWN["x-api-key"]}
-        with trio.fail_after(STORY_S):
-            return await trio.to_thread.run_sync(
-                lambda: CliRunner().invoke(cli, ["webhooks", *arguments, *places], env=environ)
-            )
+        return await invoked(["webhooks", *arguments, *places], environ, within_s=STORY_S)
 
     async def replay(self, body: Any, name: str = "acme") -> Any:
         status, told = await self.ask("POST", f"{HOOKS}/{name}/replay", body)

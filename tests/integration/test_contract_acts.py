@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import trio
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from cambist.codecs.contracts import calldata, delta_calldata, owner_calldata
 from cambist.codecs.contracts.abi import address_word, selector, uint_word
@@ -23,9 +22,8 @@ from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.nodes.rpc import RpcChain
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
-from cambist.engine.cli import cli
 from support.chain.devnet import KEYS, devnet_process
-from support.patience import PATIENCE_S
+from support.client.commands import invoked
 
 USER, OWNER, RELAYER, PAUSER, SAFE, THIEF = (KEYS[number] for number in (0, 4, 5, 6, 7, 8))
 ONE = 10**18
@@ -96,8 +94,7 @@ async def ran(folder: Path, url: str, *arguments: str, key: SigningKey | None = 
     if key is not None:
         environ["ITS_KEY"] = key.secret32().hex()
     line = ["contracts", *arguments, "--chain", str(CHAIN_ID), "--node", url, *with_key]
-    with trio.fail_after(PATIENCE_S):
-        return await trio.to_thread.run_sync(lambda: CliRunner().invoke(cli, line, env=environ, input=""))
+    return await invoked(line, environ)
 
 
 @pytest.fixture

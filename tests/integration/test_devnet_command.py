@@ -10,15 +10,15 @@ from pathlib import Path
 import httpx
 import pytest
 import trio
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from cambist.config.sections.nodes import NodeSettings
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.cli import cli
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from support.chain.anvil import Anvil, anvil_program
 from support.chain.devnet import KEYS, cambist, devnet_process
+from support.client.commands import invoked
 from support.patience import PATIENCE_S
 
 OWNER_KEY = {"OWNER_KEY": KEYS[4].secret32().hex()}
@@ -39,11 +39,7 @@ def run(folder: Path, *arguments: str, typed: str = "", **environ: str) -> subpr
 
 async def invoke(folder: Path, *arguments: str) -> Result:
     """In a thread of this process, which starts sooner."""
-    environ = OWNER_KEY | {"CAMBIST__STATE_DIR": str(folder)}
-    with trio.fail_after(PATIENCE_S):
-        return await trio.to_thread.run_sync(
-            lambda: CliRunner().invoke(cli, [*arguments], env=environ, input="")
-        )
+    return await invoked(arguments, OWNER_KEY | {"CAMBIST__STATE_DIR": str(folder)})
 
 
 def test_both_chains_have_the_same_addresses_and_end_on_a_signal(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from cambist.codecs.contracts.calldata import allowance, approve
 from cambist.codecs.http1 import Http1Limits
@@ -19,9 +19,9 @@ from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
-from cambist.engine.cli import cli
 from cambist.feeds.net.httpx_transport import DialTransport
 from cambist.feeds.net.streams import client_tls
+from support.client.commands import invoked
 from support.client.sent import given_up_once_sent
 from support.interrupts import interrupted
 from support.patience import PATIENCE_S, until_told
@@ -54,11 +54,7 @@ class Shell:
 
     async def invoke(self, *arguments: str) -> Result:
         """In a thread of this process, which starts sooner."""
-        command = ["swap", *arguments, *self.places()]
-        with trio.fail_after(PATIENCE_S):
-            return await trio.to_thread.run_sync(
-                lambda: CliRunner().invoke(cli, command, env=self.environ(), input="")
-            )
+        return await invoked(["swap", *arguments, *self.places()], self.environ())
 
     def places(self) -> list[str]:
         venue, node = self.venue.url, self.devnet.running.url

@@ -32,13 +32,13 @@ from pathlib import Path
 from typing import Any
 
 import trio
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.cli import cli
 from cambist.engine.dev.devnet.node import DevNode
 from support.chain.anvil import OTHER_CHAIN_ID
 from support.chain.world import ONE, USDC, a_world
+from support.client.commands import invoked
 from support.client.scripted_bridges import BridgeVenue, another_chain, link
 from support.client.scripted_orders import OrderVenue, endow, scripted_orders
 from support.client.scripted_otc import OtcVenue, scripted_otc
@@ -80,12 +80,7 @@ class Shell:
 
     async def invoke(self, *arguments: str) -> Result:
         """Run a command in a thread of this process, which starts sooner."""
-        with trio.fail_after(PATIENCE_S):
-            return await trio.to_thread.run_sync(
-                lambda: CliRunner().invoke(
-                    cli, [self.group, *self.placed(*arguments)], env=self.environ(), input=""
-                )
-            )
+        return await invoked([self.group, *self.placed(*arguments)], self.environ())
 
     async def told(self, *arguments: str, status: int = 0) -> dict[str, Any]:
         """Run a command with --json and return the JSON of its only line."""
