@@ -14,6 +14,8 @@ import structlog
 
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.embedded.evm import IS_INSTALLED
+from cambist.engine.routing.firm import firm_proof
+from cambist.engine.served import asking
 from cambist.engine.store.sqlite import sqlite
 from cambist.engine.store.store import Store
 from support.browser import Browser, artefacts, chromium
@@ -21,6 +23,7 @@ from support.chain.anvil import OTHER_CHAIN_ID, Anvil, opened
 from support.chain.embedded_only import EMBEDDED_ONLY
 from support.examples import IS_LONG, USUAL
 from support.oracles import Oracle, Stories, eth_account_oracle, javascript_oracle, running_stories
+from support.patience import PATIENCE_S
 from support.step_delays import delay_steps
 from support.store.stores import ENGINES, Engine, engine_for
 from support.store.warm_store import migrate_from_copy
@@ -75,6 +78,13 @@ def loggers_of_one_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def warm_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store of this process is opened quickly; a test of migrations overrides this."""
     monkeypatch.setattr(sqlite, "migrate", migrate_from_copy)
+
+
+@pytest.fixture(autouse=True)
+def patient_with_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A venue or agent of this process waits for its chain as a test does, unless a test is about that."""
+    monkeypatch.setattr(firm_proof, "FIRM_CHAIN_S", PATIENCE_S)
+    monkeypatch.setattr(asking, "ORDER_CHECK_S", PATIENCE_S)
 
 
 def pytest_configure(config: pytest.Config) -> None:

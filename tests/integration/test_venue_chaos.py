@@ -26,7 +26,6 @@ from msgspec.structs import replace
 from cambist.codecs.http1 import Request
 from cambist.config.sections.venue import FirmSettings
 from cambist.config.settings import Settings
-from cambist.engine.routing.firm import firm_proof
 from cambist.feeds import backoff, poll
 from cambist.feeds.net import http_client
 from cambist.feeds.net.streams import listen
@@ -245,7 +244,6 @@ def never_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backoff, "FEED_PAUSE_S_MAX", 0.3)
     monkeypatch.setattr(poll, "FEED_REST_AFTER", 10**9)
     monkeypatch.setattr(http_client, "HTTP_POOL_IDLE_S", 2.0)
-    monkeypatch.setattr(firm_proof, "FIRM_CHAIN_S", PATIENCE_S)  # the chain is of this process, too
 
 
 @asynccontextmanager

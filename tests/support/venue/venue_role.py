@@ -28,6 +28,7 @@ from cambist.codecs.http1 import Response
 from cambist.config import limits
 from cambist.config.chains import ChainSettings
 from cambist.config.errors import ChainError
+from cambist.config.sections.venue import FirmSettings
 from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
@@ -48,7 +49,7 @@ from cambist.engine.venue.app import VenueApp, opened_venue
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.chain.world import World
-from support.patience import until
+from support.patience import FIRM_HARD_S, FIRM_SOFT_S, until
 from support.server.asked_front import AskedFront, client_at, listening
 
 
@@ -510,7 +511,7 @@ async def serving(
 ) -> AsyncIterator[tuple[VenueApp, HttpClient, int]]:
     """A venue with makers at these ports, a client of it, and its port."""
     environ = ENVIRON | dict(environ or {})
-    settings = changed(parse_settings(venue_text(devnet, ports) + more, environ, folder))
+    settings = changed(_patient(parse_settings(venue_text(devnet, ports) + more, environ, folder)))
     async with (
         opened_venue(
             settings, environ=environ, folder=folder, clock=WallClock(), store_in_process=store_in_process
@@ -519,6 +520,15 @@ async def serving(
         client_at(port) as client,
     ):
         yield app, client, port
+
+
+def _patient(settings: Settings) -> Settings:
+    """The same settings; a venue that sets no bounds for firm quotes waits for each maker."""
+    venue = settings.venue
+    if venue is None or venue.firm != FirmSettings():
+        return settings
+    firm = FirmSettings(soft_s=FIRM_SOFT_S, hard_s=FIRM_HARD_S)
+    return msgspec.structs.replace(settings, venue=msgspec.structs.replace(venue, firm=firm))
 
 
 # --- On a world's chain -----------------------------------------------------------------------------------
