@@ -94,14 +94,16 @@ class Lines:
 
 @pytest.mark.parametrize("processes", [1, 2])
 async def test_sigterm_loses_no_answer_in_flight(tmp_path: Path, processes: int) -> None:
-    answered, lost, closed = 0, [], 0
+    quoted, answered, lost, closed = 0, 0, [], 0
 
     async with maker_process(tmp_path, f"[server]\nport = 0\nprocesses = {processes}\n") as (process, venue):
 
         async def quote_until_it_closes() -> None:
-            nonlocal answered, closed
+            nonlocal quoted, answered, closed
             async with HttpClient("127.0.0.1", venue.port, connections_max=1, limits=Http1Limits()) as client:
                 own = Venue(client, venue.port, 0, venue.wall_ms)
+                await quotes(own)  # the process at the other end of this connection
+                quoted += 1
                 sent_at = trio.current_time()
                 while True:
                     before, sent_at = sent_at, trio.current_time()
@@ -123,7 +125,7 @@ async def test_sigterm_loses_no_answer_in_flight(tmp_path: Path, processes: int)
             async with trio.open_nursery() as nursery:
                 for _ in range(CLIENTS):
                     nursery.start_soon(quote_until_it_closes)
-                await until(lambda: answered >= 10 * CLIENTS)
+                await until(lambda: quoted == CLIENTS and answered >= 10 * CLIENTS)
                 process.send_signal(signal.SIGTERM)
             assert await process.wait() == 0
     assert lost == []
