@@ -262,6 +262,14 @@ class OrderLoad:
             return not now.busy and not callers and now.orders == now.resting
 
         await self._until(is_still)
+        with trio.move_on_after(PATIENCE_S):  # for tasks about to end; `check_flat` judges those that stay
+            while self._has_more_tasks():  # noqa: ASYNC110 - of any kind
+                await trio.sleep(_LOOK_S)
+
+    def _has_more_tasks(self) -> bool:
+        """Whether more tasks are alive than `check_flat` accepts; False during the warm-up."""
+        tasks = trio.lowlevel.current_statistics().tasks_living
+        return bool(self.samples) and tasks > self.samples[0].tasks + _TASKS_MORE
 
     # --- Looks ------------------------------------------------------------------------------------------
 
