@@ -25,6 +25,7 @@ SWAP_KB_MAX = 60  # of memory for a swap: the embedded chain keeps a block of ea
 SWAPS_MIN = 2_000  # fewer say nothing of memory
 
 
+@pytest.mark.turns
 async def test_tasks_timers_and_indexes_are_flat_over_many_orders() -> None:
     load = await orders(COUNT, WAVES)
     warm, rest, *waves, crossed, ended = load.samples
@@ -46,6 +47,7 @@ async def test_tasks_timers_and_indexes_are_flat_over_many_orders() -> None:
 @pytest.mark.parametrize(
     ("owner", "method"), [(Scheduler, "cancel"), (FundsWatch, "_forget")], ids=["timers", "funds"]
 )
+@pytest.mark.turns
 async def test_what_is_left_behind_is_seen(
     monkeypatch: pytest.MonkeyPatch, owner: type[Any], method: str
 ) -> None:

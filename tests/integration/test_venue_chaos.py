@@ -312,6 +312,7 @@ async def calmed(reading: Callable[[], int], before: int) -> None:
     await until(lambda: reading() <= before, PATIENCE_S)
 
 
+@pytest.mark.turns
 async def test_chaos_among_makers_costs_nobody_else_anything(tmp_path: Path) -> None:
     async with a_market(tmp_path) as market:
         gc.collect()
