@@ -22,7 +22,7 @@ from support.chain.world import ONE, USDC, World
 from support.contracts.delta_agents import StoryAgent
 from support.contracts.settling import STEP_GAS
 from support.delta.delta_stories import DeltaStory, Record, a_delta_story
-from support.patience import until
+from support.patience import until, until_found
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
@@ -83,7 +83,7 @@ async def is_found_out(story: DeltaStory, record: Record) -> None:
     await story.heard("ann", record, "won", "settling", "reverted")
     await until(lambda: bool(ann.told("banned")))
     assert not ann.told("settled") + ann.told("settledBelow")
-    tried = [one for one in await settlements(story, record) if one["agent"] == "ann"]
+    tried = await settlements_of(story, record, "ann")
     assert {one["state"] for one in tried} == {"reverted"}
     assert all(one["settledAmount"] is None and one["txHash"] and one["detail"] for one in tried)
     (score, *_) = await story.web.get("/v2/delta/agents/scores/31337")
@@ -96,6 +96,11 @@ async def settlements(story: DeltaStory, record: Record) -> list[Any]:
     """Settlements of an order's last rounds, the latest round first."""
     rounds = (await story.explain(record))["lastRounds"]
     return [one for told in rounds for one in told["order"]["settlements"]]
+
+
+async def settlements_of(story: DeltaStory, record: Record, agent: str) -> list[Any]:
+    """Settlements of an agent's bids in an order's last rounds, the latest round first."""
+    return [one for one in await settlements(story, record) if one["agent"] == agent]
 
 
 async def mined_with(story: DeltaStory, sign: Sign) -> None:
@@ -241,8 +246,11 @@ async def test_a_promise_that_is_broken_when_mined_is_kept_by_the_next(
         await story.with_fills(record, fills)
         assert (await story.moved_since(before))["user", token] == moves
         await is_found_out(story, record)
-        kept = [one for one in await settlements(story, record) if one["agent"] == "bob"]
-        assert [(one["state"], one["detail"]) for one in kept] == [("settled", "")] * fills
+        kept = await until_found(
+            partial(settlements_of, story, record, "bob"),
+            lambda found: all(one["state"] == "settled" for one in found),
+        )
+        assert [one["detail"] for one in kept] == [""] * fills
         assert all(one["promisedAmount"] == one["simulatedAmount"] == one["settledAmount"] for one in kept)
 
 
