@@ -20,6 +20,7 @@ import trio
 
 from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
+from cambist.config.timeouts import INDEX_LOOK_S
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.index import indexer
 from cambist.engine.chain.port import Receipt
@@ -256,18 +257,21 @@ def text_of(receipt: Receipt) -> str:
 
 @asynccontextmanager
 async def an_otc_story(world: World, folder: Path) -> AsyncGenerator[OtcStory]:
-    """A story whose venue serves; see `running_otc`."""
+    """A story whose venue serves; see `running_otc`. Only new heads have the indexer look."""
     await funded(world)
-    async with running_otc(world, folder) as story:
+    async with running_otc(world, folder, index_look_s=_NEVER_S) as story:
         yield story
 
 
 @asynccontextmanager
-async def running_otc(world: World, folder: Path) -> AsyncGenerator[OtcStory]:
-    """A venue on a world in which people have what they have. Heads and timers alone have it look.
+async def running_otc(
+    world: World, folder: Path, *, index_look_s: float = INDEX_LOOK_S
+) -> AsyncGenerator[OtcStory]:
+    """A venue on a world in which people have what they have. Funds are not read again by the minute.
 
     Args:
-        folder: of its state; a second one in the same folder is a restart.
+        folder: of its state; a second one in the same folder is a restart, whose orders may be loaded after
+            the indexer's first look.
     """
     clock = StoryClock(await world.now_s())
     devnet = devnet_of(world, folder)
@@ -275,7 +279,7 @@ async def running_otc(world: World, folder: Path) -> AsyncGenerator[OtcStory]:
     text = venue_text(devnet, {}, has_relayer=False, serves=("market", "rfq"), chain=chain)
     async with AsyncExitStack() as owned:
         for module, name, seconds in (
-            (indexer, "INDEX_LOOK_S", _NEVER_S),
+            (indexer, "INDEX_LOOK_S", index_look_s),
             (drafts, "DRAFT_LOOK_S", _DRAFT_LOOK_S),
             (accounts_watch, "FUNDS_RECHECK_S", _NEVER_S),
             (accounts_watch, "FUNDS_SLICE_S", _NEVER_S),
