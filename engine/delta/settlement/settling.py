@@ -41,7 +41,6 @@ from ....config.timeouts import (
     SETTLING_STUCK_S,
 )
 from ....crypto.hexadecimal import to_hex
-from ...chain.index.ring import NOTHING_READ
 from ...chain.port import Chain, EthCall, LogFilter
 from ...chain.relay.relayer import IntentOutcome, Relayer
 from ...orders.order_units import effect_key
@@ -199,7 +198,7 @@ class Settling:
         tell: notifies an agent of the outcome of its bid's settlement.
         are_lacking: returns whether the owner's funds for an order are missing.
         calls_contract: returns whether a settlement of an order calls a contract of its owner or receiver.
-        read_to: returns the height of the last indexed block; NOTHING_READ (-1) before the first one.
+        read_to: returns the height of the last indexed block; -1 before the first one.
     """
 
     def __init__(
@@ -302,8 +301,6 @@ class Settling:
         effect = await self._effect(key)
         if effect is None or effect.state is not EffectState.INTENDED:
             return
-        if self._read_to() <= NOTHING_READ:
-            raise ChainError("the chain is not followed yet")
         settlement = _decode(effect.payload)
         lacking = await self._lacking(order_hash, settlement)
         if lacking:
