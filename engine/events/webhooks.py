@@ -165,14 +165,22 @@ class Webhooks:
         self._told[name].rouse()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Deliver events to the webhooks whose shards this engine holds by lease, until cancelled."""
+        """Deliver events to the webhooks whose shards this engine holds by lease, until cancelled.
+
+        A new webhook gets all events from the start of this task on.
+        """
+        begun = await latest(self._store)
         async with trio.open_nursery() as nursery:
             for hook in self.hooks.values():
-                nursery.start_soon(self._serve, hook, self._told[hook.name])
+                nursery.start_soon(self._serve, hook, self._told[hook.name], begun)
             task_status.started()
 
-    async def _serve(self, hook: Hook, told: _WebhookState) -> None:
-        """Deliver events to one webhook while this engine holds the lease of the webhook's shard."""
+    async def _serve(self, hook: Hook, told: _WebhookState, begun: str) -> None:
+        """Deliver events to one webhook while this engine holds the lease of the webhook's shard.
+
+        Args:
+            begun: resume token of the place in the event log from which a new webhook gets events.
+        """
         while True:
             changed = self._leases.changed()
             fence = self._leases.fence(hook.shard)
@@ -184,7 +192,7 @@ class Webhooks:
             try:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._watch, hook, fence, nursery.cancel_scope)
-                    nursery.start_soon(self._take_in, hook, told, fence)
+                    nursery.start_soon(self._take_in, hook, told, fence, begun)
                     nursery.start_soon(self._deliver, hook, told, fence)
             except* FencedOff:
                 await trio.sleep(WEBHOOK_LOOK_S)
@@ -201,16 +209,16 @@ class Webhooks:
 
     # --- Events in --------------------------------------------------------------------------------------
 
-    async def _take_in(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
+    async def _take_in(self, hook: Hook, told: _WebhookState, fence: Fence, begun: str) -> None:
         """Store a delivery of each order event that the webhook wants; resume after an error of the store."""
         while True:
             try:
-                await self._follow(hook, told, fence)
+                await self._follow(hook, told, fence, begun)
             except StoreError as error:
                 await _store_pause(hook, error)
 
-    async def _follow(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
-        row = await self._place(hook, fence)
+    async def _follow(self, hook: Hook, told: _WebhookState, fence: Fence, begun: str) -> None:
+        row = await self._place(hook, fence, begun)
         follower = EventFollower(self._store, row.token, page_max=WEBHOOK_ROWS_MAX)
         token, moved_at = row.token, trio.current_time()
         while True:
@@ -227,10 +235,10 @@ class Webhooks:
                 if found:
                     told.rouse()
 
-    async def _place(self, hook: Hook, fence: Fence) -> Webhook:
-        """Read the webhook's row, with its position in the event log: the log's end for a new webhook."""
+    async def _place(self, hook: Hook, fence: Fence, begun: str) -> Webhook:
+        """Read the webhook's row, with its position in the event log: `begun` for a new webhook."""
         now_ms = self._now_ms()
-        fresh = Webhook(hook.name, now_ms, 1, await latest(self._store), now_ms)
+        fresh = Webhook(hook.name, now_ms, 1, begun, now_ms)
         (rows,) = await self._store.read(by(WEBHOOK, hook.name))
         if not rows:
             outcome = await self._store.write(Unit((new(WEBHOOK, fresh),), fence))

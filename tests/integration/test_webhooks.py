@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from cambist.codecs.messages.vocabulary import DeliveryState, OrderStatus, OtcState
 from cambist.config.errors import StoreError, StoreUnavailable
 from cambist.engine.events.deliveries import new_delivery, replayed
-from cambist.engine.events.webhooks import shard_of
+from cambist.engine.events.webhooks import Webhooks, shard_of
 from cambist.engine.store.follower import START
 from cambist.engine.store.queries import Query, by, deliveries, last_event
 from cambist.engine.store.rows import Delivery, DeltaOrderRow, OrderEvent, Webhook, amount32
@@ -61,11 +61,6 @@ async def kept_deliveries(store: Store, state: DeliveryState, name: str = "acme"
 # --- On every engine ------------------------------------------------------------------------------------
 
 
-async def is_told(store: Store) -> bool:
-    """Whether the hook is told of what happens from now on."""
-    return bool((await store.read(by(WEBHOOK, "acme")))[0])
-
-
 async def test_every_event_is_posted_signed_and_in_the_order_of_its_order(store: Store) -> None:
     async def is_done() -> bool:
         return len(receiver.taken) >= 15 and not await kept_deliveries(store, DeliveryState.WAITING)
@@ -73,7 +68,6 @@ async def test_every_event_is_posted_signed_and_in_the_order_of_its_order(store:
     async with trio.open_nursery() as nursery:
         receiver = Receiver(nursery)
         async with posting(store, receiver, a_hook()):
-            await until_told(lambda: is_told(store))
             for number in range(1, 6):
                 await lives(store, number)
             await until_told(is_done)
@@ -96,7 +90,6 @@ async def test_a_dead_delivery_is_replayed_on_every_engine(store: Store) -> None
         receiver = Receiver(nursery)
         receiver.status = 500
         async with posting(store, receiver, a_hook(give_up_ms=0)) as webhooks:
-            await until_told(lambda: is_told(store))
             await kept(store, a_delta_order(1))
             await until_told(is_dead)
             (dead,) = await kept_deliveries(store, DeliveryState.DEAD)
@@ -151,11 +144,20 @@ async def test_otc_orders_are_told_to_whoever_asks_for_them(quick: Quick, autoju
     assert (suspended["fillableBalance"], suspended["swappableBalance"]) == (str(10**18), "0")
 
 
-async def test_a_new_hook_is_told_of_what_comes(quick: Quick, autojump_clock: MockClock) -> None:
+async def test_a_new_hook_is_told_of_what_comes(
+    quick: Quick, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its task has its first turn after the event."""
     store, receiver = quick
     order = await kept(store, a_delta_order(1))
+    place = Webhooks._place
+
+    async def comes_late(*arguments: Any) -> Any:
+        await trio.sleep(0.5)
+        return await place(*arguments)
+
+    monkeypatch.setattr(Webhooks, "_place", comes_late)
     async with posting(store, receiver, a_hook()):
-        await settle()
         await moved(store, order, status=_S.ACTIVE)
         await settle()
     assert receiver.versions() == [2]
