@@ -19,12 +19,15 @@ from support.chain.world import ONE
 from support.delta.delta_process import gated_node
 from support.delta.delta_stories import CONFIRMATIONS
 from support.oracles import Stories
-from support.patience import until_told
+from support.patience import until, until_told
 
 pytestmark = pytest.mark.oracle
 LIBRARIES = pytest.mark.parametrize("library", ["ethers", "viem"])
-SEEN_S = 1.0
-"""Seconds that a transfer takes, in which a script sees it under way."""
+
+
+async def is_bridging(story: BridgedStory) -> bool:
+    query = {"userAddress": to_checksum(story.world.user.address), "status": "BRIDGING"}
+    return bool((await story.web.get("/v2/delta/orders", **query))["data"])
 
 
 async def script(stories: Stories, library: str, story: BridgedStory, bridge: str, width: int) -> Any:
@@ -44,10 +47,21 @@ async def test_a_script_sells_to_another_chain(
     stories: Stories, two: TwoChains, tmp_path: Path, library: str, kind: BridgeKind
 ) -> None:
     async with a_bridged_story(two, tmp_path) as story:
-        two.relayer.order(fill_after_s=SEEN_S)
-        two.attester.order(final_after_s=SEEN_S)
+        two.relayer.order(is_silent=True)
+        two.attester.order(is_silent=True)
         before = await story.balances()
-        told = await script(stories, library, story, kind.value, 64)
+        told: dict[str, Any] = {}
+
+        async def follow() -> None:
+            told.update(await script(stories, library, story, kind.value, 64))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(follow)
+            await until_told(partial(is_bridging, story))
+            seen = story.web.app.server.statistics().requests
+            await until(lambda: story.web.app.server.statistics().requests >= seen + 2)  # the script's
+            two.relayer.order(is_silent=False)
+            two.attester.order(is_silent=False)
         record, order = told["record"], told["order"]
         assert told["hash"] == told["orderHash"] == record["orderHash"]
         assert told["seen"][-2:] == ["BRIDGING", "COMPLETED"]
@@ -78,13 +92,9 @@ async def test_a_script_follows_its_order_to_its_refund(
         async def follow() -> None:
             told.update(await script(stories, library, story, "across", 65))
 
-        async def is_bridging() -> bool:
-            query = {"userAddress": to_checksum(story.world.user.address), "status": "BRIDGING"}
-            return bool((await story.web.get("/v2/delta/orders", **query))["data"])
-
         async with trio.open_nursery() as nursery:
             nursery.start_soon(follow)
-            await until_told(is_bridging)
+            await until_told(partial(is_bridging, story))
             await story.pass_time(FILL_WITHIN_S + 60)
             await story.far.chain.mine(CONFIRMATIONS)
         assert told["seen"][-1] == told["record"]["status"] == "REFUNDED"
