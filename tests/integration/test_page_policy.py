@@ -14,7 +14,7 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>firs
 SCRIPT = """document.getElementById("shown").textContent = "own";
 fetch("/page/data.json").then((answer) => answer.json()).then((data) => {
   document.getElementById("shown").textContent += ` and ${data.word}`;
-}).finally(() => { window.ended = true; });"""
+}).finally(() => { document.body.dataset.ended = ""; });"""
 
 
 @asynccontextmanager
