@@ -11,6 +11,7 @@ SWAGGER := $(ORACLES)/node_modules/swagger-ui-dist
 PIP := -m pip install --quiet --disable-pip-version-check
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 SEED := 1
+RACES := tests/integration tests/e2e
 QUICK := tests/unit tests/property tests/conformance tests/guards
 WITH_ANVIL = PATH="$$PATH:$(CURDIR)/$(ORACLES)/node_modules/.bin"
 SOLC = $(CURDIR)/$(PY) $(NODE) $(CURDIR)/$(ORACLES)/solc_command.mjs
@@ -88,8 +89,8 @@ test-some: setup ## Run $(TESTS) without oracles, browsers and real nodes: what 
 test-long: setup-test ## Run all tests with forty times the random examples, 20 crashes each, half an hour of load, chains compared.
 	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
 
-test-races: setup-test ## Run integration tests and stories with delayed steps of random tasks; SEED=2 delays others.
-	$(WITH_ANVIL) STEP_DELAYS=$(SEED) $(PY) -m pytest -q $(PARALLEL) --maxprocesses 6 -m "not turns" tests/integration tests/e2e
+test-races: setup-test ## Run $(RACES) with delayed steps of random tasks; SEED=2 delays others.
+	$(WITH_ANVIL) STEP_DELAYS=$(SEED) $(PY) -m pytest -q $(PARALLEL) --maxprocesses 6 -m "not turns" $(RACES)
 
 test-kit: setup ## Run deploy/ by its page in containers, and `make up` on a bare machine; KIT_WITHOUT="grafana" leaves a service out.
 	HYPOTHESIS_PROFILE=long REQUIRE_CONTAINERS=1 $(PY) -m pytest -q tests/e2e/test_deploy_containers.py

@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 
@@ -262,9 +263,8 @@ class OrderLoad:
             return not now.busy and not callers and now.orders == now.resting
 
         await self._until(is_still)
-        with trio.move_on_after(PATIENCE_S):  # for tasks about to end; `check_flat` judges those that stay
-            while self._has_more_tasks():  # noqa: ASYNC110 - of any kind
-                await trio.sleep(_LOOK_S)
+        with suppress(trio.TooSlowError):  # `check_flat` judges the tasks that stay
+            await self._until(lambda: not self._has_more_tasks())
 
     def _has_more_tasks(self) -> bool:
         """Whether more tasks are alive than `check_flat` accepts; False during the warm-up."""

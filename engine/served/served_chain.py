@@ -18,7 +18,7 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
 
     Attributes:
         pulse: record of whether the chain's nodes answer at present.
-        followed: set once no block's logs are left out; an order that is stored before could end unseen.
+        followed: set once the indexer leaves out no block; an order that is taken before could end unseen.
         has_relayer: whether a relayer settles the chain's Delta orders.
         router, executor, rfq, delta, fee_vault, arrivals: 20 bytes; empty for a contract that is not
             deployed.

@@ -11,7 +11,7 @@ from cambist.engine.chain.index.indexer import Indexer
 from cambist.engine.orders.order_units import order_id
 from support.chain.world import ONE, USDC, World
 from support.delta.delta_stories import a_delta_story
-from support.patience import PATIENCE_S, until
+from support.patience import until
 from support.venue.venue_role import CHAIN_ID
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
@@ -128,7 +128,6 @@ async def test_an_order_is_not_taken_before_its_cancellation_on_chain_would_be_r
         return await step(indexer)
 
     monkeypatch.setattr(Indexer, "step", looks_late)
-    monkeypatch.setattr("cambist.engine.served.asking.ORDER_CHECK_S", PATIENCE_S)
     async with a_delta_story(world, tmp_path, "ann") as story, trio.open_nursery() as nursery:
         order = await world.a_delta_order()
         answers: list[tuple[int, dict[str, str]]] = []

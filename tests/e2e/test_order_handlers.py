@@ -88,7 +88,7 @@ async def test_a_settlement_by_a_handler_that_is_taken_back_is_mined_again_once(
         await story.undone(record)
         await story.mine()
         await story.becomes(record, "COMPLETED")
-        await story.becomes_final(record)
+        await story.is_final(record)
         moved = await story.moved_since(before)
         assert moved == {("user", "WETH"): -ONE, ("user", "USDC"): FAIR}
 

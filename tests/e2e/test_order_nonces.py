@@ -46,7 +46,7 @@ async def test_the_nonce_of_a_filled_order_is_used_up(world: World, tmp_path: Pa
         status, refused = await story.submit(another)
         assert (status, refused["errorType"]) == (400, "NonceUsed")
         assert refused["details"].startswith("Nonce already used")
-        await story.becomes_final(record)
+        await story.is_final(record)
         assert (await story.submit(another))[0] == 400
 
 

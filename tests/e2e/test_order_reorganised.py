@@ -21,7 +21,7 @@ async def test_a_settlement_that_is_taken_back_is_mined_again(world: World, tmp_
         assert (now["transactions"], now["output"]["executedAmount"]) == ([], None)
         await story.mine()
         await story.becomes(record, "COMPLETED")
-        await story.becomes_final(record)
+        await story.is_final(record)
         moved = await story.moved_since(before)
         assert moved["user", "WETH"] == -ONE
         assert moved["user", "USDC"] == 2_500 * USDC

@@ -357,7 +357,7 @@ async def test_a_settlement_from_a_vault_that_is_taken_back_is_mined_again_once(
         assert (now["transactions"], now["input"]["executedAmount"]) == ([], None)
         await story.mine()
         await story.becomes(record, "COMPLETED")
-        await story.becomes_final(record)
+        await story.is_final(record)
         moved = await story.moved_since(before)
         assert (moved["user", "SHARE"], moved["user", "USDC"]) == (-ONE, FAIR)
 

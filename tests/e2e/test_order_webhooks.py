@@ -153,7 +153,7 @@ async def test_what_was_given_up_is_listed_and_replayed_by_the_command(
     async with a_delta_story(world, tmp_path, "ann", more=told_to(receiver, tmp_path, 0.001)) as story:
         receiver.status = 500
         record = await settled(story, 1)
-        await story.becomes_final(record)
+        await story.is_final(record)
         await all_dead()
         shown = await webhooks(story, tmp_path, "list")
         assert "answered 500" in shown.stdout

@@ -17,9 +17,12 @@ from contextlib import suppress
 from functools import partial
 from weakref import WeakKeyDictionary
 
+import pytest
 import trio
 from outcome import Outcome
 from trio._core._run import Runner, SystemClock, Task
+
+from support.patience import until
 
 SLOW_TASKS, SLOW_STEPS, OTHER_STEPS = 0.12, 0.3, 0.0005
 LONGEST_S, DELAYS_S = 0.5, 2.0
@@ -68,9 +71,9 @@ def delay_steps(seed: int) -> None:
         runner.runq.append(task)
 
     async def until_all_blocked(runner: Runner, cushion: float = 0.0) -> None:
-        while delayed[runner]:  # noqa: ASYNC110  a timer has no event
-            await trio.sleep(0.005)
+        await until(lambda: not delayed[runner])
         await all_blocked(runner, cushion)
 
-    Runner.reschedule = delaying  # type: ignore[assignment, method-assign]
-    Runner.wait_all_tasks_blocked = until_all_blocked  # type: ignore[assignment, method-assign]
+    patched = pytest.MonkeyPatch()
+    patched.setattr(Runner, "reschedule", delaying)
+    patched.setattr(Runner, "wait_all_tasks_blocked", until_all_blocked)

@@ -225,6 +225,13 @@ class DeltaStory:
         assert now["status"] == "ACTIVE", now
         return now
 
+    async def is_final(self, record: Record) -> None:
+        """Mine CONFIRMATIONS blocks once the venue's memory has an order's end: after these it is final."""
+        orders, order_hash = self.web.app.delta.orders, self.hash_of(record)
+        await until(lambda: (live := orders.get(order_hash)) is None or live.row.status in ENDED)
+        await self.confirm()
+        await until(lambda: orders.get(order_hash) is None)
+
     async def becomes_final(self, record: Record) -> None:
         """Mine blocks until an order is final, some blocks after the block at which the venue saw its end."""
         orders = self.web.app.delta.orders

@@ -26,6 +26,7 @@ from cambist.engine.chain.index import indexer
 from cambist.engine.chain.port import Receipt
 from cambist.engine.orders import accounts_watch
 from cambist.engine.otc import drafts
+from cambist.engine.otc.life import ENDED
 from support.chain.world import URGENT_TIP_WEI, USDC, Moved, World, mined, moved
 from support.contracts.rfq_stories import funded, refusal
 from support.events.event_streams import OTC_PATH, EventStream, Following
@@ -125,12 +126,12 @@ class OtcStory(OtcFront):
         return int(found[key])
 
     async def is_final(self, stored: Stored) -> None:
-        """Mine blocks until nothing of an order can be undone, and the venue knows."""
-        order_hash = bytes.fromhex(stored["orderHash"][2:])
-        with trio.fail_after(PATIENCE_S):
-            while self.engine.orders.get(order_hash) is not None:
-                await self.world.chain.mine()
-                await trio.sleep(0.01)  # as a chain makes its blocks
+        """Mine CONFIRMATIONS blocks once the venue's memory has an order's end: after these it is final."""
+        orders, order_hash = self.engine.orders, bytes.fromhex(stored["orderHash"][2:])
+        await until(lambda: (live := orders.get(order_hash)) is None or live.row.status in ENDED)
+        for _ in range(CONFIRMATIONS):
+            await self.world.chain.mine()
+        await until(lambda: orders.get(order_hash) is None)
 
     @asynccontextmanager
     async def following(self, **query: Any) -> AsyncIterator[Following]:
