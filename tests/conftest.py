@@ -12,17 +12,20 @@ import hypothesis
 import pytest
 import structlog
 
+from support.programs import has_program, hidden, missing_lines, needing, needs_of, program, show
+
+# isort: split
+
 from cambist.engine.dev.devnet.anvil import AnvilChain
-from cambist.engine.dev.embedded.evm import IS_INSTALLED
 from cambist.engine.routing.firm import firm_proof
 from cambist.engine.served import asking
 from cambist.engine.store.sqlite import sqlite
 from cambist.engine.store.store import Store
-from support.browser import Browser, artefacts, chromium
+from support.browser import Browser, artefacts
 from support.chain.anvil import OTHER_CHAIN_ID, Anvil, opened
-from support.chain.embedded_only import EMBEDDED_ONLY
 from support.examples import IS_LONG, USUAL
 from support.oracles import Oracle, Stories, eth_account_oracle, javascript_oracle, running_stories
+from support.order_of_tests import arrange
 from support.patience import PATIENCE_S
 from support.step_delays import delay_steps
 from support.store.stores import ENGINES, Engine, engine_for
@@ -30,9 +33,6 @@ from support.store.warm_store import migrate_from_copy
 
 if TYPE_CHECKING:
     from support.store.postgres import PostgresServer
-
-if not IS_INSTALLED:
-    collect_ignore = list(EMBEDDED_ONLY)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -96,6 +96,25 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args = parts[first:] + parts[:first]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--needing", action="store_true", help="only files that need a program of WITHOUT")
+    parser.addoption("--leave-out", action="store_true", help="leave out tests that lack a program")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for name in ("TEST_ORDER", "WITHOUT"):
+        if os.environ.get(name):
+            terminalreporter.write_line(f"{name}={os.environ[name]}")
+    skipped = terminalreporter.stats.get("skipped", [])
+    if lines := missing_lines(report.longrepr[2] for report in skipped):
+        terminalreporter.section("missing on this machine")
+        terminalreporter.write_line("\n".join(lines))
+
+
+def pytest_unconfigure() -> None:
+    show()
+
+
 def _parts(arg: str) -> list[str]:
     """The folders and test files of a folder; anything else is one part."""
     if not Path(arg).is_dir():
@@ -114,13 +133,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.process)
         if "browser" in needed:
             item.add_marker(pytest.mark.browser)
-    items.sort(key=_place)
+    if config.option.needing:
+        wanted = needing(items, hidden())
+        config.hook.pytest_deselected(items=[item for item in items if item.path not in wanted])
+        items[:] = [item for item in items if item.path in wanted]
+    if config.option.leave_out:
+        lacking = [item for item in items if not all(map(has_program, needs_of(item)))]
+        config.hook.pytest_deselected(items=lacking)
+        items[:] = [item for item in items if item not in lacking]
+    arrange(items)
 
 
-def _place(item: pytest.Item) -> tuple[bool, str]:
-    """In one order, see above; short files come last, which keep all workers busy to the end."""
-    is_short = "/tests/unit/" in item.path.as_posix() and item.get_closest_marker("process") is None
-    return is_short, str(item.path)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for name in needs_of(item):
+        program(name)
 
 
 @pytest.hookimpl(trylast=True)
@@ -160,7 +186,7 @@ def stories() -> Iterator[Stories]:
 @pytest.fixture
 def browser(tmp_path: Path, stories: Stories) -> Browser:
     """A browser; a test that uses it has the marker `browser`."""
-    return Browser(stories, chromium(), artefacts(tmp_path / "artefacts"))
+    return Browser(stories, str(program("chromium")), artefacts(tmp_path / "artefacts"))
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,8 @@ from support.delta.order_front import BUILD_CANCEL, CANCEL, ORDERS, OrderFront, 
 from support.oracles import Oracle
 from support.store.stores import moved
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 INVALID = 400, "InvalidInput"
 SIGNATURE = 400, "InvalidSignature"
 SETTLED = 400, "OrderAlreadySettled"

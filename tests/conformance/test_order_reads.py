@@ -35,6 +35,8 @@ from support.delta.order_front import (
 from support.oracles import Oracle, openapi_oracle
 from support.store.stores import a_refund_of, a_transfer, moved
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 COMMITTED = f"{ORDERS}/fillablebalance"
 AVAILABLE = f"{ORDERS}/availablebalance"
 NOBODYS_ID = "00000000-0000-4000-8000-000000000000"

@@ -23,6 +23,8 @@ from support.chain.world import NATIVE, ONE, USDC
 from support.contracts.settling import Market, a_market
 from support.delta.order_front import OrderFront, an_order_front
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 ALLOWANCE = 400, "InsufficientAllowance"
 BALANCE = 400, "InsufficientBalance"
 

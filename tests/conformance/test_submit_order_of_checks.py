@@ -14,6 +14,8 @@ from cambist.engine.delta.orders.terms import SettledOrder
 from support.chain.world import ONE
 from support.delta.order_front import ORDERS, OrderFront, an_order_front, told, wire_of
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 NONCE = 77
 
 

@@ -17,6 +17,8 @@ from support.contracts.permits import dai_permit, eip2612_permit, shown, token_d
 from support.contracts.settling import Market, a_market
 from support.delta.order_front import OrderFront, an_order_front
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 SRC = 1_000 * USDC
 INVALID = 400, "InvalidInput"
 REFUSED = 400, "InsufficientAllowance"

@@ -18,6 +18,8 @@ from support.chain.world import HOUR_S, NATIVE, ONE, USDC
 from support.contracts.settling import Market
 from support.delta.order_front import API_KEY, ORDERS, OrderFront, an_order_front, told, wire_of
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 INVALID = 400, "InvalidInput"
 
 

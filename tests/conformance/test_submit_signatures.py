@@ -26,6 +26,8 @@ from support.contracts.settling import Market
 from support.delta.order_front import OrderFront, an_order_front, told, wire_of
 from support.oracles import Oracle
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 INVALID = 400, "InvalidSignature"
 NOT_DEPLOYED = "the owner has no contract; a wallet that is not deployed yet cannot sign"
 

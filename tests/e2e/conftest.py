@@ -18,19 +18,22 @@ from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import DevChain
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from cambist.engine.dev.embedded.evm import IS_INSTALLED
 from cambist.engine.routing.firm import firm_desk
 from support.bridge.two_chains import TwoChains, bridged
 from support.chain.anvil import CHAIN_ID, OTHER_CHAIN_ID, Anvil, opened
 from support.chain.mirrored_chain import MirroredChain
 from support.chain.world import World, a_world
 from support.contracts.settling import Market, a_market
+from support.programs import has_program
 
-KINDS = os.environ.get("E2E_CHAINS", "embedded anvil" if IS_INSTALLED else "anvil").split()
+KINDS = os.environ.get("E2E_CHAINS", "embedded anvil").split()
 
 
 def _params(kinds: Iterable[str]) -> list[Any]:
-    return [kind if kind == "embedded" else pytest.param(kind, marks=pytest.mark.anvil) for kind in kinds]
+    return [
+        pytest.param(kind, marks=pytest.mark.needs("pyrevm") if kind == "embedded" else pytest.mark.anvil)
+        for kind in kinds
+    ]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -39,7 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Stories marked `embedded_by_default` run on other chains only if E2E_CHAINS names the chains.
     """
     marks = {"[both": "one_chain"}
-    if IS_INSTALLED and "E2E_CHAINS" not in os.environ:
+    if has_program("pyrevm") and "E2E_CHAINS" not in os.environ:
         marks["[anvil"] = "embedded_by_default"
     apart = [
         item

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from support.chain.anvil import anvil_program
 from support.chain.devnet import devnet_process
 from support.oracles import Stories
+from support.programs import program
 
 pytestmark = pytest.mark.oracle
 
@@ -17,7 +17,7 @@ def test_a_script_crosses_by_both_bridges(tmp_path: Path, stories: Stories, kind
     options, environ = ["--bridge"], {}
     if kind == "anvil":
         options.append("--anvil")
-        environ["PATH"] = f"{anvil_program().parent}{os.pathsep}{os.environ['PATH']}"
+        environ["PATH"] = f"{program('anvil').parent}{os.pathsep}{os.environ['PATH']}"
     with devnet_process(tmp_path, *options, environ=environ) as devnet:
         assert [chain["engine"] for chain in devnet.told["chains"]] == [kind, kind]
         urls = [devnet.url(0), devnet.url(1), devnet.told["bridge"]]

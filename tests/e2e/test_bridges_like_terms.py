@@ -29,6 +29,8 @@ from cambist.engine.chain.port import EthCall
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain.world import NOBODY, ONE, person
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 FAR = 10
 FUNCTIONS = {name.partition("(")[0]: four for name, four in artifact("Bridges").selectors().items()}
 fees = st.builds(

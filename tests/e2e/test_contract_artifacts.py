@@ -17,7 +17,7 @@ import pytest
 from cambist.engine.chain.artifacts import FOLDER, artifact, known_errors
 from support.contracts.contract_compiler import SCRIPT, SOURCES, NotCompiled, compiled, compiled_again
 from support.examples import IS_LONG
-from support.oracles import ORACLES, require_oracle
+from support.programs import ORACLES, program
 
 pytestmark = pytest.mark.oracle
 
@@ -53,7 +53,7 @@ def as_compiled(sources: Path, into: Path) -> Path:
 
 
 def test_sources_compile_to_the_committed_artifacts(tmp_path: Path) -> None:
-    require_oracle(ORACLES / "node_modules" / ".ready")
+    program("npm-packages")
     folder = as_compiled(SOURCES, tmp_path / "artifacts")
     made = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     committed = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
@@ -78,7 +78,7 @@ def test_what_is_kept_is_not_taken_for_other_sources(tmp_path: Path, change: str
 
 
 def test_a_mutant_replaces_the_artifacts_of_contracts_that_import_it(tmp_path: Path) -> None:
-    require_oracle(ORACLES / "node_modules" / ".ready")
+    program("npm-packages")
     head, into = "// SPDX-License-Identifier: MIT\npragma solidity ^0.8.0;\n", tmp_path / "artifacts"
     for folder, name, text in (
         ("lib", "Deep", "library Deep { uint256 internal constant ONE = 1; }"),

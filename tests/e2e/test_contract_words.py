@@ -12,13 +12,13 @@ import pytest
 from cambist.engine.chain.artifacts import FOLDER, artifact
 from cambist.engine.chain.deploy.deploy import SETTLERS
 from support.contracts.contract_compiler import SOURCES, missing_words
-from support.oracles import ORACLES, require_oracle
+from support.programs import program
 
 
 @pytest.mark.oracle
 def test_only_words_that_are_taken_out_are_missing(tmp_path: Path) -> None:
     """Of a function of its own, of an inherited one, of one whose words an interface has, of a getter."""
-    require_oracle(ORACLES / "node_modules" / ".ready")
+    program("npm-packages")
     sources = Path(
         shutil.copytree(SOURCES, tmp_path / "contracts", ignore=shutil.ignore_patterns("artifacts"))
     )

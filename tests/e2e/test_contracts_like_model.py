@@ -39,6 +39,8 @@ from support.contracts.fuzz_parts import entering
 from support.contracts.settling import filled, is_nonce_used
 from support.examples import examples
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 HALF_S = HOUR_S // 2
 STEP_GAS = 200_000
 SMALL = 1_000  # amounts of the orders on which rounding matters

@@ -17,6 +17,8 @@ from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain.world import NOBODY, USDC, a_world, person
 from support.contracts.settling import STEP_GAS, Market, a_market
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 PARTNER = person(5).address
 HAS = 100_000 * USDC
 """USDC units that the agent can deliver."""

@@ -18,6 +18,7 @@ import pytest
 from cambist.client import BlockingVenue
 from support.chain.devnet import KEYS
 from support.patience import PATIENCE_S
+from support.programs import program
 from support.tracked_files import tracked_files
 
 pytestmark = [pytest.mark.process, pytest.mark.long]
@@ -86,16 +87,8 @@ def run(*words: str, timeout: float = PATIENCE_S) -> str:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of what is tracked; the tests that need it are left out where docker does not answer."""
-    found = (
-        subprocess.run(["docker", "version"], capture_output=True, check=False)
-        if shutil.which("docker")
-        else None
-    )
-    if found is None or found.returncode:
-        (pytest.fail if os.environ.get("REQUIRE_CONTAINERS") == "1" else pytest.skip)(
-            "docker does not answer"
-        )
+    """A copy of what is tracked."""
+    program("docker")
     copy: Path = tmp_path_factory.mktemp("checkout")
     for path in tracked_files():
         target = copy / path.relative_to(ROOT)

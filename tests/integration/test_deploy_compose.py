@@ -11,8 +11,8 @@ import pytest
 from bench.peers.process import PEERS_PYTHON
 
 from support.chain.devnet import cambist
-from support.oracles import require_oracle
 from support.patience import PATIENCE_S
+from support.programs import program
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 INSIDE = "/etc/cambist/"
@@ -23,7 +23,7 @@ _READ = "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout
 
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
-    require_oracle(PEERS_PYTHON)
+    program("peers")
     text = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
     done = subprocess.run(
         [PEERS_PYTHON, "-c", _READ],

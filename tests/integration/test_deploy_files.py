@@ -11,8 +11,8 @@ import pytest
 from cambist.config.settings import parse_settings
 from cambist.engine.dev import alert_rules, dashboards
 from support.chain.devnet import cambist
-from support.oracles import operators_program
 from support.patience import PATIENCE_S
+from support.programs import program
 from support.server.server_harness import make_certificate
 
 ROOT = Path(__file__).parents[2]
@@ -29,10 +29,15 @@ def run(*command: str | Path, folder: Path = DEPLOY) -> str:
     return done.stdout + done.stderr
 
 
-def test_the_alert_rules_are_those_of_the_page_and_prometheus_takes_them() -> None:
+def test_the_alert_rules_are_those_of_the_page() -> None:
     page = (ROOT / alert_rules.PAGE).read_text(encoding="utf-8")
     assert (ROOT / alert_rules.RULES).read_text(encoding="utf-8") == alert_rules.rules(page), "make catalogue"
-    said = run(operators_program("promtool"), "check", "config", "prometheus/prometheus.yml")
+
+
+@pytest.mark.process
+@pytest.mark.needs("promtool")
+def test_prometheus_takes_its_file_and_the_rules() -> None:
+    said = run(program("promtool"), "check", "config", "prometheus/prometheus.yml")
     assert "17 rules found" in said
 
 
@@ -43,6 +48,7 @@ def test_a_dashboard_is_generated(name: str) -> None:
 
 
 @pytest.mark.process
+@pytest.mark.needs("promtool")
 def test_an_alarm_fires_after_its_time_and_not_before(tmp_path: Path) -> None:
     """Prometheus itself evaluates two of the rules over given series."""
     (tmp_path / "alerts.yml").write_text((ROOT / alert_rules.RULES).read_text(encoding="utf-8"))
@@ -66,13 +72,14 @@ tests:
         exp_alerts: [{ exp_labels: { maker: beta, chain: "1" }, exp_annotations: { summary:
           "no pair of the maker is routed" } }]
 """)
-    run(operators_program("promtool"), "test", "rules", "rules_test.yml", folder=tmp_path)
+    run(program("promtool"), "test", "rules", "rules_test.yml", folder=tmp_path)
 
 
 @pytest.mark.process
+@pytest.mark.needs("caddy")
 def test_caddy_takes_its_file(tmp_path: Path) -> None:
     said = subprocess.run(
-        [operators_program("caddy"), "validate", "--config", "proxy/Caddyfile"],
+        [program("caddy"), "validate", "--config", "proxy/Caddyfile"],
         cwd=DEPLOY, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
         env={"HOME": str(tmp_path), "CAMBIST_SITE": ":8080", "CAMBIST_ENGINES": "127.0.0.1:8180"},
     )  # fmt: skip
@@ -80,6 +87,7 @@ def test_caddy_takes_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
+@pytest.mark.needs("nginx")
 def test_nginx_takes_its_file_with_a_certificate(tmp_path: Path) -> None:
     certificate, key = make_certificate(tmp_path)
     text = (DEPLOY / "proxy" / "nginx.conf").read_text(encoding="utf-8")
@@ -92,7 +100,7 @@ def test_nginx_takes_its_file_with_a_certificate(tmp_path: Path) -> None:
     )
     whole = f"pid {tmp_path}/pid; error_log stderr;\nevents {{}}\nhttp {{ access_log off; {paths}\n{text} }}"
     (tmp_path / "nginx.conf").write_text(whole, encoding="utf-8")
-    run(operators_program("nginx"), "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf")
+    run(program("nginx"), "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf")
 
 
 def test_logs_of_every_unit_are_shipped() -> None:
@@ -105,17 +113,18 @@ def test_logs_of_every_unit_are_shipped() -> None:
 
 
 @pytest.mark.process
+@pytest.mark.needs("systemd-analyze")
 @pytest.mark.parametrize("unit", sorted(path.name for path in (DEPLOY / "systemd").iterdir()))
 def test_a_unit_is_right_and_starts_a_command_that_exists(unit: str, tmp_path: Path) -> None:
     text = (DEPLOY / "systemd" / unit).read_text(encoding="utf-8")
-    (command,) = re.findall(r"^ExecStart=/opt/cambist/bin/cambist (.+)$", text, re.MULTILINE)
-    starts(command.split())
-    program = tmp_path / "cambist"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+    (line,) = re.findall(r"^ExecStart=/opt/cambist/bin/cambist (.+)$", text, re.MULTILINE)
+    starts(line.split())
+    command = tmp_path / "cambist"
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
     instance = tmp_path / unit.replace("@.", "@one.")
-    instance.write_text(text.replace("/opt/cambist/bin/cambist", str(program)))
-    systemd = operators_program("systemd-analyze")
+    instance.write_text(text.replace("/opt/cambist/bin/cambist", str(command)))
+    systemd = program("systemd-analyze")
     run(systemd, "verify", "--man=no", instance, folder=tmp_path)
     # The exposure is at most 2.0 of 10.
     run(systemd, "security", "--offline=yes", "--threshold=20", instance, folder=tmp_path)

@@ -16,10 +16,11 @@ from cambist.config.sections.nodes import NodeSettings
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.dev.devnet.anvil import AnvilChain
-from support.chain.anvil import Anvil, anvil_program
+from support.chain.anvil import Anvil
 from support.chain.devnet import KEYS, cambist, devnet_process
 from support.client.commands import invoked
 from support.patience import PATIENCE_S
+from support.programs import program
 
 OWNER_KEY = {"OWNER_KEY": KEYS[4].secret32().hex()}
 OTHER_WORDS = "zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo wrong"
@@ -105,7 +106,7 @@ def test_a_state_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.anvil
 async def test_anvils_stand_at_the_same_addresses(tmp_path: Path) -> None:
-    path = f"{anvil_program().parent}{os.pathsep}{os.environ['PATH']}"
+    path = f"{program('anvil').parent}{os.pathsep}{os.environ['PATH']}"
     with devnet_process(tmp_path, "--chain", "31337", "--anvil", environ={"PATH": path}) as devnet:
         (told,) = devnet.told["chains"]
         assert told["engine"] == "anvil"

@@ -15,6 +15,8 @@ from support.chain.devnet import KEYS, NOW_S, Served, served_chain
 from support.chain.world import mined
 from support.patience import PATIENCE_S, until
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 ETH = 10**18
 ALICE, BOB = KEYS[2], KEYS[3]
 NOBODY = b"\x77" * 20

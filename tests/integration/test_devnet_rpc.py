@@ -23,6 +23,8 @@ from support.chain.anvil import Anvil
 from support.chain.devnet import KEYS, NOW_S, served_chain
 from support.patience import PATIENCE_S
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 ALICE = KEYS[0]
 HASH = "0x" + "11" * 32
 ADDRESS = "0x" + "77" * 20

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -20,6 +21,7 @@ from bench.peers.ports import held_port, port_of
 from cambist.engine.cli import cli
 from support.chain.devnet import Devnet, telling_process
 from support.patience import STORY_S
+from support.programs import DEVELOPMENT_CHAIN, program
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/*.md")])
@@ -60,6 +62,14 @@ def commands(block: str) -> list[list[str]]:
     return [shlex.split(line[start.start(1) :], comments=True) for start, line in found if start]
 
 
+def runnable() -> Iterator[Any]:
+    """Each page whose commands run, with the programs that its commands need."""
+    for page in PAGES:
+        if scripts := blocks(page, "sh"):
+            found = re.findall(r"(?:^|[(|;&]) *(curl|docker|openssl) ", "\n".join(scripts), re.MULTILINE)
+            yield pytest.param(page, id=name_of(page), marks=pytest.mark.needs(*sorted(set(found))))
+
+
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devnet]:
     folder = tmp_path_factory.mktemp("up")
@@ -68,9 +78,11 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devnet]:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")], ids=name_of)
+@pytest.mark.parametrize("page", list(runnable()))
 def test_commands_run(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     script = "set -euo pipefail\n" + "\n".join(blocks(page, "sh"))
+    if re.search(r"cambist (?:devnet|demo)\b", script):
+        program(*DEVELOPMENT_CHAIN)
     if VENUE in script:
         told = request.getfixturevalue("up").told
         script = script.replace(VENUE, told["venue"])

@@ -36,6 +36,7 @@ def a_build(route: Any) -> dict[str, Any]:
 
 
 @pytest.mark.process
+@pytest.mark.needs("curl")
 async def test_a_reader_tries_a_quote_and_an_order_and_takes_the_snippets_along(
     tmp_path: Path, browser: Browser
 ) -> None:

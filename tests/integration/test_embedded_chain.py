@@ -13,6 +13,8 @@ from cambist.engine.chain.reverts import custom_errors
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain import evm_programs as programs
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 CHAIN_ID, GWEI, ETHER = 31337, 10**9, 10**18
 ANNA, BERT = SigningKey(b"\1" * 32), SigningKey(b"\2" * 32)
 SOMEBODY = b"\x55" * 20

@@ -9,6 +9,8 @@ import pytest
 from cambist.engine.api.examples import recorded_examples
 from support.api.recording import record
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 
 @pytest.mark.process
 async def test_a_venue_still_answers_so(tmp_path: Path) -> None:

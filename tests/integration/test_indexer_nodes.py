@@ -32,7 +32,6 @@ from cambist.engine.chain.index.watch import Watch
 from cambist.engine.chain.port import DevChain
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from cambist.engine.dev.embedded.evm import IS_INSTALLED
 from cambist.engine.store.store import Store
 from cambist.feeds.net.http_client import HttpClient, HttpFailure
 from support.chain.anvil import CHAIN_ID, KEYS, Anvil, until_up
@@ -309,7 +308,7 @@ async def test_re_organisations_of_every_depth_are_followed(engine: Engine, anvi
             await follow_depths(scene, store, ON_NODES)
 
 
-@pytest.mark.skipif(not IS_INSTALLED, reason="needs pyrevm")
+@pytest.mark.needs("pyrevm")
 async def test_re_organisations_of_the_embedded_chain_are_followed(tmp_path: Path) -> None:
     funded = {key.address: 10**21 for key in SENDERS}
     chain = EmbeddedChain(CHAIN_ID, lambda: NOW_MS // 1_000, funded)

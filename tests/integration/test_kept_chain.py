@@ -17,6 +17,8 @@ from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.dev.embedded.kept import KeptChain
 from support.chain.devnet import KEYS, NOW_S
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 ETH = 10**18
 ALICE, BOB = KEYS[:2]
 CHAIN_ID = 31_337

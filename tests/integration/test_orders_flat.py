@@ -19,6 +19,8 @@ from cambist.engine.otc import funds_watch as otc_funds
 from cambist.engine.otc.live_orders import LiveOtc
 from support.examples import IS_LONG
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 COUNT, WAVES, WAITING = (10_000, 10, 2_000) if IS_LONG else (120, 3, 500)
 FEW = 30
 SWAP_KB_MAX = 60  # of memory for a swap: the embedded chain keeps a block of each, and its receipts

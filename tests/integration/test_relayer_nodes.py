@@ -20,6 +20,7 @@ from cambist.engine.store.units import row_of
 from support.chain.anvil import CHAIN_ID, Anvil, opened
 from support.chain.relayer_nodes import CAP_WEI, GAS_MAX, GWEI, KEY, effect, relaying, target
 from support.patience import PATIENCE_S, until_told
+from support.programs import program
 from support.store.store_work import now_ms, store_at
 
 COUNT = 4
@@ -29,7 +30,7 @@ COUNT = 4
 async def chain(request: pytest.FixtureRequest) -> AsyncIterator[DevChain]:
     """A chain with nothing on it that mines when it is told to."""
     if request.param == "embedded":
-        pytest.importorskip("pyrevm")
+        program("pyrevm")
         from cambist.engine.dev.embedded.embedded import EmbeddedChain
 
         made: DevChain = EmbeddedChain(CHAIN_ID, lambda: now_ms() // 1_000, {KEY.address: 10**22})

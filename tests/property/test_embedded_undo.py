@@ -1,5 +1,6 @@
 """Whatever is done to the embedded chain: undone, it is as it was, in the mirror and in the library."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,8 @@ from cambist.engine.dev.embedded.evm import Evm, EvmMessage
 from cambist.engine.dev.embedded.journal import Account
 from cambist.engine.dev.embedded.ledger import BlockLedger
 from support.chain import evm_programs as programs
+
+pytestmark = pytest.mark.needs("pyrevm")
 
 KEYS = [SigningKey(bytes([number]) * 32) for number in (1, 2)]
 CONTRACTS = [bytes([0xC0 + number]) * 20 for number in range(6)]

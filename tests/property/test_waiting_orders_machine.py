@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 import trio
 import trio.testing
 from hypothesis import Phase, given, settings
@@ -23,6 +24,8 @@ from support.delta.waiting_chain import OWNERS
 from support.delta.waiting_orders import a_life_of_orders
 from support.delta.waiting_venue import CONFIRMATIONS
 from support.examples import IS_LONG, examples
+
+pytestmark = pytest.mark.needs("pyrevm")
 
 EXAMPLES = 200 if IS_LONG else examples(8)
 PHASES = tuple(Phase) if IS_LONG else (Phase.explicit, Phase.reuse, Phase.generate)

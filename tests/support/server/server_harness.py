@@ -21,6 +21,7 @@ from cambist.config.sections.server import ServerSettings
 from cambist.engine.server import AccessLog, HttpCall, Reply, RouteGroup, Router, Server, StreamReply
 from cambist.feeds.net.streams import listen
 from support.patience import PATIENCE_S
+from support.programs import program
 
 NOW_MS = 1_700_000_000_000
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -250,8 +251,8 @@ def make_certificate(folder: Path) -> tuple[str, str]:
     certificate, key = str(folder / "certificate.pem"), str(folder / "key.pem")
     subprocess.run(
         [
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-            "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
+            program("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+            "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
             "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
         ],
         check=True, capture_output=True, timeout=PATIENCE_S,

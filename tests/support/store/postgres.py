@@ -1,11 +1,8 @@
 """A PostgreSQL server for tests.
 
-Tests that need PostgreSQL are skipped on machines without it, unless REQUIRE_POSTGRES=1.
-
 A way to a PostgreSQL server that is cut in the middle of COMMIT.
 """
 
-import os
 import select
 import socket
 from collections.abc import Iterator
@@ -14,9 +11,10 @@ from threading import Event, Thread
 from typing import Self
 from urllib.parse import urlsplit
 
-import pytest
 from bench.peers import postgres
 from bench.peers.postgres import PostgresServer
+
+from support.programs import program
 
 __all__ = ["PostgresServer", "running_postgres"]
 
@@ -24,11 +22,7 @@ __all__ = ["PostgresServer", "running_postgres"]
 @contextmanager
 def running_postgres(settings: dict[str, str] | None = None) -> Iterator[PostgresServer]:
     """A server that runs; its folder goes with it. Skips or fails the test where there is no PostgreSQL."""
-    if postgres.postgres_programs() is None:
-        message = "PostgreSQL is not installed"
-        if os.environ.get("REQUIRE_POSTGRES") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
+    program("postgresql")
     with postgres.running_postgres(settings) as server:
         yield server
 

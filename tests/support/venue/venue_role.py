@@ -50,6 +50,7 @@ from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.chain.world import World
 from support.patience import FIRM_HARD_S, FIRM_SOFT_S, until
+from support.programs import program
 from support.server.asked_front import AskedFront, client_at, listening
 
 
@@ -323,6 +324,7 @@ async def served_devnet(folder: Path) -> AsyncIterator[Devnet]:
 @asynccontextmanager
 async def _running_chain(folder: Path) -> AsyncIterator[Devnet]:
     if not IS_INSTALLED:
+        program("anvil")
         async with _running_anvil(folder) as devnet:
             yield devnet
         return

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from support.oracles import ORACLES, Oracle, openapi_oracle, require_oracle
+from support.oracles import Oracle, openapi_oracle
+from support.programs import program
 from support.venue.quiet_venue import QuietVenue, a_quiet_venue
 
 
 @pytest.fixture(scope="module")
 def oracle() -> Iterator[Oracle]:
-    require_oracle(ORACLES / "node_modules" / "@asyncapi" / "specs")
+    program("npm-packages")
     with openapi_oracle() as oracle:
         yield oracle
 

@@ -23,6 +23,8 @@ from cambist.engine.chain.transact import (
 )
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 KEY = SigningKey(b"\7" * 32)
 TO = b"\x42" * 20
 CALL = EthCall(TO, b"", KEY.address, 5)

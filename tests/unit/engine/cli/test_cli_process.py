@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from click.testing import CliRunner
 from cambist import __version__
 from cambist.config.limits import JSON_BYTES_MAX, TYPED_DATA_BYTES_MAX
 from cambist.engine.cli import cli
-from cambist.engine.dev.embedded.evm import IS_INSTALLED
+from support.programs import DEVELOPMENT_CHAIN, program
 
 SECRET = "correct horse battery staple"
 HMAC = (
@@ -183,10 +182,8 @@ def test_version() -> None:
     assert (result.exit_code, result.stdout) == (0, f"cambist, version {__version__}\n")
 
 
-@pytest.mark.skipif(
-    not IS_INSTALLED and shutil.which("anvil") is None, reason="the demo needs pyrevm or an anvil"
-)
 def test_demo_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    program(*DEVELOPMENT_CHAIN)
     done = cambist("demo", home=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode()
     assert 40 < len(done.stdout.splitlines()) < 120

@@ -18,6 +18,8 @@ from cambist.engine.client.terms import TradedToken, Wish
 from cambist.engine.client.trader import Trader
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 CHAIN_ID = 31_337
 KEY = SigningKey(b"\7" * 32)
 CONTRACT, OTHER = b"\x42" * 20, b"\x43" * 20

@@ -14,7 +14,8 @@ from cambist.codecs.contracts.router_calldata import RouterSwap, swap_exact_in, 
 from cambist.codecs.eip712_orders.delta import ORDER, TWAP_BUY_ORDER, TWAP_ORDER
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.client.schedule import Schedule
-from support.oracles import NODE, ORACLES, Stories, require_oracle
+from support.oracles import NODE, Stories
+from support.programs import ORACLES, program
 
 pytestmark = pytest.mark.oracle
 
@@ -70,7 +71,7 @@ def ask(stories: Stories) -> Ask:
 
 def test_the_types_of_the_modules_fit() -> None:
     compiler = ORACLES / "node_modules" / ".bin" / "tsc"
-    require_oracle(compiler)
+    program("npm-packages")
     command = [str(NODE), str(compiler), "-p", str(ORACLES / "tsconfig.console.json")]
     found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert found.stdout == ""

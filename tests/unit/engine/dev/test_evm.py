@@ -10,6 +10,8 @@ from cambist.engine.dev.embedded.evm import COINBASE, BlockRules, Evm, EvmMessag
 from cambist.engine.dev.embedded.journal import EMPTY, Account
 from support.chain import evm_programs as programs
 
+pytestmark = pytest.mark.needs("pyrevm")
+
 SENDER, CONTRACT = b"\xaa" * 20, b"\xbb" * 20
 WEI = 10**18
 RULES = BlockRules(5, 1_000, 7, bytes(32))

@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 import pytest
 
 from cambist.engine.venue import reference
-from support.oracles import ORACLES, require_oracle
+from support.programs import ORACLES, program
 from support.venue.quiet_venue import a_quiet_venue
 
 FOLDER = Path(reference.__file__).parent / "docs"
@@ -46,7 +46,7 @@ class Page(HTMLParser):
 def test_files_of_others_are_those_of_the_locked_package(name: str) -> None:
     """`npm ci` holds the package to the hash in the lock; `make docs-page` copies its files."""
     package = ORACLES / "node_modules" / "swagger-ui-dist"
-    require_oracle(package)
+    program("npm-packages")
     content = (FOLDER / name).read_bytes()
     plain = gzip.decompress(content) if name.endswith(".gz") else content
     assert plain == (package / PUBLISHED[name]).read_bytes()
