@@ -12,11 +12,12 @@ import hypothesis
 import pytest
 import structlog
 
-from support.programs import has_program, hidden, missing_lines, needing, needs_of, program, show
+from support.programs import has_program, hidden, lack, missing_lines, needing, needs_of, program, show
 
 # isort: split
 
 from cambist.engine.dev.devnet.anvil import AnvilChain
+from cambist.engine.dev.embedded.evm import Evm
 from cambist.engine.routing.firm import firm_proof
 from cambist.engine.served import asking
 from cambist.engine.store.sqlite import sqlite
@@ -81,6 +82,13 @@ def warm_store(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def embedded_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An embedded chain that a test makes, however deep inside, is a program that the test needs."""
+    if not has_program("pyrevm"):
+        monkeypatch.setattr(Evm, "__init__", lambda *_: lack("pyrevm"))
+
+
+@pytest.fixture(autouse=True)
 def patient_with_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     """A venue or agent of this process waits for its chain as a test does, unless a test is about that."""
     monkeypatch.setattr(firm_proof, "FIRM_CHAIN_S", PATIENCE_S)
@@ -142,6 +150,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=lacking)
         items[:] = [item for item in items if item not in lacking]
     arrange(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """A test that lacks a program is skipped with its reason, even where a task in nurseries finds it out."""
+    try:
+        return (yield)
+    except (BaseExceptionGroup, pytest.skip.Exception) as raised:
+        # pytest-trio skips anew, without the reason, which is in the context then.
+        group = raised if isinstance(raised, BaseExceptionGroup) else raised.__context__
+        found = group.subgroup(pytest.skip.Exception) if isinstance(group, BaseExceptionGroup) else raised
+        while isinstance(found, BaseExceptionGroup):
+            found = found.exceptions[0]
+        raise (found or raised) from None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

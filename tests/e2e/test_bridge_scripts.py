@@ -12,7 +12,13 @@ from support.programs import program
 pytestmark = pytest.mark.oracle
 
 
-@pytest.mark.parametrize("kind", ["embedded", pytest.param("anvil", marks=pytest.mark.anvil)])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("embedded", marks=pytest.mark.needs("pyrevm")),
+        pytest.param("anvil", marks=pytest.mark.anvil),
+    ],
+)
 def test_a_script_crosses_by_both_bridges(tmp_path: Path, stories: Stories, kind: str) -> None:
     options, environ = ["--bridge"], {}
     if kind == "anvil":

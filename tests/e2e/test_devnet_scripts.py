@@ -33,7 +33,7 @@ def devnet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devnet]:
         yield running
 
 
-@pytest.fixture(scope="module", params=["ethers", "viem"])
+@pytest.fixture(scope="module", params=["ethers", pytest.param("viem", marks=pytest.mark.needs("pyrevm"))])
 def script(request: pytest.FixtureRequest, devnet: Devnet) -> dict[str, Any]:
     """JSON result of a script."""
     program("npm-packages")

@@ -250,10 +250,15 @@ async def trading_venue(folder: Path) -> AsyncGenerator[Trading]:
                 yield Trading(venue, gate, folder, owned)
 
 
+def marks_of(cause: object) -> list[pytest.MarkDecorator]:
+    """Programs that a cause needs: logs are withheld in this process, where an anvil is not."""
+    return [pytest.mark.needs("pyrevm")] * (cause is logs_cannot_be_had)
+
+
 @pytest.mark.parametrize(
     ("name", "cause"),
     [
-        pytest.param(name, cause, id=f"{name}-{cause.__name__}")
+        pytest.param(name, cause, id=f"{name}-{cause.__name__}", marks=marks_of(cause))
         for name, causes in OF_TRADING.items()
         for cause in causes
     ],

@@ -78,6 +78,7 @@ async def test_blocks_come_by_the_clock(tmp_path: Path) -> None:
                 await chain.wait_head(head.hash)
 
 
+@pytest.mark.needs("pyrevm")  # an anvil signs messages for every account
 def test_another_mnemonic_is_not_shown(tmp_path: Path) -> None:
     options = "--chain", "31337", "--mnemonic", "env:WORDS"
     with devnet_process(tmp_path, *options, environ={"WORDS": OTHER_WORDS}) as devnet:

@@ -331,6 +331,7 @@ async def test_wrong_usage_names_the_argument(taking: Taking, arguments: tuple[s
     assert said in done.stderr
 
 
+@pytest.mark.needs("pyrevm")  # an anvil orders the transactions of a block by their fees
 async def test_an_order_that_is_cancelled_meanwhile_reverts_and_says_why(
     taking: Taking, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,7 +61,7 @@ def _of_debian(package: str, *commands: str) -> Program:
 
 
 def _of_make(path: Path, target: str) -> Program:
-    """Something that a target of the Makefile makes."""
+    """Files that a target of the Makefile makes."""
     return Program(lambda: path if path.exists() else None, f"make {target}")
 
 
@@ -208,7 +208,8 @@ def missing_lines(reasons: Iterable[str]) -> list[str]:
     """
     counts = Counter(reason.removeprefix("Skipped: ").removeprefix(_REASON) for reason in reasons)
     return [
-        f"{name:16} {count:5} {'test ' if count == 1 else 'tests'}   {PROGRAMS[name].brought_by}"
+        f"{name:16} {count:5} {'test ' if count == 1 else 'tests'}   "
+        + (PROGRAMS[name].brought_by if name in PROGRAMS else "is no program of tests/support/programs.py")
         for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     ]
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -72,6 +72,7 @@ def telling_process(*command: str, folder: Path, environ: dict[str, str] | None 
             stderr=log,
             text=True,
             env=os.environ | (environ or {}),
+            start_new_session=True,
         )
         give_up = threading.Timer(PATIENCE_S, process.kill)
         give_up.start()
@@ -83,7 +84,8 @@ def telling_process(*command: str, folder: Path, environ: dict[str, str] | None 
             yield Devnet(process, json.loads(line))
         finally:
             give_up.cancel()
-            process.kill()
+            with suppress(ProcessLookupError):  # its anvils outlive it if a test kills it
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait(PATIENCE_S)
             process.stdout.close()
 
