@@ -12,14 +12,13 @@ import hypothesis
 import pytest
 import structlog
 
+import support.stretched_bounds  # noqa: F401  before the modules that copy the bounds
 from support.programs import has_program, hidden, lack, missing_lines, needing, needs_of, program, show
 
 # isort: split
 
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.embedded.evm import Evm
-from cambist.engine.routing.firm import firm_proof
-from cambist.engine.served import asking
 from cambist.engine.store.sqlite import sqlite
 from cambist.engine.store.store import Store
 from support.browser import Browser, artefacts
@@ -27,7 +26,6 @@ from support.chain.anvil import OTHER_CHAIN_ID, Anvil, opened
 from support.examples import IS_LONG, USUAL
 from support.oracles import Oracle, Stories, eth_account_oracle, javascript_oracle, running_stories
 from support.order_of_tests import arrange
-from support.patience import PATIENCE_S
 from support.step_delays import delay_steps
 from support.store.stores import ENGINES, Engine, engine_for
 from support.store.warm_store import migrate_from_copy
@@ -86,13 +84,6 @@ def embedded_chain(monkeypatch: pytest.MonkeyPatch) -> None:
     """An embedded chain that a test makes, however deep inside, is a program that the test needs."""
     if not has_program("pyrevm"):
         monkeypatch.setattr(Evm, "__init__", lambda *_: lack("pyrevm"))
-
-
-@pytest.fixture(autouse=True)
-def patient_with_chains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A venue or agent of this process waits for its chain as a test does, unless a test is about that."""
-    monkeypatch.setattr(firm_proof, "FIRM_CHAIN_S", PATIENCE_S)
-    monkeypatch.setattr(asking, "ORDER_CHECK_S", PATIENCE_S)
 
 
 def pytest_configure(config: pytest.Config) -> None:

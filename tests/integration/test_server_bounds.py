@@ -14,6 +14,7 @@ import trio.testing
 from cambist.engine.server import HttpCall, Reply, Router, StreamReply
 from cambist.engine.server.listener import address_share
 from cambist.engine.server.reactor import Reactor
+from cambist.feeds.net import websocket
 from cambist.feeds.net.streams import listen
 from cambist.feeds.net.websocket import WebSocket, connect_websocket
 from support.patience import PATIENCE_S
@@ -299,7 +300,9 @@ async def test_a_first_message_larger_than_the_mark_passes(reactor: bool) -> Non
 
 
 @both
-async def test_a_slow_consumer_still_gets_its_101(reactor: bool) -> None:
+async def test_a_slow_consumer_still_gets_its_101(reactor: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(websocket, "WEBSOCKET_CLOSE_S", 0.1)  # the client never closes
+
     async def serve(call: HttpCall, opened: WebSocket) -> None:
         assert opened.send_nowait("x" * 500)
         assert not opened.send_nowait("y" * 5_000)

@@ -25,6 +25,7 @@ from support.server.server_harness import (
     read_to_end,
     serving,
 )
+from support.stretched_bounds import OWN_S
 
 CROWD = 400  # more than are answered in the time that a drain leaves idle connections
 
@@ -91,7 +92,7 @@ async def test_a_burst_that_was_received_is_answered_whole(reactor: bool) -> Non
 
 @both
 async def test_connections_in_the_queue_are_served(reactor: bool) -> None:
-    async with serving(reactor=reactor) as served:
+    async with serving(reactor=reactor, waits={"linger_s": OWN_S["SERVER_LINGER_S"]}) as served:
         with ExitStack() as clients, trio.fail_after(PATIENCE_S):
             queue = []
             for _ in range(20):  # the server has no turn before the drain

@@ -8,6 +8,7 @@ import pytest
 import trio
 import trio.testing
 
+from cambist.config.timeouts import SERVER_LINGER_S
 from cambist.engine.server import HttpCall, Reply, StreamReply
 from support.server.server_harness import (
     GET,
@@ -147,10 +148,10 @@ async def test_lingering_after_a_refusal_is_bounded(clock: trio.testing.MockCloc
     async with serving_memory(**WAITS) as (_, listener), listener.connect() as stream:
         with pytest.raises(trio.BrokenResourceError):  # noqa: PT012 - until it is closed
             await stream.send_all(b"garbage\r\n\r\n")
-            while trio.current_time() < 100:
+            while trio.current_time() < 10 * SERVER_LINGER_S:
                 await stream.send_all(b"more")
                 await trio.sleep(0.1)
-        assert trio.current_time() < 3
+        assert trio.current_time() < SERVER_LINGER_S + 1
         assert statuses(await read_to_end(stream)) == [400]
 
 

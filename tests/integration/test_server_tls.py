@@ -22,6 +22,7 @@ from support.server.server_harness import (
     serving,
     statuses,
 )
+from support.stretched_bounds import OWN_S
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +49,7 @@ async def test_requests_are_served_over_tls(tls: TlsSettings) -> None:
 
 @pytest.mark.parametrize(("request_", "status"), [(b"garbage\r\n\r\n", 400), (LAST_GET, 200)])
 async def test_the_last_answer_arrives_before_the_end(tls: TlsSettings, request_: bytes, status: int) -> None:
-    async with serving(reactor=False, tls=tls) as served:
+    async with serving(reactor=False, tls=tls, waits={"linger_s": OWN_S["SERVER_LINGER_S"]}) as served:
         with trio.fail_after(PATIENCE_S):
             async with await dial("localhost", served.port, tls=client_tls(tls.certificate)) as stream:
                 await stream.send_all(request_)

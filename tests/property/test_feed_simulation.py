@@ -16,10 +16,11 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from cambist.codecs.http1 import Request, Upgrade, encode_response
-from cambist.config.timeouts import BOOK_LOOK_S, FEED_REQUEST_S, SOCKET_GRACE_S
-from cambist.feeds import backoff, poll
+from cambist.config.timeouts import BOOK_LOOK_S
+from cambist.feeds import backoff, poll, stream
 from cambist.feeds.books.fill import quote_paid, quote_received
 from cambist.feeds.books.pair_index import PairIndex
+from cambist.feeds.net import websocket_handshake
 from support.examples import IS_LONG
 from support.makers.maker_feeds import (
     ADDRESSES,
@@ -33,10 +34,11 @@ from support.makers.maker_feeds import (
     tokens,
 )
 from support.makers.memory_maker import BASE_URL, SOCKET_URL, MemoryMaker
+from support.stretched_bounds import OWN_S, own_bounds
 
 SPAN_S = 3_600.0 if IS_LONG else 450.0
 LOOK_MS = round(BOOK_LOOK_S * 1_000) + 1
-GRACE_MS = round(SOCKET_GRACE_S * 1_000)
+GRACE_MS = round(OWN_S["SOCKET_GRACE_S"] * 1_000)
 NAMES = tuple(DECIMALS)
 PAIRS_MIN = 5  # a maker that has forgotten all of them has little to be wrong about
 PAIRS_MAX = 12
@@ -220,7 +222,7 @@ class WilfulMaker(MemoryMaker):
         mood = self.random.choice(("error", "garbage", "hang", "cut")) if self._is_ill() else ""
         content = self.contents[name]
         if self.random.random() < 0.2:
-            await trio.sleep(self.random.uniform(0, FEED_REQUEST_S / 2))
+            await trio.sleep(self.random.uniform(0, OWN_S["FEED_REQUEST_S"] / 2))
         if mood == "hang":
             while await stream.receive_some():
                 pass
@@ -282,6 +284,7 @@ async def test_the_life_of_a_wilful_maker(
     print(f"seed {seed}")  # noqa: T201
     monkeypatch.setattr("trio._core._run._r", Random(seed))  # the order of tasks belongs to the life
     monkeypatch.setattr(backoff, "FEED_PAUSE_S_MAX", 3.0)  # a life full of events
+    own_bounds(monkeypatch, poll, stream, websocket_handshake)
     monkeypatch.setattr(poll, "FEED_REST_S", 5.0)
     random, reading, index = Random(seed), Reading(has_socket=has_socket), PairIndex()
     looks = routed = 0

@@ -155,6 +155,7 @@ def _end(process: subprocess.Popen[bytes], requests: socket.socket) -> None:
 def _main(descriptor: str) -> None:
     """Fork for each request; go on as the process that was asked for."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import_module("support.stretched_bounds")  # as in the test's process
     with socket.socket(fileno=int(descriptor)) as requests:
         while True:
             text, files, _, _ = socket.recv_fds(requests, _REQUEST_BYTES_MAX, _FILES_MAX)

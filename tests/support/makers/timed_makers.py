@@ -32,13 +32,14 @@ from cambist.feeds.firm.firm_check import FirmAsked, FirmFailure, FirmFault, boo
 from cambist.feeds.firm.maker_health import MakerHealth
 from support.chain.scripted_chain import ScriptedChain
 from support.makers.firm_books import USDC, WETH, Levels, a_live_book
+from support.stretched_bounds import OWN_S
 
 NOW_MS = 1_795_000_000_000
 USER, EXECUTOR, RFQ = b"\xbb" * 20, b"\xaa" * 20, b"\x0f" * 20
 SEPARATOR = rfq_domain_separator("AUGUSTUS RFQ", 31_337, RFQ)
 DIGEST_OF = RFQ_ORDER.compiled.digest_for(SEPARATOR)
 ONE = 10**18
-SETTINGS = FirmSettings()
+SETTINGS = FirmSettings(soft_s=OWN_S["FIRM_SOFT_S"], hard_s=OWN_S["FIRM_HARD_S"])
 Shown = tuple[bytes, bytes, Levels, Levels]  # base, quote, bids, asks
 
 

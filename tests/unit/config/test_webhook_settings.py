@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from cambist.config import timeouts
 from cambist.config.errors import ConfigError
 from cambist.config.sections.webhooks import WebhookSettings
 from cambist.config.settings import parse_settings
@@ -18,6 +19,7 @@ from cambist.crypto.webhook_signature import (
     WebhookSigner,
 )
 from cambist.engine.cli import cli
+from support.stretched_bounds import OWN_S
 
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 ENVIRON = {"HOOK": SECRET, "KEY": "a-key-of-an-integrator"}
@@ -44,7 +46,7 @@ def test_what_is_not_said_has_a_default() -> None:
     hook = venue.webhooks["all"]
     assert (hook.partner, hook.chains, hook.statuses, hook.api_key) == ("", (), (), "")
     assert hook.surfaces == ("delta",)
-    assert (hook.posts_max, hook.post_s, hook.give_up_s) == (8, 10, 86_400)
+    assert (hook.posts_max, hook.post_s, hook.give_up_s) == (8, timeouts.WEBHOOK_POST_S, 86_400)
 
 
 def test_the_secret_is_nowhere_to_be_seen() -> None:
@@ -166,8 +168,9 @@ def test_the_sample_shows_the_defaults() -> None:
     assert venue is not None
     hook = venue.webhooks["acme"]
     plain = WebhookSettings(url=hook.url, secret=hook.secret)
-    named = ("surfaces", "posts_max", "post_s", "give_up_s")
+    named = ("surfaces", "posts_max", "give_up_s")
     assert [getattr(hook, name) for name in named] == [getattr(plain, name) for name in named]
+    assert hook.post_s == OWN_S["WEBHOOK_POST_S"]
 
 
 def test_the_lines_that_check_a_delivery_do() -> None:

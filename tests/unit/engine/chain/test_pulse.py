@@ -11,12 +11,14 @@ from trio.testing import MockClock
 
 from cambist.config.errors import NodeUnavailable
 from cambist.config.sections.nodes import NodeSettings
+from cambist.engine.chain import pulse
 from cambist.engine.chain.nodes.failover import Nodes
 from cambist.engine.chain.nodes.heads import Heads
 from cambist.engine.chain.nodes.rpc import RpcChain
 from cambist.engine.chain.pulse import Pulse
 from cambist.engine.chain.reverts import NO_ERRORS
 from support.chain.scripted_rpc import ScriptedRpc
+from support.stretched_bounds import own_bounds
 
 SOON_S = 2.0
 AWAY_S = 120.0
@@ -76,7 +78,8 @@ class Followed:
 
 
 @pytest.fixture
-async def followed(nursery: trio.Nursery) -> Followed:
+async def followed(nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> Followed:
+    own_bounds(monkeypatch, pulse)
     followed = Followed()
     assert followed.pulse.fault == "no node was asked yet"
     nursery.start_soon(followed.pulse.run)
@@ -96,17 +99,17 @@ async def test_nodes_that_are_away_are_told_of_and_so_is_their_return(
                 await followed.chain.block()
             await trio.sleep(0.7)
 
-    pulse = followed.pulse
-    assert (pulse.fault, pulse.head_number, followed.came_back) == ("", 10, 1)
+    told = followed.pulse
+    assert (told.fault, told.head_number, followed.came_back) == ("", 10, 1)
     followed.become(habit)
     nursery.start_soon(asks)
     await trio.sleep(SOON_S)
-    assert pulse.fault
+    assert told.fault
     await trio.sleep(AWAY_S)
-    assert pulse.fault
+    assert told.fault
     followed.become("answers")
     await trio.sleep(SOON_S)
-    assert (pulse.fault, followed.came_back) == ("", 2)
+    assert (told.fault, followed.came_back) == ("", 2)
 
 
 async def test_one_node_of_two_is_enough(followed: Followed, autojump_clock: MockClock) -> None:

@@ -11,12 +11,14 @@ import trio.testing
 
 from cambist.config import limits
 from cambist.config.errors import StoreUnavailable
-from cambist.config.timeouts import ISSUED_ROUTES_EVERY_S, ISSUED_ROUTES_SHOWN_S
+from cambist.config.timeouts import ISSUED_ROUTES_EVERY_S
+from cambist.engine.delta.pricing import issued
 from cambist.engine.delta.pricing.issued import IssuedRoutes
 from cambist.engine.store.queries import Query, by
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import ISSUED_ROUTE
 from cambist.engine.store.units import DONE, Unit, UnitOutcome
+from support.stretched_bounds import OWN_S, own_bounds
 
 NOW_MS = 1_700_000_000_000
 MINUTE_MS = 60_000
@@ -183,7 +185,7 @@ class Later(Away):
     [
         (True, 0, 1, 0, 1),
         (True, 0.2, 1, 0.35, 4),
-        (True, math.inf, None, ISSUED_ROUTES_SHOWN_S, 5),
+        (True, math.inf, None, OWN_S["ISSUED_ROUTES_SHOWN_S"], 5),
         (False, 0.2, None, 0, 1),
     ],
 )
@@ -194,7 +196,9 @@ async def test_a_build_looks_again_for_a_route_that_another_engine_has_just_issu
     lasting_s: float,
     reads: int,
     autojump_clock: object,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    own_bounds(monkeypatch, issued)
     store, began = Later(shown_s, is_shareable=is_shareable), trio.current_time()
     routes = IssuedRoutes(store, LIFE_S)  # type: ignore[arg-type]
     assert await routes.first_issued([OTHER, ROUTE], NOW_MS) == found

@@ -40,6 +40,7 @@ from cambist.config.errors import (
     UnsupportedChain,
 )
 from cambist.config.limits import NATIVE_PLACEHOLDER
+from cambist.config.timeouts import SIMULATION_S
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from support.venue.market_place import (
@@ -573,4 +574,4 @@ async def test_a_chain_that_does_not_answer_is_503_and_nothing_is_unchecked() ->
 async def test_a_chain_is_waited_for_so_long(autojump_clock: Any) -> None:
     shop = a_shop()
     shop.chain.is_stuck = True
-    await refused(ServiceUnavailable, "does not answer within 5 s", sale(), shop=shop)
+    await refused(ServiceUnavailable, f"does not answer within {SIMULATION_S:g} s", sale(), shop=shop)

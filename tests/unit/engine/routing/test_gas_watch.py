@@ -11,7 +11,9 @@ from trio.testing import MockClock
 from cambist.config.errors import NodeUnavailable, ServiceUnavailable
 from cambist.config.timeouts import GAS_LOOK_S, GAS_STALE_S
 from cambist.engine.chain.port import Chain, GasFees, Header
+from cambist.engine.routing import gas_watch
 from cambist.engine.routing.gas_watch import GasWatch
+from support.stretched_bounds import own_bounds
 
 
 class Node:
@@ -114,7 +116,10 @@ async def test_what_was_seen_too_long_ago_is_refused_and_comes_back(autojump_clo
         assert watch.statistics().fault == ""
 
 
-async def test_a_node_that_lets_us_wait_is_given_up(autojump_clock: MockClock) -> None:
+async def test_a_node_that_lets_us_wait_is_given_up(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_bounds(monkeypatch, gas_watch)
     node = Node()
     async with watched(node) as watch:
         node.is_stuck = True

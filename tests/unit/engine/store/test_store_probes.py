@@ -8,13 +8,14 @@ import trio
 from trio.testing import MockClock
 
 from cambist.config.errors import StoreError, StoreFull, StoreUnavailable
-from cambist.config.timeouts import READY_ANSWER_S
+from cambist.engine.store import store as of_store
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import NONCE_USED
 from cambist.engine.store.units import DONE, Put, Unit, UnitOutcome
 from support.store.write_link import WriteLink
+from support.stretched_bounds import OWN_S, own_bounds
 
-SOON_S = 2.0
+SOON_S, READY_ANSWER_S = 2.0, OWN_S["READY_ANSWER_S"]
 LARGE = Unit((Put(NONCE_USED.name, ()),))
 FULL = StoreUnavailable("the database cannot be used: database or disk is full")
 
@@ -52,7 +53,8 @@ def link() -> ScriptedLink:
 
 
 @pytest.fixture
-async def store(link: ScriptedLink, nursery: trio.Nursery) -> Store:
+async def store(link: ScriptedLink, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> Store:
+    own_bounds(monkeypatch, of_store)
     store = Store(link, queue_max=2, batch_max=16)
     await nursery.start(store.run)
     return store
