@@ -22,6 +22,9 @@ def moved_ns() -> int:
 if __name__ == "__main__":
     time.time_ns = moved_ns
     time.time = lambda: moved_ns() / 1e9
+    import support.stretched_bounds  # noqa: F401  before the modules that copy the bounds
+
+    # isort: split
     from cambist.engine.cli import main
 
     main()

@@ -176,13 +176,13 @@ def _agent(home: Path, devnet: Devnet, ports: dict[str, int]) -> Iterator[Served
 @contextmanager
 def serving(folder: Path, *arguments: str, clock: Path | None = None) -> Iterator[Served]:
     """Run a command that serves. The command ends in good order, or the test fails unless it killed it."""
-    module, moved = ("cambist", {}) if clock is None else ("support.moved_clock", _moved(clock))
+    module, moved = ("patient_command", {}) if clock is None else ("moved_clock", {"MOVED_CLOCK": str(clock)})
     process = subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
+        [sys.executable, "-m", f"support.{module}", *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | ENVIRON | moved,
+        env=os.environ | ENVIRON | moved | {"PYTHONPATH": str(Path(__file__).parents[2])},
         cwd=folder,
     )
     give_up = threading.Timer(PATIENCE_S, process.kill)
@@ -209,11 +209,6 @@ def serving(folder: Path, *arguments: str, clock: Path | None = None) -> Iterato
         process.kill()
         process.wait(PATIENCE_S)
         process.stderr.close()
-
-
-def _moved(clock: Path) -> dict[str, str]:
-    """Environment of `moved_clock`: the file that it reads, and its place on Python's path."""
-    return {"MOVED_CLOCK": str(clock), "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 async def _allow(url: str, place: Any) -> None:
