@@ -28,6 +28,7 @@ from cambist.client import (
     VenueError,
 )
 from support.chain.devnet import Devnet, telling_process
+from support.patience import STORY_S
 
 pytestmark = pytest.mark.process
 CHAIN, THERE = 31_337, 31_338
@@ -230,7 +231,7 @@ def test_a_cancelled_call_of_asyncio_ends_in_its_thread(up: Devnet, places: dict
         async with AsyncioVenue.open(up.told["venue"], CHAIN, **places) as venue:
             order = await venue.order("WETH", "USDC", 1, key=key(up, 4), price=9_000)
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(venue.follow(order, timeout_s=600), 0.2)
+                await asyncio.wait_for(venue.follow(order, timeout_s=STORY_S), 0.2)
             await venue.cancel(order, key=key(up, 4))
 
     before = threading.active_count()

@@ -22,7 +22,7 @@ from cambist.engine.chain.port import Receipt
 from support.chain.world import HOUR_S, ONE, USDC, World
 from support.contracts.settling import SETTLEMENT_GAS, events
 from support.delta.delta_stories import DeltaStory, a_delta_story
-from support.patience import until
+from support.patience import GATHER_S, until
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
@@ -40,7 +40,7 @@ async def test_what_a_crossing_leaves_over_pays_its_fee_and_is_recorded(world: W
         parts = BidPart(sale.order_hash, "1", paid="1"), BidPart(counter.order_hash, str(ONE), paid=str(ONE))
         return [SolverBid(parts)]
 
-    async with a_delta_story(world, tmp_path, "ann", delta="gather_s = 0.3") as story:
+    async with a_delta_story(world, tmp_path, "ann", delta=f"gather_s = {GATHER_S}") as story:
         story.agents["ann"].also = crosses
         terms = PartnerAndFee(world.partner.address, 200, partner_takes_surplus=False, cap_surplus=True)
         fee = pack_partner_and_fee(terms)
@@ -224,7 +224,7 @@ async def test_an_owner_that_cancels_a_crossing_costs_the_other_order_no_round(
         )
         return [SolverBid(parts)]
 
-    async with a_delta_story(world, tmp_path, "ann", "bob", delta="gather_s = 0.3") as story:
+    async with a_delta_story(world, tmp_path, "ann", "bob", delta=f"gather_s = {GATHER_S}") as story:
         ann, bob = story.agents["ann"], story.agents["bob"]
         ann.also = crosses
         bob.gives = lambda order: (

@@ -9,6 +9,7 @@ from cambist.codecs.messages.agent_messages import BidPart, SolverBid, SolveRequ
 from support.chain.world import ONE, USDC, World
 from support.contracts.delta_agents import Offer
 from support.delta.delta_stories import DeltaStory, a_delta_story
+from support.patience import GATHER_S
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
@@ -32,7 +33,7 @@ def gives_of_two(story: DeltaStory, gives: Offer) -> None:
 
 
 async def test_opposite_orders_are_settled_with_each_other(world: World, tmp_path: Path) -> None:
-    async with a_delta_story(world, tmp_path, "ann", "bob", delta="gather_s = 0.3") as story:
+    async with a_delta_story(world, tmp_path, "ann", "bob", delta=f"gather_s = {GATHER_S}") as story:
         story.agents["ann"].also = crossed
         gives_of_two(story, lambda order: int(order.dest_amount))
         before = await story.balances()
@@ -53,7 +54,7 @@ async def test_opposite_orders_are_settled_with_each_other(world: World, tmp_pat
 
 
 async def test_orders_are_not_crossed_where_one_has_a_better_bid(world: World, tmp_path: Path) -> None:
-    async with a_delta_story(world, tmp_path, "ann", "bob", delta="gather_s = 0.3") as story:
+    async with a_delta_story(world, tmp_path, "ann", "bob", delta=f"gather_s = {GATHER_S}") as story:
         story.agents["ann"].also = crossed
         gives_of_two(story, lambda order: int(order.dest_amount) * 11 // 10)
         sale = await story.submitted(await world.a_delta_order())
@@ -64,7 +65,7 @@ async def test_orders_are_not_crossed_where_one_has_a_better_bid(world: World, t
 
 
 async def test_a_crossing_that_fails_leaves_both_to_their_runners_up(world: World, tmp_path: Path) -> None:
-    async with a_delta_story(world, tmp_path, "ann", "bob", delta="gather_s = 0.3") as story:
+    async with a_delta_story(world, tmp_path, "ann", "bob", delta=f"gather_s = {GATHER_S}") as story:
         story.agents["ann"].also = crossed
         gives_of_two(story, lambda order: int(order.dest_amount))
         await story.hold()
@@ -83,7 +84,7 @@ async def test_a_crossing_that_fails_leaves_both_to_their_runners_up(world: Worl
 
 
 async def test_a_crossing_does_not_settle_what_was_cancelled_meanwhile(world: World, tmp_path: Path) -> None:
-    async with a_delta_story(world, tmp_path, "ann", delta="gather_s = 2") as story:
+    async with a_delta_story(world, tmp_path, "ann", delta=f"gather_s = {6 * GATHER_S}") as story:
         ann = story.agents["ann"]
         ann.also = crossed
         ann.waits()

@@ -17,7 +17,7 @@ from cambist.config.limits import AGENT_ANSWER_BYTES_MAX, AGENT_NOTICES_WAITING_
 from cambist.crypto.hmac_auth import HmacKey, RequestSigner, request_payload
 from cambist.engine.delta.bids.agent_client import AgentClient, AgentFailure
 from cambist.engine.delta.bids.agent_rest import AgentFault
-from support.patience import PATIENCE_S, until
+from support.patience import PATIENCE, PATIENCE_S, until
 from support.server.scripted_server import Caller, Script, scripted_server
 
 NOW_MS = 1_700_000_000_000
@@ -127,7 +127,7 @@ async def test_an_answer_that_is_too_long_is_told_as_that() -> None:
 
 async def test_an_answer_that_does_not_come_in_time_is_late() -> None:
     async with scripted_server(hanging, answering(204, b"")) as port, a_client(port) as client:
-        told = await failure(client, deadline_s=1)
+        told = await failure(client, deadline_s=PATIENCE)
         assert told.fault is AgentFault.LATE
         assert str(port) not in told.detail
         assert await client.solve(ASKED, deadline_s=PATIENCE_S) is None
@@ -155,7 +155,7 @@ async def test_rounds_that_overlap_do_not_wait_for_each_other() -> None:
     ):
         nursery.start_soon(partial(client.solve, ASKED, deadline_s=PATIENCE_S))
         await trio.testing.wait_all_tasks_blocked()
-        assert await client.solve(ASKED, deadline_s=1) is None
+        assert await client.solve(ASKED, deadline_s=PATIENCE_S) is None
         nursery.cancel_scope.cancel()
 
 

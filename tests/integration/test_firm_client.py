@@ -32,7 +32,7 @@ from support.makers.maker_role import (
     running_maker,
     settings_of,
 )
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE, PATIENCE_S
 from support.server.scripted_server import Caller, Script, scripted_server
 from support.server.server_harness import make_certificate
 
@@ -194,7 +194,7 @@ async def test_what_an_answer_means(status: int, body: bytes, fault: FirmFault, 
 
 async def test_an_answer_that_does_not_come_is_late_and_its_connection_dropped() -> None:
     async with scripted_server(hanging, answering(200, b"{}")) as port, a_client(port) as client:
-        assert (await failure(client, deadline_s=1)).fault is FirmFault.LATE
+        assert (await failure(client, deadline_s=PATIENCE)).fault is FirmFault.LATE
         assert client.statistics().idle == client.statistics().busy == 0
         assert (await failure(client)).fault is FirmFault.BLACKLISTED
 

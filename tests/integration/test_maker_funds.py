@@ -28,7 +28,7 @@ from support.makers.maker_role import (
     settings_of,
 )
 from support.makers.scripted_node import ScriptedNode, node_at, node_that_says, scripted_node
-from support.patience import PATIENCE_S, until
+from support.patience import PATIENCE, PATIENCE_S, until
 
 ONE = 10**18
 FUNDS = FundsSettings(
@@ -114,7 +114,7 @@ async def test_a_fill_releases_its_reservation_and_its_users_count(tmp_path: Pat
 async def test_a_node_that_does_not_answer_stops_firm_quotes_until_it_does(tmp_path: Path) -> None:
     async with scripted_node() as node:
         node.away = True
-        settings = settings_of(node_url=node.url, node_every_ms=10, node_stale_s=1.0)
+        settings = settings_of(node_url=node.url, node_every_ms=10, node_stale_s=PATIENCE)
         async with running_maker(tmp_path, settings) as (maker, venue):
             assert (await quote(venue))[0] == 503
             assert any("node" in reason for reason in maker.not_ready())
@@ -216,7 +216,7 @@ async def test_a_node_that_lags_is_not_believed_until_it_has_done_so_for_long(mo
 async def test_a_node_that_stands_still_is_not_believed(tmp_path: Path) -> None:
     async with scripted_node() as node:
         funded(node)
-        settings = settings_of(node_url=node.url, node_every_ms=10, node_stale_s=1.0)
+        settings = settings_of(node_url=node.url, node_every_ms=10, node_stale_s=PATIENCE)
         async with running_maker(tmp_path, settings) as (maker, venue):
             desk = maker.chains[CHAIN_ID].desk
             await until(lambda: not desk.withheld)

@@ -21,7 +21,7 @@ from support.makers.maker_role import (
     settings_of,
     write_prices,
 )
-from support.patience import PATIENCE_S, until
+from support.patience import PATIENCE, PATIENCE_S, until
 
 ONE = 10**18
 PAIR = "WETH/USDC"
@@ -127,7 +127,7 @@ async def test_a_source_of_ones_own_that_fails_is_started_again_while_the_maker_
 
 
 async def test_a_file_that_is_removed_takes_its_prices_down(tmp_path: Path) -> None:
-    async with running_maker(tmp_path, settings_of(price_life_ms=2_000)) as (maker, venue):
+    async with running_maker(tmp_path, settings_of(price_life_ms=round(2_000 * PATIENCE))) as (maker, venue):
         board = maker.chains[CHAIN_ID].board
         (tmp_path / "prices.json").unlink()
         await until(lambda: board.pairs[PAIR].fragment == b"{}")

@@ -17,7 +17,7 @@ from support.chain.world import NATIVE, ONE, USDC
 from support.client.scripted_orders import OrderLies, Placed
 from support.client.sent import given_up_once_sent
 from support.client.shells import Shell, an_order_shell
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE, PATIENCE_S
 
 
 @pytest.fixture
@@ -211,7 +211,9 @@ async def test_who_interrupts_a_transaction_is_told_that_it_may_be_mined(shell: 
 
 async def test_who_interrupts_the_question_is_not_asked_for_an_answer(shell: Shell) -> None:
     """Python misses signals for a moment as it begins to read, so the test presses again."""
-    status, said = await interrupted(shell, b"Place it? [y/N]", "swap", "WETH", "USDC", "1", again_s=5)
+    status, said = await interrupted(
+        shell, b"Place it? [y/N]", "swap", "WETH", "USDC", "1", again_s=5 * PATIENCE
+    )
     assert (status, said.endswith("Aborted!\n")) == (1, True), said
     assert shell.venue.submissions == []
 

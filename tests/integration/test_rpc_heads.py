@@ -31,7 +31,7 @@ async def woken(wait: Callable[[], Awaitable[None]], cause: Callable[[], Awaitab
         await trio.testing.wait_all_tasks_blocked(0.02)
         assert not ended.is_set()
         await cause()
-        with trio.move_on_after(2):
+        with trio.move_on_after(PATIENCE_S):
             await ended.wait()
         nursery.cancel_scope.cancel()
     return ended.is_set()
@@ -68,7 +68,7 @@ async def test_an_announcement_wakes_long_before_a_look() -> None:
             await node.announce(11)
 
         assert await woken(lambda: chain.wait_head(block_hash(10)), announce)
-        with trio.fail_after(2):  # an earlier head counts too
+        with trio.fail_after(PATIENCE_S):  # an earlier head counts too
             await chain.wait_head(block_hash(10))
         assert chain.statistics().heads.heads == 2
         assert node.upgrade.target == b"/secret-key?a=b"

@@ -216,7 +216,7 @@ async def test_who_interrupts_a_swap_that_was_sent_is_told_that_it_may_be_mined(
 
 async def _waits(devnet: Devnet) -> bool:
     """Whether a transaction of the user's waits: the node counts it in the pending block."""
-    async with httpx.AsyncClient(transport=DialTransport(**TRANSPORT)) as client:
+    async with httpx.AsyncClient(transport=DialTransport(**TRANSPORT), timeout=PATIENCE_S) as client:
         asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_getTransactionCount"}
         address = f"0x{USER.address.hex()}"
         counts: list[str] = [

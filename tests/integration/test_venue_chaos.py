@@ -35,7 +35,7 @@ from support.examples import IS_LONG
 from support.makers import bad_makers
 from support.makers.bad_makers import MORTAL, NAMES, SOCKETS
 from support.makers.memory_maker import MemoryMaker
-from support.patience import PATIENCE_S, until
+from support.patience import PATIENCE, PATIENCE_S, until
 from support.venue.venue_role import (
     CHAIN_ID,
     GRIDS,
@@ -55,7 +55,7 @@ STREAMS = 3
 KILLS = 3 if IS_LONG else 2
 PASS_S_MAX = 0.25  # the longest turn of the loop; a decoded snapshot of 500 pairs is a few milliseconds
 PASSES_MAX = 20  # of the loop, from a quote's request to its answer: 2 to 7 as a rule
-FIRM = FirmSettings(soft_s=8.0, hard_s=12.0)
+FIRM = FirmSettings(soft_s=8 * PATIENCE, hard_s=12 * PATIENCE)
 """A busy machine makes no good maker late; a stand-in is asked after a third of the soft bound."""
 
 

@@ -113,7 +113,10 @@ async def test_every_resource_tells_what_is_true(tmp_path: Path) -> None:
 
 
 async def test_a_users_tokens_say_what_the_router_may_take(tmp_path: Path) -> None:
-    async with running_venue(tmp_path) as venue, httpx.AsyncClient(base_url=venue.url) as client:
+    async with (
+        running_venue(tmp_path) as venue,
+        httpx.AsyncClient(base_url=venue.url, timeout=PATIENCE_S) as client,
+    ):
         devnet, user = venue.devnet, to_checksum(USER.address)
         await devnet.allow(USER, "USDC", "router", 7 * 10**6)
 
@@ -140,7 +143,10 @@ async def test_a_users_tokens_say_what_the_router_may_take(tmp_path: Path) -> No
 
 
 async def test_token_lists_of_older_clients(tmp_path: Path) -> None:
-    async with running_venue(tmp_path) as venue, httpx.AsyncClient(base_url=venue.url) as client:
+    async with (
+        running_venue(tmp_path) as venue,
+        httpx.AsyncClient(base_url=venue.url, timeout=PATIENCE_S) as client,
+    ):
         listed = (await client.get(f"/tokens/{CHAIN_ID}")).json()
         assert len(listed["tokens"]) == 5
         for chain in (str(CHAIN_ID), "all"):
@@ -276,7 +282,10 @@ POSTS = {
 
 
 async def test_bodies_that_two_readers_would_read_differently_are_refused(tmp_path: Path) -> None:
-    async with running_venue(tmp_path) as venue, httpx.AsyncClient(base_url=venue.url) as client:
+    async with (
+        running_venue(tmp_path) as venue,
+        httpx.AsyncClient(base_url=venue.url, timeout=PATIENCE_S) as client,
+    ):
         for path, twice in POSTS.items():
             answer = await client.post(path, content=twice)
             assert (answer.status_code, answer.json()["errorType"]) == (400, "InvalidInput"), path
@@ -292,7 +301,10 @@ async def test_bodies_that_two_readers_would_read_differently_are_refused(tmp_pa
 
 
 async def test_deadlines_in_milliseconds_and_owners_that_are_nobody(tmp_path: Path) -> None:
-    async with running_venue(tmp_path) as venue, httpx.AsyncClient(base_url=venue.url) as client:
+    async with (
+        running_venue(tmp_path) as venue,
+        httpx.AsyncClient(base_url=venue.url, timeout=PATIENCE_S) as client,
+    ):
         sale = venue.selling("WETH", 1, "USDC", mode="DELTA")
         route = (await client.get("/v2/quote", params=sale)).json()["delta"]["route"]
         at_ms = 1_000 * (int(WallClock().now_ms()) // 1_000 + 600)

@@ -17,7 +17,7 @@ let started;
 
 export function visiting(act) {
   return async ([executablePath, artefacts, base, ...given]) => {
-    started ??= chromium.launch({ executablePath, args: ARGUMENTS, headless: true });
+    started ??= chromium.launch({ executablePath, args: ARGUMENTS, headless: true, timeout: WAIT_MS });
     const context = await (await started).newContext(CONTEXT);
     context.setDefaultTimeout(WAIT_MS);
     const complaints = [];

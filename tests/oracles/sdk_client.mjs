@@ -29,7 +29,7 @@ function ethersCaller(rpc, key) {
 
 export async function run([major, venue, rpc, makerKey, takerKey, weth, usdc]) {
   const sdk = SDKS[major];
-  const transport = http(rpc);
+  const transport = http(rpc, { timeout: WAIT_MS });
   const chainId = await createPublicClient({ transport }).getChainId();
   const chain = defineChain({
     id: chainId, name: "devnet", nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 }, rpcUrls: { default: { http: [rpc] } },

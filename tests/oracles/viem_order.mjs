@@ -15,7 +15,7 @@ export async function run([rpc, key, ...story]) {
     "function depositNativeAndPreSign(bytes32 orderHash) payable",
   ]);
   const account = privateKeyToAccount(key);
-  const transport = http(rpc);
+  const transport = http(rpc, { timeout: WAIT_MS });
   const chainId = await createPublicClient({ transport }).getChainId();
   const chain = defineChain({
     id: chainId, name: "devnet", nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 }, rpcUrls: { default: { http: [rpc] } },

@@ -20,7 +20,7 @@ export async function run([rpc, makerKey, takerKey, strangerKey, ...story]) {
   ]);
   const FORCED_GAS = 300_000n;
   const accounts = { maker: privateKeyToAccount(makerKey), taker: privateKeyToAccount(takerKey), stranger: privateKeyToAccount(strangerKey) };
-  const transport = http(rpc);
+  const transport = http(rpc, { timeout: WAIT_MS });
   const chainId = await createPublicClient({ transport }).getChainId();
   const chain = defineChain({
     id: chainId, name: "devnet", nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 }, rpcUrls: { default: { http: [rpc] } },

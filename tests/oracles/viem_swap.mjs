@@ -11,7 +11,7 @@ export async function run([venue, rpc, key, srcToken, destToken, amount, side = 
     "function approve(address,uint256) returns (bool)", "function decimals() view returns (uint8)",
   ]);
   const account = privateKeyToAccount(key);
-  const transport = http(rpc);
+  const transport = http(rpc, { timeout: WAIT_MS });
   const chainId = await createPublicClient({ transport }).getChainId();
   const chain = defineChain({
     id: chainId, name: "devnet", nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 }, rpcUrls: { default: { http: [rpc] } },

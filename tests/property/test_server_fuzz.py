@@ -9,6 +9,8 @@ import trio.testing
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cambist.config.timeouts import SERVER_BODY_S, SERVER_HEADER_S, SERVER_IDLE_S
+from support.patience import PATIENCE_S
 from support.server.server_harness import (
     LAST_GET,
     Served,
@@ -52,7 +54,7 @@ def run(body: Callable[[], Awaitable[None]]) -> None:
 def test_a_task_answers_or_closes_in_time(data: bytes, cuts: list[int], half_close: bool) -> None:
     async def body() -> None:
         async with serving_memory() as (_, listener), listener.connect() as stream:
-            with trio.fail_after(300):
+            with trio.fail_after(3 * (SERVER_HEADER_S + SERVER_BODY_S + SERVER_IDLE_S)):
                 try:
                     for piece in split(data, cuts):
                         await stream.send_all(piece)
@@ -99,7 +101,7 @@ def test_the_reactor_answers_or_closes(inputs: list[tuple[bytes, list[int]]]) ->
 
 async def _throw(served: Served, pieces: list[bytes]) -> None:
     """Send pieces, say that no more will come, and expect an end."""
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         async with await served.connect() as stream:
             try:
                 for piece in pieces:

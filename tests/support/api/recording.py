@@ -17,7 +17,7 @@ from support.api import bodies
 from support.chain.devnet import telling_process
 from support.events.event_streams import EventStream
 from support.events.webhook_receiver import SECRET
-from support.patience import until_told
+from support.patience import PATIENCE_S, until_told
 from support.venue.venue_role import CHAIN_ID, USER, RunningVenue, running_venue
 
 KEY = "a-key-of-a-partner"
@@ -95,7 +95,10 @@ async def record(folder: Path) -> Examples:
 def asked_at_up(folder: Path) -> dict[str, Any]:
     """Answers of `cambist up` to BRIDGED."""
     with telling_process("up", "--port", "0", "--devnet-port", "0", folder=folder) as up:
-        return {name: cut(httpx.get(up.told["venue"] + path).json()) for name, path in BRIDGED.items()}
+        return {
+            name: cut(httpx.get(up.told["venue"] + path, timeout=PATIENCE_S).json())
+            for name, path in BRIDGED.items()
+        }
 
 
 async def posted(venue: RunningVenue) -> dict[str, OperationExample]:

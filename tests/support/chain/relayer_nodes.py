@@ -26,6 +26,7 @@ from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.store import Store
 from support.chain.anvil import CHAIN_ID, KEYS
+from support.patience import PATIENCE
 from support.store.store_work import now_ms, store_at
 
 GWEI = 10**9
@@ -99,7 +100,7 @@ async def _main(store_url: str, node_url: str, where: str, count: int) -> None:
     async with (
         store_at(store_url) as store,
         _Dying.open(CHAIN_ID, NodeSettings(urls=(node_url,))) as chain,
-        relaying(chain, store, holder=str(os.getpid()), life_s=1) as relayer,
+        relaying(chain, store, holder=str(os.getpid()), life_s=PATIENCE) as relayer,
     ):
         os.write(1, b"ready\n")
         keys = [effect(number) for number in range(count)]

@@ -35,7 +35,7 @@ from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_sep
 from cambist.codecs.transactions import SignedTransaction, Transaction, sign_transaction
 from cambist.config import limits
 from cambist.config.errors import ChainError, Reverted
-from cambist.config.timeouts import TRANSACTION_LOOK_S, TRANSACTION_S
+from cambist.config.timeouts import TRANSACTION_LOOK_S
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
@@ -45,16 +45,17 @@ from cambist.engine.chain.port import Chain, DevChain, EthCall, Receipt
 from cambist.engine.chain.transact import DEV_GAS, transact
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain.anvil import KEYS
+from support.patience import PATIENCE_S
 
 
 async def mined(chain: Chain, tx_hash: bytes) -> Receipt:
     """Wait for a sent transaction and return its receipt.
 
     Raises:
-        ChainError: the transaction was not mined in TRANSACTION_S.
+        ChainError: the transaction was not mined in PATIENCE_S.
     """
     known: bytes | None = None  # a head seen before the receipt was asked for
-    with trio.move_on_after(TRANSACTION_S):
+    with trio.move_on_after(PATIENCE_S):
         while (receipt := await chain.receipt(tx_hash)) is None:
             if known is not None:
                 with trio.move_on_after(TRANSACTION_LOOK_S):
@@ -62,7 +63,7 @@ async def mined(chain: Chain, tx_hash: bytes) -> Receipt:
             head = await chain.block()
             known = head.hash if head else b""
         return receipt
-    raise ChainError(f"0x{tx_hash.hex()} was not mined in {TRANSACTION_S:.0f} s; it may still be")
+    raise ChainError(f"0x{tx_hash.hex()} was not mined in {PATIENCE_S:.0f} s; it may still be")
 
 
 Moved = dict[tuple[str, str], int]

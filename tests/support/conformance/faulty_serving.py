@@ -20,6 +20,7 @@ from cambist.codecs.http1 import (
 )
 from cambist.feeds.net.websocket import WebSocket, serve_websocket
 from support.conformance.faulty_maker import Maker, Refused
+from support.patience import PATIENCE_S
 
 _LIMITS = Http1Limits(body_bytes_max=1 << 18)
 TICK_S = 0.02
@@ -147,7 +148,7 @@ class Server:
         if "nods" in self.maker.flags:
             status, body = 200, b"{}"
         await stream.send_all(encode_response(status, body, keep_alive=False))
-        with trio.move_on_after(1):
+        with trio.move_on_after(PATIENCE_S):
             if isinstance(stream, trio.abc.HalfCloseableStream):
                 await stream.send_eof()
             while await stream.receive_some(1 << 20):

@@ -45,7 +45,7 @@ from support.chain.anvil import anvil_port
 from support.chain.world import USDC, World, a_world
 from support.contracts.delta_agents import StoryAgent, serving
 from support.contracts.settling import DELIVER, Market, a_market
-from support.patience import PATIENCE_S, ROUND_S, until, until_found, until_told
+from support.patience import PATIENCE, PATIENCE_S, ROUND_S, until, until_found, until_told
 from support.server.scripted_server import Caller, scripted_server
 from support.store.store_work import is_running, store_processes
 from support.venue.venue_role import CHAIN_ID, ENVIRON, asking, devnet_at, entry_of, venue_text
@@ -58,7 +58,7 @@ ENDED = frozenset({"COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"})
 _GONE = (EOFError, trio.BrokenResourceError, trio.ClosedResourceError)
 _DELTA = """
 [store]
-lease_s = 1
+lease_s = {lease_s}
 [venue.delta]
 round_s = {round_s}
 gather_s = 0.02
@@ -418,6 +418,6 @@ def _write_settings(
         node="poll_s = 0.05",
         port=port,
     )
-    text += _DELTA.format(round_s=round_s)
+    text += _DELTA.format(lease_s=PATIENCE, round_s=round_s)
     text += "".join(asking(name, f"http://127.0.0.1:{at}/agent") for name, at in agents.items())
     (folder / "venue.toml").write_text(text)

@@ -15,6 +15,7 @@ from cambist.codecs.eip712_orders.delta import ORDER, TWAP_BUY_ORDER, TWAP_ORDER
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.client.schedule import Schedule
 from support.oracles import NODE, Stories
+from support.patience import STORY_S
 from support.programs import ORACLES, program
 
 pytestmark = pytest.mark.oracle
@@ -73,7 +74,7 @@ def test_the_types_of_the_modules_fit() -> None:
     compiler = ORACLES / "node_modules" / ".bin" / "tsc"
     program("npm-packages")
     command = [str(NODE), str(compiler), "-p", str(ORACLES / "tsconfig.console.json")]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=STORY_S)
     assert found.stdout == ""
     assert found.returncode == 0
 

@@ -15,6 +15,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from cambist.engine.orders.scheduler import SLICE_S, Scheduler, Timers
 from support.call_counts import counted_calls
+from support.patience import PATIENCE_S
 
 NOW_MS = 1_700_000_000_000
 
@@ -266,7 +267,7 @@ async def test_a_long_pass_lets_the_others_run(scheduler: Scheduler) -> None:
     turns = list[int]()
     async with trio.open_nursery() as nursery:
         await nursery.start(scheduler.run)
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while scheduler.statistics().waiting:
                 turns.append(scheduler.statistics().fired)
                 await trio.lowlevel.checkpoint()
