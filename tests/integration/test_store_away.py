@@ -11,10 +11,12 @@ import pytest
 import trio
 
 from cambist.config.errors import StoreUnavailable
+from cambist.engine.store import store as of_store
 from cambist.engine.store.store import Store
 from support.patience import until
 from support.store.postgres import running_postgres
 from support.store.store_work import full_disk, operation, store_at, store_processes
+from support.stretched_bounds import own_bounds
 
 
 @pytest.fixture
@@ -55,14 +57,15 @@ def frozen() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("what", ["full", "dead", "frozen"])
-async def test_sqlite(path: Path, what: str) -> None:
+async def test_sqlite(path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with probed(f"sqlite:{path}") as store:
         happening, said = {
             "full": (full_disk(), "the database cannot be used"),
             "dead": (killed(path), "the store is away"),
             "frozen": (frozen(), "does not answer within"),
         }[what]
-        with happening:
+        with happening, monkeypatch.context() as late:
+            own_bounds(late, of_store)
             await until(lambda: said in store.away)
         await until(lambda: not store.away)
         await store.write(operation(2))

@@ -12,9 +12,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cambist.config.settings import Settings
 from cambist.crypto.addresses import to_checksum
+from cambist.engine.chain import pulse
 from support.patience import PATIENCE_S, until, until_told
 from support.server.port_gate import PortGate, port_gate
 from support.store.store_work import full_disk
+from support.stretched_bounds import own_bounds
 from support.venue.venue_role import CHAIN_ID, GRIDS, USER, RunningVenue, running_venue
 
 READY = (200, {"ready": True, "reasons": []})
@@ -63,13 +65,17 @@ async def number(venue: RunningVenue, metric: str) -> float:
 
 
 @pytest.mark.parametrize("how", ["shut", "hang"])
-async def test_a_node_that_is_away_and_comes_back(tmp_path: Path, how: str) -> None:
+async def test_a_node_that_is_away_and_comes_back(
+    tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     account = f"/users/tokens/{CHAIN_ID}/{to_checksum(USER.address)}"
     async with gated_venue(tmp_path) as (venue, gate):
         assert await is_ready(venue)
         assert await number(venue, "cambist_chain_away") == 0
-        getattr(gate, how)()
-        (reason,) = await reasons(venue)
+        with monkeypatch.context() as late:
+            own_bounds(late, pulse)
+            getattr(gate, how)()
+            (reason,) = await reasons(venue)
         assert reason.startswith(f"chain {CHAIN_ID}: no node answers: ")
         assert await number(venue, "cambist_chain_away") == 1
         assert await number(venue, "cambist_ready") == 0
@@ -92,9 +98,12 @@ async def test_a_full_disk(tmp_path: Path) -> None:
         assert await number(venue, "cambist_store_away") == 0
 
 
-async def test_nothing_else_is_asked_for_a_ready_answer(tmp_path: Path) -> None:
+async def test_nothing_else_is_asked_for_a_ready_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Readiness is known before it is asked for: a load balancer costs the chain and the store nothing."""
     async with gated_venue(tmp_path) as (venue, gate):
+        own_bounds(monkeypatch, pulse)
         gate.hang()
         await until(lambda: venue.app.places[CHAIN_ID].pulse.fault)
         with trio.fail_after(PATIENCE_S):
