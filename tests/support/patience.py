@@ -17,9 +17,7 @@ import trio
 T = TypeVar("T")
 _WORK = 12_000_000  # additions
 _QUIET_S = 0.4  # for them
-_CORES = (
-    2  # of a machine on which the bounds of this table suffice, with as many workers as make test has there
-)
+_CORES = 2  # of a machine where the bounds of this table suffice for the workers of `make test`
 
 
 def _measured() -> float:

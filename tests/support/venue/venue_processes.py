@@ -177,12 +177,13 @@ def _agent(home: Path, devnet: Devnet, ports: dict[str, int]) -> Iterator[Served
 def serving(folder: Path, *arguments: str, clock: Path | None = None) -> Iterator[Served]:
     """Run a command that serves. The command ends in good order, or the test fails unless it killed it."""
     module, moved = ("patient_command", {}) if clock is None else ("moved_clock", {"MOVED_CLOCK": str(clock)})
+    paths = str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")
     process = subprocess.Popen(
         [sys.executable, "-m", f"support.{module}", *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | ENVIRON | moved | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | ENVIRON | moved | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
         cwd=folder,
     )
     give_up = threading.Timer(PATIENCE_S, process.kill)
