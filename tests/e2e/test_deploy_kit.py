@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from cambist.client import BlockingVenue
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
 from support.chain.devnet import telling_process
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, found_in_time
 from support.programs import program
 from support.promql import Scrape, evaluate
 
@@ -517,6 +518,16 @@ def test_a_stopped_maker_and_its_agent_raise_their_alarms_and_are_well_again(kit
         act(kit, maker, "resume")
     for role in ("alpha", "beta", "agent"):
         settled(kit, role, set())
+    for role in ("engine-1", "engine-2"):  # other tests trade with both makers at once
+        found_in_time(partial(routed, kit, role), {"alpha", "beta"}.issubset)
+
+
+def routed(kit: Kit, role: str) -> set[str]:
+    """Makers of which an engine routes a pair."""
+    families = text_string_to_metric_families(kit.inner(role, "/metrics").text)
+    samples = (sample for family in families for sample in family.samples)
+    pairs = [(each.labels, each.value) for each in samples if each.name == "cambist_feed_pairs"]
+    return {labels["maker"] for labels, count in pairs if labels["standing"] == "live" and count}
 
 
 def act(kit: Kit, maker: str, command: str) -> None:
