@@ -32,6 +32,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devnet]:
         yield process
 
 
+# Accounts 1 to 4 have orders; account 0 has none, since none of its orders is agreed to.
 async def told(browser: Browser, up: Devnet, *story: str) -> Any:
     """Report of a story; the page called no other host but the venue and its chain's node."""
     visit = await browser.look("console_across", up.told["venue"], *story)
@@ -99,7 +100,7 @@ async def test_slices_of_a_twap_cross_one_by_one(browser: Browser, up: Devnet) -
 async def test_a_quote_that_was_not_wished_is_never_agreed_to(
     browser: Browser, up: Devnet, changes: dict[str, Any], named: str
 ) -> None:
-    report = await told(browser, up, "quoteLies", "4", THERE, json.dumps(changes))
+    report = await told(browser, up, "quoteLies", "0", THERE, json.dumps(changes))
     assert named in report["fault"]
     assert report["dialogs"] == 0
     assert orders_of(up, report["owner"]) == []
@@ -122,7 +123,7 @@ async def test_a_quote_that_was_not_wished_is_never_agreed_to(
 async def test_an_order_that_was_not_agreed_to_is_not_signed(
     browser: Browser, up: Devnet, at: str, value: Any, named: str
 ) -> None:
-    report = await told(browser, up, "buildLies", "4", THERE, at, json.dumps(value))
+    report = await told(browser, up, "buildLies", "0", THERE, at, json.dumps(value))
     assert named in report["fault"]
     assert orders_of(up, report["owner"]) == []
 
