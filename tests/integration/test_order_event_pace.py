@@ -14,19 +14,29 @@ from cambist.codecs.messages.event_messages import (
     OrderStreamMessage,
     decode_stream_message,
 )
-from cambist.config.timeouts import EVENT_BEAT_S, EVENT_STALL_S, WEBSOCKET_CLOSE_S
+from cambist.config.timeouts import EVENT_BEAT_S
 from cambist.crypto.addresses import to_checksum
+from cambist.engine.api import event_streams
+from cambist.feeds.net import websocket
 from support.events.event_streams import PATH, EventStream, Following, an_event_venue_in_memory, told, written
 from support.server.raw_websocket import CLOSE, HANDSHAKE, PING, TEXT, RawPeer
 from support.server.server_harness import MemoryListener
 from support.store.stores import ALICE, BOB, Engine, a_delta_order, kept
+from support.stretched_bounds import OWN_S, own_bounds
 
 BOBS = f"userAddress={to_checksum(BOB)}"
+EVENT_STALL_S, WEBSOCKET_CLOSE_S = OWN_S["EVENT_STALL_S"], OWN_S["WEBSOCKET_CLOSE_S"]
 
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Engine:
     return Engine("sqlite:cambist.sqlite3", tmp_path, in_process=True)
+
+
+@pytest.fixture
+def clock(autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch) -> MockClock:
+    own_bounds(monkeypatch, event_streams, websocket)
+    return autojump_clock
 
 
 async def following(listener: MemoryListener, query: str = "") -> Following:
@@ -122,9 +132,7 @@ async def test_a_reader_that_stops_is_cut_off_and_comes_back(
         assert [told(message) for message in await again.take(5)] == [written(order) for order in orders[1:]]
 
 
-async def test_a_websocket_that_stops_reading_is_told_to_come_back(
-    engine: Engine, autojump_clock: MockClock
-) -> None:
+async def test_a_websocket_that_stops_reading_is_told_to_come_back(engine: Engine, clock: MockClock) -> None:
     async with an_event_venue_in_memory(engine, lockstep_stream_pair) as (venue, listener):
         peer, reads = await a_socket(listener), await following(listener)
         await message_of(peer)
@@ -152,9 +160,7 @@ async def test_a_websocket_that_stops_reading_is_told_to_come_back(
         assert [told(message) for message in await again.take(2)] == [written(order) for order in others]
 
 
-async def test_a_websocket_that_is_cut_is_gone_after_a_while(
-    engine: Engine, autojump_clock: MockClock
-) -> None:
+async def test_a_websocket_that_is_cut_is_gone_after_a_while(engine: Engine, clock: MockClock) -> None:
     async with an_event_venue_in_memory(engine, lockstep_stream_pair) as (venue, listener):
         peer = await a_socket(listener)
         await message_of(peer)

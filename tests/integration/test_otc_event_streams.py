@@ -12,15 +12,17 @@ from trio.testing import MockClock, lockstep_stream_pair
 from cambist.codecs.messages.event_messages import OrderEventMessage, OrderStreamMessage, OtcEventsQuery
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.config.sections.venue import RateTier
-from cambist.config.timeouts import EVENT_BEAT_S, EVENT_STALL_S, WEBSOCKET_CLOSE_S
+from cambist.config.timeouts import EVENT_BEAT_S
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
+from cambist.engine.api import event_streams
 from cambist.engine.api.openapi import openapi_document
 from cambist.engine.client.client import VenueClient
 from cambist.engine.client.events import OrderEvents, OtcEventsWanted
 from cambist.engine.otc.api import otc_event_endpoints
 from cambist.engine.store.follower import START
 from cambist.engine.store.rows import amount32
+from cambist.feeds.net import websocket
 from cambist.feeds.net.websocket import HandshakeRefused, WebSocketClosed
 from support.events.event_streams import (
     OTC_PATH,
@@ -48,6 +50,7 @@ from support.store.stores import (
     kept,
     moved,
 )
+from support.stretched_bounds import OWN_S, own_bounds
 
 GET = f"GET {OTC_PATH}?%b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
 AHEAD = "7" + "f" * 15 + "0" * 16
@@ -370,9 +373,11 @@ async def test_other_methods_are_refused_in_the_shape_of_the_surface(engine: Eng
 
 
 async def test_a_taker_that_stops_reading_is_told_to_come_back(
-    engine: Engine, autojump_clock: MockClock
+    engine: Engine, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lockstep stream has no buffer; the taker that keeps reading is not delayed."""
+    own_bounds(monkeypatch, event_streams, websocket)
+    stall_s, close_s = OWN_S["EVENT_STALL_S"], OWN_S["WEBSOCKET_CLOSE_S"]
     async with an_event_venue_in_memory(engine, lockstep_stream_pair, ring_max=2) as (venue, listener):
         peer = RawPeer(listener.connect(), masks=True)
         lines = [b"GET %b?taker=%b HTTP/1.1" % (OTC_PATH.encode(), B.encode())]
@@ -390,9 +395,9 @@ async def test_a_taker_that_stops_reading_is_told_to_come_back(
             orders.append(await kept(venue.store, an_otc_order(number, taker=(BOB, CAROL)[number % 2])))
             if not number % 2:
                 assert told(await reads.next()) == written(orders[-1])
-        await trio.sleep(EVENT_STALL_S + WEBSOCKET_CLOSE_S / 2)
+        await trio.sleep(stall_s + close_s / 2)
         assert venue.events.statistics().slow == 1
-        with trio.fail_after(WEBSOCKET_CLOSE_S * 2):
+        with trio.fail_after(close_s * 2):
             opcode, data = await peer.receive()
             while opcode != CLOSE:
                 opcode, data = await peer.receive()
