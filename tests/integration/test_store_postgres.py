@@ -11,6 +11,7 @@ import pytest
 
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import ConfigError, StoreError, StoreUnavailable
+from cambist.config.timeouts import STORE_STUCK_S
 from cambist.engine.orders.order_units import DELTA, effect_key, finished, step
 from cambist.engine.store import queries
 from cambist.engine.store.backend import Lease
@@ -376,7 +377,8 @@ def test_a_writer_that_hangs_in_a_transaction_loses_its_connection_and_its_locks
     """As a process that is stopped in a batch: its shards can be claimed all the same."""
     store.backend.lease("us", 1, 0, 100)
     pipe = store.backend._writer.open()
-    assert pipe.ask(b"SHOW idle_in_transaction_session_timeout") == [("5s",)]
+    bound = b"SELECT setting FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'"  # ms
+    assert pipe.ask(bound) == [(f"{STORE_STUCK_S * 1_000:.0f}",)]
     pipe.ask(b"BEGIN")
     pipe.ask(b"SELECT number FROM shard FOR SHARE")
     pipe.ask(b"SET idle_in_transaction_session_timeout = '50ms'")
