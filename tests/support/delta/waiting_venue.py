@@ -9,7 +9,8 @@ The chain is the embedded one with the real contracts, the store the real SQL on
 venue asks its agent, go over memory streams. No threads, no sockets. A life that ends loses the chain, the
 store and all streams first, and is then cancelled: it has no effect after its death. Only logs have funds
 read again: the slow round over all accounts would hide a missed log. Chain and store are
-asked once whether they answer.
+asked once whether they answer. The end of a life waits for its store, which is lost, for the product's own
+bounds: stories wait for the next life by the same clock.
 """
 
 import inspect
@@ -21,6 +22,7 @@ from typing import Any
 from unittest.mock import patch
 
 import msgspec
+import pytest
 import trio
 from trio.testing import memory_stream_pair
 
@@ -33,7 +35,7 @@ from cambist.engine.delta.bids.agent_client import AgentClient
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.orders import accounts_watch
 from cambist.engine.process.clock import WallClock
-from cambist.engine.store import store
+from cambist.engine.store import leases, store
 from cambist.engine.store.process import opening as store_opening
 from cambist.engine.store.store import InlineLink
 from cambist.engine.venue.app import VenueApp, opened_venue
@@ -43,6 +45,7 @@ from support.contracts.settling import Market
 from support.makers.live_books import a_book
 from support.patience import PATIENCE_S, STORY_S
 from support.server.scripted_server import Caller
+from support.stretched_bounds import own_bounds
 from support.venue.venue_role import CHAIN_ID, ENVIRON, asking, devnet_at, entry_of, venue_text
 
 CONFIRMATIONS = 4
@@ -348,9 +351,11 @@ async def a_waiting_venue(
     market: Market, clock: SimulatedClock, folder: Path
 ) -> AsyncGenerator[WaitingVenue]:
     """A venue that serves."""
-    async with trio.open_nursery() as nursery:
-        venue = WaitingVenue(market, clock, folder, nursery)
-        nursery.start_soon(venue.run)
-        await venue.is_up()
-        yield venue
-        nursery.cancel_scope.cancel()
+    with pytest.MonkeyPatch.context() as patched:
+        own_bounds(patched, leases, store_opening)
+        async with trio.open_nursery() as nursery:
+            venue = WaitingVenue(market, clock, folder, nursery)
+            nursery.start_soon(venue.run)
+            await venue.is_up()
+            yield venue
+            nursery.cancel_scope.cancel()
