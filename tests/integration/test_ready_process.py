@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from support.delta.delta_process import CrashStory, a_crash_story
+from support.hurried_command import hurried
 from support.patience import until_told
 from support.store.store_work import full_disk
 from support.venue.venue_role import CHAIN_ID
@@ -45,7 +46,7 @@ async def submitted(story: CrashStory, nonce: int) -> tuple[int, Any]:
 
 
 async def test_a_disk_that_is_full_and_a_node_that_hangs(tmp_path: Path) -> None:
-    async with a_crash_story(tmp_path, "ann") as story:
+    async with a_crash_story(tmp_path, "ann", command="support.hurried_command:main") as story:
         await well(story)
         assert (await submitted(story, 1))[0] == 200
         with full_disk(story.process.pid):
@@ -55,9 +56,10 @@ async def test_a_disk_that_is_full_and_a_node_that_hangs(tmp_path: Path) -> None
             await named(story, "store: the database cannot be used: ")
         await well(story)
         assert (await submitted(story, 2))[0] == 200
-        story.node.swallows("eth_getBlockByNumber")
-        await named(story, f"chain {CHAIN_ID}: no node answers: ")
-        assert (await submitted(story, 3))[0] == 503
-        story.node.lets_through()
+        with hurried(story.process.pid):
+            story.node.swallows("eth_getBlockByNumber")
+            await named(story, f"chain {CHAIN_ID}: no node answers: ")
+            assert (await submitted(story, 3))[0] == 503
+            story.node.lets_through()
         await well(story)
         assert (await submitted(story, 3))[0] == 200

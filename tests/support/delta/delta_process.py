@@ -56,6 +56,7 @@ Record = dict[str, Any]
 CONFIRMATIONS = 3
 ENDED = frozenset({"COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"})
 _GONE = (EOFError, trio.BrokenResourceError, trio.ClosedResourceError)
+_COMMAND = "cambist.engine.cli:main"
 _DELTA = """
 [store]
 lease_s = {lease_s}
@@ -147,6 +148,7 @@ class CrashStory:
         folder: Path,
         port: int,
         environ: Mapping[str, str],
+        command: str = _COMMAND,
     ) -> None:
         self.market = market
         self.world: World = market.world
@@ -157,6 +159,7 @@ class CrashStory:
         self.starts = 0
         self.relayer_nonce = 0
         self.port = port
+        self._command = command
         self._environ = {**ENVIRON, **environ}
         self._environ |= {"RELAYER_KEY": self.world.relayer.secret32().hex()}
         self._environ |= {f"{name.upper()}_SECRET": agent.secret for name, agent in agents.items()}
@@ -167,9 +170,11 @@ class CrashStory:
         """Start the venue; it serves when this returns."""
         self.starts += 1
         with self._log.open("wb") as log:
-            command = ["cambist.engine.cli:main", "serve", "--config", str(self.folder / "venue.toml")]
             self.process = await warm_process(
-                *command,
+                self._command,
+                "serve",
+                "--config",
+                str(self.folder / "venue.toml"),
                 needs=["cambist.engine.cli.serve"],
                 env=os.environ | self._environ,
                 stdout=log,
@@ -349,6 +354,7 @@ async def a_crash_story(
     more: str = "",
     environ: Mapping[str, str] | None = None,
     market: Market | None = None,
+    command: str = _COMMAND,
 ) -> AsyncGenerator[CrashStory]:
     """A venue that serves, in the folder, with agents of these names; killed in the end.
 
@@ -356,6 +362,7 @@ async def a_crash_story(
         round_s: a round ends earlier once all agents have answered.
         more: TOML of the venue; environ: what it refers to.
         market: on an embedded chain; by default a new one.
+        command: function of the process, `module:name`.
     """
     if market is None:
         chain = EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
@@ -368,7 +375,7 @@ async def a_crash_story(
         _write_settings(folder, market.world, port, f"http://127.0.0.1:{node_port}", ports, round_s)
         with (folder / "venue.toml").open("a") as settings:
             settings.write(more)
-        story = CrashStory(market, node, agents, folder, port, environ or {})
+        story = CrashStory(market, node, agents, folder, port, environ or {}, command)
         story.relayer_nonce = await story.chain.nonce(market.world.relayer.address)
         await story.start()
         try:
