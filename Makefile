@@ -100,8 +100,7 @@ test-programs: setup-test ## Run all tests without any program that a machine ma
 	  $(MAKE) --no-print-directory test-without WITHOUT="$$name" || exit 1; done
 
 test-orders: setup-test ## Run each file alone and in reverse, then all tests in three random orders.
-	find tests -name node_modules -prune -o -name 'test_*.py' -print | $(WITH_ANVIL) TEST_ORDER=reverse xargs -P 4 -I{} \
-	  sh -c 'said=$$($(PY) -m pytest -q -p no:cacheprovider {} 2>&1) || [ $$? = 5 ] || { echo "$$said"; exit 255; }'
+	$(WITH_ANVIL) PYTHONPATH=.:tests TEST_ORDER=reverse $(PY) -m support.files_alone
 	for order in $$(shuf -i 1-99999 -n 3); do \
 	  $(WITH_ANVIL) TEST_ORDER=$$order $(PY) -m pytest -q $(PARALLEL) || exit 1; done
 

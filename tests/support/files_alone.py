@@ -1,0 +1,70 @@
+"""Run each test file in a process of its own, a fork of one that has imported the package.
+
+    TEST_ORDER=reverse python -m support.files_alone [FILE ...]
+
+The process prints the output of each file that fails, and ends with 1 then. Without names it runs all files.
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import support.stretched_bounds  # before the modules that copy the bounds
+
+# isort: split
+
+import cambist.engine.cli
+import cambist.engine.dev.place.up  # noqa: F401
+import support.programs
+import support.store.warm_store  # noqa: F401
+
+_AT_ONCE = 4
+_FINE = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+
+
+def start(file: str, folder: Path) -> int:
+    """Fork a process that runs a file; return its id. Its output goes to the file `output` of the folder."""
+    folder.mkdir()
+    if child := os.fork():
+        return child
+    status = pytest.ExitCode.INTERNAL_ERROR
+    try:
+        output = os.open(folder / "output", os.O_WRONLY | os.O_CREAT)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        status = pytest.ExitCode(
+            pytest.main(["-q", "-p", "no:cacheprovider", f"--basetemp={folder / 'tmp'}", file])
+        )
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def run(files: list[str], folder: Path) -> int:
+    """Run the files; return how many failed."""
+    waiting, running, failed = list(reversed(files)), dict[int, tuple[str, Path]](), 0
+    while waiting or running:
+        while waiting and len(running) < _AT_ONCE:
+            file, place = waiting.pop(), folder / str(len(waiting))
+            running[start(file, place)] = file, place
+        child, status = os.wait()
+        file, place = running.pop(child)
+        if os.waitstatus_to_exitcode(status) not in _FINE:
+            failed += 1
+            print(file, (place / "output").read_text(), sep="\n", flush=True)  # noqa: T201
+    return failed
+
+
+def _all_files() -> list[str]:
+    tests = Path(__file__).parents[1]
+    return sorted(str(path) for path in tests.rglob("test_*.py") if "node_modules" not in path.parts)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        failures = run(sys.argv[1:] or _all_files(), Path(made))
+    sys.exit(failures > 0)
