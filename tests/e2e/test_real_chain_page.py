@@ -26,6 +26,7 @@ from cambist.engine.dev.devnet.anvil import AnvilChain
 from support.chain.anvil import KEYS, Anvil
 from support.chain.put_code import put_code
 from support.patience import STORY_S, until
+from support.scripts_of_pages import at_free_ports
 
 pytestmark = pytest.mark.process
 PAGE = (Path(__file__).parents[2] / "docs" / "start" / "real-chain.md").read_text(encoding="utf-8")
@@ -63,7 +64,8 @@ async def units(chain: AnvilChain, token: bytes, account: bytes) -> int:
 
 
 def test_a_real_chain_from_keys_to_the_first_fill(tmp_path: Path) -> None:
-    with Anvil(CHAIN) as anvil:
+    page = "\n".join(["set -euo pipefail", BLOCKS[0], _WAITS, *BLOCKS[1:]])
+    with Anvil(CHAIN) as anvil, at_free_ports(page) as script:
 
         def on_chain(work: Callable[..., Awaitable[T]], *what: object) -> T:
             async def opening() -> T:
@@ -80,7 +82,6 @@ def test_a_real_chain_from_keys_to_the_first_fill(tmp_path: Path) -> None:
             "WETH": to_checksum(WETH),
             "USDC": to_checksum(usdc),
         }
-        script = "\n".join(["set -euo pipefail", BLOCKS[0], _WAITS, *BLOCKS[1:]])
         with (tmp_path / "said").open("wb") as output:
             process = subprocess.Popen(
                 ["bash", "-c", script], cwd=tmp_path, env=environ, stdout=output, stderr=output,

@@ -16,12 +16,12 @@ from typing import Any
 
 import click
 import pytest
-from bench.peers.ports import held_port, port_of
 
 from cambist.engine.cli import cli
 from support.chain.devnet import Devnet, telling_process
 from support.patience import STORY_S
 from support.programs import DEVELOPMENT_CHAIN, program
+from support.scripts_of_pages import at_free_ports
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/*.md")])
@@ -94,10 +94,7 @@ def test_commands_run(page: Path, tmp_path: Path, request: pytest.FixtureRequest
     folder = tmp_path / "folder"
     folder.mkdir()
     with ExitStack() as stack:
-        # Ports of the page's servers may be somebody's here.
-        for port in set(re.findall(r"^port = (\d+)$", script, re.MULTILINE)):
-            free = port_of(stack.enter_context(held_port()))
-            script = re.sub(rf"\b{port}\b", str(free), script)
+        script = stack.enter_context(at_free_ports(script))
         output, errors = [stack.enter_context((tmp_path / name).open("w")) for name in ("output", "errors")]
         process = subprocess.Popen(
             ["bash", "-c", script],
