@@ -92,6 +92,7 @@ test-some: setup ## Run $(TESTS) without oracles, browsers and real nodes: what 
 	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL) --leave-out -m "not oracle and not anvil and not browser" $(TESTS)
 
 test-without: setup-test ## Run the files that need programs named by WITHOUT="nginx curl" as if the machine lacked these.
+	@test -n "$(WITHOUT)" || { echo 'WITHOUT: expected names of programs, as in WITHOUT="nginx curl", got none'; exit 2; }
 	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL) --needing --leave-out || [ $$? = 5 ] # none needs it
 
 test-programs: setup-test ## Run all tests without any program that a machine may lack, then without each in turn.

@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 import support.stretched_bounds  # noqa: F401  before the modules that copy the bounds
-from support.programs import has_program, hidden, lack, missing_lines, needing, needs_of, program, show
+from support.programs import has_program, hidden, lack, missing_lines, needing, needs_of, program, skip_within
 
 # isort: split
 
@@ -110,10 +110,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line("\n".join(lines))
 
 
-def pytest_unconfigure() -> None:
-    show()
-
-
 def _parts(arg: str) -> list[str]:
     """The folders and test files of a folder; anything else is one part."""
     if not Path(arg).is_dir():
@@ -149,12 +145,9 @@ def pytest_runtest_call() -> Iterator[None]:
     try:
         return (yield)
     except (BaseExceptionGroup, pytest.skip.Exception) as raised:
-        # pytest-trio skips anew, without the reason, which is in the context then.
-        group = raised if isinstance(raised, BaseExceptionGroup) else raised.__context__
-        found = group.subgroup(pytest.skip.Exception) if isinstance(group, BaseExceptionGroup) else raised
-        while isinstance(found, BaseExceptionGroup):
-            found = found.exceptions[0]
-        raise (found or raised) from None
+        if skip := skip_within(raised):
+            raise skip from None
+        raise
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

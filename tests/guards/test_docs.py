@@ -14,6 +14,7 @@ from cambist.engine.chain.deploy.address_book import AddressBook
 from cambist.engine.dev import choices_page as choices
 from cambist.engine.dev import public_page
 from cambist.engine.routing.served import served_chains
+from support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/*.md")])
@@ -42,6 +43,7 @@ def test_the_sample_settings_load(tmp_path: Path) -> None:
         cwd=ROOT / "tests",
         stderr=subprocess.PIPE,
         text=True,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,10 @@ import re
 import shutil
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -87,13 +90,32 @@ def test_processes_do_not_find_a_hidden_program(tmp_path: Path, monkeypatch: pyt
         shutil.rmtree(folder)
 
 
-def test_a_number_gives_one_order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    items = list(request.session.items)
-    orders = []
-    for order in ("", "reverse", "1", "2", "1"):
+def test_an_order_shuffles_files_and_their_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    long, short = ([f"tests/{folder}/test_{at}.py" for at in range(6)] for folder in ("e2e", "unit"))
+    collected = [(file, test) for file in short + long for test in range(8)]
+
+    def arranged(order: str) -> list[tuple[str, int]]:
         monkeypatch.setattr("support.order_of_tests.ORDER", order)
-        arranged = items.copy()
-        arrange(arranged)
-        orders.append([item.nodeid for item in arranged])
-    assert orders[2] == orders[4]
-    assert len({*map(tuple, orders)}) == 4
+        items: list[Any] = [
+            SimpleNamespace(
+                path=Path("/", file),
+                nodeid=f"{file}::{test}",
+                get_closest_marker=lambda _: None,
+                at=(file, test),
+            )
+            for file, test in collected
+        ]
+        arrange(items)
+        return [item.at for item in items]
+
+    assert arranged("") == [(file, test) for file in long + short for test in range(8)]
+    assert arranged("reverse") == [(file, test) for file in long + short for test in reversed(range(8))]
+    first, second = arranged("1"), arranged("2")
+    assert first == arranged("1") != second
+    for order in (first, second):
+        files = [file for file, _ in groupby(order, lambda each: each[0])]
+        assert sorted(files) == sorted(long + short)  # the tests of a file stay together
+        assert sorted(files[:6]) == long
+        assert files[:6] != long
+        assert sorted(order) == sorted(collected)
+        assert [test for file, test in order if file == long[0]] != list(range(8))

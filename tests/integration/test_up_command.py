@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,7 @@ def test_the_printed_commands_ask_the_venue(up: Devnet) -> None:
         return json.loads(done.stdout)
 
     quote, orders, tokens = (
-        found_in_time(lambda line=line: answer(line), lambda told: "errorType" not in told)  # type: ignore[misc]
-        for line in up.told["curl"]
+        found_in_time(partial(answer, line), lambda told: "errorType" not in told) for line in up.told["curl"]
     )
     assert 2_000 * 10**6 < int(quote["delta"]["route"]["destination"]["output"]["amount"]) < 3_000 * 10**6
     assert "data" in orders
@@ -186,7 +186,7 @@ def test_a_check_as_json_names_each_fact_and_what_is_wrong(up: Devnet, tmp_path:
         return done.returncode, told["isRight"], faults
 
     for settings, expected in ((path, (0, True, [])), (wrong, (1, False, ["chains.31337.wrapped_native"]))):
-        found_in_time(lambda at=settings: check(at), lambda told, wanted=expected: told == wanted)  # type: ignore[misc]
+        found_in_time(partial(check, settings), expected.__eq__)
 
 
 @pytest.mark.needs("pyrevm")  # an anvil writes its state only when it ends in good order

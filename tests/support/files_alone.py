@@ -5,23 +5,24 @@
 The process prints the output of each file that fails, and ends with 1 then. Without names it runs all files.
 """
 
+import math
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-import support.stretched_bounds  # before the modules that copy the bounds
-
 # isort: split
 
 import cambist.engine.cli
 import cambist.engine.dev.place.up  # noqa: F401
-import support.programs
-import support.store.warm_store  # noqa: F401
+from support.patience import STORY_S
 
 _AT_ONCE = 4
+FILE_S = 4 * STORY_S
+"""Bound of a file: more than one story of it may take its whole time."""
 _FINE = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
 
 
@@ -35,6 +36,7 @@ def start(file: str, folder: Path) -> int:
         output = os.open(folder / "output", os.O_WRONLY | os.O_CREAT)
         os.dup2(output, 1)
         os.dup2(output, 2)
+        signal.alarm(math.ceil(FILE_S))  # ends a file that hangs
         status = pytest.ExitCode(
             pytest.main(["-q", "-p", "no:cacheprovider", f"--basetemp={folder / 'tmp'}", file])
         )
@@ -49,13 +51,13 @@ def run(files: list[str], folder: Path) -> int:
     waiting, running, failed = list(reversed(files)), dict[int, tuple[str, Path]](), 0
     while waiting or running:
         while waiting and len(running) < _AT_ONCE:
-            file, place = waiting.pop(), folder / str(len(waiting))
-            running[start(file, place)] = file, place
+            file, own = waiting.pop(), folder / str(len(waiting))
+            running[start(file, own)] = file, own
         child, status = os.wait()
-        file, place = running.pop(child)
+        file, own = running.pop(child)
         if os.waitstatus_to_exitcode(status) not in _FINE:
             failed += 1
-            print(file, (place / "output").read_text(), sep="\n", flush=True)  # noqa: T201
+            print(file, (own / "output").read_text(), sep="\n", flush=True)  # noqa: T201
     return failed
 
 

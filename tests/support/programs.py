@@ -11,6 +11,7 @@ from the tests and from the processes that they start, WITHOUT=all hides all of 
 files that need a hidden program. `--leave-out` leaves out the tests that would be skipped.
 """
 
+import atexit
 import os
 import re
 import shutil
@@ -32,7 +33,7 @@ _OF_OPERATORS = "/usr/sbin:/usr/bin:/usr/local/bin"
 """Folders of programs that need not be on the path of a user."""
 _REASON = "needs "
 _DEBIAN = "apt-get install "
-HIDING = "TESTHIDING"
+HIDING = "TEST_HIDING"
 """Environment variable of the folder that hides programs, for workers, which hide nothing again."""
 
 
@@ -150,6 +151,20 @@ def lack(name: str) -> NoReturn:
     pytest.skip(f"{_REASON}{name}")
 
 
+def skip_within(raised: BaseException) -> BaseException | None:
+    """Skip that is all of a group of errors; None for a group with another error, which is a failure.
+
+    pytest-trio skips anew without the reason; the group with the reason is then the context of its skip.
+    """
+    group = raised if isinstance(raised, BaseExceptionGroup) else raised.__context__
+    if not isinstance(group, BaseExceptionGroup):
+        return None
+    found, others = group.split(pytest.skip.Exception)
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return None if others else found
+
+
 def hide() -> Path | None:
     """Take the hidden programs from this process and from those that it starts.
 
@@ -163,6 +178,7 @@ def hide() -> Path | None:
         return None
     folder = Path(tempfile.mkdtemp(prefix="cambist-path-"))
     os.environ[HIDING] = str(folder)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     commands = {command for name in names for command in PROGRAMS[name].commands}
     (folder / "bin").mkdir()
     for place in os.environ["PATH"].split(os.pathsep):
@@ -177,13 +193,7 @@ def hide() -> Path | None:
     return folder
 
 
-_HIDDEN_BY = hide()  # before a module looks for pyrevm
-
-
-def show() -> None:
-    """Remove the folder by which this process hides programs."""
-    if _HIDDEN_BY:
-        shutil.rmtree(_HIDDEN_BY)
+hide()  # before a module looks for pyrevm
 
 
 def needs_of(item: pytest.Item) -> Iterator[str]:
