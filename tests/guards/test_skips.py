@@ -63,6 +63,22 @@ def test_files_that_need_no_hidden_program_are_left_out() -> None:
     assert {line.partition("::")[0] for line in said.splitlines() if "::" in line} == {names[0]}
 
 
+def test_a_skip_inside_nurseries_keeps_its_reason_and_hides_no_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REQUIRE_PROGRAMS", "")
+    with pytest.raises(pytest.skip.Exception, match="needs curl") as lacking:
+        programs.lack("curl")
+    skip = lacking.value
+    nested = BaseExceptionGroup("nursery", [BaseExceptionGroup("nursery", [skip])])
+    anew = pytest.skip.Exception("")
+    anew.__context__ = nested
+    assert programs.skip_within(nested) is programs.skip_within(anew) is skip
+    assert programs.skip_within(skip) is None  # it is raised as it is
+    assert programs.skip_within(BaseExceptionGroup("nursery", [skip, AssertionError("wrong")])) is None
+    assert programs.skip_within(ExceptionGroup("nursery", [ValueError("wrong")])) is None
+
+
 def test_an_unknown_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WITHOUT", "curl wget")
     with pytest.raises(pytest.UsageError, match="got wget"):

@@ -159,6 +159,7 @@ def skip_within(raised: BaseException) -> BaseException | None:
     group = raised if isinstance(raised, BaseExceptionGroup) else raised.__context__
     if not isinstance(group, BaseExceptionGroup):
         return None
+    found: BaseException | None
     found, others = group.split(pytest.skip.Exception)
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
