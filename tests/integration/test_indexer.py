@@ -193,6 +193,17 @@ async def test_history_is_read_in_ranges_that_fit_the_node(quick: Store) -> None
     assert indexer.statistics().range_blocks >= 2 * now.range_blocks, "as wide as the node answers"
 
 
+async def test_a_history_shorter_than_a_range_does_not_widen_it(quick: Store) -> None:
+    chain = ScriptedChain(range_blocks_max=150)
+    chain.grow(*([] for _ in range(3_000)))
+    indexer = an_indexer(chain, quick)
+    await run_dry(indexer)
+    for _ in range(5):
+        chain.grow(*([] for _ in range(INDEX_RING_BLOCKS + 20)))
+        await run_dry(indexer)
+    assert indexer.statistics().range_blocks <= 150 + 150 // 8 + 1
+
+
 async def test_a_range_with_too_much_for_one_step_is_read_in_parts(
     quick: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

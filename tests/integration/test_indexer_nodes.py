@@ -407,7 +407,7 @@ async def test_ranges_that_the_node_refuses_become_narrower(proxied: Proxied) ->
     assert await same(store, scene)
     now = indexer.statistics()
     assert proxy.refused == now.refused > 0
-    assert now.range_blocks <= 45
+    assert now.range_blocks <= 40 + 40 // 8 + 1
 
 
 @pytest.mark.anvil

@@ -419,9 +419,10 @@ class Indexer:
                 if last == after.number + 1:
                     raise
                 self._span = (last - after.number) // 2
-            else:
+                continue
+            if last == after.number + self._span:  # a shorter range does not say what the node takes
                 self._span = min(INDEX_RANGE_BLOCKS_MAX, self._span + self._span // 8 + 1)
-                return reading
+            return reading
 
     async def _read_on(self, after: Mark, head: Header) -> Reading:
         while True:
