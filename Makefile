@@ -160,18 +160,18 @@ demo: setup ## Show what works today, step by step.
 contracts: setup-node ## Compile the contracts anew into engine/chain/contracts/artifacts.
 	$(PY) $(NODE) $(ORACLES)/compile_contracts.mjs engine/chain/contracts engine/chain/contracts/artifacts
 
-docs-page: setup-node ## Copy the files of Swagger UI anew into engine/venue/docs, compressed.
+docs-page: setup-node ## Copy the files of Swagger UI anew into engine/roles/venue/docs, compressed.
 	for file in swagger-ui-bundle.js swagger-ui.css; do \
-	  gzip -9 --no-name --stdout $(SWAGGER)/$$file > engine/venue/docs/$$file.gz; done
-	cp $(SWAGGER)/LICENSE engine/venue/docs/LICENSE.txt
-	cp $(SWAGGER)/NOTICE engine/venue/docs/NOTICE.txt
-	cp $(SWAGGER)/swagger-ui-bundle.js.LICENSE.txt engine/venue/docs/
+	  gzip -9 --no-name --stdout $(SWAGGER)/$$file > engine/roles/venue/docs/$$file.gz; done
+	cp $(SWAGGER)/LICENSE engine/roles/venue/docs/LICENSE.txt
+	cp $(SWAGGER)/NOTICE engine/roles/venue/docs/NOTICE.txt
+	cp $(SWAGGER)/swagger-ui-bundle.js.LICENSE.txt engine/roles/venue/docs/
 
 pictures: setup setup-node ## Take the pictures of docs/guides/console.md anew.
 	CONSOLE_PICTURES=$(CURDIR)/docs/guides/console $(PY) -m pytest -q tests/e2e/test_console_trade.py tests/e2e/test_console_across.py tests/e2e/test_console_views.py tests/integration/test_maker_console.py
 
-examples: setup ## Record the examples of the API's documents anew into engine/api/examples.json.
-	PYTHONPATH=.:tests $(PY) -m support.api.recording engine/api/examples.json
+examples: setup ## Record the examples of the API's documents anew into engine/trade/api/examples.json.
+	PYTHONPATH=.:tests $(PY) -m support.api.recording engine/trade/api/examples.json
 
 mutations: setup setup-node ## Run the contract tests against each mutant of the contracts; fails below 95 % killed.
 	PYTHONPATH=.:tests $(PY) -m mutations.run

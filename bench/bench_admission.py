@@ -7,9 +7,9 @@ from typing import Any
 from cambist.codecs.http1 import Request
 from cambist.config.secret import Secret
 from cambist.config.sections.venue import ApiKey, RateTier, VenueSettings
-from cambist.engine.admission.admission import Admission
-from cambist.engine.server import HttpCall, Reply
-from cambist.engine.server.routing import PlainHandler
+from cambist.engine.host.admission.admission import Admission
+from cambist.engine.host.server import HttpCall, Reply
+from cambist.engine.host.server.routing import PlainHandler
 
 CALLERS = 2_000
 NOW_MS = 1_700_000_000_000

@@ -17,14 +17,14 @@ from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
 from cambist.codecs.messages.agent_messages import BidPart, BidStep, SolverBid, SolveResponse
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.codecs.messages.wire import encode
-from cambist.engine.delta.auction.auction import decide
-from cambist.engine.delta.bids.bids import Candidate, CandidatePart, RoundOrder, answer_of, read_answer
-from cambist.engine.delta.bids.simulation import Proven, SettlementOutcome
-from cambist.engine.delta.orders.document import DeltaDocument, order_json
-from cambist.engine.delta.orders.life import SETTLE, DeltaFacts, told_by_chain
-from cambist.engine.delta.orders.terms import next_part, terms_of
-from cambist.engine.orders.order_units import effect_key
 from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, amount32
+from cambist.engine.trade.delta.auction.auction import decide
+from cambist.engine.trade.delta.bids.bids import Candidate, CandidatePart, RoundOrder, answer_of, read_answer
+from cambist.engine.trade.delta.bids.simulation import Proven, SettlementOutcome
+from cambist.engine.trade.delta.orders.document import DeltaDocument, order_json
+from cambist.engine.trade.delta.orders.life import SETTLE, DeltaFacts, told_by_chain
+from cambist.engine.trade.delta.orders.terms import next_part, terms_of
+from cambist.engine.trade.orders.order_units import effect_key
 
 ORDERS, AGENTS, ROUNDS = 64, 8, 16
 ONE, USDC = 10**18, 10**6

@@ -18,13 +18,13 @@ from bench.trio_thread import Visited, living_in_trio
 from cambist.codecs.iso_time import iso_ms
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.events.filters import EventFilter
-from cambist.engine.events.hub import EventHub
-from cambist.engine.events.message import encode_event
-from cambist.engine.orders.order_units import DELTA, order_id
 from cambist.engine.store.follower import START, token_of
 from cambist.engine.store.rows import DeltaOrderRow, OrderEvent, amount32
 from cambist.engine.store.store import Store
+from cambist.engine.trade.events.filters import EventFilter
+from cambist.engine.trade.events.hub import EventHub
+from cambist.engine.trade.events.message import encode_event
+from cambist.engine.trade.orders.order_units import DELTA, order_id
 
 LISTENERS = 1_000
 NOW_MS = 1_795_000_000_000

@@ -10,7 +10,7 @@ from bench.firm_check import fault
 from bench.fixtures import NOW_MS
 from bench.maker_fixture import Maker, build_maker, prepared_calls
 from bench.maker_work import work
-from cambist.engine.server import HttpCall, Reply
+from cambist.engine.host.server import HttpCall, Reply
 
 REQUESTS = 12_000
 

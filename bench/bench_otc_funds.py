@@ -24,13 +24,13 @@ from cambist.crypto.keccak import keccak256
 from cambist.engine.chain.index.ring import Mark
 from cambist.engine.chain.index.watch import Watch
 from cambist.engine.chain.port import At, EthCall, Header
-from cambist.engine.otc.document import OtcDocument
-from cambist.engine.otc.funds_watch import OtcAccount, OtcFundsWatch
-from cambist.engine.otc.live_orders import OtcOrders
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.rows import NEVER_S, OtcOrderRow, amount32
+from cambist.engine.trade.otc.document import OtcDocument
+from cambist.engine.trade.otc.funds_watch import OtcAccount, OtcFundsWatch
+from cambist.engine.trade.otc.live_orders import OtcOrders
 
 FEW, MANY = 50, 500
 EACH, TOUCHED, AMOUNT = 10, 20, 10**18

@@ -14,8 +14,8 @@ import pytest
 
 from bench.otc_listings import CHAIN_ID, HEAVY, HEAVY_MAKER, LIMIT, PAGES, Asked, answer, fill_store, listings
 from bench.trio_thread import Visited, living_in_trio
-from cambist.engine.otc.stored_orders import StoredOtcOrders
 from cambist.engine.store.sqlite.sqlite import SqliteBackend
+from cambist.engine.trade.otc.stored_orders import StoredOtcOrders
 
 _BY_NAME = {asked.what: asked for asked in PAGES}
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from cambist.codecs.messages.maker_messages import Level, PriceGrid
 from cambist.codecs.messages.vocabulary import Side
-from cambist.engine.routing.search.ladders import ANYBODY, Ladders, LadderShare
-from cambist.engine.routing.search.pathfinder import Pathfinder
-from cambist.engine.routing.search.plan import RoutePlan, SwapRequest
+from cambist.engine.trade.routing.search.ladders import ANYBODY, Ladders, LadderShare
+from cambist.engine.trade.routing.search.pathfinder import Pathfinder
+from cambist.engine.trade.routing.search.plan import RoutePlan, SwapRequest
 from cambist.feeds.books.book import build_book
 from cambist.feeds.books.pair_index import LiveBook, PairIndex
 

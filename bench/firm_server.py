@@ -25,10 +25,10 @@ from bench.maker_fixture import Maker, build_maker
 from bench.maker_work import CHAIN_ID, PAIRS, snapshot, wall_ms
 from bench.peers.served import freeze, inherited, options
 from cambist.codecs.messages.maker_messages import PriceGrid
-from cambist.engine.maker.feed import Feed
-from cambist.engine.maker.prices.source import PriceSource
-from cambist.engine.server import AccessLog, Router, Server, open_access_log
-from cambist.engine.server.gate import encode_maker_error
+from cambist.engine.host.server import AccessLog, Router, Server, open_access_log
+from cambist.engine.host.server.gate import encode_maker_error
+from cambist.engine.roles.maker.feed import Feed
+from cambist.engine.roles.maker.prices.source import PriceSource
 
 SNAPSHOT_EVERY_S = 0.5
 VERSIONS = 8  # every column of one differs from that of the version before

@@ -32,12 +32,12 @@ from cambist.crypto.signatures import signer
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import At, EthCall, Header
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from cambist.engine.orders.order_units import DELTA
-from cambist.engine.process.clock import WallClock
-from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, Server
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.host.server import HttpCall, Reply, RouteGroup, Router, Server
+from cambist.engine.roles.venue.app import opened_venue
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.store import Store
-from cambist.engine.venue.app import opened_venue
+from cambist.engine.trade.orders.order_units import DELTA
 
 GROUND = "ground.json"
 VENUE, FLOOR = "venue", "floor"

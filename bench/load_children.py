@@ -20,7 +20,7 @@ import msgspec
 from bench.load_answers import AnswerFault, take_answer
 from bench.maker_work import signed_request, wall_ms
 from bench.measured import Measured, Wrk
-from cambist.feeds.net.streams import listen
+from cambist.feeds.transport.streams import listen
 
 ROOT = Path(__file__).parents[1]
 HOST = "127.0.0.1"

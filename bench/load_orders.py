@@ -42,15 +42,15 @@ from cambist.crypto.eip712 import signing_digest
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.port import EthCall
-from cambist.engine.delta.intake.cancellation import cancellation_hash
-from cambist.engine.delta.pricing.build import delta_domains
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from cambist.engine.orders.order_units import order_id
+from cambist.engine.roles.venue.app import VenueApp
 from cambist.engine.store.follower import START, EventFollower
-from cambist.engine.venue.app import VenueApp
+from cambist.engine.trade.delta.building.build import delta_domains
+from cambist.engine.trade.delta.intake.cancellation import cancellation_hash
+from cambist.engine.trade.orders.order_units import order_id
 from cambist.feeds.books.book import build_book
 from cambist.feeds.books.pair_index import LiveBook
-from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.transport.http_client import HttpClient
 
 COUNT = 10_000
 WAVES = 10

@@ -32,7 +32,7 @@ from bench.peers.postgres import PostgresServer, postgres_programs, running_post
 from bench.store_work import TABLES, order, rows, submission, submissions
 from cambist.config.sections.store import StoreSettings
 from cambist.config.settings import Settings
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
 from cambist.engine.store.follower import START, EventFollower
 from cambist.engine.store.postgres.postgres_batch import BoolArray, BytesArray, IntArray, TextArray, form
 from cambist.engine.store.postgres.postgres_connection import connect

@@ -49,12 +49,12 @@ from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from cambist.engine.process.clock import WallClock
-from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, Server
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.host.server import HttpCall, Reply, RouteGroup, Router, Server
+from cambist.engine.roles.venue.app import VenueApp, opened_venue
 from cambist.engine.store.follower import START, EventFollower
-from cambist.engine.venue.app import VenueApp, opened_venue
-from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.streams import listen
+from cambist.feeds.transport.http_client import HttpClient
+from cambist.feeds.transport.streams import listen
 
 COUNT = 500
 CLIENTS = 64

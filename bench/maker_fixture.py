@@ -36,12 +36,12 @@ from bench.maker_work import (
 from cambist.codecs.http1 import Request
 from cambist.config.errors import CambistError, PathNotFound
 from cambist.config.settings import Settings, parse_settings
-from cambist.engine.maker.app import random96_source
-from cambist.engine.maker.role import ChainRole, build_chain
-from cambist.engine.maker.surface import ChainSurface
-from cambist.engine.process.credentials import policed_key, request_verifier
-from cambist.engine.server import HttpCall, Reply
-from cambist.engine.server.gate import Gate
+from cambist.engine.host.process.credentials import policed_key, request_verifier
+from cambist.engine.host.server import HttpCall, Reply
+from cambist.engine.host.server.gate import Gate
+from cambist.engine.roles.maker.app import random96_source
+from cambist.engine.roles.maker.role import ChainRole, build_chain
+from cambist.engine.roles.maker.surface import ChainSurface
 
 
 def settings_text(pairs: int = PAIRS) -> str:

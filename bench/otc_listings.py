@@ -26,14 +26,14 @@ from cambist.codecs.messages.otc_messages import OtcListing
 from cambist.codecs.messages.vocabulary import OtcState, OtcType
 from cambist.codecs.messages.wire import encode
 from cambist.config.settings import parse_settings
-from cambist.engine.otc.document import OtcDocument, encode_document
-from cambist.engine.otc.stored_orders import StoredOtcOrders, StoredOtcPage
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.queries import OtcFilter
 from cambist.engine.store.rows import NEVER_S, OtcOrderRow, amount32
 from cambist.engine.store.sqlite.sqlite import insert
 from cambist.engine.store.tables import OTC_ORDER
 from cambist.engine.store.units import values_of
+from cambist.engine.trade.otc.document import OtcDocument, encode_document
+from cambist.engine.trade.otc.stored_orders import StoredOtcOrders, StoredOtcPage
 
 COUNT, LIGHT_ORDERS = 100_000, 100
 HEAVY, LIVE = COUNT * 9 // 10, 1_000

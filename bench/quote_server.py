@@ -24,8 +24,8 @@ from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import parse_address
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from cambist.engine.process.clock import WallClock
-from cambist.engine.venue.app import opened_venue
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.roles.venue.app import opened_venue
 from cambist.feeds.books.book import Book, build_book
 from cambist.feeds.books.pair_index import LiveBook, PairIndex
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import msgspec
 
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
-from cambist.engine.orders.order_units import DELTA
 from cambist.engine.store.rows import NEVER_S, DeltaOrderRow, amount32
 from cambist.engine.store.units import Change, New, Put, Unit, values_of
+from cambist.engine.trade.orders.order_units import DELTA
 
 DOCUMENT_BYTES = 300
 TABLES = ("delta_order", "delta_document", "order_event")

@@ -29,10 +29,12 @@ from bench.bench_resting import ENDS, NOW_MS, Market
 from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.engine.chain.index.watch import Watch
-from cambist.engine.delta.bridge_desk import BridgeDesk
-from cambist.engine.delta.bridge_opening import bounds_of
-from cambist.engine.delta.engine import DeltaChain, DeltaEngine
-from cambist.engine.delta.orders.document import (
+from cambist.engine.store.rows import DeltaOrderRow, amount32
+from cambist.engine.store.units import Fence
+from cambist.engine.trade.delta.bridge_desk import BridgeDesk
+from cambist.engine.trade.delta.bridge_opening import bounds_of
+from cambist.engine.trade.delta.engine import DeltaChain, DeltaEngine
+from cambist.engine.trade.delta.orders.document import (
     DeltaDocument,
     decode_document,
     encode_document,
@@ -40,12 +42,10 @@ from cambist.engine.delta.orders.document import (
     order_of,
     without_struct,
 )
-from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
-from cambist.engine.delta.orders.terms import terms_of
-from cambist.engine.delta.settlement.funds_watch import FundsWatch
-from cambist.engine.orders.scheduler import Scheduler
-from cambist.engine.store.rows import DeltaOrderRow, amount32
-from cambist.engine.store.units import Fence
+from cambist.engine.trade.delta.orders.live_orders import LiveOrder, LiveOrders
+from cambist.engine.trade.delta.orders.terms import terms_of
+from cambist.engine.trade.delta.settlement.funds_watch import FundsWatch
+from cambist.engine.trade.orders.scheduler import Scheduler
 
 TASK, TIMER, WHOLE = "task", "timer", "whole"
 COUNT = 100_000

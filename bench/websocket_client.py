@@ -12,7 +12,7 @@ import time
 import trio
 
 from bench.websocket_work import Work
-from cambist.feeds.net.websocket import connect_websocket
+from cambist.feeds.transport.websocket import connect_websocket
 
 
 async def measure(port: int, kind: str, warm_up: int, count: int) -> str:

@@ -30,10 +30,10 @@ from ..config.timeouts import FEED_PAUSE_S_MAX, FIRST_MESSAGE_S, SOCKET_GRACE_S
 from ..crypto.hmac_auth import RequestSigner
 from .backoff import pause_s
 from .maker_cache import MakerCache
-from .net.streams import Dial
-from .net.websocket import WebSocket, connect_websocket
 from .remarks import Remarks
 from .slices import Slices
+from .transport.streams import Dial
+from .transport.websocket import WebSocket, connect_websocket
 
 _SEND_BYTES_MAX = 4_096  # only pongs and close frames are sent
 _INVALID_DATA = 1007

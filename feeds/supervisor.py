@@ -37,12 +37,12 @@ from .backoff import pause_s
 from .blacklist import MakerBlacklist
 from .books.pair_index import PairIndex
 from .maker_cache import MakerCache
-from .net.streams import Dial, dial
 from .poll import Poll, PollStatistics, Resource
 from .remarks import Remarks
 from .slices import Slices
 from .standing import CacheStatistics
 from .stream import Stream, StreamStatistics
+from .transport.streams import Dial, dial
 
 _log = structlog.get_logger("cambist.feeds")
 

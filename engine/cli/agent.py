@@ -8,10 +8,10 @@ import click
 import structlog
 import trio
 
-from ..agent.app import AgentApp, opened_agent
-from ..process.clock import WallClock
-from ..process.logs import configure_logs
-from ..process.running import serve_app
+from ..host.process.clock import WallClock
+from ..host.process.logs import configure_logs
+from ..host.process.running import serve_app
+from ..roles.agent.app import AgentApp, opened_agent
 from . import CommandGroup
 from .sources import config_option, settings_with
 

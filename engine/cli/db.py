@@ -18,8 +18,8 @@ from ...config.sections.nodes import NodeSettings, revealed
 from ...config.settings import Settings, read_settings
 from ..chain.index.indexer import rescan
 from ..chain.nodes.rpc import RpcChain
-from ..process.clock import WallClock
-from ..safety.private_state import make_private
+from ..host.process.clock import WallClock
+from ..host.safety.private_state import make_private
 from ..store.migrate import migrations, pending
 from ..store.operator.backup import back_up
 from ..store.operator.export import export_lines

@@ -8,7 +8,7 @@ from msgspec import Struct
 from ...codecs.messages.resource_messages import TokenEntry
 from ...codecs.messages.wire import encode
 from ...config.errors import VenueError
-from ..client.client import VenueClient
+from ..trader.client.client import VenueClient
 
 
 class Listing:

@@ -17,16 +17,16 @@ from ...crypto.custody.keys import signing_key
 from ...crypto.hexadecimal import to_hex
 from ..chain.artifacts import known_errors
 from ..chain.nodes.rpc import RpcChain
-from ..client.public.amounts import raw_units
-from ..client.terms import TradedToken
-from ..maker.app import halt_file, known_scopes
-from ..maker.approvals import ApprovedToken, perform, steps, wrapped_amounts
-from ..maker.quoting.memory import QUOTES
-from ..maker.serve import serve_maker
-from ..process.logs import configure_logs
-from ..safety.halts import NOTHING_HALTED
-from ..safety.kill_switch import KillSwitch
-from ..safety.private_state import keep_private
+from ..host.process.logs import configure_logs
+from ..host.safety.halts import NOTHING_HALTED
+from ..host.safety.kill_switch import KillSwitch
+from ..host.safety.private_state import keep_private
+from ..roles.maker.app import halt_file, known_scopes
+from ..roles.maker.approvals import ApprovedToken, perform, steps, wrapped_amounts
+from ..roles.maker.quoting.memory import QUOTES
+from ..roles.maker.serve import serve_maker
+from ..trader.client.public.amounts import raw_units
+from ..trader.client.terms import TradedToken
 from . import CommandGroup
 from .maker_check import check
 from .maker_show import show

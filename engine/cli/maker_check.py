@@ -22,13 +22,13 @@ from ...config.secret import SecretEncoding, read_secret
 from ...crypto.addresses import checked_address
 from ...crypto.hexadecimal import to_hex
 from ...crypto.hmac_auth import decode_secret
-from ..conformance.check_table import CHECKS
-from ..conformance.checks.auth import Credentials
-from ..conformance.options import DEFAULT_TAKER, CheckOptions, read_base_url
-from ..conformance.probe import Unreachable
-from ..conformance.report import list_table, print_report, to_json, to_junit
-from ..conformance.rules import Selection
-from ..conformance.run import RunOutcome, RunReport, check_maker
+from ..trader.conformance.check_table import CHECKS
+from ..trader.conformance.checks.auth import Credentials
+from ..trader.conformance.options import DEFAULT_TAKER, CheckOptions, read_base_url
+from ..trader.conformance.probe import Unreachable
+from ..trader.conformance.report import list_table, print_report, to_json, to_junit
+from ..trader.conformance.rules import Selection
+from ..trader.conformance.run import RunOutcome, RunReport, check_maker
 from .parameters import ADDRESS, ParsedParam, parsed
 from .sources import Decorator, secret_encoding, writing
 

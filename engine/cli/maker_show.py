@@ -29,9 +29,9 @@ from ...config.errors import InvalidInput, MakerError
 from ...config.limits import MAKER_JSON_BYTES_MAX
 from ...config.secret import SecretEncoding
 from ...crypto.hmac_auth import RequestSigner
-from ...feeds.net.signed_client import SignedClient
-from ..conformance.options import read_base_url
-from ..process.clock import WallClock
+from ...feeds.transport.signed_client import SignedClient
+from ..host.process.clock import WallClock
+from ..trader.conformance.options import read_base_url
 from .maker_check import credentials_of
 from .sources import secret_encoding
 

@@ -8,9 +8,9 @@ import click
 
 from ...config.errors import ConfigError
 from ...config.settings import Settings
-from ..safety.maker_rules import MakerRules
-from ..safety.watched_file import WatchedFile
-from ..venue.maker_watch import rules_file
+from ..host.safety.maker_rules import MakerRules
+from ..host.safety.watched_file import WatchedFile
+from ..trade.makers.maker_watch import rules_file
 from . import CommandGroup
 from .sources import config_option, settings_with, writing
 

@@ -18,7 +18,7 @@ from ...config.errors import ConfigError, InvalidInput
 from ...config.sections.nodes import NodeSettings, revealed
 from ...crypto.addresses import checked_address, to_checksum
 from ...crypto.hexadecimal import parse_hex
-from ..client.client import checked_url
+from ..trader.client.client import checked_url
 from .sources import Decorator
 
 T = TypeVar("T")

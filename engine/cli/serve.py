@@ -8,12 +8,12 @@ import click
 import structlog
 import trio
 
-from ..process.clock import WallClock
-from ..process.logs import configure_logs
-from ..process.running import serve_app
-from ..safety.private_state import keep_private
+from ..host.process.clock import WallClock
+from ..host.process.logs import configure_logs
+from ..host.process.running import serve_app
+from ..host.safety.private_state import keep_private
+from ..roles.venue.app import VenueApp, opened_venue
 from ..store.process.place import SqlitePlace, place_of
-from ..venue.app import VenueApp, opened_venue
 from .sources import config_option, settings_with
 
 _log = structlog.get_logger("cambist.venue")

@@ -15,7 +15,7 @@ from ...config.secret import Secret, read_secret
 from ...config.settings import Settings, read_settings
 from ...crypto.custody.keys import signing_key
 from ...crypto.secp256k1 import SigningKey
-from ..process.interrupts import asking
+from ..host.process.interrupts import asking
 
 KEY_HELP = "The key: env:NAME or file:PATH, holding 64 hexadecimal digits or a keystore."
 PASSWORD_HELP = "The keystore's password: env:NAME or file:PATH. Prompted for on a terminal if absent."  # noqa: S105

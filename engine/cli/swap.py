@@ -11,10 +11,10 @@ import click
 
 from ...codecs.messages.vocabulary import Side
 from ...config.errors import TradeFailed, VenueError
-from ..client.public.offers import OfferedTrade
-from ..client.swap.swap_view import offer_table, outcome_json, outcome_lines
-from ..client.swap.swapping import Offer
-from ..client.trusted_contract import ROUTER
+from ..trader.client.public.offers import OfferedTrade
+from ..trader.client.swap.swap_view import offer_table, outcome_json, outcome_lines
+from ..trader.client.swap.swapping import Offer
+from ..trader.client.trusted_contract import ROUTER
 from .parameters import PERCENT
 from .trading import (
     EXIT,

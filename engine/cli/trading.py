@@ -29,14 +29,14 @@ from ...config.timeouts import TRADER_WATCH_S
 from ..chain.artifacts import known_errors
 from ..chain.nodes.rpc import RpcChain
 from ..chain.port import Chain
-from ..client.allowing import Allowing
-from ..client.client import VenueClient
-from ..client.outcome import TradeVerdict
-from ..client.public.market_trading import SLIPPAGE_BPS
-from ..client.public.venue import Venue
-from ..client.trader import Trader
-from ..client.trusted_contract import SigningContract, TradingContract, signing_contract
-from ..process.interrupts import until_interrupted
+from ..host.process.interrupts import until_interrupted
+from ..trader.client.allowing import Allowing
+from ..trader.client.client import VenueClient
+from ..trader.client.outcome import TradeVerdict
+from ..trader.client.public.market_trading import SLIPPAGE_BPS
+from ..trader.client.public.venue import Venue
+from ..trader.client.trader import Trader
+from ..trader.client.trusted_contract import SigningContract, TradingContract, signing_contract
 from .parameters import (
     ADDRESS,
     RPC_HELP,

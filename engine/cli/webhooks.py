@@ -17,7 +17,7 @@ from ...codecs.messages.webhook_messages import DeliveryEntry, WebhookEntry
 from ...codecs.messages.wire import encode
 from ...config.error_text import one_line
 from ...config.limits import WEBHOOK_PAGE_MAX
-from ..client.client import VenueClient
+from ..trader.client.client import VenueClient
 from . import CommandGroup
 from .listings import Listing
 from .trading import UnderWay, VenueOptions, run, venue_options

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from ..server.assets import Asset, page_policy, read_assets
+from ..host.server.assets import Asset, page_policy, read_assets
 
 _AT = "/console"
 _FOLDER = Path(__file__).parent

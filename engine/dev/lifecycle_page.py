@@ -1,13 +1,13 @@
 """Generator of lifecycles.md, the page of the states of orders and of the relayer's transactions.
 
-The states and steps come from the tables in `engine/orders/lifecycles.py` and
+The states and steps come from the tables in `engine/trade/orders/lifecycles.py` and
 `engine/chain/relay/relay_lifecycles.py`. `make catalogue` runs this module.
 """
 
 from pathlib import Path
 
 from ..chain.relay.relay_lifecycles import RELAY_INTENT_LIFECYCLE, RELAY_TRANSACTION_LIFECYCLE
-from ..orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
+from ..trade.orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
 
 PAGE = "docs/reference/lifecycles.md"
 
@@ -17,7 +17,7 @@ def page() -> str:
     return f"""# Life cycles
 
 States of orders, relay intents and relay transactions, and the reasons of the steps between them. Every
-step takes its state from these tables (`engine/orders/lifecycles.py`,
+step takes its state from these tables (`engine/trade/orders/lifecycles.py`,
 `engine/chain/relay/relay_lifecycles.py`), from which `make catalogue` generates this page. *Undone or late*
 steps are those that a re-organisation of the chain takes back, or that the chain reports late; they are
 possible until the state is deep enough in the chain to be final.

@@ -20,7 +20,7 @@ from ...config import limits
 from ...config.error_text import shown
 from ...config.errors import BridgeError, InvalidInput
 from ..backoff import pause_s
-from ..net.httpx_transport import DialTransport
+from ..transport.httpx_transport import DialTransport
 from .fee_answers import FeeLane, LaneFee, fee_from, fee_targets
 
 _JITTER = 0.1  # of every pause, either way

@@ -28,9 +28,9 @@ from ...config.error_text import shown
 from ...config.errors import InvalidInput
 from ...config.limits import MAKER_FIRM_ANSWER_BYTES_MAX
 from ...crypto.hmac_auth import RequestSigner
-from ..net.http_client import HttpFailure, RequestStage
-from ..net.signed_client import SignedClient
-from ..net.streams import Dial, dial
+from ..transport.http_client import HttpFailure, RequestStage
+from ..transport.signed_client import SignedClient
+from ..transport.streams import Dial, dial
 from .firm_check import FirmAsked, FirmFailure, FirmFault
 
 _LIMITS = Http1Limits(body_bytes_max=MAKER_FIRM_ANSWER_BYTES_MAX)

@@ -23,11 +23,11 @@ from .config.errors import CambistError, ConfigError
 from .config.secret import Secret
 from .crypto.addresses import parse_address, to_checksum
 from .crypto.secp256k1 import SigningKey
-from .engine.agent.desk import AgentDesk
-from .engine.agent.market import RoundMarket
-from .engine.agent.orders import OpenOrder
-from .engine.agent.strategy import SolverStrategy, StrategyContext
-from .engine.routing.firm.firm_route import FirmRoute
+from .engine.roles.agent.desk import AgentDesk
+from .engine.roles.agent.market import RoundMarket
+from .engine.roles.agent.orders import OpenOrder
+from .engine.roles.agent.strategy import SolverStrategy, StrategyContext
+from .engine.trade.routing.firm.firm_route import FirmRoute
 
 __all__ = [
     "AgentDesk",

@@ -26,17 +26,17 @@ from .config.errors import (
     VenueError,
 )
 from .crypto.secp256k1 import SigningKey
-from .engine.client.allowing import Allowing
-from .engine.client.otc.otc_cancelling import Cancelled
-from .engine.client.outcome import TradeVerdict
-from .engine.client.public.amounts import Amount, TokenAmount
-from .engine.client.public.asyncio_venue import AsyncioVenue
-from .engine.client.public.blocking import BlockingVenue
-from .engine.client.public.offers import OfferedTrade, Quote
-from .engine.client.public.results import DeltaOrderState, OtcOrderState, TradeResult
-from .engine.client.public.session import Key, ToChain
-from .engine.client.public.venue import Venue
-from .engine.client.terms import TradedToken
+from .engine.trader.client.allowing import Allowing
+from .engine.trader.client.otc.otc_cancelling import Cancelled
+from .engine.trader.client.outcome import TradeVerdict
+from .engine.trader.client.public.amounts import Amount, TokenAmount
+from .engine.trader.client.public.asyncio_venue import AsyncioVenue
+from .engine.trader.client.public.blocking import BlockingVenue
+from .engine.trader.client.public.offers import OfferedTrade, Quote
+from .engine.trader.client.public.results import DeltaOrderState, OtcOrderState, TradeResult
+from .engine.trader.client.public.session import Key, ToChain
+from .engine.trader.client.public.venue import Venue
+from .engine.trader.client.terms import TradedToken
 
 __all__ = [
     "Allowing",

@@ -13,8 +13,8 @@ The names in `__all__` are public: docs/reference/stability.md. docs/guides/make
 
 from .config.errors import CambistError, ConfigError
 from .config.secret import Secret
-from .engine.maker.prices.replay import encode_record
-from .engine.maker.prices.source import Grid, PriceSource, SourceContext, SourcePair, read_options
+from .engine.roles.maker.prices.replay import encode_record
+from .engine.roles.maker.prices.source import Grid, PriceSource, SourceContext, SourcePair, read_options
 
 __all__ = [
     "CambistError",

@@ -13,21 +13,21 @@ from cambist.codecs.eip712_orders.delta import ExternalOrder
 from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.messages.agent_messages import Notice
 from cambist.config.sections.venue import RateTier
-from cambist.engine.api.openapi import openapi_document
-from cambist.engine.api.routes import encode_trading_error, surface_of
-from cambist.engine.delta.api.auctions import Auctions
-from cambist.engine.delta.auction.auction import decide
-from cambist.engine.delta.auction.auction_record import Rejections, RoundTimes, round_rows
-from cambist.engine.delta.bids.agent_rest import AgentReport
-from cambist.engine.delta.bids.bids import Rejection, RoundOrder
-from cambist.engine.delta.bids.simulation import Proven
-from cambist.engine.delta.orders.live_orders import LiveOrder
-from cambist.engine.orders.order_units import order_id
-from cambist.engine.server import Router
+from cambist.engine.host.server import Router
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import AUCTION_ROUND
 from cambist.engine.store.units import Done, Unit, put
-from cambist.feeds.net.http_client import HttpClient
+from cambist.engine.trade.api.openapi import openapi_document
+from cambist.engine.trade.api.routes import encode_trading_error, surface_of
+from cambist.engine.trade.delta.auction.auction import decide
+from cambist.engine.trade.delta.auction.auction_record import Rejections, RoundTimes, round_rows
+from cambist.engine.trade.delta.bids.agent_rest import AgentReport
+from cambist.engine.trade.delta.bids.bids import Rejection, RoundOrder
+from cambist.engine.trade.delta.bids.simulation import Proven
+from cambist.engine.trade.delta.endpoints.auctions import Auctions
+from cambist.engine.trade.delta.orders.live_orders import LiveOrder
+from cambist.engine.trade.orders.order_units import order_id
+from cambist.feeds.transport.http_client import HttpClient
 from support.delta.bidding import ONE, USDC_ONE, a_proven, a_round_order
 from support.patience import PATIENCE_S
 from support.server.server_harness import NOW_MS, serving

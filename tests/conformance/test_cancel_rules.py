@@ -20,11 +20,11 @@ from cambist.config.errors import NodeUnavailable
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.deploy.deploy import create
-from cambist.engine.orders.order_units import DELTA
 from cambist.engine.store.queries import among, by
 from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.store.tables import DELTA_ORDER, EFFECT
 from cambist.engine.store.units import row_of
+from cambist.engine.trade.orders.order_units import DELTA
 from support.chain.world import ONE
 from support.contracts.rfq_stories import execute
 from support.delta.order_front import BUILD_CANCEL, CANCEL, ORDERS, OrderFront, an_order_front, told

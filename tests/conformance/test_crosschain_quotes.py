@@ -26,7 +26,7 @@ from cambist.codecs.canonical_json import canonical
 from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.codecs.messages.vocabulary import Side
 from cambist.crypto.hexadecimal import parse_hex, to_hex
-from cambist.engine.delta.pricing.issued import quoted_as
+from cambist.engine.trade.quote.issued import quoted_as
 from support.venue.bridge_apis import (
     A_BRIDGED_PURCHASE,
     A_BRIDGED_SALE,

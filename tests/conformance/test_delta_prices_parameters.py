@@ -8,7 +8,7 @@ import pytest
 
 from cambist.codecs.canonical_json import canonical
 from cambist.codecs.messages.vocabulary import Side
-from cambist.engine.delta.pricing.issued import quoted_as
+from cambist.engine.trade.quote.issued import quoted_as
 from support.venue.quiet_venue import (
     A_PURCHASE,
     A_SALE,

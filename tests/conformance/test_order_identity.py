@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from cambist.crypto.hexadecimal import parse_hex, to_hex
-from cambist.engine.orders.order_units import DELTA, order_id
 from cambist.engine.store.queries import by
 from cambist.engine.store.tables import DELTA_DOCUMENT, DELTA_ORDER
 from cambist.engine.store.units import Done, row_of
+from cambist.engine.trade.orders.order_units import DELTA, order_id
 from support.delta.order_front import BUILD_CANCEL, CANCEL, OrderFront, an_order_front, told
 
 

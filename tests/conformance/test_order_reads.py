@@ -14,11 +14,11 @@ from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import NodeUnavailable
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
-from cambist.engine.orders.order_units import DELTA
 from cambist.engine.store.queries import by
 from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, amount32
 from cambist.engine.store.tables import BRIDGE_TRANSFER, DELTA_FILL, DELTA_ORDER, DELTA_REFUND
 from cambist.engine.store.units import put
+from cambist.engine.trade.orders.order_units import DELTA
 from support.chain.world import NATIVE, ONE, USDC
 from support.contracts.settling import Market
 from support.delta.order_front import (

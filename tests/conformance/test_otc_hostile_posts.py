@@ -11,7 +11,7 @@ from cambist.config.sections.venue import Rate, RateTier
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.chain.holdings import HoldingQuestion, holdings
-from cambist.engine.otc import api as otc
+from cambist.engine.trade.otc import endpoints as otc
 from support.chain.evm_programs import assembled, deploys
 from support.chain.world import USDC, World
 from support.contracts.rfq_stories import a_wallet

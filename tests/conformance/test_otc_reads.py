@@ -252,7 +252,7 @@ async def test_far_pages_are_read_from_the_nearer_end(
     front: OtcFront, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = await posted(front, 9)
-    monkeypatch.setattr("cambist.engine.otc.stored_orders._FAR", 0)
+    monkeypatch.setattr("cambist.engine.trade.otc.stored_orders._FAR", 0)
     for limit, offset in itertools.product((1, 3, 4, 100), range(11)):
         page = await front.get(of_maker(front), limit=limit, offset=offset)
         assert hashes(page) == expected[offset : offset + limit]

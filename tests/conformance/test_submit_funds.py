@@ -17,8 +17,8 @@ from cambist.config.errors import ChainError, NodeUnavailable
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import EthCall
-from cambist.engine.delta.orders.terms import SettledOrder
-from cambist.engine.served import asking
+from cambist.engine.trade.delta.orders.terms import SettledOrder
+from cambist.engine.trade.served import asking
 from support.chain.world import NATIVE, ONE, USDC
 from support.contracts.settling import Market, a_market
 from support.delta.order_front import OrderFront, an_order_front

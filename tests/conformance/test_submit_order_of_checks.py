@@ -10,7 +10,7 @@ import pytest
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.delta_calldata import invalidate_nonces
 from cambist.config.limits import VENUE_METADATA_BYTES_MAX, VENUE_SIGNATURE_BYTES_MAX
-from cambist.engine.delta.orders.terms import SettledOrder
+from cambist.engine.trade.delta.orders.terms import SettledOrder
 from support.chain.world import ONE
 from support.delta.order_front import ORDERS, OrderFront, an_order_front, told, wire_of
 

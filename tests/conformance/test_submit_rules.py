@@ -12,8 +12,8 @@ from cambist.config import limits
 from cambist.config.limits import JSON_INT_MAX, UINT256_MAX, UNIX_SECONDS_MAX, VENUE_ORDER_AGENTS_MAX
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
-from cambist.engine.orders.order_units import step
-from cambist.engine.orders.step import OrderStep
+from cambist.engine.trade.orders.order_units import step
+from cambist.engine.trade.orders.step import OrderStep
 from support.chain.world import HOUR_S, NATIVE, ONE, USDC
 from support.contracts.settling import Market
 from support.delta.order_front import API_KEY, ORDERS, OrderFront, an_order_front, told, wire_of

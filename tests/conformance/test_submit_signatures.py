@@ -19,7 +19,7 @@ from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.deploy.deploy import create
-from cambist.engine.delta.orders.terms import SettledOrder
+from cambist.engine.trade.delta.orders.terms import SettledOrder
 from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, MOST, ONE, person
 from support.contracts.rfq_stories import execute
 from support.contracts.settling import Market

@@ -23,8 +23,8 @@ from cambist.config.settings import Settings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.route_seal import RouteSeal
-from cambist.engine.market.price_route import UnsealedRoute, sealed
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.trade.quote.price_route import UnsealedRoute, sealed
 from support.venue.trading_requests import (
     API_KEY,
     NATIVE,

@@ -14,14 +14,14 @@ from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.messages.event_messages import decode_order_event
 from cambist.codecs.messages.vocabulary import DeliveryState
 from cambist.engine.cli import cli
-from cambist.engine.events.deliveries import new_delivery
-from cambist.engine.events.message import encode_event
 from cambist.engine.store.queries import by, deliveries
 from cambist.engine.store.rows import Delivery, OrderEvent, Webhook
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELIVERY, WEBHOOK
 from cambist.engine.store.units import Done, Unit, new, put, row_of
-from cambist.feeds.net.http_client import HttpClient
+from cambist.engine.trade.events.deliveries import new_delivery
+from cambist.engine.trade.events.message import encode_event
+from cambist.feeds.transport.http_client import HttpClient
 from support.client.commands import invoked
 from support.events.webhook_receiver import SECRET, a_hook
 from support.patience import PATIENCE_S, STORY_S

@@ -16,8 +16,8 @@ from cambist.config.limits import VENUE_SIGNATURE_GAS_MAX
 from cambist.config.sections.venue import Rate, RateTier
 from cambist.engine.chain.deploy.create2_factory import FACTORY
 from cambist.engine.chain.transact import transact
-from cambist.engine.delta.orders.terms import SettledOrder
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.trade.delta.orders.terms import SettledOrder
 from support.chain.evm_programs import assembled, deploys
 from support.chain.world import ONE, USDC, person
 from support.counted_signatures import CountedChain, counted_recoveries

@@ -18,7 +18,7 @@ from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import DevChain
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from cambist.engine.routing.firm import firm_desk
+from cambist.engine.trade.routing.firm import firm_desk
 from support.bridge.two_chains import TwoChains, bridged
 from support.chain.anvil import CHAIN_ID, OTHER_CHAIN_ID, Anvil, opened
 from support.chain.mirrored_chain import MirroredChain

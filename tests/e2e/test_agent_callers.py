@@ -26,7 +26,7 @@ from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.deploy.create2_factory import FACTORY
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall
-from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.trade.delta.bids.agent_caller import caller_of
 from support.chain.evm_programs import assembled, deploys
 from support.chain.world import MOST, NATIVE, ONE, USDC, World
 from support.contracts.agent_desks import FAIR, SIGNER, STOCK, a_desk

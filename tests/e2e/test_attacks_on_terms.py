@@ -16,7 +16,7 @@ from cambist.codecs.contracts.delta_calldata import (
 from cambist.codecs.contracts.router_calldata import swap_exact_in
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.engine.chain.deploy.deploy import create
-from cambist.engine.delta.orders.terms import SettledOrder
+from cambist.engine.trade.delta.orders.terms import SettledOrder
 from support.chain.world import NOBODY, ONE, USDC, World
 from support.contracts.settling import Market
 from support.contracts.swapping import a_venue

@@ -11,12 +11,12 @@ from cambist.codecs.eip712_orders.delta import ORDER_TYPES, DeltaOrder, TwapBuyO
 from cambist.codecs.messages.agent_messages import Notice
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.delta.auction.auction import decide
-from cambist.engine.delta.bids.agent_caller import caller_of
-from cambist.engine.delta.bids.bids import Candidate, Rejection, RoundOrder, answer_of, read_answer
-from cambist.engine.delta.bids.simulation import Proven, proven, simulation_of
-from cambist.engine.delta.orders.document import DeltaDocument, order_json
-from cambist.engine.delta.orders.terms import SettledOrder, next_part, terms_of
+from cambist.engine.trade.delta.auction.auction import decide
+from cambist.engine.trade.delta.bids.agent_caller import caller_of
+from cambist.engine.trade.delta.bids.bids import Candidate, Rejection, RoundOrder, answer_of, read_answer
+from cambist.engine.trade.delta.bids.simulation import Proven, proven, simulation_of
+from cambist.engine.trade.delta.orders.document import DeltaDocument, order_json
+from cambist.engine.trade.delta.orders.terms import SettledOrder, next_part, terms_of
 from support.chain.world import ONE, USDC, World
 from support.contracts.settling import SETTLEMENT_GAS, Market, events
 

@@ -7,8 +7,8 @@ from trio.testing import MockClock
 from cambist.codecs.bridges import cctp
 from cambist.codecs.bridges.bridge_terms import BridgeFee, fee_of, output_of
 from cambist.config.sections.bridges import BridgedToken, BridgeSettings
-from cambist.engine.delta.bridging.attestations import attested_in, messages_target
-from cambist.engine.delta.bridging.origins import BurnedMessage
+from cambist.engine.trade.delta.bridging.attestations import attested_in, messages_target
+from cambist.engine.trade.delta.bridging.origins import BurnedMessage
 from cambist.feeds.bridges.fee_answers import FeeLane, LaneFee, fee_from, fee_targets
 from support.bridge.two_chains import STOCK, TwoChains, two_chains
 from support.chain.world import USDC

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cambist.codecs.bridges.bridge_terms import BridgeFee, BridgeKind
-from cambist.engine.delta.orders.terms import SettledOrder, next_part, part_of
+from cambist.engine.trade.delta.orders.terms import SettledOrder, next_part, part_of
 from support.chain.world import ONE, USDC, World
 from support.contracts.bridging import Bridging, a_bridging
 from support.contracts.settling import Market

@@ -29,8 +29,8 @@ from cambist.config.limits import UINT256_MAX
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import DevChain, EthCall
-from cambist.engine.delta.bids.agent_caller import caller_of
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.trade.delta.bids.agent_caller import caller_of
 from support.chain.anvil import Anvil, opened
 from support.chain.mirrored_chain import MirroredChain
 from support.chain.world import HOUR_S, NOBODY, ONE, USDC, World, a_world

@@ -11,8 +11,8 @@ from cambist.codecs.bridges.arrivals import ArrivalTerms, arrival_address, pack_
 from cambist.config.limits import ARRIVAL_UNTIL_MAX_S
 from cambist.config.timeouts import ARRIVAL_SWAP_S
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.delta.arriving.arrival_swaps import ArrivalStatistics
-from cambist.engine.delta.orders.arriving import arrival_code, arrival_of
+from cambist.engine.trade.delta.arriving.arrival_swaps import ArrivalStatistics
+from cambist.engine.trade.delta.orders.arriving import arrival_code, arrival_of
 from support.bridge.bridged_stories import (
     ACROSS,
     FAIR,

@@ -15,7 +15,7 @@ from cambist.codecs.eip712_orders.delta import (
     TwapBuyOrder,
     TwapOrder,
 )
-from cambist.engine.orders.order_units import order_id
+from cambist.engine.trade.orders.order_units import order_id
 from support.chain.world import NATIVE, ONE, USDC, World
 from support.contracts.settling import Market, events
 

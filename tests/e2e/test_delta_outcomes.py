@@ -10,7 +10,7 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.delta_calldata import SettlementStep, settle_crossed
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.port import Receipt
-from cambist.engine.delta.orders.terms import SettledOrder
+from cambist.engine.trade.delta.orders.terms import SettledOrder
 from support.chain.world import NATIVE, ONE, USDC, World
 from support.contracts.settling import Market
 

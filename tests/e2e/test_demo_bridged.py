@@ -13,11 +13,11 @@ from cambist.codecs.contracts.calldata import transfer
 from cambist.codecs.messages.delta_messages import OrderRecord
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.transact import transact
-from cambist.engine.client.order.order_following import OrderFollower
 from cambist.engine.dev.demo.bridged_orders import run_bridged_orders
 from cambist.engine.dev.demo.order_scene import USER, completed
 from cambist.engine.dev.demo.settlement import PlacedChain, a_stage
 from cambist.engine.dev.demo.venue import a_market_place
+from cambist.engine.trader.client.order.order_following import OrderFollower
 from support.chain.devnet import KEYS
 from support.patience import PATIENCE_S, STORY_S
 

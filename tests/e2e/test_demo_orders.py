@@ -9,11 +9,11 @@ import trio
 from rich.console import Console
 
 from cambist.codecs.messages.delta_messages import OrderRecord
-from cambist.engine.client.order.order_following import OrderFollower
 from cambist.engine.dev.demo.order_scene import completed
 from cambist.engine.dev.demo.orders import run_orders
 from cambist.engine.dev.demo.settlement import DemoChain, a_stage
 from cambist.engine.dev.demo.venue import a_market_place
+from cambist.engine.trader.client.order.order_following import OrderFollower
 from support.patience import LATE_ROUND_S, STORY_S
 
 

@@ -20,11 +20,11 @@ from cambist.codecs.messages.vocabulary import OtcState
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.nodes.rpc import RpcChain
 from cambist.engine.chain.port import EthCall
-from cambist.engine.client.client import VenueClient
-from cambist.engine.client.events import OtcEventsWanted
 from cambist.engine.dev.demo.otc_orders import run_otc_orders
 from cambist.engine.dev.demo.settlement import a_stage
 from cambist.engine.dev.demo.venue import a_market_place
+from cambist.engine.trader.client.client import VenueClient
+from cambist.engine.trader.client.events import OtcEventsWanted
 from support.chain.devnet import KEYS
 from support.patience import STORY_S
 
@@ -141,7 +141,7 @@ async def test_what_the_chain_does_not_bear_out_is_no_demo(
         message = decode_stream_message(raw)
         return structs.replace(message, **lie) if isinstance(message, OrderEventMessage) else message
 
-    monkeypatch.setattr("cambist.engine.client.events.decode_stream_message", lying)
+    monkeypatch.setattr("cambist.engine.trader.client.events.decode_stream_message", lying)
     await fails(tmp_path, "the chain does not bear the venue out")
 
 

@@ -10,8 +10,8 @@ from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import NodeUnavailable, NoRoute, Reverted, ServiceUnavailable
 from cambist.config.sections.venue import FirmSettings
 from cambist.engine.chain.port import At, Chain, EthCall, Header
-from cambist.engine.routing.firm import firm_proof
-from cambist.engine.routing.firm.firm_route import FirmRoute
+from cambist.engine.trade.routing.firm import firm_proof
+from cambist.engine.trade.routing.firm.firm_route import FirmRoute
 from support.chain.evm_programs import assembled, deploys
 from support.chain.world import MOST, ONE, USDC, World
 from support.contracts.rfq_stories import a_wallet

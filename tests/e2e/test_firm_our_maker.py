@@ -11,11 +11,11 @@ from cambist.config.errors import NoRoute
 from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.hmac_auth import RequestSigner
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.process.clock import WallClock
-from cambist.engine.routing.firm.firm_desk import FirmDesk
-from cambist.engine.routing.firm.firm_scores import FirmMaker
-from cambist.engine.routing.search.pathfinder import Pathfinder
-from cambist.engine.routing.search.plan import SwapRequest
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.trade.routing.firm.firm_desk import FirmDesk
+from cambist.engine.trade.routing.firm.firm_scores import FirmMaker
+from cambist.engine.trade.routing.search.pathfinder import Pathfinder
+from cambist.engine.trade.routing.search.plan import SwapRequest
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.firm.firm_client import FirmClient

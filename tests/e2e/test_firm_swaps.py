@@ -5,7 +5,7 @@ promises.
 import random
 
 from cambist.codecs.messages.vocabulary import Side
-from cambist.engine.routing.firm.firm_desk import FirmDeskStatistics
+from cambist.engine.trade.routing.firm.firm_desk import FirmDeskStatistics
 from support.chain.world import ONE, USDC, World
 from support.contracts.rfq_stories import a_wallet
 from support.makers.firm_makers import a_stage, execute, fits_together

@@ -9,7 +9,7 @@ from cambist.codecs.contracts.contract_events import OrderFilled
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.config.errors import Reverted
 from cambist.engine.chain.port import Receipt
-from cambist.engine.routing.firm.legs import bought, sold
+from cambist.engine.trade.routing.firm.legs import bought, sold
 from support.chain.world import World
 from support.contracts.rfq_stories import UNFILLED, rfq_events
 

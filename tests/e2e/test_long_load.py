@@ -12,7 +12,7 @@ import pytest
 import trio
 from msgspec import Struct
 
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
 from support.patience import PATIENCE_S, until
 from support.venue.process_story import Story, a_story
 from support.venue.venue_processes import venue_processes

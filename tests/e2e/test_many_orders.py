@@ -20,14 +20,14 @@ from cambist.codecs.eip712_orders.delta import (
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.config.chains import ChainSettings
 from cambist.config.settings import read_settings
-from cambist.engine.delta.orders.document import DeltaDocument, order_json
-from cambist.engine.delta.orders.live_orders import LiveOrders
-from cambist.engine.delta.orders.terms import terms_of
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.process.place import FILE_NAME
 from cambist.engine.store.rows import DeltaOrderRow, amount32
+from cambist.engine.trade.delta.orders.document import DeltaDocument, order_json
+from cambist.engine.trade.delta.orders.live_orders import LiveOrders
+from cambist.engine.trade.delta.orders.terms import terms_of
 from support.chain.world import ONE, USDC
 from support.patience import PATIENCE_S, STORY_S, until_told
 from support.venue.process_story import OWNER_KEYS, OWNERS, Story, a_story

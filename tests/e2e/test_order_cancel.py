@@ -8,7 +8,7 @@ import trio
 
 from cambist.codecs.contracts.delta_calldata import show_cancellation
 from cambist.engine.chain.index.indexer import Indexer
-from cambist.engine.orders.order_units import order_id
+from cambist.engine.trade.orders.order_units import order_id
 from support.chain.world import ONE, USDC, World
 from support.delta.delta_stories import a_delta_story
 from support.patience import until

@@ -12,7 +12,7 @@ from cambist.codecs.eip712_orders.delta import DeltaOrder
 from cambist.codecs.messages.agent_messages import BidPart, BidStep, SolverBid, SolveRequest
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.trade.delta.bids.agent_caller import caller_of
 from support.chain.world import MOST, ONE, USDC, World
 from support.contracts.agent_desks import FAIR, STOCK, a_desk
 from support.contracts.settling import STEP_GAS

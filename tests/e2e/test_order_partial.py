@@ -13,8 +13,8 @@ from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_par
 from cambist.codecs.messages.agent_messages import AuctionOrder
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.index.indexer import Advance
-from cambist.engine.delta.settlement.projection import DeltaProjection
 from cambist.engine.store.rows import DeltaFill
+from cambist.engine.trade.delta.settlement.projection import DeltaProjection
 from support.chain.world import ONE, USDC, World
 from support.contracts.delta_agents import Offer
 from support.contracts.settling import DELIVER

@@ -6,7 +6,7 @@ import pytest
 
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.store.follower import START
-from cambist.feeds.net.websocket import connect_websocket
+from cambist.feeds.transport.websocket import connect_websocket
 from support.chain.world import ONE, USDC, World
 from support.delta.delta_stories import a_delta_story
 from support.events.event_streams import PATH, SocketFollowing, following

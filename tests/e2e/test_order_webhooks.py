@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cambist.config import timeouts
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.events import deliveries
+from cambist.engine.trade.events import deliveries
 from support.chain.world import USDC, World, person
 from support.delta.delta_stories import DeltaStory, a_delta_story
 from support.events.webhook_socket import SECRET, WebhookSocket, a_webhook_socket
@@ -50,7 +50,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Deliveries that retry a tenth of a second after a failure."""
     monkeypatch.setattr(deliveries, "WEBHOOK_AGAIN_S", 0.1)
     monkeypatch.setattr(deliveries, "rest_s", lambda failures: 0.1 if failures else 0.0)
-    monkeypatch.setattr("cambist.engine.events.webhooks.rest_s", lambda failures: 0.1 if failures else 0.0)
+    monkeypatch.setattr(
+        "cambist.engine.trade.events.webhooks.rest_s", lambda failures: 0.1 if failures else 0.0
+    )
 
 
 def told_to(receiver: WebhookSocket, folder: Path, give_up_s: float = timeouts.WEBHOOK_GIVE_UP_S) -> str:

@@ -8,7 +8,7 @@ from cambist.codecs.messages.event_messages import OrderEventMessage
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.store.follower import START
-from cambist.feeds.net.websocket import connect_websocket
+from cambist.feeds.transport.websocket import connect_websocket
 from support.chain.world import MOST, NOBODY, ONE, USDC, World
 from support.events.event_streams import OTC_PATH, Following, SocketFollowing
 from support.otc.otc_stories import OtcStory, Stored, all_of, an_otc_story, running_otc, text_of

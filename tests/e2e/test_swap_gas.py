@@ -7,7 +7,7 @@ import pytest
 from cambist.codecs.contracts.router_calldata import Hop
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.messages.vocabulary import Side
-from cambist.engine.routing.search.gas import GAS_ERROR_PERCENT, NATIVE_IN, NATIVE_OUT, swap_gas
+from cambist.engine.trade.routing.search.gas import GAS_ERROR_PERCENT, NATIVE_IN, NATIVE_OUT, swap_gas
 from support.chain.world import NATIVE, ONE, USDC, World
 from support.contracts.swapping import Venue, a_wide_venue
 

@@ -15,13 +15,13 @@ from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.config.errors import VenueError
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.client.client import VenueClient
-from cambist.engine.client.events import EventsWanted, OrderEvents
-from cambist.engine.client.order.order_cancelling import cancel, follow_all
-from cambist.engine.client.order.order_following import SettledOnChain
-from cambist.engine.client.order.order_listing import OrdersWanted, pages
-from cambist.engine.client.schedule import Schedule
-from cambist.engine.client.trusted_contract import DELTA, signing_contract
+from cambist.engine.trader.client.client import VenueClient
+from cambist.engine.trader.client.events import EventsWanted, OrderEvents
+from cambist.engine.trader.client.order.order_cancelling import cancel, follow_all
+from cambist.engine.trader.client.order.order_following import SettledOnChain
+from cambist.engine.trader.client.order.order_listing import OrdersWanted, pages
+from cambist.engine.trader.client.schedule import Schedule
+from cambist.engine.trader.client.trusted_contract import DELTA, signing_contract
 from cambist.feeds.books.book import build_book
 from cambist.feeds.books.pair_index import LiveBook
 from support.chain.world import ONE, USDC, World

@@ -10,10 +10,10 @@ from cambist.codecs.bridges.bridge_terms import BridgeTerms, fee_of, input_of, o
 from cambist.codecs.messages.vocabulary import OrderStatus, OrderType, Side
 from cambist.config.errors import UnsafeTransaction
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.client.order.order_following import SettledOnChain
-from cambist.engine.client.order.order_terms import OrderWish
-from cambist.engine.client.schedule import Schedule
-from cambist.engine.client.terms import TradedToken
+from cambist.engine.trader.client.order.order_following import SettledOnChain
+from cambist.engine.trader.client.order.order_terms import OrderWish
+from cambist.engine.trader.client.schedule import Schedule
+from cambist.engine.trader.client.terms import TradedToken
 from support.chain.world import ONE, USDC, World, person
 from support.client.order_trader import PAUSES
 from support.client.scripted_bridges import ACROSS, CCTP, FEE, BridgeTrader, Lane, a_bridge_trader

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import UnsafeTransaction, VenueError
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.client.order.order_cancelling import cancel, follow_all
-from cambist.engine.client.order.order_following import OrderFollower
-from cambist.engine.client.trusted_contract import DELTA, signing_contract
+from cambist.engine.trader.client.order.order_cancelling import cancel, follow_all
+from cambist.engine.trader.client.order.order_following import OrderFollower
+from cambist.engine.trader.client.trusted_contract import DELTA, signing_contract
 from support.chain.world import USDC, World
 from support.client.order_trader import PAUSES, OrderTrader, an_order_trader
 from support.client.scripted_orders import OrderLies

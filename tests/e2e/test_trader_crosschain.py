@@ -10,11 +10,11 @@ from msgspec import Struct
 from cambist.codecs.bridges.bridge_terms import BridgeFee, fee_of, input_of, output_of
 from cambist.codecs.messages.vocabulary import OrderStatus, Side
 from cambist.config.errors import UnsafeTransaction, VenueError
-from cambist.engine.client.client import VenueClient
-from cambist.engine.client.order.order_following import OrderFollower, SettledOnChain, Subject, proven
-from cambist.engine.client.order.order_safety import signed_order
-from cambist.engine.client.order.order_terms import BridgeWish, OrderWish
-from cambist.engine.client.terms import TradedToken
+from cambist.engine.trader.client.client import VenueClient
+from cambist.engine.trader.client.order.order_following import OrderFollower, SettledOnChain, Subject, proven
+from cambist.engine.trader.client.order.order_safety import signed_order
+from cambist.engine.trader.client.order.order_terms import BridgeWish, OrderWish
+from cambist.engine.trader.client.terms import TradedToken
 from support.bridge.bridged_stories import FAIR, FEE, FILL_WITHIN_S, BridgedStory, a_bridged_story
 from support.bridge.two_chains import TwoChains
 from support.chain.world import ONE, USDC

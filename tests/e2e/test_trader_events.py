@@ -11,9 +11,9 @@ import trio.testing
 from cambist.codecs.messages.event_messages import OpenMessage, OrderEventMessage, OrderStreamMessage
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import VenueError
-from cambist.engine.client.client import VenueClient
-from cambist.engine.client.events import EventsWanted, OrderEvents
-from cambist.engine.client.order.order_following import OrderFollower
+from cambist.engine.trader.client.client import VenueClient
+from cambist.engine.trader.client.events import EventsWanted, OrderEvents
+from cambist.engine.trader.client.order.order_following import OrderFollower
 from support.chain.world import World
 from support.client.order_trader import OrderTrader, an_order_trader
 from support.patience import PATIENCE_S, until
@@ -138,7 +138,7 @@ async def test_who_follows_an_order_asks_only_when_it_has_changed(
     _, placed = await trader.place()
     assert placed.record is not None
     for pause in ("TRADER_ORDER_LOOK_S", "TRADER_ORDER_LOOK_S_MAX"):
-        monkeypatch.setattr(f"cambist.engine.client.following.{pause}", 0.01)
+        monkeypatch.setattr(f"cambist.engine.trader.client.following.{pause}", 0.01)
     venue, name = trader.venue, placed.record.id
     before = venue.requests.count(f"GET /v2/delta/orders/{name}")
     follower = OrderFollower(trader.client, name, trader.told.append)

@@ -12,9 +12,9 @@ from cambist.config.errors import ChainError, VenueError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.keccak import keccak256
 from cambist.engine.chain.transact import StepFailedError
-from cambist.engine.client.allowing import Allowing
-from cambist.engine.client.order.order_following import OrderFollower, SettledOnChain
-from cambist.engine.client.order.order_placing import take_back
+from cambist.engine.trader.client.allowing import Allowing
+from cambist.engine.trader.client.order.order_following import OrderFollower, SettledOnChain
+from cambist.engine.trader.client.order.order_placing import take_back
 from support.chain.world import MOST, NATIVE, ONE, USDC, World, person
 from support.client.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
 from support.client.scripted_orders import OrderLies
@@ -168,7 +168,7 @@ async def test_a_submission_that_is_not_answered_is_looked_for_by_its_hash(trade
 async def test_what_became_of_a_submission_is_not_known_where_the_venue_does_not_show_it(
     trader: OrderTrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.client.following.TRADER_FOUND_S", 0.2)
+    monkeypatch.setattr("cambist.engine.trader.client.following.TRADER_FOUND_S", 0.2)
     placer = trader.placer()
     offer = await placer.offer(trader.wish())
     await trader.world.approve(trader.world.user, trader.world.weth, trader.world.at.delta, ONE)
@@ -369,7 +369,7 @@ async def test_completed_without_a_transaction_is_not_believed(trader: OrderTrad
 async def test_a_transaction_that_no_node_knows_is_told(
     trader: OrderTrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.client.following.TRADER_RECEIPT_S", 0.2)
+    monkeypatch.setattr("cambist.engine.trader.client.following.TRADER_RECEIPT_S", 0.2)
     row = {
         "originTx": "0x" + "11" * 32,
         "destinationTx": None,

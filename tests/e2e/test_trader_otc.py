@@ -19,16 +19,16 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.client.allowing import Allowing
-from cambist.engine.client.client import VenueClient
-from cambist.engine.client.events import OrderEvents, OtcEventsWanted
-from cambist.engine.client.otc.otc_cancelling import Ending, cancel_otc
-from cambist.engine.client.otc.otc_filling import OtcFiller
-from cambist.engine.client.otc.otc_following import OtcFollower, disproof
-from cambist.engine.client.otc.otc_listing import OtcWanted, otc_pages
-from cambist.engine.client.otc.otc_posting import OtcPoster
-from cambist.engine.client.otc.otc_safety import check_asked
-from cambist.engine.client.otc.otc_terms import (
+from cambist.engine.trader.client.allowing import Allowing
+from cambist.engine.trader.client.client import VenueClient
+from cambist.engine.trader.client.events import OrderEvents, OtcEventsWanted
+from cambist.engine.trader.client.otc.otc_cancelling import Ending, cancel_otc
+from cambist.engine.trader.client.otc.otc_filling import OtcFiller
+from cambist.engine.trader.client.otc.otc_following import OtcFollower, disproof
+from cambist.engine.trader.client.otc.otc_listing import OtcWanted, otc_pages
+from cambist.engine.trader.client.otc.otc_posting import OtcPoster
+from cambist.engine.trader.client.otc.otc_safety import check_asked
+from cambist.engine.trader.client.otc.otc_terms import (
     OtcWish,
     SignedOtc,
     body_of,
@@ -36,10 +36,10 @@ from cambist.engine.client.otc.otc_terms import (
     part_received,
     rest_of,
 )
-from cambist.engine.client.outcome import SentOutcome, TradeVerdict
-from cambist.engine.client.terms import TradedToken
-from cambist.engine.client.trader import Trader
-from cambist.engine.client.trusted_contract import RFQ, SigningContract, signing_contract
+from cambist.engine.trader.client.outcome import SentOutcome, TradeVerdict
+from cambist.engine.trader.client.terms import TradedToken
+from cambist.engine.trader.client.trader import Trader
+from cambist.engine.trader.client.trusted_contract import RFQ, SigningContract, signing_contract
 from support.chain.world import HOUR_S, NOBODY, ONE, USDC, World
 from support.contracts.rfq_stories import a_wallet
 from support.delta.delta_stories import DeltaStory, a_delta_story

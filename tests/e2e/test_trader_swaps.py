@@ -14,13 +14,13 @@ from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import ChainError, Reverted, TransactionRefused, UnsafeTransaction, VenueError
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import Chain, EthCall
-from cambist.engine.client.allowing import Allowing
-from cambist.engine.client.client import VenueClient
-from cambist.engine.client.outcome import SentOutcome, TradeVerdict
-from cambist.engine.client.swap.swap_view import offer_table
-from cambist.engine.client.swap.swapping import Offer, Swapper, swapped_outcome
-from cambist.engine.client.terms import TradedToken, Wish
-from cambist.engine.client.trader import Trader as Account
+from cambist.engine.trader.client.allowing import Allowing
+from cambist.engine.trader.client.client import VenueClient
+from cambist.engine.trader.client.outcome import SentOutcome, TradeVerdict
+from cambist.engine.trader.client.swap.swap_view import offer_table
+from cambist.engine.trader.client.swap.swapping import Offer, Swapper, swapped_outcome
+from cambist.engine.trader.client.terms import TradedToken, Wish
+from cambist.engine.trader.client.trader import Trader as Account
 from support.chain.world import MOST, NATIVE, ONE, USDC, World, person
 from support.client.scripted_venue import Lies, ScriptedVenue, scripted_venue
 
@@ -279,7 +279,7 @@ async def test_too_little_to_sell_is_said_before_anything_is_sent(trader: Trader
 async def test_a_price_that_moves_beyond_the_slippage_is_not_signed(
     trader: Trader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.client.swap.swapping.ROUTE_AGED_S", 0)
+    monkeypatch.setattr("cambist.engine.trader.client.swap.swapping.ROUTE_AGED_S", 0)
     swapper = trader.swapper()
     offer = await swapper.offer(trader.wish())
     trader.venue.price = 2_400 * USDC

@@ -16,10 +16,10 @@ from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType
 from cambist.codecs.messages.wire import encode
 from cambist.config.errors import ConfigError, UnsafeTransaction
-from cambist.engine.client.allowing import Allowing
-from cambist.engine.client.client import VenueClient
-from cambist.engine.client.order.order_view import order_table
-from cambist.engine.client.terms import TradedToken
+from cambist.engine.trader.client.allowing import Allowing
+from cambist.engine.trader.client.client import VenueClient
+from cambist.engine.trader.client.order.order_view import order_table
+from cambist.engine.trader.client.terms import TradedToken
 from cambist.feeds.books.book import build_book
 from cambist.feeds.books.pair_index import LiveBook
 from support.chain.world import ONE, USDC, World

@@ -13,7 +13,7 @@ from cambist.config.settings import parse_settings
 from cambist.engine.chain.deploy.address_book import AddressBook
 from cambist.engine.dev import choices_page as choices
 from cambist.engine.dev import public_page
-from cambist.engine.routing.served import served_chains
+from cambist.engine.trade.routing.served import served_chains
 from support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.engine.conformance.check_table import CHECKS
+from cambist.engine.trader.conformance.check_table import CHECKS
 from support.conformance.faulty_table import ADVISED, PLANTED
 
 ROOT = Path(__file__).parents[2]

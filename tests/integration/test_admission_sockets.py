@@ -6,11 +6,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cambist.codecs.http1 import Response
 from cambist.config.sections.venue import RateTier
-from cambist.engine.admission.admission import Admission
-from cambist.engine.api.routes import encode_trading_error
-from cambist.engine.server import RouteGroup, Router
-from cambist.engine.telemetry.metrics import Metrics, admission_families
-from cambist.engine.venue.health import HealthEndpoints, Readiness
+from cambist.engine.host.admission.admission import Admission
+from cambist.engine.host.server import RouteGroup, Router
+from cambist.engine.roles.telemetry.metrics import Metrics, admission_families
+from cambist.engine.roles.venue.health import HealthEndpoints, Readiness
+from cambist.engine.trade.api.routes import encode_trading_error
 from support.server.server_harness import answers, field, hello, serving, slow_echo
 from support.venue.admitting import ALICE_KEY, an_admission
 

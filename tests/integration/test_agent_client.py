@@ -15,8 +15,8 @@ from cambist.codecs.http1 import Request, encode_response
 from cambist.codecs.messages.agent_messages import Notice, NoticeEntry, NotifyRequest
 from cambist.config.limits import AGENT_ANSWER_BYTES_MAX, AGENT_NOTICES_WAITING_MAX
 from cambist.crypto.hmac_auth import HmacKey, RequestSigner, request_payload
-from cambist.engine.delta.bids.agent_client import AgentClient, AgentFailure
-from cambist.engine.delta.bids.agent_rest import AgentFault
+from cambist.engine.trade.delta.bids.agent_client import AgentClient, AgentFailure
+from cambist.engine.trade.delta.bids.agent_rest import AgentFault
 from support.patience import PATIENCE, PATIENCE_S, until
 from support.server.scripted_server import Caller, Script, scripted_server
 

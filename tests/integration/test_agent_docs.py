@@ -14,12 +14,12 @@ from cambist.config.sections.agent import AgentSettings
 from cambist.config.settings import parse_settings
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.agent.orders import open_orders
 from cambist.engine.chain.deploy.address_book import AddressBook
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.transact import transact
-from cambist.engine.delta.bids.agent_caller import caller_of
-from cambist.engine.routing.served import served_chains
+from cambist.engine.roles.agent.orders import open_orders
+from cambist.engine.trade.delta.bids.agent_caller import caller_of
+from cambist.engine.trade.routing.served import served_chains
 from support.makers.agent_role import NAME, own_module, running_agent
 from support.venue.venue_role import KEYS, STRANGER, Devnet
 

@@ -14,11 +14,11 @@ import trio
 from cambist.codecs.http1 import Http1Limits
 from cambist.config.errors import ConfigError
 from cambist.config.settings import parse_settings
-from cambist.engine.agent.app import opened_agent
 from cambist.engine.cli.offline.role_check import open_role
 from cambist.engine.cli.offline.role_online import RoleFact
-from cambist.engine.process.clock import WallClock
-from cambist.feeds.net.http_client import HttpClient
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.roles.agent.app import opened_agent
+from cambist.feeds.transport.http_client import HttpClient
 from support.makers.agent_role import AGENT_ENVIRON, RunningAgent, agent_text, own_module
 from support.patience import PATIENCE_S
 from support.venue.venue_processes import ready

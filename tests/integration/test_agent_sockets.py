@@ -19,8 +19,8 @@ from cambist.codecs.messages.agent_messages import (
 from cambist.codecs.messages.wire import encode
 from cambist.config.limits import AGENT_ANSWER_BYTES_MAX
 from cambist.crypto.hmac_auth import RequestSigner
-from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.streams import listen
+from cambist.feeds.transport.http_client import HttpClient
+from cambist.feeds.transport.streams import listen
 from support.makers.agent_role import SECRET, RunningAgent, own_module, running_agent
 from support.patience import LATE_ROUND_S, PATIENCE_S, until
 from support.venue.venue_role import CHAIN_ID

@@ -24,11 +24,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from cambist.config.errors import NodeUnavailable
 from cambist.config.settings import Settings
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.admission.admission import Admission
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from cambist.engine.events import deliveries, webhooks
+from cambist.engine.host.admission.admission import Admission
 from cambist.engine.store.process.place import FILE_NAME
+from cambist.engine.trade.events import deliveries, webhooks
 from cambist.feeds.maker_cache import MakerCache
 from support.bridge.bridged_stories import ACROSS, BridgedStory, a_bridged_story
 from support.bridge.two_chains import bridged, embedded_chains

@@ -25,13 +25,13 @@ from cambist.config.errors import BridgeError, Reverted
 from cambist.config.limits import BRIDGE_MESSAGES_BYTES_MAX, BRIDGE_RECEIVES_MAX
 from cambist.engine.chain.port import At, EthCall, Header
 from cambist.engine.chain.relay.relayer import IntentOutcome
-from cambist.engine.delta.bridging import courier as courier_module
-from cambist.engine.delta.bridging.attester_client import AttesterClient, attester_http
-from cambist.engine.delta.bridging.bridge_places import BridgePlace
-from cambist.engine.delta.bridging.courier import Courier, WantedAttestation
-from cambist.engine.delta.bridging.origins import BurnedMessage
-from cambist.engine.delta.orders.transfers import key_of
 from cambist.engine.store.rows import IntentState
+from cambist.engine.trade.delta.bridging import courier as courier_module
+from cambist.engine.trade.delta.bridging.attester_client import AttesterClient, attester_http
+from cambist.engine.trade.delta.bridging.bridge_places import BridgePlace
+from cambist.engine.trade.delta.bridging.courier import Courier, WantedAttestation
+from cambist.engine.trade.delta.bridging.origins import BurnedMessage
+from cambist.engine.trade.delta.orders.transfers import key_of
 from support.chain.bridge_logs import BURN, MESSAGE, SENT, TRANSMITTER
 from support.server.scripted_server import Caller, scripted_server
 

@@ -13,13 +13,13 @@ from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import ChainError, StoreUnavailable
 from cambist.engine.chain.port import At, Header, Log
-from cambist.engine.delta.bridge_desk import BridgeDesk
-from cambist.engine.delta.bridging import bridge_rounds, delivery_watch
-from cambist.engine.delta.bridging.arrivals import Arrival, fill_of
-from cambist.engine.delta.orders.transfers import TransferState
 from cambist.engine.store.rows import amount_of
 from cambist.engine.store.tables import BRIDGE_END
 from cambist.engine.store.units import new
+from cambist.engine.trade.delta.bridge_desk import BridgeDesk
+from cambist.engine.trade.delta.bridging import bridge_rounds, delivery_watch
+from cambist.engine.trade.delta.bridging.arrivals import Arrival, fill_of
+from cambist.engine.trade.delta.orders.transfers import TransferState
 from support.chain.scripted_chain import tx
 from support.delta.bridged_world import (
     ARRIVES,

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.cli.maker_check import check
-from cambist.engine.conformance.check_table import CHECKS
+from cambist.engine.trader.conformance.check_table import CHECKS
 from support.conformance.faulty_maker import (
     ACCESS_KEY,
     CHAIN_ID,

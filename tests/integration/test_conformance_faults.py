@@ -6,7 +6,7 @@ Time is the clock's own: time passes where harness and maker both wait, so the t
 import pytest
 from trio.testing import MockClock
 
-from cambist.engine.conformance.rules import CheckStatus
+from cambist.engine.trader.conformance.rules import CheckStatus
 from support.conformance.faulty_maker import Maker
 from support.conformance.faulty_planting import Planted
 from support.conformance.faulty_runs import failed, judge, mock_now_ms, told

@@ -6,9 +6,9 @@ import pytest
 import trio
 
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.conformance.options import read_base_url
-from cambist.engine.conformance.rules import CheckStatus
-from cambist.engine.conformance.run import RunOutcome, RunReport
+from cambist.engine.trader.conformance.options import read_base_url
+from cambist.engine.trader.conformance.rules import CheckStatus
+from cambist.engine.trader.conformance.run import RunOutcome, RunReport
 from support.conformance.faulty_maker import CHAIN_ID, DAI, KEY, Maker
 from support.conformance.faulty_node import FaultyNode
 from support.conformance.faulty_runs import failed, judge, now_ms, told

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from cambist.engine.conformance.checks.auth import Credentials
-from cambist.engine.conformance.options import CheckOptions, read_base_url
-from cambist.engine.conformance.rules import CheckStatus, Selection
-from cambist.engine.conformance.run import run_checks
+from cambist.engine.trader.conformance.checks.auth import Credentials
+from cambist.engine.trader.conformance.options import CheckOptions, read_base_url
+from cambist.engine.trader.conformance.rules import CheckStatus, Selection
+from cambist.engine.trader.conformance.run import run_checks
 from support.conformance.faulty_runs import UNTIMED, now_ms, told
 from support.makers.maker_role import CHAIN_ID, CONTRACT, PREFIX, SECRET, TAKER, running_maker
 

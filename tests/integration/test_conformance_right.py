@@ -11,16 +11,16 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from cambist.engine.conformance.check_table import CHECKS
-from cambist.engine.conformance.checks.resources import RESOURCES
-from cambist.engine.conformance.options import read_base_url
-from cambist.engine.conformance.probe import Probe, Unreachable
-from cambist.engine.conformance.report import verdict_line
-from cambist.engine.conformance.rules import CheckStatus, Selection
-from cambist.engine.conformance.run import RunOutcome, RunReport, run_checks
-from cambist.engine.conformance.stages import stage_firm, stage_stream
-from cambist.feeds.net import websocket
-from cambist.feeds.net.streams import server_tls
+from cambist.engine.trader.conformance.check_table import CHECKS
+from cambist.engine.trader.conformance.checks.resources import RESOURCES
+from cambist.engine.trader.conformance.options import read_base_url
+from cambist.engine.trader.conformance.probe import Probe, Unreachable
+from cambist.engine.trader.conformance.report import verdict_line
+from cambist.engine.trader.conformance.rules import CheckStatus, Selection
+from cambist.engine.trader.conformance.run import RunOutcome, RunReport, run_checks
+from cambist.engine.trader.conformance.stages import stage_firm, stage_stream
+from cambist.feeds.transport import websocket
+from cambist.feeds.transport.streams import server_tls
 from support.conformance.faulty_maker import Maker, Refused
 from support.conformance.faulty_runs import UNTIMED, failed, judge, mock_now_ms, now_ms, options, told
 from support.conformance.faulty_serving import Server

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 from trio.testing import MockClock
 
-from cambist.engine.conformance.options import read_base_url
-from cambist.engine.conformance.report import print_report, to_json, to_junit
-from cambist.engine.conformance.run import RunReport
+from cambist.engine.trader.conformance.options import read_base_url
+from cambist.engine.trader.conformance.report import print_report, to_json, to_junit
+from cambist.engine.trader.conformance.run import RunReport
 from support.conformance.faulty_maker import CHAIN_ID, Headers, Maker, Refused
 from support.conformance.faulty_node import FaultyNode
 from support.conformance.faulty_runs import judge, mock_now_ms

@@ -17,8 +17,8 @@ from cambist.engine.dev.devnet.facade import Methods
 from cambist.engine.dev.devnet.moves import Moves
 from cambist.engine.dev.devnet.node import all_methods
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.websocket import WebSocket, connect_websocket
+from cambist.feeds.transport.http_client import HttpClient
+from cambist.feeds.transport.websocket import WebSocket, connect_websocket
 from support.chain.anvil import Anvil
 from support.chain.devnet import KEYS, NOW_S, served_chain
 from support.patience import PATIENCE_S

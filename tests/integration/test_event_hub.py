@@ -13,13 +13,13 @@ from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import InvalidInput, StoreUnavailable
 from cambist.config.limits import FOLLOW_REPLAYS_MAX
 from cambist.config.timeouts import FOLLOW_LOOK_S
-from cambist.engine.events import hub as hub_module
-from cambist.engine.events.filters import EventFilter
-from cambist.engine.events.hub import EventHub
-from cambist.engine.events.subscription import Subscription
 from cambist.engine.store.follower import START, latest, token_of
 from cambist.engine.store.queries import Query
 from cambist.engine.store.store import Store
+from cambist.engine.trade.events import hub as hub_module
+from cambist.engine.trade.events.filters import EventFilter
+from cambist.engine.trade.events.hub import EventHub
+from cambist.engine.trade.events.subscription import Subscription
 from support.patience import PATIENCE_S, until
 from support.store.stores import BOB, Engine, a_delta_order, all_at_once, events_of, kept, moved, submission
 

@@ -7,8 +7,8 @@ import pytest
 
 from cambist.crypto.addresses import ZERO_ADDRESS, to_checksum
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.orders.order_units import order_id
-from cambist.feeds.net.websocket import HandshakeRefused
+from cambist.engine.trade.orders.order_units import order_id
+from cambist.feeds.transport.websocket import HandshakeRefused
 from support.events.event_streams import OTC_PATH, PATH, an_event_venue, told, written
 from support.server.server_harness import answers
 from support.store.stores import ALICE, Engine, a_delta_order, an_otc_order, kept

@@ -30,7 +30,7 @@ from cambist.config.errors import MakerError, WebSocketClosed
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.store.follower import place_of
-from cambist.feeds.net.websocket import HandshakeRefused, connect_websocket
+from cambist.feeds.transport.websocket import HandshakeRefused, connect_websocket
 from support.chain.world import ONE, USDC, person
 from support.delta.delta_process import CrashStory, Record, a_crash_story
 from support.events.event_streams import PATH

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.engine.api.examples import recorded_examples
+from cambist.engine.trade.api.examples import recorded_examples
 from support.api.recording import record
 
 pytestmark = pytest.mark.needs("pyrevm")

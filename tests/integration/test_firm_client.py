@@ -15,10 +15,10 @@ from cambist.codecs.messages.vocabulary import Side
 from cambist.config.limits import MAKER_FIRM_ANSWER_BYTES_MAX
 from cambist.crypto.addresses import parse_address
 from cambist.crypto.hmac_auth import RequestSigner
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
 from cambist.feeds.firm.firm_check import FirmAsked, FirmFailure, FirmFault, check_firm
 from cambist.feeds.firm.firm_client import FirmClient
-from cambist.feeds.net.streams import client_tls
+from cambist.feeds.transport.streams import client_tls
 from support.makers.maker_role import (
     CHAIN_ID,
     CONTRACT,

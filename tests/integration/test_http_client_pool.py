@@ -7,10 +7,10 @@ import trio
 
 from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config.errors import MakerError
-from cambist.feeds.net import http_client
-from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.lean_stream import LeanStream
-from cambist.feeds.net.streams import client_tls, server_tls
+from cambist.feeds.transport import http_client
+from cambist.feeds.transport.http_client import HttpClient
+from cambist.feeds.transport.lean_stream import LeanStream
+from cambist.feeds.transport.streams import client_tls, server_tls
 from support.patience import PATIENCE_S
 from support.server.scripted_server import OK, Caller, keep_answering, scripted_server
 from support.server.server_harness import make_certificate

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config.errors import MakerError
 from cambist.config.timeouts import HTTP_POOL_IDLE_S, HTTP_POOL_LOOK_S
-from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.streams import client_tls, server_tls
+from cambist.feeds.transport.http_client import HttpClient
+from cambist.feeds.transport.streams import client_tls, server_tls
 from support.examples import examples
 from support.server.scripted_server import OK, Caller, Script, keep_answering, scripted_server
 from support.server.server_harness import make_certificate

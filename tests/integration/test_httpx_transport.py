@@ -12,9 +12,9 @@ import trio.testing
 from bench.peers.ports import held_port, port_of
 
 from cambist.codecs.http1 import Http1Limits
-from cambist.feeds.net import http_client
-from cambist.feeds.net.httpx_transport import DialTransport
-from cambist.feeds.net.streams import client_tls, server_tls
+from cambist.feeds.transport import http_client
+from cambist.feeds.transport.httpx_transport import DialTransport
+from cambist.feeds.transport.streams import client_tls, server_tls
 from support.server.scripted_server import OK, Caller, keep_answering, scripted_server
 from support.server.server_harness import make_certificate
 

@@ -33,7 +33,7 @@ from cambist.engine.chain.port import DevChain
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.store.store import Store
-from cambist.feeds.net.http_client import HttpClient, HttpFailure
+from cambist.feeds.transport.http_client import HttpClient, HttpFailure
 from support.chain.anvil import CHAIN_ID, KEYS, Anvil, until_up
 from support.chain.indexing import (
     Told,

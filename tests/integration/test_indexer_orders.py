@@ -15,7 +15,6 @@ from cambist.config.limits import INDEX_RING_BLOCKS
 from cambist.engine.chain.index.indexer import Advance, IndexerState
 from cambist.engine.chain.index.watch import Watch
 from cambist.engine.chain.port import Log, LogFilter
-from cambist.engine.orders.order_units import DELTA, OTC, step
 from cambist.engine.store.queries import by, of_order
 from cambist.engine.store.rows import DeltaFill, OtcCancel, OtcFill, amount32, amount_of
 from cambist.engine.store.store import Store
@@ -27,6 +26,7 @@ from cambist.engine.store.tables import (
     OTC_ORDER,
 )
 from cambist.engine.store.units import Change
+from cambist.engine.trade.orders.order_units import DELTA, OTC, step
 from support.chain.indexing import (
     DELTA as DELTA_CONTRACT,
 )

@@ -9,12 +9,12 @@ from cambist.codecs.http1 import Http1Limits, Request, encode_response
 from cambist.codecs.messages.resource_messages import MakerFaults
 from cambist.config.limits import MAKER_FAULTS_WAITING_MAX
 from cambist.crypto.hmac_auth import RequestSigner, RequestVerifier
-from cambist.engine.process.clock import WallClock
-from cambist.engine.routing.firm.fault_notices import FaultNotices, fault_of
-from cambist.engine.server.gate import Gate
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.host.server.gate import Gate
+from cambist.engine.trade.routing.firm.fault_notices import FaultNotices, fault_of
 from cambist.feeds.firm.firm_check import FirmFault
 from cambist.feeds.firm.maker_health import FaultTold
-from cambist.feeds.net.signed_client import SignedClient
+from cambist.feeds.transport.signed_client import SignedClient
 from support.patience import until
 from support.server.scripted_server import Caller, scripted_server
 

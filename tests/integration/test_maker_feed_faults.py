@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from cambist.config.limits import MAKER_JSON_BYTES_MAX
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
 from cambist.feeds.books.fill import quote_received
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.supervisor import MakerFeed

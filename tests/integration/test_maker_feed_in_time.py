@@ -16,10 +16,10 @@ from cambist.config import timeouts
 from cambist.crypto.hmac_auth import RequestSigner, RequestVerifier
 from cambist.feeds import poll, stream
 from cambist.feeds.books.pair_index import PairIndex
-from cambist.feeds.net import websocket_handshake
 from cambist.feeds.standing import PairStanding
 from cambist.feeds.stream import StreamStatistics
 from cambist.feeds.supervisor import MakerFeed
+from cambist.feeds.transport import websocket_handshake
 from support.makers.maker_feeds import (
     DAI,
     STALE_MS,

@@ -12,9 +12,9 @@ from trio.testing import MockClock
 
 from cambist.codecs.http1 import encode_response
 from cambist.config.errors import ChainError
-from cambist.engine.maker.app import MakerApp
-from cambist.engine.maker.quoting.funds import FundsSettings, MakerFunds
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.roles.maker.app import MakerApp
+from cambist.engine.roles.maker.quoting.funds import FundsSettings, MakerFunds
 from support.makers.maker_role import (
     CHAIN_ID,
     TAKER,

@@ -8,7 +8,7 @@ import msgspec
 
 from cambist.codecs.messages.maker_messages import FirmOrder, decode_firm_response
 from cambist.config.settings import Settings
-from cambist.engine.maker.prices.replay import encode_record
+from cambist.engine.roles.maker.prices.replay import encode_record
 from support.makers.maker_role import (
     CHAIN_ID,
     GRID,

@@ -19,8 +19,8 @@ import trio
 from cambist.codecs.http1 import Http1Limits
 from cambist.config.errors import MakerError
 from cambist.config.timeouts import SERVER_DRAIN_IDLE_S
-from cambist.engine.process.clock import WallClock
-from cambist.feeds.net.http_client import HttpClient
+from cambist.engine.host.process.clock import WallClock
+from cambist.feeds.transport.http_client import HttpClient
 from support.makers.maker_role import ENVIRON, TEXT, Venue, firm_request, write_prices
 from support.patience import PATIENCE_S, until, until_told
 

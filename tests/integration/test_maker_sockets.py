@@ -16,8 +16,8 @@ from cambist.codecs.messages.maker_messages import FirmOrder, PriceGrid, decode_
 from cambist.config.errors import WebSocketClosed
 from cambist.config.limits import MAKER_JSON_BYTES_MAX
 from cambist.crypto.hmac_auth import SIGNATURE_HEADER, TIMESTAMP_HEADER
-from cambist.engine.process.clock import WallClock
-from cambist.feeds.net.websocket import HandshakeRefused, WebSocket, connect_websocket
+from cambist.engine.host.process.clock import WallClock
+from cambist.feeds.transport.websocket import HandshakeRefused, WebSocket, connect_websocket
 from support.makers.maker_role import (
     CHAIN_ID,
     GRID,

@@ -8,8 +8,8 @@ import trio
 from cambist.config.errors import ConfigError
 from cambist.config.settings import parse_settings
 from cambist.engine.cli.offline.role_check import open_role
-from cambist.engine.maker.app import MakerApp
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.roles.maker.app import MakerApp
 
 ENVIRON = {
     "MAKER_KEY": "5d" * 32,

@@ -9,8 +9,8 @@ import pytest
 from cambist.codecs.bridges.bridge_terms import BridgeFee, input_of, output_of
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.port import Chain, Receipt
-from cambist.engine.client.following import receipt_of
-from cambist.engine.delta.orders.transfers import bridge_of
+from cambist.engine.trade.delta.orders.transfers import bridge_of
+from cambist.engine.trader.client.following import receipt_of
 from support.chain.world import ONE, USDC
 from support.client.scripted_bridges import ACROSS, CCTP, FEE
 from support.client.scripted_orders import OrderLies, Placed
@@ -119,10 +119,10 @@ async def test_a_delivery_that_the_chain_does_not_show_is_not_believed(
 ) -> None:
     async def hasty(there: Chain, tx_hash: bytes) -> Receipt | None:
         with monkeypatch.context() as hurried:
-            hurried.setattr("cambist.engine.client.following.TRADER_RECEIPT_S", 0.5)
+            hurried.setattr("cambist.engine.trader.client.following.TRADER_RECEIPT_S", 0.5)
             return await receipt_of(there, tx_hash)
 
-    monkeypatch.setattr("cambist.engine.client.order.transfer_proof.receipt_of", hasty)
+    monkeypatch.setattr("cambist.engine.trader.client.order.transfer_proof.receipt_of", hasty)
 
     def lies(record: dict[str, Any]) -> dict[str, Any]:
         rows = [row | {"destinationTx": row["originTx"]} for row in record["transactions"]]

@@ -16,8 +16,8 @@ from cambist.codecs.messages.event_messages import (
 )
 from cambist.config.timeouts import EVENT_BEAT_S
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.api import event_streams
-from cambist.feeds.net import websocket
+from cambist.engine.trade.events import event_streams
+from cambist.feeds.transport import websocket
 from support.events.event_streams import PATH, EventStream, Following, an_event_venue_in_memory, told, written
 from support.server.raw_websocket import CLOSE, HANDSHAKE, PING, TEXT, RawPeer
 from support.server.server_harness import MemoryListener

@@ -10,9 +10,9 @@ from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.sections.venue import RateTier
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.orders.order_units import order_id
 from cambist.engine.store.follower import START
-from cambist.feeds.net.websocket import HandshakeRefused, WebSocketClosed
+from cambist.engine.trade.orders.order_units import order_id
+from cambist.feeds.transport.websocket import HandshakeRefused, WebSocketClosed
 from support.events.event_streams import PATH, a_venue_at, an_event_venue, told, written
 from support.patience import PATIENCE_S, until
 from support.server.server_harness import answers, field

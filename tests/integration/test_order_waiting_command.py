@@ -150,7 +150,7 @@ async def test_a_twap_may_begin_with_less_than_it_sells_and_says_so(shell: Shell
 async def test_all_pages_are_listed_as_a_table_or_as_lines_of_json(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.client.order.order_listing._PAGE_ORDERS", 2)
+    monkeypatch.setattr("cambist.engine.trader.client.order.order_listing._PAGE_ORDERS", 2)
     for wanted in (LIMIT, TWAP, ("swap", "USDC", "WETH", "0.25", "--side", "buy", "--yes", "--no-wait")):
         await shell.told(*wanted)
     first = next(iter(shell.venue.placed.values()))
@@ -176,7 +176,7 @@ async def test_all_pages_are_listed_as_a_table_or_as_lines_of_json(
 async def test_a_pushed_change_is_told_at_once(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a push nothing would be asked for a minute."""
     for pause in ("TRADER_ORDER_LOOK_S", "TRADER_ORDER_LOOK_S_MAX"):
-        monkeypatch.setattr(f"cambist.engine.client.following.{pause}", 60)
+        monkeypatch.setattr(f"cambist.engine.trader.client.following.{pause}", 60)
     venue = shell.venue
     venue.pushes, venue.at_look = True, None
     told = await shell.told(*LIMIT)

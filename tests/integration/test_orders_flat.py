@@ -12,11 +12,11 @@ from bench.load_orders import orders
 from bench.loop_passes import Spread
 from bench.waiting_orders import KINDS, TIMER, WHOLE, Engine, an_order, waited
 
-from cambist.engine.delta.settlement.funds_watch import FundsWatch
-from cambist.engine.orders.order_engines import OrderTimer
-from cambist.engine.orders.scheduler import Scheduler
-from cambist.engine.otc import funds_watch as otc_funds
-from cambist.engine.otc.live_orders import LiveOtc
+from cambist.engine.trade.delta.settlement.funds_watch import FundsWatch
+from cambist.engine.trade.orders.order_engines import OrderTimer
+from cambist.engine.trade.orders.scheduler import Scheduler
+from cambist.engine.trade.otc import funds_watch as otc_funds
+from cambist.engine.trade.otc.live_orders import LiveOtc
 from support.examples import IS_LONG
 
 pytestmark = pytest.mark.needs("pyrevm")

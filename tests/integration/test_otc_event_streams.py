@@ -15,15 +15,15 @@ from cambist.config.sections.venue import RateTier
 from cambist.config.timeouts import EVENT_BEAT_S
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.api import event_streams
-from cambist.engine.api.openapi import openapi_document
-from cambist.engine.client.client import VenueClient
-from cambist.engine.client.events import OrderEvents, OtcEventsWanted
-from cambist.engine.otc.api import otc_event_endpoints
 from cambist.engine.store.follower import START
 from cambist.engine.store.rows import amount32
-from cambist.feeds.net import websocket
-from cambist.feeds.net.websocket import HandshakeRefused, WebSocketClosed
+from cambist.engine.trade.api.openapi import openapi_document
+from cambist.engine.trade.events import event_streams
+from cambist.engine.trade.otc.endpoints import otc_event_endpoints
+from cambist.engine.trader.client.client import VenueClient
+from cambist.engine.trader.client.events import OrderEvents, OtcEventsWanted
+from cambist.feeds.transport import websocket
+from cambist.feeds.transport.websocket import HandshakeRefused, WebSocketClosed
 from support.events.event_streams import (
     OTC_PATH,
     EventStream,

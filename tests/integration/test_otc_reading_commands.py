@@ -248,7 +248,7 @@ async def test_a_venue_that_only_says_so_is_not_believed(shell: OtcShell, state:
 
 
 async def test_a_push_wakes_whoever_watches(shell: OtcShell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cambist.engine.client.events.TRADER_ORDER_LOOK_PUSHED_S", 3_600)
+    monkeypatch.setattr("cambist.engine.trader.client.events.TRADER_ORDER_LOOK_PUSHED_S", 3_600)
     venue, (name, order) = shell.venue, kept(shell)
     venue.pushes = True
     world = shell.world

@@ -13,7 +13,7 @@ from cambist.codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
 from cambist.codecs.trading_token import NATIVE_TOKEN
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
 from cambist.feeds.maker_cache import EXCLUDED
 from support.chain.world import ONE
 from support.otc.swap_orders import an_order, sent

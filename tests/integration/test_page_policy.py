@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from cambist.engine.server.assets import asset_group, page_policy, read_assets
+from cambist.engine.host.server.assets import asset_group, page_policy, read_assets
 from support.browser import Browser
 from support.server.server_harness import a_router, encode_error, serving
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.engine.agent.app import AgentApp
 from cambist.engine.dev.demo.settlement import a_stage
 from cambist.engine.dev.demo.venue import a_market_place
-from cambist.engine.maker.app import MakerApp
-from cambist.engine.venue.app import VenueApp
+from cambist.engine.roles.agent.app import AgentApp
+from cambist.engine.roles.maker.app import MakerApp
+from cambist.engine.roles.venue.app import VenueApp
 from support.patience import STORY_S
 
 

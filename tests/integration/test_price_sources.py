@@ -15,10 +15,10 @@ from cambist.codecs.messages.maker_messages import PriceGrid, PricesBody
 from cambist.codecs.messages.wire import encode
 from cambist.config.errors import ConfigError
 from cambist.config.settings import read_settings
-from cambist.engine.maker.prices.random_walk import RandomWalk
-from cambist.engine.maker.prices.replay import encode_record
-from cambist.engine.maker.prices.source import load_source, normalise_grid
-from cambist.engine.process.credentials import check_addresses
+from cambist.engine.host.process.credentials import check_addresses
+from cambist.engine.roles.maker.prices.random_walk import RandomWalk
+from cambist.engine.roles.maker.prices.replay import encode_record
+from cambist.engine.roles.maker.prices.source import load_source, normalise_grid
 from cambist.feeds.books.book import Book, build_book
 from cambist.feeds.books.fill import quote_paid, quote_received
 from support.makers.price_sources import Surroundings, first_updates, next_update

@@ -10,9 +10,9 @@ import pytest
 
 from cambist.codecs.messages.vocabulary import Mode, Side
 from cambist.config.errors import VenueError
-from cambist.engine.api.examples import recorded_examples
-from cambist.engine.client.client import VenueClient
-from cambist.engine.client.public.venue import Venue
+from cambist.engine.trade.api.examples import recorded_examples
+from cambist.engine.trader.client.client import VenueClient
+from cambist.engine.trader.client.public.venue import Venue
 from support.server.scripted_server import Caller, scripted_server
 
 HONEST: dict[str, Any] = recorded_examples().operations["getV2Quote"].answer

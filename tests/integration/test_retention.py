@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
 from cambist.config.timeouts import PRUNE_EVERY_S
-from cambist.engine.orders.order_units import Intent, effect_key, finished
 from cambist.engine.store.queries import OtcFilter, among, by
 from cambist.engine.store.retention import Retention
 from cambist.engine.store.rows import (
@@ -42,6 +41,7 @@ from cambist.engine.store.tables import (
     PRE_SIGNATURE,
 )
 from cambist.engine.store.units import Change, Unit, put
+from cambist.engine.trade.orders.order_units import Intent, effect_key, finished
 from support.store.stores import (
     ALICE,
     NOW_MS,

@@ -22,10 +22,10 @@ from cambist.codecs.canonical_json import canonical
 from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.messages.vocabulary import Side
 from cambist.config.settings import parse_settings
-from cambist.engine.delta.pricing.issued import IssuedRoutes, quoted_as
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
 from cambist.engine.store.process.opening import open_store
-from cambist.feeds.net.http_client import HttpClient
+from cambist.engine.trade.quote.issued import IssuedRoutes, quoted_as
+from cambist.feeds.transport.http_client import HttpClient
 from support.patience import PATIENCE_S
 from support.venue.venue_processes import ready
 from support.venue.venue_role import CHAIN_ID, ENVIRON, GRIDS, running_makers, served_devnet, venue_text

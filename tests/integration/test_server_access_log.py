@@ -12,7 +12,7 @@ import structlog
 import trio
 
 from cambist.config.errors import ConfigError
-from cambist.engine.server import AccessLog, access_log, open_access_log
+from cambist.engine.host.server import AccessLog, access_log, open_access_log
 from support.patience import PATIENCE_S
 from support.server.server_harness import GET, LAST_GET, NOW_MS, answers, field, post, serving
 

@@ -11,7 +11,7 @@ import trio
 from cambist.config.errors import ConfigError
 from cambist.config.sections.server import HealthSettings, ServerSettings
 from cambist.config.settings import parse_settings
-from cambist.engine.server import Server
+from cambist.engine.host.server import Server
 from support.patience import PATIENCE_S, until
 from support.server.server_harness import LAST_GET, NOW_MS, Served, a_router, read_to_end, serving, statuses
 

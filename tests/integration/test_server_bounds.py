@@ -11,12 +11,12 @@ import structlog
 import trio
 import trio.testing
 
-from cambist.engine.server import HttpCall, Reply, Router, StreamReply
-from cambist.engine.server.listener import address_share
-from cambist.engine.server.reactor import Reactor
-from cambist.feeds.net import websocket
-from cambist.feeds.net.streams import listen
-from cambist.feeds.net.websocket import WebSocket, connect_websocket
+from cambist.engine.host.server import HttpCall, Reply, Router, StreamReply
+from cambist.engine.host.server.listener import address_share
+from cambist.engine.host.server.reactor import Reactor
+from cambist.feeds.transport import websocket
+from cambist.feeds.transport.streams import listen
+from cambist.feeds.transport.websocket import WebSocket, connect_websocket
 from support.patience import PATIENCE_S
 from support.server.server_harness import (
     GET,

@@ -12,8 +12,8 @@ from trio.testing import wait_all_tasks_blocked
 
 from cambist.codecs.http1 import Response
 from cambist.config.timeouts import SERVER_DRAIN_IDLE_S
-from cambist.engine.server import HttpCall, Reply, Router
-from cambist.engine.server.turns import PacedStream, Turns
+from cambist.engine.host.server import HttpCall, Reply, Router
+from cambist.engine.host.server.turns import PacedStream, Turns
 from support.patience import PATIENCE_S, until
 from support.server.server_harness import (
     LAST_GET,

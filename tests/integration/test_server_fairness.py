@@ -19,7 +19,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from cambist.config.sections.server import TlsSettings
-from cambist.engine.server import HttpCall, Reply, Router
+from cambist.engine.host.server import HttpCall, Reply, Router
 from support.call_counts import counted_calls
 from support.patience import PATIENCE_S
 from support.server.server_harness import GET, Served, a_router, a_surface, make_certificate, serving

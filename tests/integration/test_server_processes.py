@@ -16,9 +16,14 @@ import structlog
 import trio
 
 from cambist.config.sections.server import ServerSettings
-from cambist.engine.process import processes
-from cambist.engine.process.processes import ProcessNumber, inherited_listener, process_place, run_processes
-from cambist.feeds.net.streams import listen
+from cambist.engine.host.process import processes
+from cambist.engine.host.process.processes import (
+    ProcessNumber,
+    inherited_listener,
+    process_place,
+    run_processes,
+)
+from cambist.feeds.transport.streams import listen
 from support.patience import PATIENCE_S
 from support.server.server_harness import LAST_GET, answers, read_to_end
 

@@ -6,7 +6,7 @@ import pytest
 import structlog
 import trio
 
-from cambist.engine.server import HttpCall, Reply, RouteGroup, StreamReply
+from cambist.engine.host.server import HttpCall, Reply, RouteGroup, StreamReply
 from support.patience import PATIENCE_S
 from support.server.server_harness import (
     GET,

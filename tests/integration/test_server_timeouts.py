@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from cambist.config.timeouts import SERVER_LINGER_S
-from cambist.engine.server import HttpCall, Reply, StreamReply
+from cambist.engine.host.server import HttpCall, Reply, StreamReply
 from support.server.server_harness import (
     GET,
     MemoryListener,

@@ -9,8 +9,8 @@ import trio
 
 from cambist.config.errors import ConfigError
 from cambist.config.sections.server import ServerSettings, TlsSettings
-from cambist.engine.server import RouteGroup, Router, Server
-from cambist.feeds.net.streams import client_tls, dial, server_tls
+from cambist.engine.host.server import RouteGroup, Router, Server
+from cambist.feeds.transport.streams import client_tls, dial, server_tls
 from support.patience import PATIENCE_S
 from support.server.server_harness import (
     GET,
@@ -97,7 +97,7 @@ async def test_a_certificate_for_another_name_or_of_nobody_known_is_refused(tls:
 async def test_a_handshake_that_takes_too_long_is_closed_on(
     tls: TlsSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.server.listener.TLS_HANDSHAKE_S", 0.05)
+    monkeypatch.setattr("cambist.engine.host.server.listener.TLS_HANDSHAKE_S", 0.05)
     async with serving(reactor=False, tls=tls) as served:
         assert await served.converse() == b""
 

@@ -8,8 +8,8 @@ import structlog
 import trio
 
 from cambist.config.errors import AuthError, WebSocketClosed
-from cambist.engine.server import HttpCall, Reply, Router
-from cambist.feeds.net.websocket import WebSocket, connect_websocket
+from cambist.engine.host.server import HttpCall, Reply, Router
+from cambist.feeds.transport.websocket import WebSocket, connect_websocket
 from support.patience import PATIENCE_S
 from support.server.server_harness import GET, LAST_GET, a_router, a_surface, answers, serving, statuses
 

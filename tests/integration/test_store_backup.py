@@ -21,7 +21,6 @@ from msgspec.structs import astuple
 
 from cambist.config.errors import ConfigError, StoreError
 from cambist.engine.cli import cli
-from cambist.engine.orders.order_units import DELTA
 from cambist.engine.store.backend import Backend
 from cambist.engine.store.migrate import migrations
 from cambist.engine.store.operator.backup import back_up
@@ -34,6 +33,7 @@ from cambist.engine.store.rows import amount32
 from cambist.engine.store.sqlite.sqlite import SqliteBackend
 from cambist.engine.store.tables import TABLES, Table
 from cambist.engine.store.units import DONE, Put, Unit
+from cambist.engine.trade.orders.order_units import DELTA
 from support.patience import PATIENCE_S
 from support.store.postgres import PostgresServer
 from support.store.stores import NOW_MS, a_delta_order

@@ -5,11 +5,11 @@ it.
 import trio
 
 from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
-from cambist.engine.orders.boot import take_up
-from cambist.engine.orders.order_units import Intent, effect_key, finished
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import DeltaOrderRow, OtcOrderRow
 from cambist.engine.store.units import Fence, Fenced
+from cambist.engine.trade.orders.boot import take_up
+from cambist.engine.trade.orders.order_units import Intent, effect_key, finished
 from support.store.stores import (
     NOW_MS,
     Engine,

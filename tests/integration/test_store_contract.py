@@ -8,15 +8,6 @@ from msgspec.structs import replace
 
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcState
 from cambist.config.errors import StoreFull, StoreUnavailable
-from cambist.engine.orders.order_units import (
-    DELTA,
-    OTC,
-    Intent,
-    effect_key,
-    finished,
-    hashes_of_id,
-    order_id,
-)
 from cambist.engine.store.queries import (
     DeltaFilter,
     OtcFilter,
@@ -67,6 +58,15 @@ from cambist.engine.store.units import (
     drop,
     new,
     put,
+)
+from cambist.engine.trade.orders.order_units import (
+    DELTA,
+    OTC,
+    Intent,
+    effect_key,
+    finished,
+    hashes_of_id,
+    order_id,
 )
 from support.patience import PATIENCE_S
 from support.store.stores import (

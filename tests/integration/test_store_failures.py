@@ -19,7 +19,6 @@ import trio
 
 from cambist.config.errors import ConfigError, StoreError, StoreUnavailable
 from cambist.config.settings import Settings
-from cambist.engine.orders.order_units import DELTA
 from cambist.engine.store.operator.upkeep import SqliteUpkeep
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.process.place import FILE_NAME
@@ -29,6 +28,7 @@ from cambist.engine.store.sqlite.sqlite import SqliteBackend, open_for_reading, 
 from cambist.engine.store.store import InlineLink, Store
 from cambist.engine.store.tables import DELTA_ORDER, NONCE_USED
 from cambist.engine.store.units import DONE, Put, Refused, Unit, UnitOutcome
+from cambist.engine.trade.orders.order_units import DELTA
 from support.patience import until
 from support.store.stores import NOW_MS, a_delta_order, submission
 

@@ -7,11 +7,11 @@ import trio
 
 from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config.errors import StoreError, StoreUnavailable
-from cambist.engine.server import HttpCall, Reply, RouteGroup, Router
+from cambist.engine.host.server import HttpCall, Reply, RouteGroup, Router
 from cambist.engine.store.queries import DeltaFilter
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Done
-from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.transport.http_client import HttpClient
 from support.patience import PATIENCE_S
 from support.server.server_harness import encode_error, serving
 from support.store.stores import Engine, a_delta_order, page_of, submission

@@ -12,7 +12,6 @@ import pytest
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import ConfigError, StoreError, StoreUnavailable
 from cambist.config.timeouts import STORE_STUCK_S
-from cambist.engine.orders.order_units import DELTA, effect_key, finished, step
 from cambist.engine.store import queries
 from cambist.engine.store.backend import Lease
 from cambist.engine.store.postgres.postgres import PostgresBackend
@@ -46,6 +45,7 @@ from cambist.engine.store.units import (
     row_of,
     values_of,
 )
+from cambist.engine.trade.orders.order_units import DELTA, effect_key, finished, step
 from support.patience import PATIENCE_S
 from support.store.postgres import CutInCommit, PostgresServer
 from support.store.store_orders import a_cursor, a_fill, advanced, an_effect, an_order, submitted

@@ -19,8 +19,8 @@ from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
-from cambist.feeds.net.httpx_transport import DialTransport
-from cambist.feeds.net.streams import client_tls
+from cambist.feeds.transport.httpx_transport import DialTransport
+from cambist.feeds.transport.streams import client_tls
 from support.client.commands import invoked
 from support.client.sent import given_up_once_sent
 from support.interrupts import interrupted

@@ -16,9 +16,9 @@ from cambist.codecs.messages.resource_messages import TokenList
 from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import ConfigError, VenueError
 from cambist.config.secret import Secret
-from cambist.engine.client import client as client_module
-from cambist.engine.client.client import VenueClient, checked_url
-from cambist.engine.client.terms import TradedToken, Wish
+from cambist.engine.trader.client import client as client_module
+from cambist.engine.trader.client.client import VenueClient, checked_url
+from cambist.engine.trader.client.terms import TradedToken, Wish
 from support.server.scripted_server import Caller, scripted_server
 
 TOKENS = {"tokens": [{"symbol": "USDC", "address": f"0x{'05' * 20}", "decimals": 6, "network": 1}]}

@@ -27,9 +27,9 @@ from cambist.codecs.http1 import Request
 from cambist.config.sections.venue import FirmSettings
 from cambist.config.settings import Settings
 from cambist.feeds import backoff, poll
-from cambist.feeds.net import http_client
-from cambist.feeds.net.streams import listen
 from cambist.feeds.standing import PairStanding
+from cambist.feeds.transport import http_client
+from cambist.feeds.transport.streams import listen
 from support.events.event_streams import EventStream
 from support.examples import IS_LONG
 from support.makers import bad_makers

@@ -9,9 +9,9 @@ from structlog.testing import capture_logs
 
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hmac_auth import RequestSigner
-from cambist.engine.process.clock import WallClock
-from cambist.engine.safety.maker_rules import MakerRules
-from cambist.engine.venue.maker_watch import FILE_NAME, MakerWatch
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.host.safety.maker_rules import MakerRules
+from cambist.engine.trade.makers.maker_watch import FILE_NAME, MakerWatch
 from cambist.feeds.firm.firm_check import FirmFault
 from cambist.feeds.firm.maker_health import FaultTold
 from cambist.feeds.maker_cache import EXCLUDED

@@ -31,10 +31,10 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.transact import transact
-from cambist.engine.delta.pricing.issued import IssuedRoutes, quoted_as
-from cambist.engine.market.price_route import opened
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
 from cambist.engine.store.process.opening import open_store
+from cambist.engine.trade.quote.issued import IssuedRoutes, quoted_as
+from cambist.engine.trade.quote.price_route import opened
 from support.patience import PATIENCE_S, until
 from support.venue.venue_role import (
     CHAIN_ID,

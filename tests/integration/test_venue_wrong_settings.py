@@ -9,8 +9,8 @@ from cambist.config.errors import ConfigError
 from cambist.config.settings import parse_settings
 from cambist.engine.cli.offline.role_check import open_role
 from cambist.engine.cli.offline.role_online import RoleFact
-from cambist.engine.process.clock import WallClock
-from cambist.engine.venue.app import opened_venue
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.roles.venue.app import opened_venue
 
 ADDRESSES = {name: "0x" + f"{number:02x}" * 20 for number, name in enumerate(
     ("weth", "usdc", "router", "delta", "rfq", "executor", "vault"), 1

@@ -14,12 +14,12 @@ import trio
 
 from cambist.config.secret import Secret
 from cambist.config.sections.webhooks import WebhookSettings
-from cambist.engine.events.webhook_opening import open_webhooks
-from cambist.engine.events.webhooks import HookStatistics
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import by
 from cambist.engine.store.tables import WEBHOOK
-from cambist.feeds.net.streams import client_tls
+from cambist.engine.trade.events.webhook_opening import open_webhooks
+from cambist.engine.trade.events.webhooks import HookStatistics
+from cambist.feeds.transport.streams import client_tls
 from support.events.webhook_receiver import SECRET
 from support.patience import until_told
 from support.store.stores import NOW_MS, Engine, a_delta_order, kept

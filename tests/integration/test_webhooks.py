@@ -10,14 +10,14 @@ from trio.testing import MockClock
 
 from cambist.codecs.messages.vocabulary import DeliveryState, OrderStatus, OtcState
 from cambist.config.errors import StoreError, StoreUnavailable
-from cambist.engine.events.deliveries import new_delivery, replayed
-from cambist.engine.events.webhooks import Webhooks, shard_of
 from cambist.engine.store.follower import START
 from cambist.engine.store.queries import Query, by, deliveries, last_event
 from cambist.engine.store.rows import Delivery, DeltaOrderRow, OrderEvent, Webhook, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELIVERY, WEBHOOK
 from cambist.engine.store.units import Done, Unit, UnitOutcome, cas, new, put, row_of
+from cambist.engine.trade.events.deliveries import new_delivery, replayed
+from cambist.engine.trade.events.webhooks import Webhooks, shard_of
 from support.events.webhook_receiver import Receiver, a_hook, now_ms, posting
 from support.patience import until_told
 from support.store.stores import ALICE, NOW_MS, Engine, a_delta_order, an_otc_order, kept, moved

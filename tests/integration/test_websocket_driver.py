@@ -19,7 +19,7 @@ from cambist.config.timeouts import (
     WEBSOCKET_PONG_S,
     WEBSOCKET_STAND_IN_S,
 )
-from cambist.feeds.net.websocket import WebSocket
+from cambist.feeds.transport.websocket import WebSocket
 from support.server.raw_websocket import (
     BINARY,
     CLOSE,

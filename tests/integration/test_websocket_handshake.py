@@ -8,7 +8,7 @@ from cambist.config.errors import HttpFault, MakerError
 from cambist.config.timeouts import (
     WEBSOCKET_OPEN_S,
 )
-from cambist.feeds.net.websocket import (
+from cambist.feeds.transport.websocket import (
     HandshakeRefused,
     connect_websocket,
     serve_websocket,

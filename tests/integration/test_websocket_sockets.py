@@ -10,8 +10,8 @@ import websockets.trio.client
 
 from cambist.codecs.http1 import Http1Limits, ServerConnection, Upgrade
 from cambist.config.errors import MakerError, WebSocketClosed
-from cambist.feeds.net.streams import client_tls, listen, server_tls
-from cambist.feeds.net.websocket import WebSocket, connect_websocket, serve_websocket
+from cambist.feeds.transport.streams import client_tls, listen, server_tls
+from cambist.feeds.transport.websocket import WebSocket, connect_websocket, serve_websocket
 from support.server.server_harness import make_certificate
 
 MESSAGES_MAX = 1 << 20

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from cambist.codecs.eip712_orders.delta import DeltaOrder
 from cambist.codecs.messages.vocabulary import Side
-from cambist.engine.delta.auction.auction import Decision, GasCost, decide
-from cambist.engine.delta.bids.bids import RoundOrder
-from cambist.engine.delta.bids.simulation import Proven
+from cambist.engine.trade.delta.auction.auction import Decision, GasCost, decide
+from cambist.engine.trade.delta.bids.bids import RoundOrder
+from cambist.engine.trade.delta.bids.simulation import Proven
 from support.delta.bidding import a_delta_order, a_proven, a_round_order
 
 _SMALL = {"src_amount": 70, "dest_amount": 33, "expected_amount": 0}

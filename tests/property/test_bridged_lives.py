@@ -20,8 +20,8 @@ from cambist.codecs.bridges.cctp import MESSAGE_RECEIVED
 from cambist.codecs.contracts.contract_events import TRANSFER
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.engine.chain.port import Log
-from cambist.engine.delta.orders.transfers import OrderTransfer, TransferState
 from cambist.engine.store.rows import amount_of
+from cambist.engine.trade.delta.orders.transfers import OrderTransfer, TransferState
 from support.chain.indexing import sqlite_engine
 from support.chain.log_emitter import Record
 from support.chain.scripted_chain import Block, ScriptedChain, tx

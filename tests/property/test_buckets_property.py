@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.config.sections.venue import RateTier
-from cambist.engine.admission.buckets import Buckets
+from cambist.engine.host.admission.buckets import Buckets
 
 tiers = st.builds(
     lambda per_s, burst: RateTier(per_s=per_s / 100, burst=burst / 10),

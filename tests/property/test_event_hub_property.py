@@ -20,19 +20,19 @@ import trio.testing
 from hypothesis import strategies as st
 
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.events import hub as hub_module
-from cambist.engine.events import subscription as subscription_module
-from cambist.engine.events.filters import EventFilter
-from cambist.engine.events.hub import EventHub
-from cambist.engine.events.ring import RingPosition
-from cambist.engine.events.subscription import Subscription
-from cambist.engine.orders.order_units import order_id
 from cambist.engine.store.follower import START, place_of, token_of
 from cambist.engine.store.queries import events_after
 from cambist.engine.store.rows import OrderEvent
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import ORDER_EVENT
 from cambist.engine.store.units import row_of
+from cambist.engine.trade.events import hub as hub_module
+from cambist.engine.trade.events import subscription as subscription_module
+from cambist.engine.trade.events.filters import EventFilter
+from cambist.engine.trade.events.hub import EventHub
+from cambist.engine.trade.events.ring import RingPosition
+from cambist.engine.trade.events.subscription import Subscription
+from cambist.engine.trade.orders.order_units import order_id
 from support.store.stores import (
     ALICE,
     BOB,

@@ -20,7 +20,7 @@ from cambist.config.timeouts import BOOK_LOOK_S
 from cambist.feeds import backoff, poll, stream
 from cambist.feeds.books.fill import quote_paid, quote_received
 from cambist.feeds.books.pair_index import PairIndex
-from cambist.feeds.net import websocket_handshake
+from cambist.feeds.transport import websocket_handshake
 from support.examples import IS_LONG
 from support.makers.maker_feeds import (
     ADDRESSES,

@@ -13,8 +13,6 @@ from msgspec.structs import replace
 from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
 from cambist.config.errors import TransitionError
 from cambist.engine.lifecycle import Lifecycle
-from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
-from cambist.engine.orders.order_units import Intent, finished
 from cambist.engine.store.queries import Query, events_after
 from cambist.engine.store.rows import ChainCursor, DeltaOrderRow, Effect, OtcOrderRow, amount32
 from cambist.engine.store.sqlite.sqlite import SqliteBackend
@@ -49,6 +47,8 @@ from cambist.engine.store.units import (
     put,
     row_of,
 )
+from cambist.engine.trade.orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
+from cambist.engine.trade.orders.order_units import Intent, finished
 from support.store.stores import (
     NOW_MS,
     a_block,

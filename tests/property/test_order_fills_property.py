@@ -16,10 +16,10 @@ from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import RequestError
 from cambist.config.limits import UINT256_MAX
 from cambist.config.sections.partners import ResolvedFee
-from cambist.engine.market.order_fills import FillableOrder, Filled, FillFunds, Looked, filled
-from cambist.engine.market.signed_orders import OrderSwap, SignedOrder
-from cambist.engine.market.ticket import Parties
-from cambist.engine.served.signed_by import read_signature
+from cambist.engine.trade.market.order_fills import FillableOrder, Filled, FillFunds, Looked, filled
+from cambist.engine.trade.market.signed_orders import OrderSwap, SignedOrder
+from cambist.engine.trade.market.ticket import Parties
+from cambist.engine.trade.served.signed_by import read_signature
 from support.examples import examples
 from support.venue.market_place import USDC, USER, WETH, a_shop
 

@@ -8,12 +8,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.orders.lifecycles import OTC_LIFECYCLE
-from cambist.engine.orders.step import OrderStep
-from cambist.engine.otc import life
-from cambist.engine.otc.balances import Backed, is_backed, standings
-from cambist.engine.otc.life import ENDED, LIVE, OtcFacts
 from cambist.engine.store.rows import OtcCancel, OtcFill, OtcOrderRow, amount32, amount_of
+from cambist.engine.trade.orders.lifecycles import OTC_LIFECYCLE
+from cambist.engine.trade.orders.step import OrderStep
+from cambist.engine.trade.otc import life
+from cambist.engine.trade.otc.balances import Backed, is_backed, standings
+from cambist.engine.trade.otc.life import ENDED, LIVE, OtcFacts
 from support.store.stores import BOB, USDC, WETH, an_otc_order, hash_of
 
 _S = OtcState

@@ -17,12 +17,12 @@ from trio.testing import MockClock
 
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.orders.lifecycles import OTC_LIFECYCLE
-from cambist.engine.otc.balances import Backed, standings
-from cambist.engine.otc.life import ENDED, LIVE
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import NEVER_S, OtcOrderRow, amount_of
 from cambist.engine.store.store import Store
+from cambist.engine.trade.orders.lifecycles import OTC_LIFECYCLE
+from cambist.engine.trade.otc.balances import Backed, standings
+from cambist.engine.trade.otc.life import ENDED, LIVE
 from support.examples import IS_LONG, examples
 from support.otc.otc_chain import MOST, OtcChain
 from support.otc.otc_engine import CONFIRMATIONS, MAKER, OtcVenue, an_order, funds_of, otc_store, running

@@ -15,9 +15,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cambist.codecs.messages.vocabulary import Side
-from cambist.engine.routing.search.gas import FILL, swap_gas
-from cambist.engine.routing.search.pathfinder import Pathfinder
-from cambist.engine.routing.search.plan import HopPlan, RoutePlan, SwapRequest, Taxes
+from cambist.engine.trade.routing.search.gas import FILL, swap_gas
+from cambist.engine.trade.routing.search.pathfinder import Pathfinder
+from cambist.engine.trade.routing.search.plan import HopPlan, RoutePlan, SwapRequest, Taxes
 from cambist.feeds.books import fill
 from cambist.feeds.books.mid_prices import MidPrices
 from cambist.feeds.books.pair_index import LiveBook, PairIndex

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import strategies as st
 
 from cambist.codecs.messages.vocabulary import OrderStatus
-from cambist.engine.orders.order_units import effect_key
 from cambist.engine.store.postgres.postgres import PostgresBackend
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import OrderDocument, OrderEvent, amount32
@@ -26,6 +25,7 @@ from cambist.engine.store.tables import (
     ORDER_EVENT,
 )
 from cambist.engine.store.units import Cas, Change, Drop, Fence, New, Put, Refused, Unit, UnitOutcome
+from cambist.engine.trade.orders.order_units import effect_key
 from support.store.store_orders import ZERO, a_cursor, a_fill, an_effect, an_order
 
 _FEW = st.integers(0, 2)

@@ -19,13 +19,20 @@ from cambist.config.limits import ROUTE_FRESH_MS
 from cambist.config.sections.partners import ResolvedFee
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.proceeds import least_before_fee, most_before_fee
-from cambist.engine.market.price_route import (
+from cambist.engine.trade.quote.price_route import (
     Offered,
     opened,
     price_route,
     sealed,
 )
-from cambist.engine.routing.search.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest, Taxes
+from cambist.engine.trade.routing.search.plan import (
+    HopPlan,
+    MakerShare,
+    PathPlan,
+    RoutePlan,
+    SwapRequest,
+    Taxes,
+)
 from support.venue.documented import documented
 from support.venue.market_place import CHAIN_ID, NOW_MS, ROUTER, a_shop
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from cambist.codecs.messages.vocabulary import Side
 from cambist.codecs.rounding import mul_div_down, mul_div_up
 from cambist.engine.chain.proceeds import of_purchase, of_sale
-from cambist.engine.delta.orders.live_orders import LiveOrder
-from cambist.engine.routing.search.pathfinder import Pathfinder
-from cambist.engine.routing.search.plan import SwapRequest
+from cambist.engine.trade.delta.orders.live_orders import LiveOrder
+from cambist.engine.trade.routing.search.pathfinder import Pathfinder
+from cambist.engine.trade.routing.search.plan import SwapRequest
 from support.delta.limit_orders import DELTA_GAS, Watched, a_limit_order
 from support.examples import examples
 from support.makers.live_books import DAI, ONE, USDC, WETH, a_book, an_index

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cambist.engine.delta.resting.resting import Resting, RestingOrders, State, rate_number
+from cambist.engine.trade.delta.resting.resting import Resting, RestingOrders, State, rate_number
 from support.delta.limit_orders import a_limit_order
 from support.examples import examples
 from support.makers.live_books import USDC, WETH

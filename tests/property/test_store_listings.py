@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderType, OtcType
-from cambist.engine.orders.order_units import DELTA
 from cambist.engine.store.queries import DeltaFilter, OtcFilter, Query, as_of_now, delta_page, otc_page
 from cambist.engine.store.rows import NEVER_S, DeltaOrderRow, OtcOrderRow, amount32
 from cambist.engine.store.sqlite.sqlite import SqliteBackend
 from cambist.engine.store.tables import DELTA_ORDER, OTC_ORDER, Table
 from cambist.engine.store.units import Done, Unit
+from cambist.engine.trade.orders.order_units import DELTA
 from support.store.stores import (
     ALICE,
     BOB,

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from cambist.codecs.eip712_orders.delta import SAME_CHAIN, TwapBuyOrder, TwapOrder
 from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import ConfigError
-from cambist.engine.client.limit_price import LimitPrice, percent_away
-from cambist.engine.client.schedule import Schedule, duration_text
-from cambist.engine.client.terms import TradedToken
-from cambist.engine.delta.orders.terms import DeltaPart, next_part, terms_of
+from cambist.engine.trade.delta.orders.terms import DeltaPart, next_part, terms_of
+from cambist.engine.trader.client.limit_price import LimitPrice, percent_away
+from cambist.engine.trader.client.schedule import Schedule, duration_text
+from cambist.engine.trader.client.terms import TradedToken
 
 OWNER, SRC, DEST = b"\x0a" * 20, b"\x51" * 20, b"\xd5" * 20
 AMOUNTS = st.integers(1, 10**30)

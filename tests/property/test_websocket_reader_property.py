@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 from websockets.protocol import CLIENT, CLOSED, OPEN, SERVER, Protocol, Side
 
-from cambist.feeds.net.websocket_reader import MessageReader
+from cambist.feeds.transport.websocket_reader import MessageReader
 from support.server.raw_websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, close_data, frame
 
 BYTES_MAX = 300

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cambist.crypto.secp256k1 import recover_address
-from cambist.engine.served import signed_by
+from cambist.engine.trade.served import signed_by
 
 
 class CountedChain:

@@ -14,7 +14,7 @@ import pytest
 
 from cambist.engine.chain import pulse
 from cambist.engine.cli import main as command
-from cambist.engine.served import asking
+from cambist.engine.trade.served import asking
 from support.stretched_bounds import own_bounds
 
 _HURRY, _PATIENT = signal.SIGUSR1, signal.SIGUSR2

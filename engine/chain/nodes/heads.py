@@ -22,8 +22,8 @@ from ....config import limits
 from ....config.errors import ChainError, InvalidInput, MakerError, WebSocketClosed
 from ....config.timeouts import NODE_CALL_S, NODE_SUBSCRIPTION_S
 from ....crypto.hexadecimal import parse_hex
-from ....feeds.net.streams import client_tls
-from ....feeds.net.websocket import WebSocket, connect_websocket
+from ....feeds.transport.streams import client_tls
+from ....feeds.transport.websocket import WebSocket, connect_websocket
 from .failover import rest_s
 
 _REMEMBERED = 64

@@ -24,8 +24,8 @@ from ....config.errors import ChainError, ConfigError, InvalidInput, NodeUnavail
 from ....config.sections.endpoint_url import NAMES_PLACE
 from ....config.timeouts import NODE_CALL_S, NODE_REST_S_MAX
 from ....crypto.hexadecimal import parse_hex, to_hex
-from ....feeds.net.http_client import HttpFailure
-from ....feeds.net.httpx_transport import DialTransport, origin_of
+from ....feeds.transport.http_client import HttpFailure
+from ....feeds.transport.httpx_transport import DialTransport, origin_of
 from .rpc_wording import RpcError, is_batch_refusal, is_too_large
 
 RpcCall = tuple[str, list[object]]  # method, parameters

@@ -46,8 +46,8 @@ from ....config.sections.nodes import NodeSettings
 from ....config.timeouts import NODE_BACK_S, NODE_LOOK_S
 from ....crypto.hexadecimal import to_hex
 from ....crypto.keccak import keccak256
-from ....feeds.net.httpx_transport import DialTransport
-from ....feeds.net.streams import client_tls
+from ....feeds.transport.httpx_transport import DialTransport
+from ....feeds.transport.streams import client_tls
 from ..port import At, EthCall, GasFees, Header, Log, LogFilter, Receipt, Upcoming
 from ..reverts import NO_ERRORS, CustomErrors, revert_reason
 from . import rpc_values as values

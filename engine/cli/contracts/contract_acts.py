@@ -32,8 +32,8 @@ from ...chain.deploy.contract_roles import handover_of, held_by, owed_to, powers
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import EthCall
 from ...chain.transact import transact
-from ...client.trader import policed
-from ...process.interrupts import until_interrupted
+from ...host.process.interrupts import until_interrupted
+from ...trader.client.trader import policed
 from ..parameters import ADDRESS
 from ..sources import PASSWORD_HELP, agree, read_key
 from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_key, raw_cap

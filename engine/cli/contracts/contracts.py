@@ -23,8 +23,8 @@ from ...chain.deploy.deploy import DeployedContracts, DeploymentPlan, create, de
 from ...chain.deploy.rollout import Rollout, look, policed, predicted
 from ...chain.nodes.rpc import RpcChain
 from ...chain.transact import transact
-from ...process.credentials import check_secrecy
-from ...process.interrupts import until_interrupted
+from ...host.process.credentials import check_secrecy
+from ...host.process.interrupts import until_interrupted
 from .. import CommandGroup
 from ..parameters import ADDRESS
 from ..sources import PASSWORD_HELP, agree, read_key

@@ -18,7 +18,7 @@ from ...dev.demo.otc_orders import run_otc_orders
 from ...dev.demo.settlement import a_stage, show_contracts
 from ...dev.demo.swaps import run_swaps
 from ...dev.demo.venue import a_market_place
-from ...process.logs import configure_logs
+from ...host.process.logs import configure_logs
 
 
 class _BriefConsole(Console):

@@ -21,7 +21,7 @@ from ...chain.deploy.address_book import DeployedChain
 from ...dev.bridge.devnet_bridge import DevnetBridge
 from ...dev.devnet.furnish import ROLES
 from ...dev.devnet.serve import ANVIL, DevnetOptions, RunningChain, listening, serve_devnet, url_of
-from ...process.logs import configure_logs
+from ...host.process.logs import configure_logs
 from ..sources import config_option
 
 

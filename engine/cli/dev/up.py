@@ -15,7 +15,7 @@ from ....crypto.hexadecimal import to_hex
 from ...dev.place.layout import CHAIN_ID, VENUE, Layout
 from ...dev.place.roles import SETTINGS_FILE
 from ...dev.place.up import ROLES, SECRETS_FILE, TRADERS, UpOptions, UpPlace, serve_up
-from ...process.logs import configure_logs
+from ...host.process.logs import configure_logs
 
 _PORT_MAX = 65_000
 _SNIPPET = """\

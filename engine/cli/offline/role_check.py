@@ -17,15 +17,15 @@ from ....config.errors import ConfigError, NodeUnavailable
 from ....config.sections.store import StoreSettings
 from ....config.sections.venue import VenueMaker
 from ....config.settings import Settings
-from ...agent.app import opened_agent
 from ...chain.deploy.address_book import FILE_NAME, read_book
-from ...maker.app import MakerApp
-from ...process.clock import WallClock
-from ...routing.makers import nodes_of
-from ...routing.served import served_chains
-from ...served.served_chain import ServedChain
+from ...host.process.clock import WallClock
+from ...roles.agent.app import opened_agent
+from ...roles.maker.app import MakerApp
+from ...roles.venue.app import opened_venue
 from ...store.process.place import place_of
-from ...venue.app import opened_venue
+from ...trade.routing.makers import nodes_of
+from ...trade.routing.served import served_chains
+from ...trade.served.served_chain import ServedChain
 from .role_online import RoleFact, agent_answers, chain_answers, fund_answers, maker_answers
 
 ROLES = ("venue", "maker", "agent")

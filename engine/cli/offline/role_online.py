@@ -16,14 +16,14 @@ from ....config.sections.maker import MakerToken
 from ....config.sections.nodes import NodeSettings, revealed
 from ....config.sections.venue import VenueAgent
 from ....crypto.addresses import parse_address, to_checksum
-from ....feeds.net.httpx_transport import DialTransport
-from ....feeds.net.streams import client_tls
 from ....feeds.standing import PairStanding
 from ....feeds.supervisor import FeedStatistics, MakerFeed
+from ....feeds.transport.httpx_transport import DialTransport
+from ....feeds.transport.streams import client_tls
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import Chain, EthCall
-from ...maker.role import ChainRole
+from ...roles.maker.role import ChainRole
 
 ANSWER_S = 5.0
 """Longest wait for the answers of one chain's node, and of its makers."""

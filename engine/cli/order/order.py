@@ -25,12 +25,12 @@ from ....config.errors import VenueError
 from ....crypto.addresses import checked_address
 from ....crypto.hexadecimal import to_hex
 from ...chain.transact import StepFailedError
-from ...client.order.order_cancelling import cancel, follow_all
-from ...client.order.order_following import MEANS, TERMINAL
-from ...client.order.order_placing import take_back
-from ...client.outcome import failed_verdict
-from ...client.tokens import NATIVE_DECIMALS
-from ...client.trusted_contract import DELTA
+from ...trader.client.order.order_cancelling import cancel, follow_all
+from ...trader.client.order.order_following import MEANS, TERMINAL
+from ...trader.client.order.order_placing import take_back
+from ...trader.client.outcome import failed_verdict
+from ...trader.client.tokens import NATIVE_DECIMALS
+from ...trader.client.trusted_contract import DELTA
 from .. import CommandGroup
 from ..parameters import parsed
 from ..trading import (

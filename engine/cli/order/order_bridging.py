@@ -15,7 +15,7 @@ from ....config.sections.nodes import NodeSettings
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import Chain
-from ...client.public.session import BRIDGE_FEE_BPS, ToChain
+from ...trader.client.public.session import BRIDGE_FEE_BPS, ToChain
 from ..parameters import RPC_HELP, node_settings, once
 from ..sources import Decorator
 from ..trading import TradeOptions

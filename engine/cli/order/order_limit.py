@@ -3,9 +3,9 @@
 import click
 
 from ....config.timeouts import TRADER_LIMIT_ORDER_S
-from ...client.public.results import DeltaOrderState
-from ...client.public.venue import Venue
-from ...client.schedule import duration_text
+from ...trader.client.public.results import DeltaOrderState
+from ...trader.client.public.venue import Venue
+from ...trader.client.schedule import duration_text
 from ..parameters import Duration, amount_option, life_option, price_option
 from ..trading import follow
 from .order_place import PlacingArguments, PlacingOptions, place_order, placing_options, strategy_option

@@ -3,7 +3,7 @@
 import click
 
 from ....codecs.messages.vocabulary import OrderStatus
-from ...client.order.order_listing import HEADERS, OrdersWanted, order_row, pages
+from ...trader.client.order.order_listing import HEADERS, OrdersWanted, order_row, pages
 from ..listings import ListedTokens, Listing
 from ..parameters import ADDRESS, address_text, once
 from ..trading import UnderWay, VenueOptions, gathered, run, venue_options

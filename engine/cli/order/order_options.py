@@ -6,14 +6,14 @@ from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderStatus
 from ....config import limits
 from ....crypto.hexadecimal import to_hex
-from ...client.order.order_following import TERMINAL, OfferTokens
-from ...client.order.order_placing import OrderOffer
-from ...client.order.order_view import (
+from ...trader.client.order.order_following import TERMINAL, OfferTokens
+from ...trader.client.order.order_placing import OrderOffer
+from ...trader.client.order.order_view import (
     DeltaOutcome,
     order_json,
     order_lines,
 )
-from ...client.outcome import TradeVerdict
+from ...trader.client.outcome import TradeVerdict
 from ..parameters import order_hash_of
 from ..trading import EXIT, VenueOptions
 

@@ -14,16 +14,16 @@ from ....codecs.messages.vocabulary import Side
 from ....config.errors import TradeFailed
 from ....crypto.hexadecimal import to_hex
 from ....crypto.secp256k1 import SigningKey
-from ...client.allowing import Allowing
-from ...client.order.order_following import OfferTokens
-from ...client.order.order_placing import OrderOffer
-from ...client.order.order_view import order_table
-from ...client.public.market_trading import SLIPPAGE_BPS
-from ...client.public.offers import OfferedTrade
-from ...client.public.results import DeltaOrderState
-from ...client.public.session import ToChain
-from ...client.public.venue import Venue
-from ...client.trusted_contract import DELTA
+from ...trader.client.allowing import Allowing
+from ...trader.client.order.order_following import OfferTokens
+from ...trader.client.order.order_placing import OrderOffer
+from ...trader.client.order.order_view import order_table
+from ...trader.client.public.market_trading import SLIPPAGE_BPS
+from ...trader.client.public.offers import OfferedTrade
+from ...trader.client.public.results import DeltaOrderState
+from ...trader.client.public.session import ToChain
+from ...trader.client.public.venue import Venue
+from ...trader.client.trusted_contract import DELTA
 from ..sources import Decorator
 from ..trading import (
     TradeSession,

@@ -8,9 +8,9 @@ import click
 
 from ....codecs.messages.vocabulary import Side
 from ....config import limits
-from ...client.public.market_trading import SLIPPAGE_BPS
-from ...client.public.results import DeltaOrderState
-from ...client.public.venue import Venue
+from ...trader.client.public.market_trading import SLIPPAGE_BPS
+from ...trader.client.public.results import DeltaOrderState
+from ...trader.client.public.venue import Venue
 from ..parameters import Duration, amount_option
 from ..trading import follow, slippage_option
 from .order_place import PlacingArguments, PlacingOptions, place_order, placing_options

@@ -20,20 +20,20 @@ from ....config.timeouts import TRADER_WATCH_S
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import Chain
-from ...client.client import VenueClient
-from ...client.events import EventSelection, EventsWanted, OrderEvents
-from ...client.listing import event_line
-from ...client.order.order_following import (
+from ...trader.client.client import VenueClient
+from ...trader.client.events import EventSelection, EventsWanted, OrderEvents
+from ...trader.client.listing import event_line
+from ...trader.client.order.order_following import (
     MEANS,
     OfferTokens,
     OrderFollower,
     is_crosschain,
 )
-from ...client.order.order_view import DeltaOutcome
-from ...client.outcome import TradeVerdict
-from ...client.public.results import DeltaOrderState
-from ...client.public.venue import Venue
-from ...client.trusted_contract import DELTA, TradingContract
+from ...trader.client.order.order_view import DeltaOutcome
+from ...trader.client.outcome import TradeVerdict
+from ...trader.client.public.results import DeltaOrderState
+from ...trader.client.public.venue import Venue
+from ...trader.client.trusted_contract import DELTA, TradingContract
 from ..parameters import ADDRESS, RPC_HELP, address_text, node_settings, once
 from ..sources import Decorator
 from ..trading import (

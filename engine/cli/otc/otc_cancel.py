@@ -11,11 +11,11 @@ from ....codecs.messages.vocabulary import OtcState
 from ....config import limits
 from ....crypto.hexadecimal import to_hex
 from ...chain.transact import StepFailedError
-from ...client.otc.otc_cancelling import Cancelled, Ending, cancel_otc, cancel_until
-from ...client.otc.otc_following import disproofs
-from ...client.otc.otc_terms import SignedOtc
-from ...client.outcome import failed_verdict
-from ...client.trusted_contract import RFQ
+from ...trader.client.otc.otc_cancelling import Cancelled, Ending, cancel_otc, cancel_until
+from ...trader.client.otc.otc_following import disproofs
+from ...trader.client.otc.otc_terms import SignedOtc
+from ...trader.client.outcome import failed_verdict
+from ...trader.client.trusted_contract import RFQ
 from ..parameters import Duration
 from ..trading import (
     ENDED,

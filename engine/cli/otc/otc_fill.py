@@ -7,11 +7,11 @@ import click
 from ....codecs.messages.resource_messages import TokenList
 from ....config.errors import TradeFailed, VenueError
 from ....crypto.hexadecimal import to_hex
-from ...client.client import VenueClient
-from ...client.otc.otc_filling import FillOffer
-from ...client.otc.otc_view import fill_json, fill_lines, fill_table
-from ...client.public.offers import OfferedTrade
-from ...client.trusted_contract import RFQ
+from ...trader.client.client import VenueClient
+from ...trader.client.otc.otc_filling import FillOffer
+from ...trader.client.otc.otc_view import fill_json, fill_lines, fill_table
+from ...trader.client.public.offers import OfferedTrade
+from ...trader.client.trusted_contract import RFQ
 from ..parameters import amount_option
 from ..trading import (
     EXIT,

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from ....codecs.messages.vocabulary import OtcOrderBy, OtcType
 from ....config.limits import UINT256_MAX
-from ...client.otc.otc_listing import OTC_HEADERS, OtcWanted, otc_pages, otc_row
+from ...trader.client.otc.otc_listing import OTC_HEADERS, OtcWanted, otc_pages, otc_row
 from ..listings import ListedTokens, Listing
 from ..parameters import ADDRESS
 from ..sources import KEY_HELP, PASSWORD_HELP, read_key

@@ -11,9 +11,9 @@ from ....codecs.messages.wire import decoder
 from ....config import limits
 from ....config.errors import InvalidInput
 from ....crypto.hexadecimal import to_hex
-from ...client.otc.otc_safety import check_asked, check_handed_over
-from ...client.otc.otc_terms import OtcHandOver, SignedOtc, decode_hand_over
-from ...client.trusted_contract import SigningContract
+from ...trader.client.otc.otc_safety import check_asked, check_handed_over
+from ...trader.client.otc.otc_terms import OtcHandOver, SignedOtc, decode_hand_over
+from ...trader.client.trusted_contract import SigningContract
 from ..parameters import order_hash_of
 from ..sources import read_bounded
 from ..trading import TradeSession, VenueOptions

@@ -10,14 +10,14 @@ from ....config.errors import ChainError, TradeFailed, VenueError
 from ....config.timeouts import TRADER_LIMIT_ORDER_S
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import to_hex
-from ...client.otc.otc_posting import OtcOffer
-from ...client.otc.otc_terms import OTC_TERMINAL, SignedOtc, hand_over_of
-from ...client.otc.otc_view import OtcOutcome, otc_json, otc_lines, post_table
-from ...client.outcome import TradeVerdict
-from ...client.public.offers import OfferedTrade
-from ...client.schedule import duration_text
-from ...client.terms import amount_text
-from ...client.trusted_contract import RFQ
+from ...trader.client.otc.otc_posting import OtcOffer
+from ...trader.client.otc.otc_terms import OTC_TERMINAL, SignedOtc, hand_over_of
+from ...trader.client.otc.otc_view import OtcOutcome, otc_json, otc_lines, post_table
+from ...trader.client.outcome import TradeVerdict
+from ...trader.client.public.offers import OfferedTrade
+from ...trader.client.schedule import duration_text
+from ...trader.client.terms import amount_text
+from ...trader.client.trusted_contract import RFQ
 from ..parameters import ADDRESS, Expires, amount_option, life_option, price_option
 from ..sources import write_new
 from ..trading import (

@@ -12,15 +12,15 @@ from ....config.timeouts import TRADER_WATCH_S
 from ....crypto.hexadecimal import to_hex
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
-from ...client.client import VenueClient
-from ...client.events import OtcEventsWanted
-from ...client.listing import event_line
-from ...client.otc.otc_following import OtcFollower, disproof
-from ...client.otc.otc_safety import check_asked
-from ...client.otc.otc_terms import OTC_MEANS
-from ...client.otc.otc_view import OtcOutcome, followed
-from ...client.outcome import TradeVerdict
-from ...client.trusted_contract import RFQ, signing_contract
+from ...trader.client.client import VenueClient
+from ...trader.client.events import OtcEventsWanted
+from ...trader.client.listing import event_line
+from ...trader.client.otc.otc_following import OtcFollower, disproof
+from ...trader.client.otc.otc_safety import check_asked
+from ...trader.client.otc.otc_terms import OTC_MEANS
+from ...trader.client.otc.otc_view import OtcOutcome, followed
+from ...trader.client.outcome import TradeVerdict
+from ...trader.client.trusted_contract import RFQ, signing_contract
 from ..order.order_watch import WatchOptions, watch_options
 from ..parameters import ADDRESS, address_text, order_hash_of
 from ..trading import UnderWay, new_tell, run

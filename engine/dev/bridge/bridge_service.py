@@ -23,8 +23,8 @@ from ....config.errors import CambistError, ChainError, InvalidInput, PathNotFou
 from ....config.sections.server import ServerSettings
 from ....crypto.addresses import parse_address
 from ....crypto.hexadecimal import parse_hex, to_hex
-from ...process.clock import WallClock
-from ...server import HttpCall, Reply, RouteGroup, Router, Server
+from ...host.process.clock import WallClock
+from ...host.server import HttpCall, Reply, RouteGroup, Router, Server
 from ..devnet.dispatch import answer
 from ..devnet.facade import Method, Methods
 from ..devnet.faults import INVALID_PARAMS, RpcFault

@@ -25,14 +25,14 @@ from ....crypto.hexadecimal import parse_hex
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import Receipt
-from ...client.allowing import Allowing
-from ...client.client import VenueClient
-from ...client.order.order_following import OrderFollower, SettledOnChain
-from ...client.order.order_placing import OrderOffer
-from ...client.order.order_terms import BridgeWish, CheckedBridge
-from ...client.order.order_view import order_table
-from ...client.schedule import duration_text
-from ...client.terms import TradedToken, amount_text
+from ...trader.client.allowing import Allowing
+from ...trader.client.client import VenueClient
+from ...trader.client.order.order_following import OrderFollower, SettledOnChain
+from ...trader.client.order.order_placing import OrderOffer
+from ...trader.client.order.order_terms import BridgeWish, CheckedBridge
+from ...trader.client.order.order_view import order_table
+from ...trader.client.schedule import duration_text
+from ...trader.client.terms import TradedToken, amount_text
 from ..devnet.bridge_places import bridge_keys
 from .balances import Balances, balances, moved, moves_table
 from .order_scene import (

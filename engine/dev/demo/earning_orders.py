@@ -40,11 +40,11 @@ from ...chain.artifacts import artifact, known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import EthCall, Receipt
 from ...chain.transact import transact
-from ...client.client import VenueClient
-from ...client.order.order_following import OfferTokens, OrderFollower, SettledOnChain
-from ...client.order.order_terms import OrderWish
-from ...client.terms import TradedToken
-from ...client.trusted_contract import DELTA, SigningContract, signing_contract
+from ...trader.client.client import VenueClient
+from ...trader.client.order.order_following import OfferTokens, OrderFollower, SettledOnChain
+from ...trader.client.order.order_terms import OrderWish
+from ...trader.client.terms import TradedToken
+from ...trader.client.trusted_contract import DELTA, SigningContract, signing_contract
 from ..place.layout import SHARES
 from .balances import Balances, balances, moved, moves_table
 from .order_scene import USER, OrderScene, Tell, completed, proven_order, record_of, timed, why_it_rests

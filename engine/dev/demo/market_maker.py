@@ -22,14 +22,14 @@ from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ....crypto.hmac_auth import RequestSigner
 from ....crypto.signatures import signer
-from ....feeds.net.http_client import HttpClient
-from ....feeds.net.streams import listen
-from ...conformance.checks.auth import Credentials
-from ...conformance.options import BaseUrl, CheckOptions
-from ...conformance.rules import CheckStatus, Selection
-from ...conformance.run import RunReport, run_checks
-from ...maker.app import MakerApp
-from ...process.clock import WallClock
+from ....feeds.transport.http_client import HttpClient
+from ....feeds.transport.streams import listen
+from ...host.process.clock import WallClock
+from ...roles.maker.app import MakerApp
+from ...trader.conformance.checks.auth import Credentials
+from ...trader.conformance.options import BaseUrl, CheckOptions
+from ...trader.conformance.rules import CheckStatus, Selection
+from ...trader.conformance.run import RunReport, run_checks
 from .settlement import CHAIN_ID, WAIT_S, DemoChain, show_fill
 
 _STRANGER = "0x" + "dead" * 10

@@ -23,16 +23,16 @@ from ....crypto.hexadecimal import parse_hex
 from ....crypto.secp256k1 import SigningKey
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import Chain, Receipt
-from ...client.allowing import Allowing
-from ...client.client import VenueClient
-from ...client.order.order_following import OfferTokens, OrderFollower, SettledOnChain, Subject, proven
-from ...client.order.order_placing import OrderOffer, OrderPlacer
-from ...client.order.order_safety import signed_order
-from ...client.order.order_terms import OrderWish
-from ...client.schedule import Schedule
-from ...client.terms import TradedToken
-from ...client.trader import Trader
-from ...client.trusted_contract import SigningContract
+from ...trader.client.allowing import Allowing
+from ...trader.client.client import VenueClient
+from ...trader.client.order.order_following import OfferTokens, OrderFollower, SettledOnChain, Subject, proven
+from ...trader.client.order.order_placing import OrderOffer, OrderPlacer
+from ...trader.client.order.order_safety import signed_order
+from ...trader.client.order.order_terms import OrderWish
+from ...trader.client.schedule import Schedule
+from ...trader.client.terms import TradedToken
+from ...trader.client.trader import Trader
+from ...trader.client.trusted_contract import SigningContract
 from .balances import Balances, balances, moved, moves_table
 from .place_settings import TOKENS
 from .settlement import CHAIN_ID, WAIT_S, DemoChain

@@ -26,10 +26,10 @@ from ....crypto.signatures import signer, to_compact64
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import Receipt
-from ...client.allowing import Allowing
-from ...client.client import VenueClient
-from ...client.order.order_cancelling import cancel, follow_all
-from ...client.order.order_view import order_table
+from ...trader.client.allowing import Allowing
+from ...trader.client.client import VenueClient
+from ...trader.client.order.order_cancelling import cancel, follow_all
+from ...trader.client.order.order_view import order_table
 from .balances import balances, moved
 from .order_scene import (
     NATIVE,

@@ -26,23 +26,23 @@ from ....crypto.secp256k1 import SigningKey
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import EthCall
-from ...client.allowing import Allowing
-from ...client.client import VenueClient
-from ...client.events import OrderEvents, OtcEventsWanted
-from ...client.listing import event_line
-from ...client.otc.otc_cancelling import Ending, cancel_otc
-from ...client.otc.otc_filling import OtcFiller
-from ...client.otc.otc_following import disproof
-from ...client.otc.otc_listing import OtcWanted, otc_pages
-from ...client.otc.otc_posting import OtcPoster
-from ...client.otc.otc_reading import standing_of
-from ...client.otc.otc_safety import check_asked
-from ...client.otc.otc_terms import OTC_MEANS, OtcPart, OtcWish, SignedOtc, part_given
-from ...client.otc.otc_view import fill_lines, fill_table, post_table
-from ...client.outcome import TradeVerdict
-from ...client.terms import TradedToken
-from ...client.trader import Trader
-from ...client.trusted_contract import SigningContract
+from ...trader.client.allowing import Allowing
+from ...trader.client.client import VenueClient
+from ...trader.client.events import OrderEvents, OtcEventsWanted
+from ...trader.client.listing import event_line
+from ...trader.client.otc.otc_cancelling import Ending, cancel_otc
+from ...trader.client.otc.otc_filling import OtcFiller
+from ...trader.client.otc.otc_following import disproof
+from ...trader.client.otc.otc_listing import OtcWanted, otc_pages
+from ...trader.client.otc.otc_posting import OtcPoster
+from ...trader.client.otc.otc_reading import standing_of
+from ...trader.client.otc.otc_safety import check_asked
+from ...trader.client.otc.otc_terms import OTC_MEANS, OtcPart, OtcWish, SignedOtc, part_given
+from ...trader.client.otc.otc_view import fill_lines, fill_table, post_table
+from ...trader.client.outcome import TradeVerdict
+from ...trader.client.terms import TradedToken
+from ...trader.client.trader import Trader
+from ...trader.client.trusted_contract import SigningContract
 from .balances import Balances, balances, moved, moves_table
 from .order_scene import NATIVE, Tell, timed
 from .place_settings import TOKENS

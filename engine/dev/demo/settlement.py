@@ -26,8 +26,8 @@ from ....config.errors import Reverted
 from ....crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ....crypto.secp256k1 import SigningKey
-from ....feeds.net.httpx_transport import DialTransport
-from ....feeds.net.streams import client_tls, listen
+from ....feeds.transport.httpx_transport import DialTransport
+from ....feeds.transport.streams import client_tls, listen
 from ...chain.deploy.address_book import DeployedChain
 from ...chain.nodes.json_rpc import RpcNode
 from ...chain.port import DevChain, EthCall

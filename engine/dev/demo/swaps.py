@@ -29,14 +29,14 @@ from ...chain.nodes.rpc import RpcChain
 from ...chain.port import EthCall
 from ...chain.proceeds import of_sale
 from ...chain.transact import transact
-from ...client.allowing import Allowing
-from ...client.client import VenueClient
-from ...client.outcome import SentOutcome, TradeVerdict
-from ...client.safety import fee_bps_of
-from ...client.swap.swap_view import offer_table
-from ...client.swap.swapping import Offer, Swapper
-from ...client.terms import Terms, TradedToken, Wish, transaction_body
-from ...client.trader import Trader
+from ...trader.client.allowing import Allowing
+from ...trader.client.client import VenueClient
+from ...trader.client.outcome import SentOutcome, TradeVerdict
+from ...trader.client.safety import fee_bps_of
+from ...trader.client.swap.swap_view import offer_table
+from ...trader.client.swap.swapping import Offer, Swapper
+from ...trader.client.terms import Terms, TradedToken, Wish, transaction_body
+from ...trader.client.trader import Trader
 from .balances import Balances, balances, moved, moves_table
 from .place_settings import TOKENS
 from .settlement import CHAIN_ID, DemoChain, calldata_of

@@ -19,12 +19,12 @@ from ....config.chains import ChainSettings
 from ....crypto.secp256k1 import SigningKey
 from ....feeds.books.book import build_book
 from ....feeds.books.pair_index import PairIndex
-from ....feeds.net.streams import listen
 from ....feeds.supervisor import MakerFeed
-from ...agent.app import AgentApp
-from ...maker.app import MakerApp
-from ...process.clock import WallClock
-from ...venue.app import VenueApp
+from ....feeds.transport.streams import listen
+from ...host.process.clock import WallClock
+from ...roles.agent.app import AgentApp
+from ...roles.maker.app import MakerApp
+from ...roles.venue.app import VenueApp
 from ..devnet.bridge_places import approve_all
 from ..place.layout import VENUE
 from ..place.roles import new_secrets, running_roles, write_roles

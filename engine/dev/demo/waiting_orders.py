@@ -11,10 +11,10 @@ import trio
 from ....codecs.amounts import format_units
 from ....codecs.messages.delta_messages import OrderRecord
 from ....crypto.hexadecimal import parse_hex
-from ...client.allowing import Allowing
-from ...client.events import EventsWanted, pushed
-from ...client.order.order_view import order_table
-from ...client.schedule import Schedule
+from ...trader.client.allowing import Allowing
+from ...trader.client.events import EventsWanted, pushed
+from ...trader.client.order.order_view import order_table
+from ...trader.client.schedule import Schedule
 from .order_scene import (
     OrderScene,
     Tell,

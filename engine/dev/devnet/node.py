@@ -17,8 +17,8 @@ from ....config import limits
 from ....config.errors import CambistError, WebSocketClosed
 from ....config.sections.server import ServerSettings
 from ....crypto.secp256k1 import SigningKey
-from ...process.clock import WallClock
-from ...server import HttpCall, Reply, RouteGroup, Router, Server
+from ...host.process.clock import WallClock
+from ...host.server import HttpCall, Reply, RouteGroup, Router, Server
 from ..embedded.embedded import EmbeddedChain
 from . import parameters as given
 from .controls import Controls
@@ -30,7 +30,7 @@ from .moves import Lost, Moves
 from .signing import WalletMethods
 
 if TYPE_CHECKING:
-    from ....feeds.net.websocket import WebSocket
+    from ....feeds.transport.websocket import WebSocket
 
 _TOO_SLOW = 1013
 _SETTINGS = ServerSettings(body_bytes_max=limits.DEVNET_REQUEST_BYTES_MAX)

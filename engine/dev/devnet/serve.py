@@ -26,7 +26,7 @@ from ....config.errors import ConfigError
 from ....crypto.custody.mnemonic import DEV_MNEMONIC
 from ....crypto.hexadecimal import parse_hex
 from ....crypto.secp256k1 import SigningKey
-from ....feeds.net.streams import listen
+from ....feeds.transport.streams import listen
 from ...chain.artifacts import known_errors
 from ...chain.deploy.address_book import FILE_NAME, DeployedChain, read_book, write_entries
 from ...chain.port import DevChain

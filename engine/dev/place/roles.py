@@ -16,11 +16,11 @@ from msgspec import Struct
 
 from ....config.settings import Settings, parse_settings
 from ....crypto.secp256k1 import SigningKey
-from ...agent.app import AgentApp, opened_agent
 from ...chain.deploy.address_book import write_entries
-from ...maker.app import MakerApp
-from ...process.clock import WallClock
-from ...venue.app import VenueApp, opened_venue
+from ...host.process.clock import WallClock
+from ...roles.agent.app import AgentApp, opened_agent
+from ...roles.maker.app import MakerApp
+from ...roles.venue.app import VenueApp, opened_venue
 from .layout import VENUE, Layout, agent_text, maker_text, venue_text
 
 SETTINGS_FILE = "settings.toml"

@@ -27,8 +27,8 @@ from ....config.limits import DEVNET_ACCOUNTS
 from ....crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
 from ....crypto.secp256k1 import SigningKey
 from ...chain.port import DevChain
-from ...maker.quoting.memory import QUOTES
-from ...process.clock import WallClock
+from ...host.process.clock import WallClock
+from ...roles.maker.quoting.memory import QUOTES
 from ..bridge.devnet_bridge import DevnetBridge
 from ..devnet.bridge_places import approve_all
 from ..devnet.serve import DevnetOptions, RunningChain, listening, mine_regularly, running_chain

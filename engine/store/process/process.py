@@ -24,7 +24,7 @@ from threading import Event, Lock, Thread
 
 from ....config.errors import ConfigError, StoreError, StoreUnavailable
 from ....config.timeouts import STORE_END_S, STORE_LOCK_S
-from ...process.clock import WallClock
+from ...host.process.clock import WallClock
 from ..backend import Backend
 from ..postgres.postgres import PostgresBackend
 from ..sqlite.sqlite import SqliteBackend
@@ -237,7 +237,7 @@ def _log_exception(event: str) -> None:
     """
     import structlog
 
-    from ...process.logs import configure_logs
+    from ...host.process.logs import configure_logs
 
     configure_logs()
     structlog.get_logger("cambist.store").exception(event)

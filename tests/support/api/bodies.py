@@ -10,13 +10,13 @@ from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.crypto.addresses import ZERO_ADDRESS, to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.signatures import to_compact64
-from cambist.engine.delta.auction.auction import decide
-from cambist.engine.delta.auction.auction_record import Rejections, RoundTimes, round_rows
-from cambist.engine.delta.orders.document import encode_document
-from cambist.engine.orders.order_units import order_id
 from cambist.engine.store.rows import OrderDocument
 from cambist.engine.store.tables import AUCTION_ROUND, DELTA_DOCUMENT, DELTA_ORDER
 from cambist.engine.store.units import Done, Unit, new, put
+from cambist.engine.trade.delta.auction.auction import decide
+from cambist.engine.trade.delta.auction.auction_record import Rejections, RoundTimes, round_rows
+from cambist.engine.trade.delta.orders.document import encode_document
+from cambist.engine.trade.orders.order_units import order_id
 from support.delta.bidding import a_proven, a_round_order
 from support.store.stores import a_delta_order as a_row
 from support.venue.trading_requests import a_sale

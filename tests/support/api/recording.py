@@ -12,7 +12,7 @@ import trio
 
 from cambist.codecs.messages.event_messages import BeatMessage
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.api.examples import Examples, OperationExample
+from cambist.engine.trade.api.examples import Examples, OperationExample
 from support.api import bodies
 from support.chain.devnet import telling_process
 from support.events.event_streams import EventStream

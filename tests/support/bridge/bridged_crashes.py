@@ -34,7 +34,7 @@ from msgspec import to_builtins
 from cambist.codecs.bridges.arrivals import ArrivalTerms, arrival_address, pack_arrival
 from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.delta.orders.arriving import arrival_code
+from cambist.engine.trade.delta.orders.arriving import arrival_code
 from support.bridge.bridged_stories import (
     FAIR,
     GRIDS,

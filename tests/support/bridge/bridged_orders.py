@@ -37,21 +37,21 @@ from cambist.engine.chain.index.applied import IndexedContracts
 from cambist.engine.chain.relay.fee_policy import FeePolicy
 from cambist.engine.chain.relay.relay_plan import RelayPolicy
 from cambist.engine.chain.relay.relayer import Relayer
-from cambist.engine.delta.bridge_desk import BridgeDesk
-from cambist.engine.delta.bridging.attester_client import AttesterClient
-from cambist.engine.delta.bridging.bridge_places import BridgeBounds, BridgePlace
-from cambist.engine.delta.intake.stored_orders import StoredOrders
-from cambist.engine.delta.orders.document import DeltaDocument, order_json
-from cambist.engine.delta.orders.life import rested
-from cambist.engine.delta.orders.live_orders import LiveOrders
-from cambist.engine.delta.orders.terms import terms_of
-from cambist.engine.delta.settlement.projection import DeltaProjection
-from cambist.engine.orders.boot import take_up
 from cambist.engine.store.follower import EventFollower, latest
 from cambist.engine.store.leases import SHARDS, Leases
 from cambist.engine.store.rows import amount32
 from cambist.engine.store.store import Store
-from cambist.feeds.net.httpx_transport import DialTransport
+from cambist.engine.trade.delta.bridge_desk import BridgeDesk
+from cambist.engine.trade.delta.bridging.attester_client import AttesterClient
+from cambist.engine.trade.delta.bridging.bridge_places import BridgeBounds, BridgePlace
+from cambist.engine.trade.delta.intake.stored_orders import StoredOrders
+from cambist.engine.trade.delta.orders.document import DeltaDocument, order_json
+from cambist.engine.trade.delta.orders.life import rested
+from cambist.engine.trade.delta.orders.live_orders import LiveOrders
+from cambist.engine.trade.delta.orders.terms import terms_of
+from cambist.engine.trade.delta.settlement.projection import DeltaProjection
+from cambist.engine.trade.orders.boot import take_up
+from cambist.feeds.transport.httpx_transport import DialTransport
 from support.bridge.two_chains import START_S, TwoChains, two_chains
 from support.chain.indexing import an_indexer, sqlite_engine
 from support.chain.world import HOUR_S, NOBODY, ONE, USDC, World, person

@@ -50,10 +50,10 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.deploy.address_book import chain_entry, write_entries
-from cambist.engine.delta.bridging.delivery_watch import DeliveryStatistics
 from cambist.engine.dev.bridge.bridge_service import BridgeService
-from cambist.engine.routing.firm.firm_scores import FirmMaker, FirmScores
-from cambist.engine.served.served_chain import ServedChain
+from cambist.engine.trade.delta.bridging.delivery_watch import DeliveryStatistics
+from cambist.engine.trade.routing.firm.firm_scores import FirmMaker, FirmScores
+from cambist.engine.trade.served.served_chain import ServedChain
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.books.book import build_book
 from cambist.feeds.books.pair_index import LiveBook, PairIndex
@@ -350,7 +350,7 @@ async def a_bridged_story(
     agents = {name: _dealer(name, market) for name, market in markets.items()}
     with pytest.MonkeyPatch.context() as patch:
         for name, pause_s in PAUSES.items():
-            patch.setattr(f"cambist.engine.delta.bridging.{name}", pause_s)
+            patch.setattr(f"cambist.engine.trade.delta.bridging.{name}", pause_s)
         async with bridge_service(two) as port, a_bridged_venue(two, folder, agents, port) as story:
             yield story
 
@@ -476,6 +476,6 @@ async def a_swapped_story(two: TwoChains, folder: Path) -> AsyncGenerator[tuple[
     """A story whose venue swaps on the second chain, with the maker there."""
     with pytest.MonkeyPatch.context() as patch:
         for name, pause_s in SWAP_PAUSES.items():
-            patch.setattr(f"cambist.engine.delta.arriving.arrival_swaps.{name}", pause_s)
+            patch.setattr(f"cambist.engine.trade.delta.arriving.arrival_swaps.{name}", pause_s)
         async with a_bridged_story(two, folder) as story, a_far_maker(story) as maker:
             yield story, maker

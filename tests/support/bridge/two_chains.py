@@ -41,9 +41,9 @@ from cambist.engine.dev.bridge.lanes import LaneEnd, RelayedToken
 from cambist.engine.dev.bridge.relayer import DevRelayer, RelayEnd
 from cambist.engine.dev.devnet.bridge_places import BridgePlaces, fund_relayer, link_bridge
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from cambist.engine.server.listener import Listener
-from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.streams import listen
+from cambist.engine.host.server.listener import Listener
+from cambist.feeds.transport.http_client import HttpClient
+from cambist.feeds.transport.streams import listen
 from support.chain.anvil import CHAIN_ID, OTHER_CHAIN_ID
 from support.chain.world import ATTESTER, NATIVE, ONE, World, a_world, person
 from support.delta.waiting_venue import SimulatedClock

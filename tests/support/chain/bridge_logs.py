@@ -14,8 +14,8 @@ from cambist.codecs.bridges.across import RelayData
 from cambist.codecs.bridges.cctp import CctpBurn, CctpMessage, pack_burn
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, uint_word, words_tail
 from cambist.crypto.keccak import keccak256
-from cambist.engine.delta.bridging.origins import TransferParties
 from cambist.engine.store.rows import amount32, amount_of
+from cambist.engine.trade.delta.bridging.origins import TransferParties
 from support.chain.log_emitter import Record
 from support.store.stores import ALICE, BOB, USDC, a_delta_order, a_transfer
 

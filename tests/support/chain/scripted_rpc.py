@@ -18,7 +18,7 @@ from cambist.crypto.keccak import keccak256
 from cambist.engine.chain.nodes.logs_bloom import bloom_of
 from cambist.engine.chain.nodes.rpc import RpcChain
 from cambist.engine.chain.port import Header, Log
-from cambist.feeds.net.websocket import WebSocketClosed, serve_websocket
+from cambist.feeds.transport.websocket import WebSocketClosed, serve_websocket
 from support.patience import PATIENCE, PATIENCE_S
 
 ADDRESS = b"\xad" * 20

@@ -17,21 +17,21 @@ from cambist.codecs.contracts.delta_calldata import deposits
 from cambist.codecs.messages.delta_messages import OrderRecord
 from cambist.codecs.messages.vocabulary import OrderType, Side
 from cambist.crypto.keccak import keccak256
-from cambist.engine.client.allowing import Allowing
-from cambist.engine.client.client import VenueClient
-from cambist.engine.client.following import Placed
-from cambist.engine.client.order.order_following import OrderFollower, SettledOnChain, Subject, proven
-from cambist.engine.client.order.order_placing import OrderOffer, OrderPlacer
-from cambist.engine.client.order.order_safety import signed_order
-from cambist.engine.client.order.order_terms import OrderWish
-from cambist.engine.client.terms import TradedToken
-from cambist.engine.client.trader import Trader
+from cambist.engine.trader.client.allowing import Allowing
+from cambist.engine.trader.client.client import VenueClient
+from cambist.engine.trader.client.following import Placed
+from cambist.engine.trader.client.order.order_following import OrderFollower, SettledOnChain, Subject, proven
+from cambist.engine.trader.client.order.order_placing import OrderOffer, OrderPlacer
+from cambist.engine.trader.client.order.order_safety import signed_order
+from cambist.engine.trader.client.order.order_terms import OrderWish
+from cambist.engine.trader.client.terms import TradedToken
+from cambist.engine.trader.client.trader import Trader
 from support.chain.world import HOUR_S, NATIVE, ONE, World
 from support.client.scripted_orders import OrderVenue, endow, scripted_orders
 from support.patience import PATIENCE_S
 
 ETH = TradedToken(NATIVE, "ETH", 18)
-TRADER = "cambist.engine.client"
+TRADER = "cambist.engine.trader.client"
 PAUSES = tuple(
     f"{TRADER}.{pause}"
     for pause in (

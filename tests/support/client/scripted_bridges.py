@@ -39,18 +39,18 @@ from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.keccak import keccak256
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import Chain, Receipt
-from cambist.engine.client.client import VenueClient
-from cambist.engine.client.following import Placed as PlacedOrder
-from cambist.engine.client.order.order_following import SettledOnChain, Subject, proven
-from cambist.engine.client.order.order_placing import OrderOffer
-from cambist.engine.client.order.order_safety import signed_order
-from cambist.engine.client.order.order_terms import BridgeWish, OrderWish
-from cambist.engine.client.safety import contract_events
-from cambist.engine.client.terms import TradedToken
-from cambist.engine.delta.orders.terms import output_total, side_of
-from cambist.engine.delta.orders.transfers import bridge_of
 from cambist.engine.dev.devnet.bridge_places import link_bridge
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.trade.delta.orders.terms import output_total, side_of
+from cambist.engine.trade.delta.orders.transfers import bridge_of
+from cambist.engine.trader.client.client import VenueClient
+from cambist.engine.trader.client.following import Placed as PlacedOrder
+from cambist.engine.trader.client.order.order_following import SettledOnChain, Subject, proven
+from cambist.engine.trader.client.order.order_placing import OrderOffer
+from cambist.engine.trader.client.order.order_safety import signed_order
+from cambist.engine.trader.client.order.order_terms import BridgeWish, OrderWish
+from cambist.engine.trader.client.safety import contract_events
+from cambist.engine.trader.client.terms import TradedToken
 from support.chain.anvil import OTHER_CHAIN_ID
 from support.chain.world import DOMAIN, HOUR_S, NOBODY, USDC, World, a_token_messenger, a_world
 from support.client.order_trader import OrderTrader

@@ -44,9 +44,9 @@ from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.signatures import signer
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.client.safety import contract_events
-from cambist.engine.delta.orders.terms import SettledOrder, next_part, side_of, terms_of, whole_of
-from cambist.feeds.net.websocket import WebSocketClosed, serve_websocket
+from cambist.engine.trade.delta.orders.terms import SettledOrder, next_part, side_of, terms_of, whole_of
+from cambist.engine.trader.client.safety import contract_events
+from cambist.feeds.transport.websocket import WebSocketClosed, serve_websocket
 from support.chain.world import DELTA_NAME, DELTA_VERSION, NATIVE, ONE, USDC, World
 from support.client.scripted_venue import ScriptedVenue, answered, as_it_is, fault, query_of
 from support.server.scripted_server import Caller

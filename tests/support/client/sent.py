@@ -13,9 +13,9 @@ from cambist.codecs.transactions import SignedTransaction
 from cambist.engine.chain import transact
 from cambist.engine.chain.port import Chain, Receipt
 from cambist.engine.chain.transact import send_and_follow
-from cambist.engine.client import following
-from cambist.engine.client.following import receipt_of
-from cambist.engine.client.order import order_following, transfer_proof
+from cambist.engine.trader.client import following
+from cambist.engine.trader.client.following import receipt_of
+from cambist.engine.trader.client.order import order_following, transfer_proof
 
 _FOLLOW_S = 0.5
 STRANGE = b"\x11" * 32

@@ -10,11 +10,11 @@ from typing import Any, Self
 
 import trio
 
-from cambist.engine.conformance.checks.auth import Credentials
-from cambist.engine.conformance.options import CheckOptions, read_base_url
-from cambist.engine.conformance.rules import CheckStatus, Selection
-from cambist.engine.conformance.run import RunReport, run_checks
-from cambist.feeds.net.streams import server_tls
+from cambist.engine.trader.conformance.checks.auth import Credentials
+from cambist.engine.trader.conformance.options import CheckOptions, read_base_url
+from cambist.engine.trader.conformance.rules import CheckStatus, Selection
+from cambist.engine.trader.conformance.run import RunReport, run_checks
+from cambist.feeds.transport.streams import server_tls
 from support.conformance.faulty_maker import (
     ACCESS_KEY,
     CHAIN_ID,

@@ -18,7 +18,7 @@ from cambist.codecs.http1 import (
     Upgrade,
     encode_response,
 )
-from cambist.feeds.net.websocket import WebSocket, serve_websocket
+from cambist.feeds.transport.websocket import WebSocket, serve_websocket
 from support.conformance.faulty_maker import Maker, Refused
 from support.patience import PATIENCE_S
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cambist.crypto.secp256k1 import CURVE_ORDER
-from cambist.engine.conformance.checks.resources import RESOURCES
+from cambist.engine.trader.conformance.checks.resources import RESOURCES
 from support.conformance.faulty_maker import BLACKLISTED, USDC, WETH, Maker
 from support.conformance.faulty_planting import (
     HOSTILE,

@@ -47,9 +47,9 @@ from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_par
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.delta.bids.agent_caller import caller_of
-from cambist.engine.delta.orders.terms import SettledOrder
-from cambist.engine.orders.order_units import order_id
+from cambist.engine.trade.delta.bids.agent_caller import caller_of
+from cambist.engine.trade.delta.orders.terms import SettledOrder
+from cambist.engine.trade.orders.order_units import order_id
 from support.chain.world import MOST, NATIVE, NOBODY, ONE, World
 from support.contracts import fuzz_parts as parts
 from support.contracts.agent_desks import Desk

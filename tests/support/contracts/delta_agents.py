@@ -47,7 +47,7 @@ from cambist.crypto.hmac_auth import (
     RequestVerifier,
 )
 from cambist.engine.chain.proceeds import of_purchase, of_sale
-from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.trade.delta.bids.agent_caller import caller_of
 from support.chain.world import NATIVE
 from support.contracts.settling import DELIVER, STEP_GAS, Market
 from support.server.scripted_server import Caller, scripted_server

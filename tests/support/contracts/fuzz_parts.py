@@ -35,7 +35,7 @@ from cambist.codecs.eip712_orders.delta import (
 from cambist.config.errors import InvalidInput
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import Receipt
-from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.trade.delta.bids.agent_caller import caller_of
 from support.chain.world import HOUR_S, MOST, NATIVE, NOBODY, ONE
 from support.contracts.settling import STEP_GAS
 

@@ -8,7 +8,7 @@ from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import abi_of, artifact
 from cambist.engine.chain.deploy.deploy import create
-from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.trade.delta.bids.agent_caller import caller_of
 from support.chain.evm_programs import TRIES_AND_TELLS, assembled, deploys
 from support.chain.world import MOST, ONE, World
 from support.contracts.agent_desks import a_desk

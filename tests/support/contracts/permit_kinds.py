@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from cambist.codecs.eip712_orders.delta import DeltaOrder
-from cambist.engine.delta.orders.terms import SettledOrder
+from cambist.engine.trade.delta.orders.terms import SettledOrder
 from support.chain.world import ONE, USDC, World
 from support.contracts import permit2
 from support.contracts.permits import dai_permit, eip2612_permit, token_domain

@@ -54,7 +54,7 @@ from cambist.config.limits import UINT256_MAX
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.trade.delta.bids.agent_caller import caller_of
 from support.chain.world import HOUR_S, NATIVE, NOBODY, ONE, USDC, World
 
 DELIVER = selector("deliver(address,address,uint256)")

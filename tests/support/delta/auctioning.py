@@ -30,20 +30,20 @@ from cambist.config.sections.venue import DeltaSettings
 from cambist.config.settings import parse_settings
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.chain.port import EthCall, Header, Log, LogFilter, Upcoming
-from cambist.engine.delta.auction.agents import Agents, AuctioneerWakeup
-from cambist.engine.delta.auction.auction_queue import AuctionQueue
-from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
-from cambist.engine.delta.auction.handlers import Handlers
-from cambist.engine.delta.auction.simulating import AuctionAt
-from cambist.engine.delta.bids.agent_client import AgentClientStatistics
-from cambist.engine.delta.bids.bids import RoundOrder
-from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
-from cambist.engine.delta.settlement.claims import Claims
-from cambist.engine.delta.settlement.settling import Settling, TellAgent
-from cambist.engine.orders.scheduler import Scheduler
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.store import Store
+from cambist.engine.trade.delta.auction.agents import Agents, AuctioneerWakeup
+from cambist.engine.trade.delta.auction.auction_queue import AuctionQueue
+from cambist.engine.trade.delta.auction.auctioneer import Auctioneer, AuctionIds
+from cambist.engine.trade.delta.auction.handlers import Handlers
+from cambist.engine.trade.delta.auction.simulating import AuctionAt
+from cambist.engine.trade.delta.bids.agent_client import AgentClientStatistics
+from cambist.engine.trade.delta.bids.bids import RoundOrder
+from cambist.engine.trade.delta.orders.live_orders import LiveOrder, LiveOrders
+from cambist.engine.trade.delta.settlement.claims import Claims
+from cambist.engine.trade.delta.settlement.settling import Settling, TellAgent
+from cambist.engine.trade.orders.scheduler import Scheduler
 from support.delta.bidding import ONE, USDC_ONE
 from support.patience import PATIENCE_S, ROUND_S
 from support.store.store_work import now_ms

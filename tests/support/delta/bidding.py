@@ -25,10 +25,10 @@ from cambist.codecs.eip712_orders.delta import (
     TwapOrder,
 )
 from cambist.codecs.messages.vocabulary import Side
-from cambist.engine.delta.bids.bids import Candidate, CandidatePart, RoundOrder
-from cambist.engine.delta.bids.simulation import Proven, SettlementOutcome
-from cambist.engine.delta.orders.document import DeltaDocument, order_json
-from cambist.engine.delta.orders.terms import next_part, terms_of
+from cambist.engine.trade.delta.bids.bids import Candidate, CandidatePart, RoundOrder
+from cambist.engine.trade.delta.bids.simulation import Proven, SettlementOutcome
+from cambist.engine.trade.delta.orders.document import DeltaDocument, order_json
+from cambist.engine.trade.delta.orders.terms import next_part, terms_of
 
 ALICE, WETH, USDC = b"\xa1" * 20, b"\x0e" * 20, b"\x5d" * 20
 ONE, USDC_ONE = 10**18, 10**6

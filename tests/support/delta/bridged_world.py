@@ -44,18 +44,6 @@ from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus
 from cambist.config.errors import NodeUnavailable
 from cambist.engine.chain.index.indexer import Indexer
 from cambist.engine.chain.port import At, EthCall, Header, Log, LogFilter
-from cambist.engine.delta.bridge_desk import BridgeDesk
-from cambist.engine.delta.bridging import courier
-from cambist.engine.delta.bridging.attestations import AttestedMessage
-from cambist.engine.delta.bridging.bridge_places import BridgeBounds, BridgePlace
-from cambist.engine.delta.orders.document import DeltaDocument, order_json
-from cambist.engine.delta.orders.life import rested
-from cambist.engine.delta.orders.live_orders import LiveOrders
-from cambist.engine.delta.orders.record import order_record
-from cambist.engine.delta.orders.terms import terms_of
-from cambist.engine.delta.orders.transfers import OrderTransfer, followed
-from cambist.engine.delta.settlement.projection import DeltaProjection
-from cambist.engine.orders.order_units import DELTA as DELTA_KIND
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import among, by
 from cambist.engine.store.rows import DeltaFill, DeltaOrderRow
@@ -68,6 +56,18 @@ from cambist.engine.store.tables import (
     DELTA_REFUND,
 )
 from cambist.engine.store.units import row_of
+from cambist.engine.trade.delta.bridge_desk import BridgeDesk
+from cambist.engine.trade.delta.bridging import courier
+from cambist.engine.trade.delta.bridging.attestations import AttestedMessage
+from cambist.engine.trade.delta.bridging.bridge_places import BridgeBounds, BridgePlace
+from cambist.engine.trade.delta.orders.document import DeltaDocument, order_json
+from cambist.engine.trade.delta.orders.life import rested
+from cambist.engine.trade.delta.orders.live_orders import LiveOrders
+from cambist.engine.trade.delta.orders.record import order_record
+from cambist.engine.trade.delta.orders.terms import terms_of
+from cambist.engine.trade.delta.orders.transfers import OrderTransfer, followed
+from cambist.engine.trade.delta.settlement.projection import DeltaProjection
+from cambist.engine.trade.orders.order_units import DELTA as DELTA_KIND
 from support.chain.bridge_logs import deposited, filled, message_received, message_sent, minted, refunded
 from support.chain.indexing import DELTA, an_indexer, run_dry
 from support.chain.log_emitter import Record, record

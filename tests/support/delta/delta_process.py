@@ -40,7 +40,7 @@ from cambist.engine.dev.devnet.dispatch import answer
 from cambist.engine.dev.devnet.moves import Moves
 from cambist.engine.dev.devnet.node import all_methods
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.transport.http_client import HttpClient
 from support.chain.anvil import anvil_port
 from support.chain.world import USDC, World, a_world
 from support.contracts.delta_agents import StoryAgent, serving

@@ -22,12 +22,12 @@ from cambist.codecs.contracts import calldata, delta_calldata
 from cambist.codecs.messages.delta_messages import OrderRecord
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import DevChain, Receipt
-from cambist.engine.client.order.order_following import SettledOnChain, Subject, proven
-from cambist.engine.client.order.order_safety import signed_order
-from cambist.engine.client.trusted_contract import SigningContract
 from cambist.engine.store.queries import open_transactions
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
+from cambist.engine.trader.client.order.order_following import SettledOnChain, Subject, proven
+from cambist.engine.trader.client.order.order_safety import signed_order
+from cambist.engine.trader.client.trusted_contract import SigningContract
 from support.chain.world import NATIVE, ONE, Moved, World, moved
 from support.contracts.delta_agents import StoryAgent, serving
 from support.contracts.settling import Market, a_market

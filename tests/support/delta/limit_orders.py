@@ -15,14 +15,14 @@ from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, Or
 from cambist.config.errors import ServiceUnavailable
 from cambist.config.tokens import TokenSettings
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.delta.orders.document import DeltaDocument
-from cambist.engine.delta.orders.live_orders import LiveOrder
-from cambist.engine.delta.orders.terms import terms_of
-from cambist.engine.delta.resting.price_watch import PriceWatch
-from cambist.engine.delta.resting.resting_price import RestingPrices
-from cambist.engine.routing.search.pathfinder import Pathfinder
-from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.store.rows import DeltaOrderRow, amount32
+from cambist.engine.trade.delta.orders.document import DeltaDocument
+from cambist.engine.trade.delta.orders.live_orders import LiveOrder
+from cambist.engine.trade.delta.orders.terms import terms_of
+from cambist.engine.trade.delta.resting.price_watch import PriceWatch
+from cambist.engine.trade.delta.resting.resting_price import RestingPrices
+from cambist.engine.trade.routing.search.pathfinder import Pathfinder
+from cambist.engine.trade.routing.tokens import TokenTable
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.books.usd_prices import UsdPrices
 from support.makers.live_books import DAI, DECIMALS, USDC, WETH

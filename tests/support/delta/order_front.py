@@ -33,23 +33,23 @@ from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.admission.admission import Admission
-from cambist.engine.api.openapi import openapi_document
-from cambist.engine.api.routes import Endpoint, encode_trading_error, surface_of
-from cambist.engine.delta.api.order_reads import OrderReads
-from cambist.engine.delta.api.order_submit import OrderSubmission
-from cambist.engine.delta.orders.live_orders import LiveOrders
-from cambist.engine.delta.orders.terms import SettledOrder
-from cambist.engine.process.clock import WallClock
-from cambist.engine.served.bridge_lanes import BridgeLane, BridgeLanes
-from cambist.engine.served.served_chain import ServedChain
-from cambist.engine.server import Router, Server
+from cambist.engine.host.admission.admission import Admission
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.host.server import Router, Server
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.store import Store
+from cambist.engine.trade.api.openapi import openapi_document
+from cambist.engine.trade.api.routes import Endpoint, encode_trading_error, surface_of
+from cambist.engine.trade.delta.endpoints.order_reads import OrderReads
+from cambist.engine.trade.delta.endpoints.order_submit import OrderSubmission
+from cambist.engine.trade.delta.orders.live_orders import LiveOrders
+from cambist.engine.trade.delta.orders.terms import SettledOrder
+from cambist.engine.trade.served.bridge_lanes import BridgeLane, BridgeLanes
+from cambist.engine.trade.served.served_chain import ServedChain
 from cambist.feeds.bridges.fee_answers import FeeLane
 from cambist.feeds.bridges.lane_fees import LaneFees
-from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.transport.http_client import HttpClient
 from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, ONE, USDC, MadeWorld, World
 from support.server.asked_front import AskedFront, client_at, listening
 from support.venue.market_place import a_shop_on, listed_on

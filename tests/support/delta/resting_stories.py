@@ -29,9 +29,9 @@ from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.signatures import to_compact64
-from cambist.engine.agent.app import opened_agent
-from cambist.engine.delta.resting import price_watch
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.roles.agent.app import opened_agent
+from cambist.engine.trade.delta.resting import price_watch
 from cambist.feeds.books.pair_index import PairIndex
 from support.chain.world import ONE, USDC, World
 from support.contracts.delta_agents import StoryAgent

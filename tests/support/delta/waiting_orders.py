@@ -33,7 +33,7 @@ from cambist.codecs.messages.vocabulary import OrderStatus, Side
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE
+from cambist.engine.trade.orders.lifecycles import DELTA_LIFECYCLE
 from support.chain.world import MOST, NATIVE, ONE, USDC
 from support.delta.waiting_chain import (
     INTERVAL_S,

@@ -30,16 +30,16 @@ from cambist.codecs.http1 import Http1Limits
 from cambist.config.errors import NodeUnavailable
 from cambist.config.settings import parse_settings
 from cambist.engine.chain import pulse
-from cambist.engine.delta import opening as delta_opening
-from cambist.engine.delta.bids.agent_client import AgentClient
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from cambist.engine.orders import accounts_watch
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.roles.venue.app import VenueApp, opened_venue
 from cambist.engine.store import leases, store
 from cambist.engine.store.process import opening as store_opening
 from cambist.engine.store.store import InlineLink
-from cambist.engine.venue.app import VenueApp, opened_venue
-from cambist.feeds.net.http_client import HttpClient, HttpFailure
+from cambist.engine.trade.delta import opening as delta_opening
+from cambist.engine.trade.delta.bids.agent_client import AgentClient
+from cambist.engine.trade.orders import accounts_watch
+from cambist.feeds.transport.http_client import HttpClient, HttpFailure
 from support.contracts.delta_agents import StoryAgent
 from support.contracts.settling import Market
 from support.makers.live_books import a_book

@@ -23,15 +23,15 @@ from cambist.codecs.messages.event_messages import (
 )
 from cambist.config.sections.venue import RateTier
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.admission.admission import Admission
-from cambist.engine.api.event_streams import EventStreams, Sees
-from cambist.engine.api.routes import encode_trading_error, mount_endpoints
-from cambist.engine.delta.api.order_events import order_event_endpoints
-from cambist.engine.events.hub import EventHub
-from cambist.engine.otc.api import otc_event_endpoints
-from cambist.engine.server import Router
+from cambist.engine.host.admission.admission import Admission
+from cambist.engine.host.server import Router
 from cambist.engine.store.store import Store
-from cambist.feeds.net.websocket import WebSocket, connect_websocket
+from cambist.engine.trade.api.routes import encode_trading_error, mount_endpoints
+from cambist.engine.trade.delta.endpoints.order_events import order_event_endpoints
+from cambist.engine.trade.events.event_streams import EventStreams, Sees
+from cambist.engine.trade.events.hub import EventHub
+from cambist.engine.trade.otc.endpoints import otc_event_endpoints
+from cambist.feeds.transport.websocket import WebSocket, connect_websocket
 from support.patience import PATIENCE_S
 from support.server.server_harness import MemoryListener, Served, serving, serving_memory
 from support.store.stores import Engine

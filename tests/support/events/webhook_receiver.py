@@ -15,12 +15,12 @@ from trio.testing import memory_stream_pair
 
 from cambist.codecs.http1 import Closed, Http1Limits, Request, ServerConnection, encode_response
 from cambist.crypto.webhook_signature import WebhookSigner
-from cambist.engine.events.deliveries import Hook
-from cambist.engine.events.webhooks import Webhooks, shard_of
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.store import Store
-from cambist.feeds.net.httpx_transport import DialTransport
-from cambist.feeds.net.streams import client_tls
+from cambist.engine.trade.events.deliveries import Hook
+from cambist.engine.trade.events.webhooks import Webhooks, shard_of
+from cambist.feeds.transport.httpx_transport import DialTransport
+from cambist.feeds.transport.streams import client_tls
 from support.store.stores import NOW_MS
 
 KEY = bytes(range(32))
@@ -53,7 +53,7 @@ class Receiver:
         self._now = 0
 
     async def dial(self, host: str, port: int, **_: object) -> trio.abc.Stream:
-        """As `cambist.feeds.net.streams.dial`."""
+        """As `cambist.feeds.transport.streams.dial`."""
         await trio.lowlevel.checkpoint()
         if self.is_away:
             raise ConnectionRefusedError

@@ -57,12 +57,12 @@ from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.hmac_auth import RequestSigner
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
-from cambist.engine.agent.app import AgentApp, opened_agent
 from cambist.engine.chain.transact import transact
-from cambist.engine.delta.bids.agent_caller import caller_of
-from cambist.engine.process.clock import WallClock
-from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.streams import listen
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.roles.agent.app import AgentApp, opened_agent
+from cambist.engine.trade.delta.bids.agent_caller import caller_of
+from cambist.feeds.transport.http_client import HttpClient
+from cambist.feeds.transport.streams import listen
 from support.chain.world import World
 from support.patience import FIRM_HARD_S, FIRM_SOFT_S, PATIENCE_S, ROUND_S, until
 from support.server.scripted_server import scripted_server

@@ -16,7 +16,7 @@ from typing import Any
 import trio
 
 from cambist.codecs.http1 import Request, Upgrade, encode_response
-from cambist.feeds.net.streams import listen
+from cambist.feeds.transport.streams import listen
 from support.makers.memory_maker import MemoryMaker
 from support.server.raw_websocket import TEXT, frame
 

@@ -27,12 +27,12 @@ from cambist.config.sections.venue import FirmSettings
 from cambist.crypto.addresses import parse_address
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
-from cambist.engine.routing.firm.firm_desk import FirmDesk
-from cambist.engine.routing.firm.firm_route import FirmRoute, SignedFill
-from cambist.engine.routing.firm.firm_scores import FirmMaker
-from cambist.engine.routing.firm.legs import FirmLeg, arranged
-from cambist.engine.routing.search.pathfinder import Pathfinder
-from cambist.engine.routing.search.plan import RoutePlan, SwapRequest
+from cambist.engine.trade.routing.firm.firm_desk import FirmDesk
+from cambist.engine.trade.routing.firm.firm_route import FirmRoute, SignedFill
+from cambist.engine.trade.routing.firm.firm_scores import FirmMaker
+from cambist.engine.trade.routing.firm.legs import FirmLeg, arranged
+from cambist.engine.trade.routing.search.pathfinder import Pathfinder
+from cambist.engine.trade.routing.search.plan import RoutePlan, SwapRequest
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.firm.firm_check import FirmAsked, book_amount, check_firm

@@ -20,13 +20,13 @@ from cambist.codecs.messages.maker_messages import (
 from cambist.config.limits import MAKER_JSON_BYTES_MAX
 from cambist.config.sections.venue import VenueMakerChain
 from cambist.config.timeouts import HTTP_REQUEST_S
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.maker_cache import MakerCache
-from cambist.feeds.net.httpx_transport import DialTransport
-from cambist.feeds.net.streams import client_tls, dial
 from cambist.feeds.supervisor import MakerFeed
+from cambist.feeds.transport.httpx_transport import DialTransport
+from cambist.feeds.transport.streams import client_tls, dial
 
 CHAIN_ID = 31_337
 ADDRESSES = {name: "0x" + f"{at:02x}" * 20 for at, name in enumerate(("WETH", "USDC", "DAI", "WBTC"), 0xA1)}

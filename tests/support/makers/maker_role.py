@@ -15,12 +15,12 @@ from cambist.codecs.http1 import Http1Limits, Response
 from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.hmac_auth import RequestSigner
-from cambist.engine.maker.app import MakerApp, random96_source
-from cambist.engine.maker.role import ChainRole, build_chain
-from cambist.engine.process.clock import WallClock
-from cambist.engine.process.credentials import policed_key
-from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.streams import listen
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.host.process.credentials import policed_key
+from cambist.engine.roles.maker.app import MakerApp, random96_source
+from cambist.engine.roles.maker.role import ChainRole, build_chain
+from cambist.feeds.transport.http_client import HttpClient
+from cambist.feeds.transport.streams import listen
 from support.patience import PATIENCE_S, until
 
 CHAIN_ID = 31_337

@@ -9,7 +9,7 @@ from trio.testing import memory_stream_pair
 
 from cambist.codecs.http1 import Closed, Http1Limits, Request, ServerConnection, Upgrade, encode_response
 from cambist.config.errors import WebSocketClosed
-from cambist.feeds.net.websocket import WebSocket, serve_websocket
+from cambist.feeds.transport.websocket import WebSocket, serve_websocket
 from support.makers.maker_feeds import grid, pairs, tokens
 
 BASE_URL = "http://maker.example/prefix/1"
@@ -46,7 +46,7 @@ class MemoryMaker:
         self._streams: list[trio.abc.Stream] = []
 
     async def dial(self, host: str, port: int, **_: object) -> trio.abc.Stream:
-        """As `cambist.feeds.net.streams.dial`."""
+        """As `cambist.feeds.transport.streams.dial`."""
         await trio.lowlevel.checkpoint()
         if self.refuses:
             raise ConnectionRefusedError

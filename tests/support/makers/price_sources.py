@@ -10,7 +10,13 @@ import trio
 
 from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.secret import read_secret
-from cambist.engine.maker.prices.source import Grid, PriceSource, SourceContext, SourcePair, normalise_grid
+from cambist.engine.roles.maker.prices.source import (
+    Grid,
+    PriceSource,
+    SourceContext,
+    SourcePair,
+    normalise_grid,
+)
 from support.patience import PATIENCE_S
 
 WETH, WBTC, USDC = b"\x0e" * 20, b"\x0b" * 20, b"\x05" * 20

@@ -16,10 +16,10 @@ from cambist.config import limits
 from cambist.config.errors import ServiceUnavailable
 from cambist.config.sections.server import ServerSettings
 from cambist.engine.chain.nodes.json_rpc import RpcNode
-from cambist.engine.process.clock import WallClock
-from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, Server
-from cambist.feeds.net.httpx_transport import DialTransport
-from cambist.feeds.net.streams import client_tls
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.host.server import HttpCall, Reply, RouteGroup, Router, Server
+from cambist.feeds.transport.httpx_transport import DialTransport
+from cambist.feeds.transport.streams import client_tls
 from support.server.asked_front import listening
 from support.server.scripted_server import Script, keep_answering, scripted_server
 

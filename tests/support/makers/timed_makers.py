@@ -22,11 +22,11 @@ from cambist.config.sections.venue import FirmSettings
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.port import At, EthCall
-from cambist.engine.routing.firm.firm_desk import FirmDesk
-from cambist.engine.routing.firm.firm_route import FirmRoute
-from cambist.engine.routing.firm.firm_scores import FirmMaker
-from cambist.engine.routing.search.pathfinder import Pathfinder
-from cambist.engine.routing.search.plan import RoutePlan, SwapRequest
+from cambist.engine.trade.routing.firm.firm_desk import FirmDesk
+from cambist.engine.trade.routing.firm.firm_route import FirmRoute
+from cambist.engine.trade.routing.firm.firm_scores import FirmMaker
+from cambist.engine.trade.routing.search.pathfinder import Pathfinder
+from cambist.engine.trade.routing.search.plan import RoutePlan, SwapRequest
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.firm.firm_check import FirmAsked, FirmFailure, FirmFault, book_amount
 from cambist.feeds.firm.maker_health import MakerHealth

@@ -17,18 +17,18 @@ import trio
 
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.crypto.signatures import to_65
-from cambist.engine.orders.followed_chain import FollowedChains
-from cambist.engine.orders.order_engines import Footing, OrderEngines
-from cambist.engine.orders.order_units import OTC
-from cambist.engine.orders.scheduler import Scheduler
-from cambist.engine.otc.document import OtcDocument
-from cambist.engine.otc.engine import open_otc
-from cambist.engine.otc.live_orders import LiveOtc
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import by
 from cambist.engine.store.rows import OtcOrderRow, amount32, amount_of
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_ORDER
+from cambist.engine.trade.orders.followed_chain import FollowedChains
+from cambist.engine.trade.orders.order_engines import Footing, OrderEngines
+from cambist.engine.trade.orders.order_units import OTC
+from cambist.engine.trade.orders.scheduler import Scheduler
+from cambist.engine.trade.otc.document import OtcDocument
+from cambist.engine.trade.otc.engine import open_otc
+from cambist.engine.trade.otc.live_orders import LiveOtc
 from support.chain.world import person
 from support.otc.otc_chain import RFQ, OtcChain
 from support.patience import PATIENCE_S, until

@@ -29,23 +29,23 @@ from cambist.config.sections.venue import RateTier, VenueSettings
 from cambist.config.settings import parse_settings
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.admission.admission import Admission
-from cambist.engine.api.openapi import openapi_document
-from cambist.engine.api.routes import encode_trading_error, mount_endpoints
 from cambist.engine.chain.port import Receipt
-from cambist.engine.orders.order_engines import OrderEngines, open_footing
-from cambist.engine.orders.order_units import OTC
-from cambist.engine.orders.scheduler import Scheduler
-from cambist.engine.otc.api import OtcEndpoints
-from cambist.engine.otc.engine import OtcEngine, open_otc
-from cambist.engine.process.clock import WallClock
-from cambist.engine.served.served_chain import ServedChain
-from cambist.engine.server import Router, Server
+from cambist.engine.host.admission.admission import Admission
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.host.server import Router, Server
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.queries import by
 from cambist.engine.store.rows import OtcOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_ORDER
+from cambist.engine.trade.api.openapi import openapi_document
+from cambist.engine.trade.api.routes import encode_trading_error, mount_endpoints
+from cambist.engine.trade.orders.order_engines import OrderEngines, open_footing
+from cambist.engine.trade.orders.order_units import OTC
+from cambist.engine.trade.orders.scheduler import Scheduler
+from cambist.engine.trade.otc.endpoints import OtcEndpoints
+from cambist.engine.trade.otc.engine import OtcEngine, open_otc
+from cambist.engine.trade.served.served_chain import ServedChain
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.books.usd_prices import UsdPrices
 from support.chain.world import MadeWorld, World

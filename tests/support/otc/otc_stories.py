@@ -24,9 +24,9 @@ from cambist.config.timeouts import INDEX_LOOK_S
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.index import indexer
 from cambist.engine.chain.port import Receipt
-from cambist.engine.orders import accounts_watch
-from cambist.engine.otc import drafts
-from cambist.engine.otc.life import ENDED
+from cambist.engine.trade.orders import accounts_watch
+from cambist.engine.trade.otc import drafts
+from cambist.engine.trade.otc.life import ENDED
 from support.chain.world import URGENT_TIP_WEI, USDC, Moved, World, mined, moved
 from support.contracts.rfq_stories import funded, refusal
 from support.events.event_streams import OTC_PATH, EventStream, Following

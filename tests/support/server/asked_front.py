@@ -13,8 +13,8 @@ import msgspec
 import trio
 
 from cambist.codecs.http1 import Http1Limits, Response
-from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.streams import listen
+from cambist.feeds.transport.http_client import HttpClient
+from cambist.feeds.transport.streams import listen
 from support.patience import PATIENCE_S
 
 _JSON = {"content-type": "application/json"}

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from cambist.feeds.net.streams import listen
+from cambist.feeds.transport.streams import listen
 
 ENDED = (EOFError, trio.BrokenResourceError, trio.ClosedResourceError, OSError)
 """Errors of a stream whose other side has ended."""

@@ -10,7 +10,7 @@ import trio
 from trio.testing import lockstep_stream_pair, memory_stream_pair
 
 from cambist.codecs.http1 import Request, Upgrade
-from cambist.feeds.net.websocket import WebSocket, connect_websocket, serve_websocket
+from cambist.feeds.transport.websocket import WebSocket, connect_websocket, serve_websocket
 
 KEY = b"dGhlIHNhbXBsZSBub25jZQ=="  # RFC 6455 1.3, with the answer it must have
 ACCEPT = b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="

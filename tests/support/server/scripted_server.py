@@ -8,7 +8,7 @@ from typing import TypeAlias
 import trio
 
 from cambist.codecs.http1 import Http1Limits, Request, ServerConnection, Upgrade
-from cambist.feeds.net.streams import listen
+from cambist.feeds.transport.streams import listen
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 

@@ -18,8 +18,8 @@ from cambist.codecs.http1 import ClientConnection, Http1Limits, Response
 from cambist.codecs.messages.resource_messages import maker_error_body
 from cambist.config.errors import CambistError, InvalidInput, RateLimited
 from cambist.config.sections.server import ServerSettings
-from cambist.engine.server import AccessLog, HttpCall, Reply, RouteGroup, Router, Server, StreamReply
-from cambist.feeds.net.streams import listen
+from cambist.engine.host.server import AccessLog, HttpCall, Reply, RouteGroup, Router, Server, StreamReply
+from cambist.feeds.transport.streams import listen
 from support.patience import PATIENCE_S
 from support.programs import program
 

@@ -7,9 +7,14 @@ import sys
 import trio
 
 from cambist.config.sections.server import ServerSettings
-from cambist.engine.process.processes import inherited_listener, parent_ended, process_place, run_processes
-from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, Server
-from cambist.feeds.net.streams import listen
+from cambist.engine.host.process.processes import (
+    inherited_listener,
+    parent_ended,
+    process_place,
+    run_processes,
+)
+from cambist.engine.host.server import HttpCall, Reply, RouteGroup, Router, Server
+from cambist.feeds.transport.streams import listen
 
 SETTINGS = ServerSettings(processes=2, drain_s=5)
 

@@ -4,7 +4,6 @@ import os
 from typing import Any
 
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
-from cambist.engine.orders.order_units import DELTA, Intent, step
 from cambist.engine.store.rows import (
     NEVER_S,
     ChainCursor,
@@ -15,6 +14,7 @@ from cambist.engine.store.rows import (
     amount32,
 )
 from cambist.engine.store.units import Fence, Unit
+from cambist.engine.trade.orders.order_units import DELTA, Intent, step
 
 ZERO = amount32(0)
 

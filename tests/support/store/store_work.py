@@ -21,13 +21,13 @@ import trio
 from cambist.config.errors import StoreUnavailable
 from cambist.config.sections.store import StoreSettings
 from cambist.config.settings import Settings
-from cambist.engine.orders.order_units import DELTA
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.queries import Query
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import ORDER_EVENT
 from cambist.engine.store.units import Done, Fence, Fenced, Unit, put
+from cambist.engine.trade.orders.order_units import DELTA
 from support.patience import until
 from support.store.stores import a_delta_order, document_of, hash_of
 

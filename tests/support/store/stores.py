@@ -27,7 +27,6 @@ from cambist.codecs.messages.vocabulary import (
     Side,
 )
 from cambist.config.settings import parse_settings
-from cambist.engine.orders.order_units import DELTA, OTC, Intent, OrderKind, step
 from cambist.engine.store.process import process_link
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.queries import (
@@ -62,6 +61,7 @@ from cambist.engine.store.rows import (
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_CURSOR, EFFECT, ORDER_EVENT, OTC_ORDER, Table
 from cambist.engine.store.units import Change, Done, Fence, Unit, UnitOutcome, cas, row_of
+from cambist.engine.trade.orders.order_units import DELTA, OTC, Intent, OrderKind, step
 from support.store.warm_store import spawn_warm
 
 NOW_MS = 1_700_000_000_000

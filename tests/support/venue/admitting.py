@@ -6,9 +6,9 @@ from typing import Literal
 from cambist.codecs.http1 import Request
 from cambist.config.secret import Secret
 from cambist.config.sections.venue import ApiKey, Rate, RateTier, VenueSettings
-from cambist.engine.admission.admission import Admission
-from cambist.engine.admission.signatures import SignatureBudget, SignatureUnits
-from cambist.engine.server import HttpCall
+from cambist.engine.host.admission.admission import Admission
+from cambist.engine.host.admission.signatures import SignatureBudget, SignatureUnits
+from cambist.engine.host.server import HttpCall
 
 NOW_MS = 1_700_000_000_000
 SECRET32 = bytes(range(32))

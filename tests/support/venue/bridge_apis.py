@@ -16,7 +16,7 @@ import trio
 
 from cambist.codecs.http1 import encode_response
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.process.clock import WallClock
+from cambist.engine.host.process.clock import WallClock
 from support.patience import until
 from support.server.scripted_server import Caller, scripted_server
 from support.venue.quiet_venue import (

@@ -14,7 +14,9 @@ from cambist.codecs.messages.market_messages import PriceRoute, QuoteQuery, Tran
 from cambist.codecs.messages.wire import encode
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
-from cambist.engine.market.market_desk import MarketDesk
+from cambist.engine.trade.market.market_desk import MarketDesk
+from cambist.engine.trade.quote.ask import FeeRules
+from cambist.engine.trade.quote.market_price import market_route
 from cambist.feeds.books.usd_prices import UsdPrices
 from support.chain.world import NATIVE, ONE
 from support.makers.firm_makers import Stage
@@ -33,7 +35,8 @@ class Front:
         usd = UsdPrices(stage.index, stage.decimals, frozenset({world.usdc, world.dai}))
         place = replace(shop.place, index=stage.index, usd=usd, pathfinder=stage.pathfinder, desk=stage.desk)
         self.stage = stage
-        self.desk = MarketDesk({CHAIN_ID: place}, shop.seal, PARTNERS, TIERS, user_places=USER_PLACES)
+        self.places, self.seal = {CHAIN_ID: place}, shop.seal
+        self.desk = MarketDesk(self.places, shop.seal, PARTNERS, TIERS, user_places=USER_PLACES)
 
     def quote(self, **changed: Any) -> PriceRoute:
         """Quote of one WETH for USDC, with `changed` parameters."""
@@ -52,7 +55,9 @@ class Front:
         }  # fmt: skip
         for end in ("src", "dest"):
             parameters[f"{end}_decimals"] = _DECIMALS[parameters[f"{end}_token"]]
-        return self.desk.market_route(QuoteQuery(**parameters), self.stage.now_ms)
+        return market_route(
+            self.places, self.seal, FeeRules(PARTNERS, TIERS), QuoteQuery(**parameters), self.stage.now_ms
+        )
 
     async def swap(self, route: PriceRoute, **body: Any) -> tuple[int, int]:
         """Build and send it; returns what it cost the user and brought, gas apart."""

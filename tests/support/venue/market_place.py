@@ -24,7 +24,12 @@ from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.codecs.contracts.calldata import ALLOWANCE, BALANCE_OF, REMAINING
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.messages.market_messages import ContractParams, PriceRoute, TransactionEnvelope
+from cambist.codecs.messages.market_messages import (
+    ContractParams,
+    PriceRoute,
+    TransactionEnvelope,
+    decode_quote_query,
+)
 from cambist.codecs.messages.vocabulary import Side
 from cambist.codecs.messages.wire import encode
 from cambist.codecs.rounding import mul_div_up
@@ -38,15 +43,17 @@ from cambist.crypto.eip1271 import MAGIC_VALUE4, SELECTOR4, is_valid_signature_c
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.port import Chain, EthCall, GasFees, Header
 from cambist.engine.chain.pulse import Pulse
-from cambist.engine.market.market_desk import MarketDesk
-from cambist.engine.market.unfilled import Asker
-from cambist.engine.routing.firm.firm_parts import HeldQuote
-from cambist.engine.routing.firm.firm_route import FilledHop, FirmRoute, SignedFill
-from cambist.engine.routing.search.pathfinder import NoPlanReason
-from cambist.engine.routing.search.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest
-from cambist.engine.routing.tokens import TokenTable
-from cambist.engine.served.permit_proof import PERMIT2_OF
-from cambist.engine.served.served_chain import ServedChain
+from cambist.engine.trade.market.market_desk import MarketDesk
+from cambist.engine.trade.market.unfilled import Asker
+from cambist.engine.trade.quote.ask import FeeRules
+from cambist.engine.trade.quote.market_price import market_route
+from cambist.engine.trade.routing.firm.firm_parts import HeldQuote
+from cambist.engine.trade.routing.firm.firm_route import FilledHop, FirmRoute, SignedFill
+from cambist.engine.trade.routing.search.pathfinder import NoPlanReason
+from cambist.engine.trade.routing.search.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest
+from cambist.engine.trade.routing.tokens import TokenTable
+from cambist.engine.trade.served.permit_proof import PERMIT2_OF
+from cambist.engine.trade.served.served_chain import ServedChain
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.standing import PairStanding
@@ -349,6 +356,11 @@ class Shop(Struct, frozen=True):
     def prices(self, query: str, now_ms: int = NOW_MS) -> PriceRoute:
         """GET /prices."""
         return self.desk.prices(query.encode(), now_ms).price_route
+
+    def quote(self, query: bytes, now_ms: int = NOW_MS) -> PriceRoute:
+        """The Market route of GET /v2/quote."""
+        places, fees = {CHAIN_ID: self.place}, FeeRules(PARTNERS, TIERS)
+        return market_route(places, self.seal, fees, decode_quote_query(query), now_ms)
 
     async def build(
         self,

@@ -31,8 +31,8 @@ from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
 from cambist.engine.dev.devnet.anvil import AnvilChain
-from cambist.engine.process.clock import WallClock
-from cambist.feeds.net.http_client import HttpClient
+from cambist.engine.host.process.clock import WallClock
+from cambist.feeds.transport.http_client import HttpClient
 from support.chain.world import ONE, USDC, person
 from support.patience import PATIENCE_S, until_told
 from support.venue.venue_processes import Running

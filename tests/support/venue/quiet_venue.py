@@ -26,9 +26,9 @@ from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.port import At, EthCall, GasFees, Header
-from cambist.engine.process.clock import WallClock
-from cambist.engine.server.routing import HttpCall, Reply
-from cambist.engine.venue.app import VenueApp, opened_venue
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.host.server.routing import HttpCall, Reply
+from cambist.engine.roles.venue.app import VenueApp, opened_venue
 from cambist.feeds.books.book import build_book
 from cambist.feeds.books.pair_index import LiveBook
 from support.patience import until

@@ -13,12 +13,12 @@ from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.codecs.messages.market_messages import decode_quote_query
 from cambist.config.errors import NoRoute, ServiceUnavailable
 from cambist.config.tokens import TokenSettings
-from cambist.engine.admission.admission import Admission
-from cambist.engine.api.routes import encode_trading_error
-from cambist.engine.routing.tokens import TokenTable
-from cambist.engine.served.bridge_lanes import BridgeLanes
-from cambist.engine.server import RouteGroup, Router
-from cambist.engine.venue.streams import QuoteStreams, StreamedChain
+from cambist.engine.host.admission.admission import Admission
+from cambist.engine.host.server import RouteGroup, Router
+from cambist.engine.trade.api.routes import encode_trading_error
+from cambist.engine.trade.quote.quote_streams import QuoteStreams, StreamedChain
+from cambist.engine.trade.routing.tokens import TokenTable
+from cambist.engine.trade.served.bridge_lanes import BridgeLanes
 from cambist.feeds.books.book import build_book
 from cambist.feeds.books.fill import quote_received
 from cambist.feeds.books.pair_index import LiveBook, PairIndex

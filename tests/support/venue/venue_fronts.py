@@ -10,8 +10,8 @@ from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.codecs.http1 import Http1Limits, encode_response
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
-from cambist.engine.process.clock import WallClock
-from cambist.feeds.net.http_client import HttpClient
+from cambist.engine.host.process.clock import WallClock
+from cambist.feeds.transport.http_client import HttpClient
 from support.chain.world import RFQ_NAME, World, person
 from support.patience import PATIENCE_S
 from support.server.scripted_server import Caller

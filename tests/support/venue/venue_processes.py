@@ -31,7 +31,7 @@ from cambist.config.sections.nodes import NodeSettings
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.deploy.address_book import DeployedChain, read_book, write_entries
 from cambist.engine.dev.devnet.anvil import AnvilChain
-from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.transport.http_client import HttpClient
 from support.chain.devnet import devnet_process
 from support.makers.agent_role import AGENT_ENVIRON, agent_text
 from support.patience import FIRM, PATIENCE_S, ROUND_S, until_told

@@ -43,11 +43,11 @@ from cambist.engine.dev.devnet.node import DevNode
 from cambist.engine.dev.devnet.serve import EMBEDDED, DevnetOptions, RunningChain, running_chain
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.dev.embedded.evm import IS_INSTALLED
-from cambist.engine.maker.app import MakerApp
-from cambist.engine.process.clock import WallClock
-from cambist.engine.venue.app import VenueApp, opened_venue
-from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.streams import listen
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.roles.maker.app import MakerApp
+from cambist.engine.roles.venue.app import VenueApp, opened_venue
+from cambist.feeds.transport.http_client import HttpClient
+from cambist.feeds.transport.streams import listen
 from support.chain.world import World
 from support.patience import FIRM_HARD_S, FIRM_SOFT_S, until
 from support.programs import program

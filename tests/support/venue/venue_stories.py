@@ -34,7 +34,7 @@ from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.deploy.address_book import write_entries
 from cambist.engine.chain.port import Receipt
-from cambist.engine.maker.app import MakerApp
+from cambist.engine.roles.maker.app import MakerApp
 from cambist.feeds.books.book import Book
 from support.chain.world import NATIVE, ONE, RFQ_NAME, USDC, Moved, World, mined, moved, person
 from support.patience import FIRM, until

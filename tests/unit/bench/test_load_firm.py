@@ -9,7 +9,7 @@ from bench.maker_fixture import Maker, answering, build_maker, prepared_calls
 from bench.maker_work import BLACKLISTED, PAIRS, body, grid, signed_request, snapshot, wall_ms, work
 
 from cambist.codecs.http1 import Http1Limits, Request, ServerConnection
-from cambist.engine.server import HttpCall
+from cambist.engine.host.server import HttpCall
 
 ROUND_OF_WORK = 4 * PAIRS  # all pairs, both directions, both kinds of amount
 

@@ -9,7 +9,7 @@ from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
 from cambist.config.errors import TransitionError
 from cambist.engine.dev.lifecycle_page import PAGE, page
 from cambist.engine.lifecycle import Lifecycle
-from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
+from cambist.engine.trade.orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
 
 ROOT = Path(__file__).parents[3]
 _D, _O = OrderStatus, OtcState

@@ -18,7 +18,7 @@ from cambist.config.sections.bridges import BridgedToken, BridgeSettings
 from cambist.crypto.addresses import parse_address
 from cambist.feeds.bridges.fee_answers import FeeLane, fee_from, fee_targets, fitted
 from cambist.feeds.bridges.lane_fees import LaneFees, bridge_client
-from cambist.feeds.net.streams import client_tls
+from cambist.feeds.transport.streams import client_tls
 from support.patience import until
 from support.venue.bridge_apis import OTHER_POOL, POOL, USD, BridgeApis, bridge_apis
 

@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from cambist.feeds.net.lean_stream import LeanStream
+from cambist.feeds.transport.lean_stream import LeanStream
 
 
 def pair() -> tuple[LeanStream, trio.SocketStream]:

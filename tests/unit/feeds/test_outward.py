@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.feeds.net import outward
-from cambist.feeds.net.outward import dial_outward, is_outward
+from cambist.feeds.transport import outward
+from cambist.feeds.transport.outward import dial_outward, is_outward
 
 
 @pytest.mark.parametrize(

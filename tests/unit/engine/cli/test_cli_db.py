@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from cambist.config.errors import ConfigError
 from cambist.config.settings import Settings, parse_settings
 from cambist.engine.cli import cli
-from cambist.engine.orders.order_units import DELTA, OTC, Intent, finished
 from cambist.engine.store.migrate import AppliedMigration, Migration, migrations
 from cambist.engine.store.operator.status import Schema, fdatasync_p50_ms, schema_of
 from cambist.engine.store.process.file_lock import locked
@@ -23,6 +22,7 @@ from cambist.engine.store.rows import NEVER_S, Effect, amount32
 from cambist.engine.store.sqlite.sqlite import SqliteBackend
 from cambist.engine.store.tables import TABLES
 from cambist.engine.store.units import DONE, Put, Unit
+from cambist.engine.trade.orders.order_units import DELTA, OTC, Intent, finished
 from support.store.stores import NOW_MS, ONE, a_delta_order, an_otc_order, submission
 
 MIGRATIONS = [f"{one.number:04}_{one.name}" for one in migrations("sqlite")]

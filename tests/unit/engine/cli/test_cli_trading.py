@@ -1,7 +1,7 @@
 """The exit statuses of trading commands."""
 
 from cambist.engine.cli.trading import EXIT
-from cambist.engine.client.outcome import TradeVerdict
+from cambist.engine.trader.client.outcome import TradeVerdict
 
 
 def test_each_verdict_has_its_exit_status() -> None:

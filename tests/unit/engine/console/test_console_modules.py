@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cambist.codecs.contracts.router_calldata import RouterSwap, swap_exact_in, swap_exact_out
 from cambist.codecs.eip712_orders.delta import ORDER, TWAP_BUY_ORDER, TWAP_ORDER
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.client.schedule import Schedule
+from cambist.engine.trader.client.schedule import Schedule
 from support.oracles import NODE, Stories
 from support.patience import STORY_S
 from support.programs import ORACLES, program

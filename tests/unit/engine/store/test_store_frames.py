@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from cambist.config.errors import ConfigError, StoreError, StoreUnavailable
 from cambist.config.limits import STORE_FRAME_BYTES_MAX, STORE_UNIT_BYTES_MAX
-from cambist.engine.orders.order_units import DELTA
 from cambist.engine.store.process.frames import (
     Apply,
     Failed,
@@ -29,6 +28,7 @@ from cambist.engine.store.process.frames import (
 )
 from cambist.engine.store.process.place import PostgresPlace
 from cambist.engine.store.units import New, Unit, values_of
+from cambist.engine.trade.orders.order_units import DELTA
 from support.store.stores import a_delta_order, submission
 
 WRITER = b"w" * 16

@@ -8,15 +8,6 @@ from msgspec.structs import replace
 
 from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
 from cambist.config.errors import StoreError, TransitionError
-from cambist.engine.orders.order_units import (
-    DELTA,
-    Intent,
-    effect_key,
-    finished,
-    hashes_of_id,
-    order_id,
-    step,
-)
 from cambist.engine.store.queries import IDS_MAX, Query, among, by, render
 from cambist.engine.store.rows import Effect, EffectState, amount32, amount_of
 from cambist.engine.store.sqlite.sqlite import compare_and_set, delete, insert
@@ -39,6 +30,15 @@ from cambist.engine.store.units import (
     put,
     row_of,
     values_of,
+)
+from cambist.engine.trade.orders.order_units import (
+    DELTA,
+    Intent,
+    effect_key,
+    finished,
+    hashes_of_id,
+    order_id,
+    step,
 )
 from support.store.stores import NOW_MS, ONE, a_delta_order, a_fill, a_step, an_otc_order, hash_of, submission
 

@@ -1,6 +1,0 @@
-"""Delta orders, gasless for their owners: priced, signed, auctioned among agents, settled by the relayer.
-
-In: signed orders. Out: settlements on chain, records, and the reason why an order waits.
-Reading order: `orders/`, `pricing/`, `intake/`, `resting/`, `bids/`, `auction/`, `settlement/`, `bridging/`,
-    `arriving/`, `bridge_desk`, `bridge_opening`, `engine`, `opening`, `explain`, `api/`.
-"""

@@ -1,6 +1,0 @@
-"""Order events and their delivery to clients: event streams of this process, and webhooks.
-
-In: the store's log of order events. Out: messages to subscriptions, signed POSTs to webhooks.
-Reading order: `filters`, `message`, `ring`, `hub`, `subscription`, `deliveries`, `webhooks`,
-    `webhook_opening`.
-"""

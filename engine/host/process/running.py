@@ -1,0 +1,144 @@
+"""Common parts of every serving role's process: listener, signals, and set-up of the garbage collector."""
+
+import gc
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, ExitStack
+from typing import Protocol, TypeVar
+
+import structlog
+import trio
+
+from ....config.errors import ConfigError
+from ....config.sections.server import ServerSettings
+from ....config.timeouts import GC_FREEZE_AFTER_S
+from ....feeds.transport.streams import listen
+from ..server.access_log import AccessLog, open_access_log
+
+App = TypeVar("App", bound="Served")
+
+_log = structlog.get_logger("cambist.server")
+
+
+class Draining(Protocol):
+    """Protocol of a role's application that can shut down gracefully: answer open requests, then stop.
+
+    Attributes:
+        scheme: http or https.
+        drained: whether `run` has ended because of `drain`, rather than by cancellation.
+    """
+
+    scheme: str
+    drained: bool
+
+    def drain(self) -> None:
+        """Stop accepting connections, answer the requests in flight, then end."""
+        ...
+
+
+class Served(Draining, Protocol):
+    """Protocol of a role's application that serves in one process."""
+
+    async def run(self, listener: socket.socket, health_listener: socket.socket | None) -> None:
+        """Serve until `drain` was called and the requests in flight are answered.
+
+        Args:
+            listener: listening socket for requests.
+            health_listener: listening socket for health checks; None without such a socket.
+        """
+        ...
+
+
+async def serve_app(
+    server: ServerSettings,
+    open_app: Callable[[AccessLog | None], AbstractAsyncContextManager[App]],
+    announce: Callable[[App, str], None],
+) -> int:
+    """Serve one application until a signal ends it.
+
+    Args:
+        server: addresses to listen on, and the path of the access log.
+        open_app: opens the application, given the access log to write, if any.
+        announce: function that logs the start; its arguments are the application and the application's URL.
+
+    Returns:
+        The exit status: 0 if the application answered its open requests before it ended, else 1.
+
+    Raises:
+        ConfigError: an address cannot be listened on; also the errors of `open_app`.
+    """
+    with ExitStack() as owned:
+        access_log = None
+        if server.access_log:
+            access_log = AccessLog(owned.enter_context(open_access_log(server.access_log)))
+        listener = owned.enter_context(listening("server", server.host, server.port))
+        health_listener = None
+        if server.health:
+            health = server.health
+            health_listener = owned.enter_context(listening("server.health", health.host, health.port))
+            _log.info("serving health", url=url_of("http", health_listener))
+        async with open_app(access_log) as app, trio.open_nursery() as nursery:
+            await nursery.start(drain_on_signal, app, nursery.cancel_scope)
+            nursery.start_soon(freeze_collector)
+            announce(app, url_of(app.scheme, listener))
+            await app.run(listener, health_listener)
+            nursery.cancel_scope.cancel()
+        return 0 if app.drained else 1
+
+
+def listening(field: str, host: str, port: int) -> socket.socket:
+    """Open a TCP socket that listens on a configured address.
+
+    Args:
+        field: name of the settings table that has host and port, for errors.
+
+    Raises:
+        ConfigError: the address cannot be listened on.
+    """
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise ConfigError(
+            f"{field}.port", f"cannot listen on {host} port {port}: {error.strerror or error}"
+        ) from None
+
+
+def url_of(scheme: str, listener: socket.socket) -> str:
+    """URL at which a listening socket is reached: scheme, address and port."""
+    host, port = listener.getsockname()[:2]
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+async def drain_on_signal(
+    app: Draining,
+    everything: trio.CancelScope,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Drain the application at the first SIGTERM or SIGINT, and cancel `everything` at the second.
+
+    To drain an application means to let it answer the requests in flight and then end. The function calls
+    `task_status.started` once it receives signals.
+
+    Args:
+        everything: cancel scope around all tasks of the process.
+    """
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
+        async for received in signals:
+            _log.info("draining", signal=signal.Signals(received).name)
+            app.drain()
+            break
+        async for _ in signals:
+            everything.cancel()
+
+
+async def freeze_collector() -> None:
+    """Exempt all objects that exist GC_FREEZE_AFTER_S after the call from garbage collection.
+
+    Most of these objects live as long as the process; without them the collector's passes stay short.
+    """
+    await trio.sleep(GC_FREEZE_AFTER_S)
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,384 @@
+"""The server: accepts connections, limits their number, hands them to a driver, and drains.
+
+    listening socket --accept--> room? --plain TCP, epoll--> reactor --promoted--> a task
+                                   |   --TLS, streams of a test, no epoll--------> a task
+                                   no: 503, close
+
+Draining: the server accepts the connections in the listening socket's queue and closes the socket at once;
+the reactor hands all connections to tasks, which answer the requests that have arrived (see `connection`).
+After `drain_s` the server cuts off the connections that are left.
+
+A TLS handshake costs a millisecond: each of its steps waits for a turn, as does all work of a connection's
+task (see `turns`).
+
+A trusted proxy's address has no bound of connections, since it serves many clients. Refused connections are
+answered in at most 64 tasks; more of them are just closed, and so are all over TLS, whose handshake costs
+more than the request. The process may open as many files as its hard limit says; 128 of them are reserved
+for other uses. TLS handshakes under way when a drain begins have a quarter of a second to end.
+
+Source: ARCHITECTURE.md, "HTTP server".
+Choice: IPv4 addresses mapped into IPv6 count as IPv4; IPv6 addresses of one /64 count as one.
+"""
+
+import errno
+import resource
+import socket
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from ipaddress import IPv6Address, ip_address
+from typing import TypeAlias
+
+import structlog
+import trio
+from msgspec.structs import replace
+from trio import TASK_STATUS_IGNORED, TaskStatus
+
+from ....codecs.http1 import Event, Http1Limits, ServerConnection
+from ....config.errors import ServiceUnavailable
+from ....config.sections.server import ServerSettings
+from ....config.timeouts import SERVER_ACCEPT_PAUSE_S, SERVER_DRAIN_IDLE_S, TLS_HANDSHAKE_S
+from ....feeds.durations import Durations
+from ....feeds.transport.streams import BACKLOG, server_tls
+from .access_log import AccessLog
+from .connection import Connection, Waits
+from .exchange import Counters, Responder
+from .reactor import HAS_EPOLL, Reactor
+from .routing import Router
+from .turns import PacedStream, Turns
+
+Listener: TypeAlias = socket.socket | trio.abc.Listener[trio.abc.Stream]
+
+_ACCEPTS_MAX = 32  # between two checkpoints
+_REFUSALS_MAX = 64
+_FILES_KEPT = 192  # descriptors that are not for connections: files, outgoing connections, refusals, health
+_NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+
+_log = structlog.get_logger("cambist.server")
+
+
+class Server:
+    """HTTP server on one listening socket; `serve` may be called only once.
+
+    Args:
+        router: the routes to serve.
+        settings: limits, time-outs and TLS files; the address is not used, as `serve` receives the listener.
+        wall_ms: wall clock, Unix milliseconds.
+        access_log: log of all answers, whose task the server runs during `serve`; None for no access log.
+        reactor: whether one task (`Reactor`) may serve all connections without TLS, if the platform has
+            epoll.
+        proxies: IP addresses of trusted proxies, which may have any number of connections.
+
+    Raises:
+        ConfigError: the TLS files cannot be used.
+    """
+
+    def __init__(
+        self,
+        router: Router,
+        settings: ServerSettings,
+        *,
+        wall_ms: Callable[[], int],
+        access_log: AccessLog | None = None,
+        reactor: bool = True,
+        proxies: Iterable[str] = (),
+    ) -> None:
+        limits = Http1Limits(
+            body_bytes_max=settings.body_bytes_max,
+            requests_per_connection_max=settings.requests_per_connection_max,
+        )
+        self._settings = settings
+        self._waits = Waits.of(settings)
+        self._exchange = Responder(router, limits, wall_ms, access_log, settings.bodies_bytes_max)
+        self._turns = Turns()
+        self._connections_max = settings.connections_max
+        self._access_log = access_log
+        self._tls = server_tls(settings.tls.certificate, settings.tls.key) if settings.tls else None
+        self._by_address: Counter[str] = Counter()
+        self._proxies = frozenset(map(canonical_address, proxies))
+        self._refusals = 0
+        self._is_queue_empty = False
+        self._connections: set[Connection] = set()
+        self._handshakes: set[trio.CancelScope] = set()
+        self._may_react = reactor and HAS_EPOLL and self._tls is None
+        self._reactor: Reactor | None = None
+        self._nursery: trio.Nursery
+        self._draining = trio.Event()
+        self._empty = trio.Event()
+
+    def statistics(self) -> Counters:
+        """Return a copy of the server's counters of connections and requests."""
+        dropped = self._access_log.dropped if self._access_log else 0
+        return replace(self._exchange.counters, log_dropped=dropped)
+
+    def durations(self) -> dict[str, Durations]:
+        """Return the durations of answers by route, such as `GET /v2/quote`."""
+        return self._exchange.router.durations()
+
+    def drain(self) -> None:
+        """Stop accepting connections and answer the requests in flight; `serve` then returns.
+
+        The wait for the answers takes at most `drain_s` seconds.
+        """
+        self._draining.set()
+
+    async def serve(self, listener: Listener, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
+        """Accept and serve connections until cancelled, or until the shutdown begun by `drain` is complete.
+
+        Args:
+            listener: a non-blocking listening socket, or a trio listener of streams; closed at the end.
+        """
+        self._connections_max = min(self._settings.connections_max, _files_max() - _FILES_KEPT)
+        if self._connections_max < self._settings.connections_max:
+            _log.warning("too few file descriptors: fewer connections", connections_max=self._connections_max)
+        async with trio.open_nursery() as outer:
+            outer.start_soon(self._turns.run)
+            if self._access_log:
+                outer.start_soon(self._access_log.run)
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                if self._may_react and isinstance(listener, socket.socket):
+                    self._reactor = Reactor(self._exchange, self._waits, self._promoted, self._leave)
+                    nursery.start_soon(self._reactor.run)
+                with trio.CancelScope() as accepting:
+                    nursery.start_soon(self._await_drain, accepting)
+                    task_status.started()
+                    try:
+                        await self._accept(listener)
+                    finally:
+                        await _close(listener)
+                if self._reactor:
+                    self._reactor.stop()
+                for connection in tuple(self._connections):
+                    connection.drain()
+                soon = trio.current_time() + SERVER_DRAIN_IDLE_S
+                for scope in self._handshakes:
+                    scope.deadline = min(scope.deadline, soon)
+                with trio.move_on_after(self._settings.drain_s):
+                    while self._exchange.counters.connections or self._refusals:
+                        self._empty = trio.Event()
+                        await self._empty.wait()
+                nursery.cancel_scope.cancel()
+                self._turns.close()
+            outer.cancel_scope.cancel()
+
+    async def _await_drain(self, accepting: trio.CancelScope) -> None:
+        await self._draining.wait()
+        accepting.cancel()
+
+    # --- Accepting ----------------------------------------------------------------------------------
+
+    async def _accept(self, listener: Listener) -> None:
+        """Accept connections until cancelled; at the end accept all that still wait in the socket's queue."""
+        if not isinstance(listener, socket.socket):
+            while True:
+                stream = await listener.accept()
+                self._admit(stream, "")
+        try:
+            while True:
+                await trio.lowlevel.wait_readable(listener)
+                if not self._accept_queued(listener):
+                    await trio.sleep(SERVER_ACCEPT_PAUSE_S)
+        finally:
+            for _ in range(0, BACKLOG, _ACCEPTS_MAX):
+                if not self._accept_queued(listener) or self._is_queue_empty:
+                    break
+                await trio.lowlevel.cancel_shielded_checkpoint()
+
+    def _accept_queued(self, listener: socket.socket) -> bool:
+        """Accept a bounded number of connections from the listening socket's queue.
+
+        Returns:
+            False if the system is out of file descriptors or memory.
+        """
+        self._is_queue_empty = False
+        for _ in range(_ACCEPTS_MAX):
+            try:
+                connected, address = listener.accept()
+            except BlockingIOError:
+                self._is_queue_empty = True
+                return True
+            except OSError as error:
+                if error.errno in _NO_ROOM:
+                    _log.warning("connections cannot be accepted", reason=error.strerror)
+                    return False
+                continue  # the connection broke while it waited
+            connected.settimeout(0)
+            self._admit(connected, address[0].removeprefix("::ffff:"))
+        return True
+
+    def _admit(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
+        counters = self._exchange.counters
+        is_crowded = self._is_crowded(client)
+        if is_crowded or counters.connections >= self._connections_max:
+            counters.refused += 1
+            counters.refused_by_address += is_crowded
+            self._refuse(peer, client)
+            return
+        counters.accepted += 1
+        counters.connections += 1
+        self._by_address[address_share(client)] += 1
+        if self._reactor and isinstance(peer, socket.socket):
+            try:
+                self._reactor.adopt(peer, client)
+            except (OSError, ValueError) as error:  # ValueError: cancelled, and the reactor has ended first
+                _log.warning("a connection cannot be watched", reason=str(error))
+                counters.broken += 1
+                peer.close()
+                self._leave(client)
+            return
+        stream = PacedStream(peer, self._turns) if isinstance(peer, socket.socket) else peer
+        self._nursery.start_soon(self._serve_stream, stream, client)
+
+    def _is_crowded(self, client: str) -> bool:
+        """Whether the client's address has as many connections as allowed; trusted proxies have no limit."""
+        most = self._settings.connections_per_address_max
+        return self._by_address[address_share(client)] >= most and client not in self._proxies
+
+    def _promoted(
+        self,
+        connected: socket.socket,
+        client: str,
+        http: ServerConnection,
+        output: bytes,
+        event: Event | None,
+    ) -> None:
+        """Start a task for a connection that the reactor hands over; parameters as those of `Promote`."""
+        stream = PacedStream(connected, self._turns)
+        self._nursery.start_soon(self._serve_stream, stream, client, http, output, event)
+
+    def _leave(self, client: str) -> None:
+        """Subtract an ended connection from the total of open connections and from its address's number."""
+        self._exchange.counters.connections -= 1
+        share = address_share(client)
+        self._by_address[share] -= 1
+        if not self._by_address[share]:
+            del self._by_address[share]
+        self._empty.set()
+
+    def _refuse(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
+        """Refuse a connection above a limit: answer 503, or only close it over TLS or among many refusals."""
+        if not isinstance(peer, socket.socket) or (self._tls is None and self._refusals < _REFUSALS_MAX):
+            self._refusals += 1
+            stream = PacedStream(peer, self._turns) if isinstance(peer, socket.socket) else peer
+            self._nursery.start_soon(self._serve_refusal, stream, client)
+        else:
+            peer.close()
+
+    # --- Serving ------------------------------------------------------------------------------------
+
+    async def _serve_stream(
+        self,
+        stream: trio.abc.Stream,
+        client: str,
+        http: ServerConnection | None = None,
+        output: bytes = b"",
+        event: Event | None = None,
+    ) -> None:
+        """Serve one connection in this task, after the TLS handshake if the server has TLS."""
+        try:
+            secured = await self._secured(stream)
+            if secured is not None:
+                connection = Connection(
+                    secured,
+                    client,
+                    self._exchange,
+                    self._waits,
+                    self._turns,
+                    http=http,
+                    output=output,
+                    event=event,
+                )
+                self._connections.add(connection)
+                if self._draining.is_set():
+                    connection.drain()
+                try:
+                    await connection.run()
+                finally:
+                    self._connections.discard(connection)
+        finally:
+            self._leave(client)
+
+    async def _serve_refusal(self, stream: trio.abc.Stream, client: str) -> None:
+        """Send the answer 503 `too many connections` on a refused connection, and close the connection."""
+        try:
+            secured = await self._secured(stream)
+            if secured is not None:
+                too_many = self._exchange.encode_fault(ServiceUnavailable("too many connections"), client)
+                refusal = Connection(
+                    secured, client, self._exchange, self._waits, self._turns, output=too_many
+                )
+                await refusal.close()
+        finally:
+            self._refusals -= 1
+            self._empty.set()
+
+    async def _secured(self, stream: trio.abc.Stream) -> trio.abc.Stream | None:
+        """Return the stream that carries HTTP: `stream` itself, or a TLS stream on it after the handshake.
+
+        Returns:
+            The stream; None if the handshake failed.
+        """
+        if self._tls is None:
+            return stream
+        secured: trio.SSLStream[trio.abc.Stream] = trio.SSLStream(
+            stream, self._tls, server_side=True, https_compatible=True
+        )
+        bound_s = SERVER_DRAIN_IDLE_S if self._draining.is_set() else TLS_HANDSHAKE_S
+        scope = trio.CancelScope(deadline=trio.current_time() + bound_s)
+        self._handshakes.add(scope)
+        try:
+            with scope:
+                await secured.do_handshake()
+                return secured
+        except trio.BrokenResourceError:
+            self._exchange.counters.broken += 1
+        except BaseException:
+            await trio.aclose_forcefully(stream)
+            raise
+        finally:
+            self._handshakes.discard(scope)
+        await trio.aclose_forcefully(stream)
+        return None
+
+
+def address_share(address: str) -> str:
+    """Key under which the server counts the open connections of an IP address.
+
+    Returns:
+        An IPv4 address itself; the first 64 bits of an IPv6 address in hex.
+    """
+    if ":" not in address:
+        return address
+    return socket.inet_pton(socket.AF_INET6, address.partition("%")[0])[:8].hex()
+
+
+def canonical_address(text: str) -> str:
+    """Normalise an IP address to the form that the server uses for clients.
+
+    Raises:
+        ValueError: `text` is no IP address.
+    """
+    address = ip_address(text)
+    if isinstance(address, IPv6Address):
+        return str(address.ipv4_mapped or address)
+    return str(address)
+
+
+def _files_max() -> int:
+    """Raise the process's limit of open files as far as the system allows; return the limit then in force."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard or hard == resource.RLIM_INFINITY:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError):  # the system's own bound is lower
+            return soft
+    return hard if hard != resource.RLIM_INFINITY else sys.maxsize
+
+
+async def _close(listener: Listener) -> None:
+    if isinstance(listener, socket.socket):
+        trio.lowlevel.notify_closing(listener)
+        listener.close()
+    else:
+        await trio.aclose_forcefully(listener)

@@ -1,0 +1,99 @@
+"""Send the pieces of one streamed answer while watching whether the client has disconnected."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import structlog
+import trio
+
+from ....codecs.http1 import LAST_CHUNK, encode_chunk
+
+_PIPELINED_BYTES_MAX = 16_384
+_CLOSE_S = 1.0  # for an iterator to clean up behind itself
+
+_log = structlog.get_logger("cambist.server")
+
+
+class Pump:
+    """Sends one streamed answer and watches for the client's disconnect.
+
+    Args:
+        stream: connection to the client, from which the pump reads to notice a disconnect.
+        send: function that writes bytes to the client within a time limit.
+        endless: True for a subscription, which ends once the client has sent _PIPELINED_BYTES_MAX bytes
+            during the answer.
+
+    Attributes:
+        scope: cancel scope, whose cancellation ends the answer.
+        sent: number of bytes of the pieces that were written, without the framing of chunks.
+        complete: whether all pieces were written.
+        received: bytes that the client sent during the answer, such as its next requests.
+        failure: the error that ended the answer; None without an error.
+    """
+
+    def __init__(
+        self, stream: trio.abc.Stream, send: Callable[[bytes], Awaitable[None]], *, endless: bool
+    ) -> None:
+        self._stream = stream
+        self._send = send
+        self._endless = endless
+        self.scope = trio.CancelScope()
+        self.sent = 0
+        self.complete = False
+        self.received = b""
+        self.failure: Exception | None = None
+
+    async def run(self, pieces: AsyncIterator[bytes], *, chunked: bool, request_id: str) -> None:
+        """Send the answer's pieces until all are sent or the client disconnects.
+
+        The method raises no error but trio.Cancelled; `failure` holds any other error.
+
+        Args:
+            pieces: iterator over the pieces of the body.
+            chunked: whether the body has the transfer coding `chunked`.
+            request_id: id of the answered request, for the log.
+        """
+        with self.scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._watch)
+                await self._feed(pieces, chunked=chunked, request_id=request_id)
+                self.scope.cancel()
+
+    async def _feed(self, pieces: AsyncIterator[bytes], *, chunked: bool, request_id: str) -> None:
+        try:
+            async for piece in pieces:
+                try:
+                    await self._send(encode_chunk(piece) if chunked else piece)
+                except Exception as error:  # noqa: BLE001 - judged by who asked for the stream
+                    self.failure = error
+                    return
+                self.sent += len(piece)
+                await trio.lowlevel.checkpoint()
+            if chunked:
+                await self._send(LAST_CHUNK)
+            self.complete = True
+        except Exception as error:  # noqa: BLE001 - the head is out: it can only be logged
+            self.failure = error
+            _log.error("a streamed answer failed", request_id=request_id, exc_info=error)
+
+    async def _watch(self) -> None:
+        """Read from the client while the answer is sent, and end the stream when the client disconnects."""
+        try:
+            while len(self.received) < _PIPELINED_BYTES_MAX:
+                data = await self._stream.receive_some(_PIPELINED_BYTES_MAX)
+                if not data:
+                    break
+                self.received += data
+            else:
+                if not self._endless:
+                    return
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+            self.failure = self.failure or error
+        self.scope.cancel()
+
+
+async def close_pieces(pieces: AsyncIterator[bytes]) -> None:
+    """Close the iterator of a streamed answer's pieces in at most _CLOSE_S seconds, even when cancelled."""
+    close = getattr(pieces, "aclose", None)
+    if close is not None:
+        with trio.CancelScope(deadline=trio.current_time() + _CLOSE_S, shield=True):
+            await close()

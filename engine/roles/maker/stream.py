@@ -1,0 +1,89 @@
+"""The one-way price WebSocket: sends each consumer a complete first message, then all changes.
+
+Source: spec 3.11.
+Choice: Messages of a consumer are dropped; a flood of them closes the socket with 1008.
+Choice: A stop of trading closes every socket with 1001.
+"""
+
+from collections.abc import Callable
+
+import trio
+
+from ....config.errors import WebSocketClosed
+from ....feeds.transport.websocket import WebSocket
+
+STOPPED = "trading is stopped"
+_HEARD_MAX = 1_000
+_GOING_AWAY, _POLICY_VIOLATION = 1001, 1008
+
+
+class _Session:
+    __slots__ = ("reason", "scope", "socket")
+
+    def __init__(self, socket: WebSocket) -> None:
+        self.socket = socket
+        self.scope = trio.CancelScope()
+        self.reason = ""
+
+
+class Broadcast:
+    """Connected WebSocket consumers of a maker's prices on one chain.
+
+    Attributes:
+        messages: number of published messages.
+    """
+
+    def __init__(self) -> None:
+        self._sessions: set[_Session] = set()
+        self.messages = 0
+
+    def __len__(self) -> int:
+        """Number of connected WebSocket consumers."""
+        return len(self._sessions)
+
+    def publish(self, message: bytes) -> None:
+        """Queue a message of price changes for every consumer; close the socket of a consumer that reads too
+        slowly.
+        """
+        self.messages += 1
+        if self._sessions:
+            text = message.decode()
+            for session in self._sessions:
+                session.socket.send_nowait(text)
+
+    def close_all(self, reason: str) -> None:
+        """Start closing the WebSockets of all consumers, with the close reason `reason`."""
+        for session in self._sessions:
+            session.reason = reason
+            session.scope.cancel()
+
+    async def serve(self, socket: WebSocket, make_first: Callable[[], bytes | None]) -> None:
+        """Send a consumer a first message with all prices, then each published message.
+
+        The call returns once the WebSocket is closed.
+
+        Args:
+            make_first: function that returns the first message, or None to close the WebSocket. `serve`
+                calls the function just before registering the consumer for published messages, so that the
+                consumer misses no change.
+        """
+        await socket.until_sent()  # the handshake: the first message may have any size
+        first = make_first()
+        if first is None:
+            await socket.aclose(_GOING_AWAY, STOPPED)
+            return
+        session = _Session(socket)
+        self._sessions.add(session)
+        try:
+            with session.scope:
+                socket.send_nowait(first.decode())
+                for _ in range(_HEARD_MAX):
+                    await socket.receive()
+        except WebSocketClosed:
+            return
+        finally:
+            self._sessions.discard(session)
+        if session.scope.cancelled_caught:
+            await socket.aclose(_GOING_AWAY, session.reason)
+        else:
+            await socket.aclose(_POLICY_VIOLATION, "this channel is one-way")

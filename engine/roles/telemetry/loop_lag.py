@@ -1,0 +1,44 @@
+"""Measures the event loop's delay: a task sleeps and records by how much it overslept.
+
+Work that keeps the scheduler busy delays every task: the recorded delay is the one that any other task has.
+"""
+
+import trio
+from msgspec import Struct
+
+from ....config.timeouts import LOOP_LAG_EVERY_S
+from ....feeds.durations import Durations
+
+
+class LagStatistics(Struct, frozen=True):
+    """Event-loop delays measured since the start.
+
+    Attributes:
+        lag_s_max: the longest delay, seconds.
+        tasks: number of tasks in the event loop at this moment.
+    """
+
+    delays: Durations
+    lag_s_max: float
+    tasks: int
+
+
+class LoopLag:
+    """Measures, while `run` runs, how late the event loop wakes a sleeping task."""
+
+    def __init__(self) -> None:
+        self._delays = Durations()
+        self._lag_s_max = 0.0
+
+    async def run(self) -> None:
+        """Measure the event loop's delay again and again, until cancelled."""
+        while True:
+            due = trio.current_time() + LOOP_LAG_EVERY_S
+            await trio.sleep_until(due)
+            lag_s = max(0.0, trio.current_time() - due)
+            self._delays.add(lag_s)
+            self._lag_s_max = max(self._lag_s_max, lag_s)
+
+    def statistics(self) -> LagStatistics:
+        """Return the event loop's measured delays and its number of tasks; to be called within the loop."""
+        return LagStatistics(self._delays, self._lag_s_max, trio.lowlevel.current_statistics().tasks_living)

@@ -1,0 +1,597 @@
+"""The venue as one process: builds chains, feeds and a listener from the settings, and runs them.
+
+    opened_venue    opens store · nodes · connections to makers and agents;   they close with the context
+    VenueApp.run    runs order engines · server · feeds · gas prices ·        until it is drained or cancelled
+                    writes of issued routes · streams · retention
+
+The venue listens once the order engines accept orders and have begun to load unfinished ones. Shut-down: the
+listener closes, answers in flight go out, then feeds, watches, auctions, relayers and indexers end, issued
+routes that are not stored yet are written, and the store closes last. Transactions under way are followed
+again at the next start.
+
+A venue is one process: its books, buckets and health scores are its own.
+
+Source: ARCHITECTURE.md, "Time and chance" (order of a shutdown), "Keys".
+"""
+
+import secrets
+import socket
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import Any
+
+import msgspec
+import structlog
+import trio
+from msgspec import Struct
+from prometheus_client.core import Metric
+
+from ....config.errors import ConfigError, StoreError
+from ....config.sections.venue import VenueSettings
+from ....config.settings import Settings
+from ....config.timeouts import CLOCK_STEP_S_MAX, ISSUED_ROUTES_END_S
+from ....crypto.route_seal import RouteSeal
+from ....feeds.durations import BOUNDS_S
+from ....feeds.transport.streams import client_tls
+from ...chain.deploy.address_book import FILE_NAME, AddressBook, read_book
+from ...chain.port import Chain
+from ...chain.pulse import Pulse
+from ...host.admission.admission import Admission
+from ...host.admission.keys import HASH_SECRET_BYTES
+from ...host.process.clock import WallClock
+from ...host.process.credentials import check_addresses
+from ...host.server import AccessLog, Router, Server
+from ...host.server.assets import Asset, asset_group
+from ...host.server.routing import HttpCall
+from ...store.process.opening import open_store
+from ...store.retention import Retention
+from ...store.store import COMMIT_BOUNDS_S, Store
+from ...trade.api.routes import Endpoint, encode_trading_error, mount_endpoints
+from ...trade.delta.bridging.bridged_orders import is_carried
+from ...trade.delta.building.yield_watch import YieldWatch
+from ...trade.delta.endpoints.auctions import Auctions
+from ...trade.delta.endpoints.build_orders import DeltaOrders
+from ...trade.delta.endpoints.order_events import order_event_endpoints
+from ...trade.delta.endpoints.order_reads import OrderReads
+from ...trade.delta.endpoints.order_submit import OrderSubmission
+from ...trade.delta.endpoints.strategies import StrategyList
+from ...trade.delta.engine import DeltaEngine
+from ...trade.delta.opening import DeltaOpening, open_delta
+from ...trade.events.event_streams import EventStreams
+from ...trade.events.hub import EventHub
+from ...trade.events.webhook_endpoints import WebhookDesk
+from ...trade.events.webhook_opening import open_webhooks
+from ...trade.events.webhooks import Webhooks
+from ...trade.makers.maker_books import MakerBookShelf
+from ...trade.makers.maker_scores import MakerScoreBoard, MakerSecrets
+from ...trade.makers.maker_watch import MakerWatch, rules_file
+from ...trade.makers.operation import Operation, chain_status
+from ...trade.market.endpoints import MarketEndpoints
+from ...trade.market.market_desk import MarketDesk
+from ...trade.market.unfilled import Asker
+from ...trade.orders.order_engines import OrderEngines, open_footing
+from ...trade.otc.endpoints import OtcEndpoints, otc_event_endpoints
+from ...trade.otc.engine import OtcEngine, open_otc
+from ...trade.quote.endpoints import Quotes
+from ...trade.quote.issued import IssuedRoutes
+from ...trade.quote.quote_streams import QuoteStreams, StreamedChain, stream_endpoints
+from ...trade.routing.makers import MakersOpening, nodes_of, open_chains, open_makers
+from ...trade.routing.served import ConfiguredChain, served_chains
+from ...trade.served.bridge_endpoints import BridgeEndpoints
+from ...trade.served.bridge_lanes import BridgeLanes
+from ...trade.served.bridge_opening import open_bridges
+from ...trade.served.resources import Resources
+from ...trade.served.served_chain import ServedChain
+from ..telemetry.loop_lag import LoopLag
+from ..telemetry.metrics import (
+    Metrics,
+    admission_families,
+    store_families,
+)
+from ..telemetry.order_metrics import delta_families, engine_families, otc_families
+from .health import HealthEndpoints, Readiness, health_endpoints
+from .reference import Reference, venue_pages
+from .venue_metrics import bridge_families, event_families, readiness_families, venue_families
+
+_SEAL_KEY_CHARS_MIN = 16
+
+_log = structlog.get_logger("cambist.venue")
+
+
+class VenueParts(Struct, frozen=True):
+    """The opened parts of a venue, from which `VenueApp` is built.
+
+    Attributes:
+        venue: section `[venue]` of the settings.
+        places: served chains by chain id.
+        seal: authenticates Market routes, so that a client cannot alter them.
+        delta: runs the Delta orders.
+        otc: runs the OTC orders.
+        engines: runs the background tasks of `delta` and `otc`.
+        webhooks: delivers events of orders to the URLs in the settings.
+        maker_rules: path of the operator's file that excludes makers from routing and clears makers' faults.
+        bridges: lanes between the chains, with the feeds of their fees.
+    """
+
+    venue: VenueSettings
+    places: Mapping[int, ServedChain]
+    store: Store
+    seal: RouteSeal
+    delta: DeltaEngine
+    otc: OtcEngine
+    engines: OrderEngines
+    webhooks: Webhooks
+    maker_rules: Path
+    bridges: BridgeLanes
+
+
+class VenueApp:
+    """A venue as a program: its HTTP server, order engines and background tasks. `opened_venue` creates it.
+
+    Args:
+        settings: settings of the process.
+        parts: opened parts, which have to stay open while the venue runs.
+        clock: the wall clock.
+        access_log: log of requests that the server writes; None for no log.
+
+    Attributes:
+        places: served chains by chain id.
+        bridges: lanes between the chains.
+        issued: digests of the Delta routes that quotes have issued.
+        delta: runs the Delta orders.
+        otc: runs the OTC orders.
+        quotes: endpoints of GET /v2/quote and the Delta prices.
+        yields: watches of the share prices of yield strategies, by chain id.
+        router: HTTP router with every endpoint.
+        reference: endpoints of the API's description.
+        scheme: http or https.
+        drained: whether `run` has returned after `drain`, with every request in flight answered.
+    """
+
+    def __init__(
+        self, settings: Settings, parts: VenueParts, *, clock: WallClock, access_log: AccessLog | None = None
+    ) -> None:
+        venue = parts.venue
+        self.places = parts.places
+        self._firm = venue.firm
+        self.scheme = "https" if settings.server.tls else "http"
+        self.drained = False
+        self._held_back = ""  # reason not to be ready although chains and store are
+        self.delta = parts.delta
+        self.otc = parts.otc
+        self._engines = parts.engines
+        self._webhooks = parts.webhooks
+        self._store, self.bridges = parts.store, parts.bridges
+        self._makers = MakerWatch(parts.maker_rules, parts.places, clock.now_ms)
+        self._retention = Retention(parts.store, days=settings.store.retention_days, now_ms=clock.now_ms)
+        self._clock, self._wall_ms = clock, clock.now_ms
+        self.issued = IssuedRoutes(parts.store, venue.route_life_s)
+        self.admission = Admission(venue, secrets.token_bytes(HASH_SECRET_BYTES))
+        partners, user_places = (settings.partners, settings.tiers), venue.firm.unfilled_user_max
+        market = MarketDesk(parts.places, parts.seal, *partners, user_places=user_places)
+        self.quotes = Quotes(
+            parts.places,
+            settings,
+            parts.seal,
+            self.bridges,
+            self.issued,
+            delta_gas=venue.delta_gas,
+            random16=lambda: secrets.token_bytes(16),
+            partner_of=self.admission.partner,
+        )
+        self.yields = _yield_watches(parts.places)
+        self._streams = self._quote_streams(venue)
+        self._hub = EventHub(parts.store)
+        self._events = EventStreams(
+            self._hub,
+            caller=self.admission.caller,
+            sees=self.admission.sees_orders,
+            streams_max=venue.event_streams_max,
+        )
+        self._lag, self._metrics = LoopLag(), Metrics()
+        health_rows = self._health_endpoints(venue)
+        rows: tuple[Endpoint, ...] = (
+            *self.quotes.endpoints(),
+            *DeltaOrders(
+                parts.places,
+                settings,
+                self.issued,
+                random32=lambda: secrets.token_bytes(32),
+                partner_of=self.admission.partner,
+            ).endpoints(),
+            *self._delta_endpoints(settings),
+            *self._otc_endpoints(venue),
+            *MarketEndpoints(
+                market, self._asker_of, self.admission.partner, self.admission.signatures
+            ).endpoints(),
+            *Resources(parts.places, settings).endpoints(),
+            *self._partner_endpoints(venue),
+            *stream_endpoints(self._streams),
+            *health_rows,
+        )
+        self.reference = Reference(rows, parts.places, is_tls=self.scheme == "https")
+        self.router = self._router(settings, (*rows, *self.reference.endpoints()), venue_pages(parts.places))
+        self.server = Server(
+            self.router,
+            settings.server,
+            wall_ms=clock.now_ms,
+            access_log=access_log,
+            proxies=venue.trusted_proxies,
+        )
+        health_router = self._router(settings, health_rows)
+        self._health = Server(health_router, settings.server.of_health(), wall_ms=clock.now_ms)
+        self._add_metrics()
+
+    def _router(
+        self, settings: Settings, rows: tuple[Endpoint, ...], pages: Mapping[str, Asset] | None = None
+    ) -> Router:
+        router = Router(encode_trading_error)
+        router.mount(asset_group(pages or {}, encode_trading_error))
+        mount_endpoints(
+            router,
+            rows,
+            self.admission,
+            cors_origins=settings.server.cors_origins,
+            body_bytes_max=settings.server.body_bytes_max,
+        )
+        return router
+
+    def _quote_streams(self, venue: VenueSettings) -> QuoteStreams:
+        return QuoteStreams(
+            self.quotes.body,
+            {chain_id: StreamedChain(place.index, place.tokens) for chain_id, place in self.places.items()},
+            self.bridges,
+            caller=self.admission.caller,
+            partner_of=self.admission.partner,
+            streams_max=venue.quote_streams_max,
+            wall_ms=self._wall_ms,
+        )
+
+    def _partner_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
+        """Return the endpoints of makers, of the operator and of webhooks."""
+        desk = WebhookDesk(
+            self._webhooks, self._store, key_of=self.admission.required_key, now_ms=self._wall_ms
+        )
+        secrets_of_makers = MakerSecrets(venue.makers, self.admission.sees_orders)
+        check = self.admission.check_operator
+        return (
+            *MakerScoreBoard(self.places, secrets_of_makers).endpoints(),
+            *MakerBookShelf(self.places, secrets_of_makers).endpoints(),
+            *Operation(self.status, venue.makers, self._makers.change, check).endpoints(),
+            *desk.endpoints(),
+        )
+
+    def _asker_of(self, call: HttpCall) -> Asker:
+        """Return the caller of a request, and how many unfilled swaps the caller may have at a time.
+
+        A swap is unfilled if makers have signed quotes for the swap and no transaction has filled the quotes.
+        """
+        key = self.admission.key(call)
+        places = self._firm.unfilled_keyed_max if key else self._firm.unfilled_max
+        return Asker(self.admission.caller(call), bool(key), places)
+
+    def _health_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
+        """Return the endpoints GET /healthz, /readyz and /metrics."""
+        health = HealthEndpoints(
+            readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open
+        )
+        return health_endpoints(health)
+
+    def _otc_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
+        """Return the endpoints of OTC orders and of the stream of their events."""
+        endpoints = OtcEndpoints(
+            self.places,
+            self.otc.orders,
+            self._store,
+            small_usd=venue.otc_small_usd,
+            signatures_of=self.admission.signatures,
+        )
+        return (*endpoints.endpoints(), *otc_event_endpoints(self._events))
+
+    def _delta_endpoints(self, settings: Settings) -> tuple[Endpoint, ...]:
+        """Return the endpoints that accept Delta orders, and that show orders, events, auctions and bridges.
+
+        The endpoint that builds orders for signing is not included.
+        """
+        delta, store = self.delta, self._store
+        auctions = {chain_id: chain.auctioneer for chain_id, chain in delta.chains.items()}
+        return (
+            *OrderSubmission(
+                self.places,
+                self.bridges,
+                settings,
+                delta.orders,
+                store,
+                partner_of=self.admission.partner,
+                signatures_of=self.admission.signatures,
+            ).endpoints(),
+            *BridgeEndpoints(self.bridges).endpoints(),
+            *StrategyList(self.places, self.yields).endpoints(),
+            *OrderReads(self.places, store, sees_all=self.admission.sees_orders).endpoints(),
+            *order_event_endpoints(self._events),
+            *Auctions(
+                self.places,
+                store,
+                delta.orders.get,
+                auctions,
+                delta.resting,
+                delta.lacks,
+                delta.bridges.waits,
+                lambda live: is_carried(self.bridges, live, self._wall_ms()),
+                self.admission.check_operator,
+            ).endpoints(),
+        )
+
+    async def run(
+        self,
+        listener: socket.socket | trio.abc.Listener[trio.abc.Stream],
+        health_listener: socket.socket | None = None,
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Run the venue and serve its API until `drain` is called or the task is cancelled.
+
+        Args:
+            listener: socket or listener that the API is served on; closed at the end.
+            health_listener: separate socket for the health endpoints and metrics, served already during the
+                start and closed at the end; None for no separate socket.
+        """
+        async with trio.open_nursery() as nursery:
+            if health_listener is not None:
+                self._held_back = "the venue starts"
+                await nursery.start(self._health.serve, health_listener)
+            for place in self.places.values():
+                nursery.start_soon(place.pulse.run)
+                place.start(nursery)
+            for lane in self.bridges:
+                nursery.start_soon(lane.fees.run)
+            for watch in self.yields.values():
+                nursery.start_soon(watch.run)
+            nursery.start_soon(self.issued.run)
+            nursery.start_soon(self.issued.run_sweeps, self._wall_ms)
+            nursery.start_soon(self._streams.run)
+            nursery.start_soon(self._lag.run)
+            nursery.start_soon(self._retention.run)
+            nursery.start_soon(self._makers.run)
+            nursery.start_soon(self._store.run_probes)
+            await nursery.start(self._hub.run)
+            await nursery.start(self._engines.run)
+            await nursery.start(self._webhooks.run)
+            self._held_back = ""
+            await self.server.serve(listener, task_status=task_status)
+            nursery.cancel_scope.cancel()
+        await self._flush_issued()
+        self.drained = True
+
+    def drain(self) -> None:
+        """Stop accepting connections and answer the requests in flight; then `run` returns."""
+        self._held_back = "the venue ends"
+        self.server.drain()
+
+    def readiness(self) -> Readiness:
+        """Return whether the venue can serve at least one chain, and all reasons against readiness.
+
+        A reason is a fault of one chain, a store that does not answer, a start or shutdown of the venue that
+        is under way, or a system clock that was moved by more than CLOCK_STEP_S_MAX since the start: the
+        venue would misjudge deadlines. Each of the last three reasons alone makes the venue not ready; a
+        fault of one chain does not, as long as the venue can serve another chain.
+
+        A chain that has no makers and only receives tokens by a bridge needs no order books, since the venue
+        quotes no prices on it; such a chain alone does not make the venue ready.
+        """
+        reached = {lane.destination_chain for lane in self.bridges}
+        prices = {chain: bool(place.feeds) or chain not in reached for chain, place in self.places.items()}
+        by_chain = {chain: place.not_ready(needs_books=prices[chain]) for chain, place in self.places.items()}
+        away = self._store.away
+        reasons = [reason for told in by_chain.values() for reason in told]
+        if away:
+            reasons.append(f"store: {away}")
+        if self._held_back:
+            reasons.append(self._held_back)
+        off_s = self._clock_off_s()
+        is_off = abs(off_s) > CLOCK_STEP_S_MAX
+        if is_off:
+            reasons.append(f"clock: the system's was moved by {off_s:+.0f} s; restart this process")
+        is_idle = all(by_chain[chain] for chain, does_price in prices.items() if does_price)
+        return Readiness(not (away or self._held_back or is_off or is_idle), tuple(reasons))
+
+    def _clock_off_s(self) -> float:
+        """Return by how many seconds the system's clock was moved since the start of the process.
+
+        The venue's own clock does not follow such a move.
+        """
+        return self._clock.behind_ms() / 1_000
+
+    def not_ready(self) -> list[str]:
+        """Return the faults that `readiness` reports as reasons; the list is empty without a fault.
+
+        The faults of one chain are listed even while the venue is ready to serve another.
+        """
+        return [*self.readiness().reasons]
+
+    def status(self) -> dict[str, Any]:
+        """Return the counters of all parts of the venue, by part, as JSON values for the operator."""
+        told: dict[str, Any] = msgspec.to_builtins(
+            {
+                "readiness": self.readiness(),
+                "server": self.server.statistics(),
+                "boundsS": BOUNDS_S,
+                "loopLag": self._lag.statistics(),
+                "routes": {route: found for route, found in self.server.durations().items() if found.total_s},
+                "store": {"boundsS": COMMIT_BOUNDS_S, "store": self._store.statistics()},
+                "quotes": {" ".join(key): count for key, count in self.quotes.outcomes.items()},
+                "admission": self.admission.statistics(),
+                "issuedRoutes": self.issued.statistics(),
+                "quoteStreams": self._streams.statistics(),
+                "orderEvents": {"log": self._hub.statistics(), "streams": self._events.statistics()},
+                "webhooks": self._webhooks.statistics(),
+                "orderEngines": self._engines.statistics(),
+                "delta": self.delta.statistics(),
+                "otc": self.otc.statistics(),
+                "retention": self._retention.statistics(),
+                "chains": {str(chain_id): chain_status(place) for chain_id, place in self.places.items()},
+                "bridges": [
+                    {"bridge": lane.name, "chains": lane.fees.lane.chains, "fee": lane.fees.statistics()}
+                    for lane in self.bridges
+                ],
+            }
+        )
+        return told
+
+    async def _flush_issued(self) -> None:
+        """Write the digests of issued Delta routes that are not stored yet; log an error if that fails."""
+        try:
+            with trio.fail_after(ISSUED_ROUTES_END_S):
+                await self.issued.flush()
+        except (StoreError, trio.TooSlowError) as error:
+            waiting = self.issued.statistics().waiting
+            _log.error("issued routes are not in the store", routes=waiting, reason=str(error))
+
+    def _add_metrics(self) -> None:
+        metrics = self._metrics
+        metrics.add_process(self.server, self._lag)
+        metrics.add(store_families, self._store.statistics)
+        metrics.add(admission_families, self.admission.statistics)
+        metrics.add(self._readiness_families, self.readiness)
+        metrics.add(partial(venue_families, self.places, self.quotes, self._streams), self._wall_ms)
+        metrics.add(partial(bridge_families, self.bridges), self._wall_ms)
+        metrics.add(partial(event_families, self._hub, self._events), lambda: self._webhooks)
+        metrics.add(delta_families, self.delta.statistics)
+        metrics.add(otc_families, self.otc.statistics)
+        metrics.add(engine_families, self._engines.statistics)
+
+    def _readiness_families(self, readiness: Readiness) -> Iterable[Metric]:
+        return readiness_families(self.places, is_ready=readiness.ready, clock_off_s=self._clock_off_s())
+
+
+@asynccontextmanager
+async def opened_venue(
+    settings: Settings,
+    *,
+    environ: Mapping[str, str],
+    folder: Path,
+    clock: WallClock,
+    access_log: AccessLog | None = None,
+    random: Random | None = None,
+    chains: Mapping[int, Chain] | None = None,
+    store_in_process: bool = False,
+) -> AsyncIterator[VenueApp]:
+    """Context manager that opens a venue with all its parts, ready to run, and closes the parts at the exit.
+
+    Args:
+        environ: environment variables, to which `env:` references in the settings point.
+        folder: base of relative paths in the settings.
+        access_log: log of requests that the server writes; None for no log.
+        random: source of randomness for jitter; None for the system's source.
+        chains: chain id -> open chain, used instead of a connection to the configured node.
+        store_in_process: whether the store runs in this process, without a process of its own.
+
+    Raises:
+        ConfigError: a setting is wrong; the error names it.
+        StoreUnavailable: the store does not answer at the start.
+    """
+    venue = _venue_of(settings)
+    check_addresses(settings)
+    served = served_chains(settings, venue.makers, _book(settings, folder), (chains or {}).keys())
+    seal = _seal_of(settings)
+    nodes = nodes_of(served, environ, folder, chains or {})
+    opening = MakersOpening(
+        "venue.makers",
+        venue.makers,
+        venue.firm,
+        venue.blacklist_s,
+        clock.now_ms,
+        random or SystemRandom(),
+        client_tls(),
+    )
+    async with AsyncExitStack() as owned:
+        store = await owned.enter_async_context(
+            open_store(settings, environ, folder, clock.now_ms, in_process=store_in_process)
+        )
+        found = await open_chains(owned, nodes, chains or {})
+        places = {
+            chain_id: await _place(
+                owned, opening, one, found[chain_id], has_relayer=chain_id in settings.relayers
+            )
+            for chain_id, one in served.items()
+        }
+        bridges = await open_bridges(
+            owned,
+            settings.bridges,
+            places,
+            wall_ms=clock.now_ms,
+            random=opening.random,
+            tls=opening.tls,
+        )
+        footing = open_footing(settings, store, places, clock.now_ms)
+        delta = await open_delta(
+            owned, DeltaOpening(settings, venue, footing, bridges, opening.random, opening.tls), places
+        )
+        otc = open_otc(footing, places)
+        engines = OrderEngines(footing, (delta, otc))
+        webhooks = await open_webhooks(
+            owned,
+            venue.webhooks,
+            store,
+            engines.leases,
+            tls=opening.tls,
+            now_ms=clock.now_ms,
+            random=opening.random,
+        )
+        rules = rules_file(settings, folder)
+        parts = VenueParts(venue, places, store, seal, delta, otc, engines, webhooks, rules, bridges)
+        yield VenueApp(settings, parts, clock=clock, access_log=access_log)
+
+
+async def _place(
+    owned: AsyncExitStack, opening: MakersOpening, served: ConfiguredChain, chain: Chain, *, has_relayer: bool
+) -> ServedChain:
+    at, makers = served.addresses, await open_makers(owned, opening, served, chain)
+    return ServedChain(
+        chain_id=served.chain_id,
+        settings=served.settings,
+        chain=chain,
+        pulse=Pulse(chain, makers.gas.look_now),
+        has_relayer=has_relayer,
+        router=at["router"],
+        executor=at["executor"],
+        rfq=at["rfq_contract"],
+        delta=at["delta_contract"],
+        fee_vault=at["fee_vault"],
+        arrivals=at["arrivals"],
+        tokens=served.tokens,
+        **msgspec.structs.asdict(makers),
+    )
+
+
+def _yield_watches(places: Mapping[int, ServedChain]) -> dict[int, YieldWatch]:
+    return {
+        chain_id: YieldWatch(place.chain, place.settings.strategies) for chain_id, place in places.items()
+    }
+
+
+def _venue_of(settings: Settings) -> VenueSettings:
+    if settings.venue is None:
+        raise ConfigError("venue", "is not set")
+    if settings.server.processes != 1:
+        raise ConfigError("server.processes", f"a venue is one process, got {settings.server.processes}")
+    return settings.venue
+
+
+def _book(settings: Settings, folder: Path) -> AddressBook:
+    return read_book(folder / Path(settings.state_dir).expanduser() / FILE_NAME)
+
+
+def _seal_of(settings: Settings) -> RouteSeal:
+    if not settings.route_seal_keys:
+        raise ConfigError("route_seal_keys", "names no key: Market routes need a key for their seal")
+    keys = [key.reveal() for key in settings.route_seal_keys]
+    for at, key in enumerate(keys):
+        if len(key) < _SEAL_KEY_CHARS_MIN:
+            raise ConfigError(
+                f"route_seal_keys[{at}]", f"at least {_SEAL_KEY_CHARS_MIN} characters, got {len(key)}"
+            )
+    return RouteSeal([key.encode() for key in keys])

@@ -1,6 +1,0 @@
-"""Served chains, bridges between them, and checks of a request's account, signature or permit on a chain.
-
-In: an account, a signature, a permit. Out: a verdict at one block, or an error that names the field.
-Reading order: `served_chain`, `bridge_lanes`, `bridge_opening`, `asking`, `signed_by`, `permit_proof`,
-    `token_permits`.
-"""

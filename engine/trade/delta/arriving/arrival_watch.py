@@ -1,0 +1,131 @@
+"""Searches one destination for swaps and pay-outs of the tokens that bridges delivered there.
+
+    ARRIVED -> passed to the swapper; logs of Arrivals by exact topics, in bounded ranges of blocks
+                   ArrivalSwapped   SWAPPED, with the amount of the wanted token
+                   ArrivalPaidOut   PAID_OUT, with the amount of the bridge's token
+
+The watch of deliveries follows each end until the end is final. If the end's block leaves the chain, the
+watches search for the delivery again, and then for the swap.
+
+Choice: A swap or pay-out counts whoever sent it: the contract gives all to the beneficiary in every case.
+"""
+
+from collections.abc import Callable, Sequence
+
+import structlog
+from msgspec.structs import replace
+
+from .....codecs.bridges.arrivals import ARRIVAL_PAID_OUT, ARRIVAL_SWAPPED
+from .....codecs.contracts.abi import address_word
+from .....config.limits import BRIDGE_IDS_PER_FILTER, BRIDGE_RANGES_PER_ROUND
+from .....config.timeouts import ARRIVAL_LATE_S
+from .....crypto.hexadecimal import to_hex
+from ....chain.port import Header, LogFilter
+from ....store.rows import BridgeEnd
+from ....store.tables import BRIDGE_END
+from ....store.units import cas
+from ..bridging.bridge_places import BridgePlace
+from ..bridging.bridge_rounds import BridgeRounds
+from ..bridging.bridged_orders import BridgedOrders
+from ..bridging.log_windows import window
+from ..orders.transfers import TransferKey, key_of
+from .arrival_ends import ArrivedTransfer, arrived_in, ended_by
+from .arrival_swaps import ArrivalSwaps
+
+_log = structlog.get_logger("cambist.venue")
+_EVENTS = (ARRIVAL_SWAPPED, ARRIVAL_PAID_OUT)
+
+
+class ArrivalWatch(BridgeRounds):
+    """Watch of the swaps on one destination; `run` is its task.
+
+    Args:
+        place: the destination.
+        arrivals: the destination's Arrivals contract, 20 bytes.
+        swapper: has makers swap the arrivals.
+    """
+
+    def __init__(
+        self,
+        place: BridgePlace,
+        orders: BridgedOrders,
+        wall_ms: Callable[[], int],
+        *,
+        arrivals: bytes,
+        swapper: ArrivalSwaps,
+    ) -> None:
+        super().__init__(place, orders, wall_ms)
+        self._arrivals = arrivals
+        self._swapper = swapper
+        self._late: set[TransferKey] = set()
+
+    def is_late(self, key: TransferKey) -> bool:
+        """Whether an arrival still waits after its signed time and the time for a pay-out are over."""
+        return key in self._late
+
+    def _followed(self) -> list[bytes]:
+        return self._orders.arriving_at(self._chain.chain_id)
+
+    async def _round(self, hashes: Sequence[bytes]) -> None:
+        orders = await self._orders.read(hashes)
+        waiting = [one for order in orders for one in arrived_in(order)]
+        self._note(waiting)
+        head = await self._begin()
+        found: list[tuple[ArrivedTransfer, BridgeEnd]] = []
+        for at in range(0, len(waiting), BRIDGE_IDS_PER_FILTER):
+            found += await self._search(waiting[at : at + BRIDGE_IDS_PER_FILTER], head)
+        for one, end in found:
+            after = replace(one.transfer, end=replace(end, version=end.version + 1))
+            self._is_again |= await self._orders.write(one.order, [after], [cas(BRIDGE_END, end)])
+        self._rest_of(orders, lambda order: not arrived_in(order))
+
+    def _note(self, waiting: Sequence[ArrivedTransfer]) -> None:
+        """Pass the waiting arrivals to the swapper, raise alarms for late arrivals, and forget all others."""
+        self._swapper.want({one.account: one.terms for one in waiting})
+        keys = {key_of(one.end) for one in waiting}
+        self._after = {key: height for key, height in self._after.items() if key in keys}
+        self._late &= keys
+        for one in waiting:
+            key = key_of(one.end)
+            if self._wall_ms() > (one.terms.until + ARRIVAL_LATE_S) * 1_000 and key not in self._late:
+                self._late.add(key)
+                _log.warning(
+                    "an arrival is late",
+                    order=to_hex(one.end.order_hash),
+                    destination=self._chain.chain_id,
+                    arrival=to_hex(one.account),
+                    waits=self._swapper.hint(one.account),
+                )
+
+    async def _search(
+        self, wanted: Sequence[ArrivedTransfer], head: Header
+    ) -> list[tuple[ArrivedTransfer, BridgeEnd]]:
+        """Search for ends of arrivals in the blocks from the deliveries on, as far as one round has time."""
+        after = min(self._after.get(key_of(one.end), one.end.end_number - 1) for one in wanted)
+        accounts = tuple({address_word(one.account): None for one in wanted})
+        asked = LogFilter((self._arrivals,), (_EVENTS, accounts))
+        ends: dict[TransferKey, tuple[ArrivedTransfer, BridgeEnd]] = {}
+        for _ in range(BRIDGE_RANGES_PER_ROUND):
+            blocks = window(after, head.number, self._span)
+            if blocks is None or not self._goes_on():
+                break
+            logs = await self._logs(asked, *blocks)
+            if logs is None:
+                break
+            for log in logs:
+                header = await self._at(log.block_number)
+                if header is None or await self._receipt_of(log) is None:
+                    continue
+                for one in wanted:
+                    end = ended_by(one, log, self._arrivals, header)
+                    if end is not None:
+                        ends.setdefault(key_of(end), (one, end))
+            after = blocks[1]
+        self._is_again |= after < head.number
+        read_to = min(after, self._place.settled_below(head.number))
+        self._after |= {
+            key_of(one.end): read_to
+            for one in wanted
+            if read_to >= one.end.end_number and key_of(one.end) not in ends
+        }
+        return list(ends.values())

@@ -1,0 +1,110 @@
+"""Simulates the settlements of an auction round's bids on the chain, each agent's bids in separate calls.
+
+    candidates, by agent -> calls at one block, a batch at a time, within AGENT_SIMULATION_S
+        -> Proven, or a Rejection
+
+Slow simulations of an agent's bids delay no other agent's, and end at the time limit.
+
+Source: ARCHITECTURE.md, "Auction".
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+
+import trio
+from msgspec import Struct
+
+from .....codecs.messages.vocabulary import Side
+from .....config.errors import ChainError, PricingError
+from .....config.limits import AGENT_SIMULATED_AT_ONCE
+from .....config.timeouts import AGENT_SIMULATION_S, SIMULATION_S
+from .....feeds.slices import Slices
+from ....chain.port import Upcoming
+from ...quote.delta_price import gas_in_token
+from ...served.served_chain import ServedChain
+from ..bids.bids import Candidate, RoundOrder, sorted_out
+from ..bids.simulation import Simulated, not_proven, proven, simulation_of
+from .auction import GasCost
+
+
+class AuctionAt(Struct, frozen=True):
+    """Chain, sending account and gas limit of the settlements of auction rounds.
+
+    Attributes:
+        relayer: account that sends settlements, 20 bytes.
+        gas_max: most units of gas of one settlement.
+    """
+
+    place: ServedChain
+    relayer: bytes
+    gas_max: int
+
+
+async def simulated(
+    candidates: Sequence[Candidate],
+    at: AuctionAt,
+    upcoming: Callable[[], Awaitable[Upcoming]],
+    slices: Slices,
+) -> Simulated:
+    """Simulate the settlements of bids, all at the same block and time.
+
+    Args:
+        candidates: bids; the bids of one agent are simulated in the sequence given.
+        upcoming: reads the latest block and the next block's time.
+        slices: runs the decoding of the simulations' results in short steps.
+
+    Raises:
+        ChainError: the latest block is unknown.
+    """
+    found = Simulated([], [], set())
+    if not candidates:
+        return found
+    try:
+        with trio.fail_after(SIMULATION_S):
+            where = await upcoming()
+    except trio.TooSlowError:
+        raise ChainError(f"the node gave no latest block within {SIMULATION_S:g} s") from None
+    by_agent: defaultdict[str, list[Candidate]] = defaultdict(list)
+    for one in candidates:
+        by_agent[one.agent].append(one)
+
+    async def simulate(bids: list[Candidate]) -> None:
+        done, why = 0, f"{AGENT_SIMULATION_S:g} s are over"
+        with trio.move_on_after(AGENT_SIMULATION_S):
+            try:
+                while done < len(bids):
+                    some = bids[done : done + AGENT_SIMULATED_AT_ONCE]
+                    calls = [simulation_of(one, at.place.delta, at.relayer, at.gas_max) for one in some]
+                    answers = await at.place.chain.call_many(calls, where.head.hash, where.made_s)
+                    judged = (proven(one, answer) for one, answer in zip(some, answers, strict=True))
+                    good, refused = await slices.work(sorted_out(judged))
+                    found.proven += good
+                    found.rejections += refused
+                    done += len(some)
+            except ChainError as error:
+                why = str(error)
+        for one in bids[done:]:
+            found.rejections.append(not_proven(one, why))
+            found.unknown.update(part.asked.order_hash for part in one.parts)
+
+    async with trio.open_nursery() as nursery:
+        for agent in sorted(by_agent):
+            nursery.start_soon(simulate, by_agent[agent])
+    return found
+
+
+def gas_cost(asked: RoundOrder, place: ServedChain) -> GasCost | None:
+    """Return a function from a gas cost in wei to raw units of the token in which an order's bids compete.
+
+    The token is the destination token (SELL) or the source token (BUY). None if the token has no price.
+    """
+    terms = asked.terms
+    token = place.tokens.by_address.get(terms.dest_token if terms.side is Side.SELL else terms.src_token)
+    if token is None:
+        return None
+    native, usd = place.tokens.wrapped_native, place.usd
+    try:
+        gas_in_token(token, 10**18, native, usd)
+    except PricingError:
+        return None
+    return lambda wei: gas_in_token(token, wei, native, usd)

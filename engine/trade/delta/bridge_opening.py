@@ -1,0 +1,90 @@
+"""Creates the bridges of a venue from its settings: ends, bounds, client of the attestation service."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from ssl import SSLContext
+
+from ....codecs.bridges.bridge_terms import BridgeKind
+from ....config.sections.bridges import BridgeSettings
+from ....config.timeouts import BRIDGE_LATE_S_MIN, BRIDGE_REFUND_LATE_S
+from ....crypto.addresses import parse_address
+from ...chain.relay.relayer import Relayer
+from ...store.store import Store
+from ..served.served_chain import ServedChain, ServedChains
+from .arriving.arrival_place import ArrivalPlace
+from .bridge_desk import BridgeDesk
+from .bridging.attester_client import AttesterClient, attester_http
+from .bridging.bridge_places import BridgeBounds, BridgePlace
+from .orders.live_orders import LiveOrders
+
+
+async def open_desk(
+    owned: AsyncExitStack,
+    bridges: Mapping[str, BridgeSettings],
+    places: ServedChains,
+    relayers: Mapping[int, tuple[Relayer, int]],
+    *,
+    store: Store,
+    orders: LiveOrders,
+    tls: SSLContext,
+    wall_ms: Callable[[], int],
+) -> BridgeDesk:
+    """Create the task that follows the transfers of a venue's orders.
+
+    Args:
+        owned: exit stack that closes the client of the attestation service.
+        bridges: settings of the bridges by name; the first bridge of CCTP names the attestation service.
+        relayers: chain id -> (relayer, most units of gas of a call); relayers hand in attested messages, and
+            send the swaps of arrivals.
+    """
+    cctp = next((one for one in bridges.values() if one.kind == "cctp"), None)
+    attester = None
+    if cctp is not None:
+        http = await owned.enter_async_context(attester_http(tls))
+        attester = AttesterClient(cctp.url, http, cctp.request_s)
+    ends = {
+        chain_id: end
+        for chain_id, place in places.items()
+        if (end := _place(place, relayers.get(chain_id, (None, 0))[0])).spoke_pool or end.transmitter
+    }
+    arrivals = {
+        chain_id: ArrivalPlace(places[chain_id], *relayers[chain_id])
+        for chain_id in ends
+        if places[chain_id].arrivals and chain_id in relayers
+    }
+    return BridgeDesk(
+        store,
+        orders,
+        ends,
+        arrivals=arrivals,
+        attester=attester,
+        bounds=bounds_of(bridges),
+        wall_ms=wall_ms,
+    )
+
+
+def bounds_of(bridges: Mapping[str, BridgeSettings]) -> BridgeBounds:
+    """Return the ages at which waiting transfers raise alarms: per protocol, its bridges' longest age."""
+    least_ms = round(BRIDGE_LATE_S_MIN * 1_000)
+    late_ms = {
+        kind: max((one.late_ms for one in bridges.values() if one.kind == kind.value), default=least_ms)
+        for kind in BridgeKind
+    }
+    of_refunds = [one.refund_late_s for one in bridges.values() if one.kind == "across"]
+    return BridgeBounds(late_ms, round(max(of_refunds, default=BRIDGE_REFUND_LATE_S) * 1_000))
+
+
+def _place(place: ServedChain, relayer: Relayer | None) -> BridgePlace:
+    settings = place.settings
+    return BridgePlace(
+        place.chain,
+        settings.confirmations,
+        _address(place, "spoke_pool", settings.spoke_pool),
+        _address(place, "message_transmitter", settings.message_transmitter),
+        settings.cctp_domain,
+        relayer,
+    )
+
+
+def _address(place: ServedChain, name: str, text: str) -> bytes | None:
+    return parse_address(text, f"chains.{place.chain_id}.{name}") if text else None

@@ -1,0 +1,506 @@
+"""Searches one destination for deliveries of transfers, and follows each delivery until it is final.
+
+    under way -> deposit or burned message from the origin's receipt, once
+              -> logs by exact topics, in bounded ranges of blocks, up to the latest block
+                    fits           DELIVERED, with the amount that came
+                    Across: none, a confirmed block is past the fill deadline, and the pool itself says
+                    there that the deposit is not filled: FAILED
+    DELIVERED -> its block left the chain: under way again
+              -> its block is confirmed: final
+    ARRIVED in place of DELIVERED where a swap follows: `delta.arriving` looks on
+
+An origin whose nodes do not answer delays only its own transfers, and only while their deposits are unknown.
+
+Choice: A transfer counts as failed only once a confirmed block of the destination is past its fill deadline,
+    without a fill in any log or in the pool's own state: the contract takes no later fill.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .....codecs.bridges.across import (
+    FILL_STATUS_FILLED,
+    FILLED_RELAY,
+    RelayData,
+    fill_status,
+    relay_hash,
+)
+from .....codecs.bridges.bridge_terms import BridgeKind
+from .....codecs.bridges.cctp import MESSAGE_RECEIVED
+from .....codecs.contracts.abi import decode_uint, uint_word
+from .....config.errors import ChainError, InvalidInput, StoreUnavailable
+from .....config.limits import BRIDGE_CLOCK_SLACK_S, BRIDGE_IDS_PER_FILTER, BRIDGE_RANGES_PER_ROUND
+from .....crypto.hexadecimal import to_hex
+from ....chain.port import EthCall, Header, Log, LogFilter
+from ....store.rows import BridgeEnd, BridgeEndState, amount32
+from ....store.tables import BRIDGE_END
+from ....store.units import Change, cas, drop, new
+from ..orders.transfers import OrderTransfer, TransferKey, TransferState, key_of
+from .arrivals import Arrival, fill_of, mint_of
+from .attestations import AttestedMessage
+from .bridge_places import BridgeBounds, BridgePlace
+from .bridge_rounds import BridgeRounds
+from .bridged_orders import BridgedOrder, BridgedOrders
+from .courier import Courier, WantedAttestation
+from .log_windows import first_block, window
+from .origins import BurnedMessage, burn_in, deposit_in, kind_of_transfer
+
+_log = structlog.get_logger("cambist.venue")
+
+_ID_TOPIC = 2  # deposit id of FilledRelay, nonce of MessageReceived
+Sent = RelayData | BurnedMessage
+"""Deposit or burned message of the origin, which the destination's logs have to show."""
+_EndChanges = list[tuple[OrderTransfer, Change]]
+
+
+class WaitingTransfer(Struct, frozen=True):
+    """A transfer under way to the watch's chain.
+
+    Attributes:
+        kind: protocol of the transfer; None for an unknown protocol, whose deliveries the venue cannot
+            verify.
+    """
+
+    order: BridgedOrder
+    transfer: OrderTransfer
+    kind: BridgeKind | None
+
+    @property
+    def key(self) -> TransferKey:
+        """Key of the transfer."""
+        return key_of(self.transfer.sent)
+
+
+class DeliveryStatistics(Struct, frozen=True):
+    """State and counters of the watch of one destination.
+
+    Attributes:
+        under_way: protocol -> (number of transfers under way, age of the oldest in milliseconds).
+        late: number of transfers under way that wait longer than their bridge's bound.
+        delivered, failed: numbers of deliveries, and of transfers that cannot arrive any more.
+        gone, odd: numbers of deliveries undone by a re-organisation, and of deliveries unlike their deposits.
+        fault: reason why the last look failed; empty after a complete look.
+    """
+
+    under_way: Mapping[str, tuple[int, int]]
+    late: int
+    delivered: int
+    failed: int
+    gone: int
+    odd: int
+    fault: str
+
+
+class DeliveryWatch(BridgeRounds):
+    """Watch of the deliveries on one destination; `run` is its task.
+
+    Args:
+        place: the destination.
+        places: all ends of bridges by chain id, the origins among them.
+        courier: brings attested messages of CCTP; None without CCTP.
+        bounds: ages at which transfers are late.
+    """
+
+    def __init__(
+        self,
+        place: BridgePlace,
+        orders: BridgedOrders,
+        wall_ms: Callable[[], int],
+        *,
+        places: Mapping[int, BridgePlace],
+        courier: Courier | None,
+        bounds: BridgeBounds,
+    ) -> None:
+        super().__init__(place, orders, wall_ms)
+        self._places = places
+        self._courier = courier
+        self._bounds = bounds
+        self._sent: dict[TransferKey, Sent] = {}
+        self._nonces: dict[TransferKey, bytes] = {}  # by which the logs up to `_after` were read
+        self._hints: dict[TransferKey, str] = {}
+        self._late: set[TransferKey] = set()
+        self._under_way: dict[str, tuple[int, int]] = {}
+        self._delivered = self._failed = self._gone = self._odd = 0
+
+    def statistics(self) -> DeliveryStatistics:
+        """Return the transfers under way as of the last look, and the counters since the start."""
+        return DeliveryStatistics(
+            dict(self._under_way),
+            len(self._late),
+            self._delivered,
+            self._failed,
+            self._gone,
+            self._odd,
+            self.fault,
+        )
+
+    def hint(self, key: TransferKey) -> str:
+        """Return a text that says what a transfer under way waits for; empty if only for the bridge."""
+        courier = "" if self._courier is None else self._courier.hint(key)
+        return self._hints.get(key) or courier or self.fault
+
+    def is_late(self, key: TransferKey) -> bool:
+        """Whether a transfer under way waits longer than its bridge's bound."""
+        return key in self._late
+
+    # --- One round --------------------------------------------------------------------------------------
+
+    def _followed(self) -> list[bytes]:
+        return self._orders.to(self._chain.chain_id)
+
+    async def _round(self, hashes: Sequence[bytes]) -> None:
+        orders = await self._orders.read(hashes)
+        waiting = [
+            WaitingTransfer(order, one, kind_of_transfer(one.sent))
+            for order in orders
+            for one in order.transfers
+            if one.state is TransferState.UNDER_WAY
+        ]
+        late = self._note(waiting)
+        try:
+            await self._follow(orders, waiting)
+        finally:
+            for one, age_ms in late:  # what a transfer waits for is known once the round has looked
+                self._late.add(one.key)
+                self._alarm("a bridge transfer is late", one, age_s=age_ms // 1_000, waits=self.hint(one.key))
+
+    async def _follow(self, orders: Sequence[BridgedOrder], waiting: Sequence[WaitingTransfer]) -> None:
+        """Search for the ends of the waiting transfers, check the ends of all others, and store changes."""
+        head = await self._begin()
+        changes: dict[bytes, _EndChanges] = {one.row.order_hash: [] for one in orders}
+        for order in orders:
+            changes[order.row.order_hash] += await self._checked_ends(order, head)
+        await self._learn(waiting)
+        reached: dict[TransferKey, int] = {}
+        for kind, wanted in self._searchable(waiting).items():
+            for at in range(0, len(wanted), BRIDGE_IDS_PER_FILTER):
+                found = await self._search(kind, wanted[at : at + BRIDGE_IDS_PER_FILTER], head, reached)
+                for one, end in found:
+                    change = replace(one.transfer, end=end), new(BRIDGE_END, end)
+                    changes[one.order.row.order_hash].append(change)
+        await self._store(orders, changes, reached)
+        self._rest_of(orders, lambda one: all(_is_quiet(transfer) for transfer in one.transfers))
+
+    def _note(self, waiting: Sequence[WaitingTransfer]) -> list[tuple[WaitingTransfer, int]]:
+        """Count the transfers under way, and forget all others; return new late transfers and their ages."""
+        now_ms = self._wall_ms()
+        keys = {one.key for one in waiting}
+        for memory in (self._sent, self._hints, self._after, self._nonces):
+            for key in [key for key in memory if key not in keys]:
+                del memory[key]
+        self._late &= keys
+        counted: dict[str, tuple[int, int]] = {}
+        late: list[tuple[WaitingTransfer, int]] = []
+        for one in waiting:
+            age_ms = max(0, now_ms - one.transfer.sent.at_ms)
+            name = "unknown" if one.kind is None else one.kind.value
+            count, oldest_ms = counted.get(name, (0, 0))
+            counted[name] = count + 1, max(oldest_ms, age_ms)
+            bound_ms = 0 if one.kind is None else self._bounds.delivery_ms[one.kind]
+            if age_ms > bound_ms and one.key not in self._late:
+                late.append((one, age_ms))
+        self._under_way = counted
+        return late
+
+    async def _checked_ends(self, order: BridgedOrder, head: Header) -> _EndChanges:
+        """Return changes of deliveries that were undone or have become final, as far as one look has time."""
+        changes: _EndChanges = []
+        for one in order.transfers:
+            end = one.end
+            if end is None or end.is_final or not self._goes_on():
+                continue
+            is_there = await self._still_there(end.end_number, end.end_block, head)
+            if is_there is False:
+                self._gone += 1
+                changes.append((replace(one, end=None), drop(BRIDGE_END, end)))
+            elif is_there and end.end_number <= self._place.settled_below(head.number):
+                final = replace(end, is_final=True)
+                changes.append(
+                    (replace(one, end=replace(final, version=end.version + 1)), cas(BRIDGE_END, final))
+                )
+        return changes
+
+    async def _store(
+        self,
+        orders: Sequence[BridgedOrder],
+        changes: Mapping[bytes, _EndChanges],
+        reached: Mapping[TransferKey, int],
+    ) -> None:
+        """Write the changes of each order; an order whose row has changed meanwhile gets another look.
+
+        Raises:
+            StoreUnavailable: the change of at least one order was not written; the other changes were.
+        """
+        failure: StoreUnavailable | None = None
+        for order in orders:
+            mine = changes[order.row.order_hash]
+            transfers, rows = [one for one, _ in mine], [change for _, change in mine]
+            try:
+                is_written = not mine or await self._orders.write(order, transfers, rows)
+            except StoreUnavailable as error:
+                failure = error
+                continue
+            if is_written:
+                self._is_again |= bool(mine)
+                keys = [key_of(one.sent) for one in order.transfers]
+                self._after |= {key: reached[key] for key in keys if key in reached}
+                self._count(transfers)
+        if failure is not None:
+            raise failure
+
+    def _count(self, transfers: Iterable[OrderTransfer]) -> None:
+        for one in transfers:
+            if one.end is not None and one.end.version == 1:
+                self._delivered += one.state in (TransferState.DELIVERED, TransferState.ARRIVED)
+                self._failed += one.state is TransferState.FAILED
+
+    # --- What was sent ----------------------------------------------------------------------------------
+
+    async def _learn(self, waiting: Sequence[WaitingTransfer]) -> None:
+        """Find deposits and burned messages in the origins' receipts, and have burned messages attested."""
+        away: set[int] = set()
+        for one in waiting:
+            origin_id = one.transfer.sent.chain_id
+            if one.key in self._sent or origin_id in away or not self._goes_on():
+                continue
+            try:
+                self._hints[one.key] = await self._look_up(one)
+            except ChainError as error:
+                away.add(origin_id)
+                self._hints[one.key] = f"the origin's node is away: {error.detail}"
+        if self._courier is not None:
+            self._courier.want(
+                {
+                    one.key: WantedAttestation(one.transfer.sent, burned)
+                    for one in waiting
+                    if isinstance(burned := self._sent.get(one.key), BurnedMessage)
+                }
+            )
+
+    async def _look_up(self, one: WaitingTransfer) -> str:
+        """Find a transfer's deposit or burned message; return why the search failed, or an empty text."""
+        sent, parties = one.transfer.sent, one.order.parties
+        origin = self._places.get(sent.chain_id)
+        if origin is None or one.kind is None:
+            return "the bridge is not served any more"
+        receipt = await origin.chain.receipt(sent.tx_hash)
+        if receipt is None or receipt.block_hash != sent.block_hash:
+            return "the origin's node does not show the settlement"
+        found: Sent | None = None
+        if one.kind is BridgeKind.ACROSS and origin.spoke_pool is not None:
+            found = deposit_in(receipt.logs, sent, parties, origin.spoke_pool)
+        elif one.kind is BridgeKind.CCTP and origin.transmitter is not None:
+            domains = (-1 if origin.domain is None else origin.domain), self._place.domain or 0
+            found = burn_in(receipt.logs, sent, parties, origin.transmitter, domains)
+        if found is None:
+            return "the configured contracts of the bridge show no such transfer on the origin"
+        self._sent[one.key] = found
+        return ""
+
+    # --- Searching --------------------------------------------------------------------------------------
+
+    def _searchable(self, waiting: Sequence[WaitingTransfer]) -> dict[BridgeKind, list[WaitingTransfer]]:
+        """Group the transfers whose logs can be asked for by protocol, the least searched first."""
+        found: dict[BridgeKind, list[WaitingTransfer]] = {}
+        for one in waiting:
+            attested = self._attested(one)
+            is_ready = isinstance(self._sent.get(one.key), RelayData) or attested is not None
+            if attested is not None and self._nonces.get(one.key) != attested.nonce:
+                self._after.pop(one.key, None)  # a false attestation named another nonce before
+                self._nonces[one.key] = attested.nonce
+            if one.kind is not None and is_ready:
+                found.setdefault(one.kind, []).append(one)
+        for wanted in found.values():
+            wanted.sort(key=lambda one: self._after.get(one.key, -1))
+        return found
+
+    def _attested(self, one: WaitingTransfer) -> AttestedMessage | None:
+        return None if self._courier is None else self._courier.attested(one.key)
+
+    async def _search(
+        self,
+        kind: BridgeKind,
+        wanted: Sequence[WaitingTransfer],
+        head: Header,
+        reached: dict[TransferKey, int],
+    ) -> list[tuple[WaitingTransfer, BridgeEnd]]:
+        """Search for the ends of transfers of one protocol, as far as one round has time.
+
+        Args:
+            reached: key -> height up to which the transfer's logs are read for good; entries are added.
+        """
+        final = self._place.settled_below(head.number)
+        after = min([await self._start(one, head) for one in wanted])
+        ends: dict[TransferKey, tuple[WaitingTransfer, BridgeEnd]] = {}
+        asked = self._filter(kind, wanted)
+        of_id: dict[bytes, list[WaitingTransfer]] = {}
+        for one in wanted:
+            of_id.setdefault(self._id_topic(one), []).append(one)
+        for _ in range(BRIDGE_RANGES_PER_ROUND):
+            blocks = window(after, head.number, self._span)
+            if asked is None or blocks is None or not self._goes_on():
+                break
+            logs = await self._logs(asked, *blocks)
+            if logs is None:
+                break
+            for log in logs:
+                await self._let_others_run()  # anybody can fill deposits that nobody made
+                for one in of_id.get(log.topics[_ID_TOPIC], ()):
+                    if one.key not in ends and (end := await self._end_by(one, log)) is not None:
+                        ends[one.key] = one, end
+            after = blocks[1]
+        self._is_again |= after < head.number
+        read_to = min(after, final)
+        reached |= {one.key: max(read_to, self._after.get(one.key, -1)) for one in wanted}
+        if read_to == final >= 0:
+            confirmed = await self._at(final)
+            for one in wanted:
+                if one.key in ends or confirmed is None or not self._is_over(one, confirmed):
+                    continue
+                if await self._is_filled(one, confirmed):  # by a log that the node did not show
+                    self._hints[one.key] = "the bridge says that it delivered, and the node shows no log"
+                    self._after.pop(one.key, None)
+                    reached.pop(one.key, None)
+                else:
+                    ends[one.key] = one, _failure(one.transfer, confirmed)
+        return list(ends.values())
+
+    async def _start(self, one: WaitingTransfer, head: Header) -> int:
+        """Return the height after which a transfer's logs are searched: earlier blocks are read, or too old.
+
+        The head of a chain that stood still may be older than the transfer.
+        """
+        if one.key not in self._after:
+            since_s = min(one.transfer.sent.at_ms // 1_000, head.time_s) - BRIDGE_CLOCK_SLACK_S
+            search = first_block(head.number, since_s)
+            try:
+                height = next(search)
+                while True:
+                    header = await self._at(height)
+                    if header is None:
+                        raise ChainError(f"the node shows no block {height}")
+                    height = search.send(header.time_s)
+            except StopIteration as found:
+                self._after[one.key] = found.value - 1
+        return self._after[one.key]
+
+    def _filter(self, kind: BridgeKind, wanted: Sequence[WaitingTransfer]) -> LogFilter | None:
+        if kind is BridgeKind.ACROSS:
+            if self._place.spoke_pool is None:
+                return None
+            deposits = [
+                one for one in map(self._sent.get, (w.key for w in wanted)) if isinstance(one, RelayData)
+            ]
+            chains = {uint_word(one.origin_chain_id): None for one in deposits}
+            ids = {uint_word(one.deposit_id): None for one in deposits}
+            return LogFilter((self._place.spoke_pool,), ((FILLED_RELAY.topic,), tuple(chains), tuple(ids)))
+        if self._place.transmitter is None:
+            return None
+        nonces = {found.nonce: None for one in wanted if (found := self._attested(one)) is not None}
+        return LogFilter((self._place.transmitter,), ((MESSAGE_RECEIVED.topic,), (), tuple(nonces)))
+
+    def _id_topic(self, one: WaitingTransfer) -> bytes:
+        """Return the topic that distinguishes a transfer's logs from the logs of other transfers."""
+        sent, attested = self._sent[one.key], self._attested(one)
+        if isinstance(sent, RelayData):
+            return uint_word(sent.deposit_id)
+        return b"" if attested is None else attested.nonce
+
+    async def _end_by(self, one: WaitingTransfer, log: Log) -> BridgeEnd | None:
+        """Read a log as the delivery of a transfer; None for any other log.
+
+        Raises:
+            ChainError: the log's receipt contradicts it.
+        """
+        sent = self._sent[one.key]
+        arrival: Arrival | None = None
+        if isinstance(sent, RelayData):
+            arrival = fill_of(log, sent, self._place.spoke_pool or b"")
+            if arrival is not None:
+                await self._receipt_of(log)
+        elif (attested := self._attested(one)) is not None and attested.nonce in log.topics:
+            receipt = await self._receipt_of(log)
+            token = one.transfer.sent.output_token
+            transmitter = self._place.transmitter or b""
+            arrival = mint_of(log, receipt.logs, sent, attested.nonce, transmitter, token)
+        header = None if arrival is None else await self._at(log.block_number)
+        if arrival is None or header is None:
+            return None
+        if arrival.oddity:
+            self._odd += 1
+            self._alarm("a bridge delivered otherwise than promised", one, detail=arrival.oddity)
+        has_swap = one.order.arrival is not None and not arrival.is_elsewhere
+        state = BridgeEndState.ARRIVED if has_swap else BridgeEndState.DELIVERED
+        return _delivery(one.transfer, arrival, header, state)
+
+    def _is_over(self, one: WaitingTransfer, confirmed: Header) -> bool:
+        sent = self._sent.get(one.key)
+        return isinstance(sent, RelayData) and confirmed.time_s > sent.fill_deadline
+
+    async def _is_filled(self, one: WaitingTransfer, confirmed: Header) -> bool:
+        """Whether the destination's pool reports a deposit as filled at a block."""
+        sent = self._sent[one.key]
+        if not isinstance(sent, RelayData):
+            return False
+        asked = fill_status(relay_hash(sent, self._chain.chain_id))
+        returned = await self._chain.call(EthCall(self._place.spoke_pool or b"", asked), confirmed.hash)
+        try:
+            return decode_uint(returned) == FILL_STATUS_FILLED
+        except InvalidInput as error:
+            raise ChainError(error.detail) from None
+
+    def _alarm(self, what: str, one: WaitingTransfer, **told: object) -> None:
+        sent = one.transfer.sent
+        _log.warning(
+            what,
+            order=to_hex(sent.order_hash),
+            origin=sent.chain_id,
+            destination=sent.destination_chain_id,
+            transaction=to_hex(sent.tx_hash),
+            protocol=None if one.kind is None else one.kind.value,
+            **told,
+        )
+
+
+def _is_quiet(transfer: OrderTransfer) -> bool:
+    """Whether the transfer's end is final, so that this watch has nothing left to check."""
+    return transfer.end is not None and transfer.end.is_final
+
+
+def _delivery(transfer: OrderTransfer, arrival: Arrival, header: Header, state: BridgeEndState) -> BridgeEnd:
+    sent, log = transfer.sent, arrival.log
+    return BridgeEnd(
+        *key_of(sent),
+        sent.order_hash,
+        sent.destination_chain_id,
+        1,
+        state,
+        log.block_hash,
+        log.block_number,
+        log.tx_hash,
+        log.log_index,
+        amount32(arrival.amount),
+        header.time_s * 1_000,
+        is_final=False,
+    )
+
+
+def _failure(transfer: OrderTransfer, confirmed: Header) -> BridgeEnd:
+    sent = transfer.sent
+    return BridgeEnd(
+        *key_of(sent),
+        sent.order_hash,
+        sent.destination_chain_id,
+        1,
+        BridgeEndState.FAILED,
+        confirmed.hash,
+        confirmed.number,
+        None,
+        None,
+        amount32(0),
+        confirmed.time_s * 1_000,
+        is_final=True,
+    )

@@ -1,0 +1,270 @@
+"""Order desk: checks submitted Delta orders and cancellations against rules and chain, then stores them.
+
+    submitted body -> order struct, hash
+        the order is in memory              -> its stored record
+        else rules, signature, then chain   -> LiveOrders.submit -> its new record
+            refused, but stored already     -> its stored record
+
+Stored orders are hardly ever submitted again, so the desk searches the store for the order only after a
+refusal. Every order is checked before it is stored: if the chain does not answer, the response is 503 and the
+order is not stored.
+
+Source: spec 1.17, 1.18; ARCHITECTURE.md, "Orders", "Limits".
+Choice: A contract that buys across chains for its own address has to exist on the destination chain too.
+Choice: A repeated submission is answered with the stored order, whatever else is in the body or has happened
+    since.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from .....codecs.messages.delta_messages import (
+    CancelBody,
+    CancellationBuildBody,
+    CancellationBuildResponse,
+    CancelResponse,
+    OrderRecord,
+    SubmitBody,
+)
+from .....config import limits
+from .....config.errors import (
+    InvalidCancelSignature,
+    InvalidInput,
+    RequestError,
+    StoreError,
+    TooManyOpenOrders,
+)
+from .....config.sections.partners import RegisteredPartner
+from .....crypto.addresses import to_checksum
+from .....crypto.eip712 import signing_digest
+from ....host.admission.signatures import SignatureBudget
+from ....store.rows import DeltaOrderRow
+from ...orders.order_units import order_id
+from ...served.asking import Permit2s, in_time, latest_block, signer_has_code
+from ...served.bridge_lanes import BridgeLanes
+from ...served.permit_proof import needs_permit2
+from ...served.served_chain import ServedChain, ServedChains, delta_chain_at
+from ...served.signed_by import (
+    OwnerSignature,
+    SignatureState,
+    read_signature,
+    signature_call,
+    signature_state,
+)
+from ..building.build import DeltaDomain, delta_domains
+from ..building.order_kinds import handlers_of
+from ..orders.arriving import arrival_of
+from ..orders.live_orders import LiveOrders
+from ..orders.record import new_record
+from ..orders.transfers import bridge_of
+from ..orders.vault_checks import vaults_of
+from .cancellation import (
+    cancellation_hash,
+    cancellation_to_sign,
+    cancelling,
+    check_ids,
+    check_open,
+    one_signer,
+)
+from .stored_orders import StoredOrders
+from .submission import IdentifiedDelta, Rules, Submission, accepted, checked, identify, submission_calls
+
+
+class OrderDesk:
+    """Order desk: checks and stores submitted Delta orders, and checks and stores cancellations of orders.
+
+    Args:
+        places: served chains by chain id.
+        bridges: lanes between the chains.
+        orders: the live orders in memory.
+        stored: reader of the orders in the store.
+        partners: registered partners.
+        strict_partner: whether every order must name a partner (choices.md#fees-and-partners).
+    """
+
+    def __init__(
+        self,
+        places: ServedChains,
+        bridges: BridgeLanes,
+        orders: LiveOrders,
+        stored: StoredOrders,
+        partners: Mapping[str, RegisteredPartner],
+        *,
+        strict_partner: bool,
+    ) -> None:
+        self._places = places
+        self._bridges = bridges
+        self._orders = orders
+        self._stored = stored
+        self._partners = partners
+        self._strict_partner = strict_partner
+        self._domains = delta_domains(places)
+        self._vaults = {
+            chain_id: frozenset(vaults_of(place.settings.strategies)) for chain_id, place in places.items()
+        }
+        self._permit2 = Permit2s()
+
+    async def submit(
+        self, body: SubmitBody, now_ms: int, signatures: SignatureBudget, default_partner: str = ""
+    ) -> OrderRecord:
+        """Check and store a submitted order, unless the order is stored already; return its public record.
+
+        Args:
+            default_partner: default partner of the request's API key; empty if the key has none.
+            signatures: context manager, entered by the API handler, that limits how many wrong signatures the
+                request's caller may send.
+
+        Raises:
+            RequestError: a check fails; see spec 1.25 and `submission`.
+            StoreUnavailable: the order may or may not be stored; submitting again is safe.
+        """
+        place = delta_chain_at(self._places, body.chain_id, "chainId")
+        domain = self._domains[place.chain_id]
+        found = identify(body, domain)
+        if self._orders.get(found.order_hash) is None:
+            try:
+                return await self._take_in(body, found, place, domain, now_ms, signatures, default_partner)
+            except RequestError as error:
+                signatures.refused(error)
+                if not await self._stored.is_kept(found.order_hash):
+                    raise
+        return await self._kept(found.order_hash)
+
+    async def cancellation(self, body: CancellationBuildBody) -> CancellationBuildResponse:
+        """Build the EIP-712 typed data that the owner of Delta orders signs to cancel them.
+
+        Raises:
+            RequestError: the orders cannot be cancelled together; see `cancellation`.
+        """
+        rows = await self._of_one_signer(body.order_ids)
+        check_open(rows)
+        return cancellation_to_sign(body.order_ids, self._domain_of(rows))
+
+    async def cancel(self, body: CancelBody, now_ms: int, signatures: SignatureBudget) -> CancelResponse:
+        """Set the orders of a signed cancellation to CANCELLING, all of them or none, in the store.
+
+        Args:
+            signatures: context manager, entered by the API handler, that limits how many wrong signatures the
+                request's caller may send.
+
+        Returns:
+            The ids of the orders, once the store has the change.
+
+        Raises:
+            RequestError: the orders cannot be cancelled together, or the signature is wrong.
+            StoreUnavailable: the orders may or may not be cancelled; cancelling again is safe.
+        """
+        rows = await self._of_one_signer(body.order_ids)
+        domain, first = self._domain_of(rows), rows[0]
+        signing = domain.signing(cancellation_hash(body.order_ids))
+        digest = signing_digest(domain.separator, signing.struct_hash32)
+        signature = read_signature(
+            body.signature, digest, first.owner, InvalidCancelSignature, signing=signing
+        )
+        signatures.proven(signature.is_by_key)
+        await in_time(_check_cancel(self._places[first.chain_id], signature, domain.contract))
+        hashes = [row.order_hash for row in rows]
+        await self._orders.step_all(hashes, cancelling(now_ms), is_fenced=False)
+        return CancelResponse(success=True, cancelled=tuple(str(order_id(key)) for key in hashes))
+
+    async def _take_in(
+        self,
+        body: SubmitBody,
+        found: IdentifiedDelta,
+        place: ServedChain,
+        domain: DeltaDomain,
+        now_ms: int,
+        signatures: SignatureBudget,
+        default_partner: str,
+    ) -> OrderRecord:
+        rules = Rules(
+            chain_id=place.chain_id,
+            domain=domain,
+            tokens=place.tokens,
+            bridges=self._bridges,
+            vaults=self._vaults[place.chain_id],
+            handlers=handlers_of(place.settings),
+            partners=self._partners,
+            strict_partner=self._strict_partner,
+            default_partner=default_partner,
+            now_ms=now_ms,
+        )
+        submission = checked(body, found, rules)
+        signatures.proven(submission.signature.is_by_key)
+        self._check_room(submission.terms.owner)
+        row = await in_time(self._judged(place, submission, now_ms))
+        document, order, terms = submission.document, submission.order, submission.terms
+        if await self._orders.submit(row, document, order, terms) is row:
+            return new_record(row, document, order, terms)
+        return await self._kept(found.order_hash)
+
+    def _check_room(self, owner: bytes) -> None:
+        """Check that the owner's live orders leave room for another; orders still being checked do not count.
+
+        Raises:
+            TooManyOpenOrders: the owner has VENUE_LIVE_ORDERS_PER_OWNER_MAX live orders.
+        """
+        count, most = self._orders.count_of(owner), limits.VENUE_LIVE_ORDERS_PER_OWNER_MAX
+        if count >= most:
+            raise TooManyOpenOrders(
+                field="order.owner", expected=f"fewer than {most} orders that may still change", got=count
+            )
+
+    async def _kept(self, order_hash: bytes) -> OrderRecord:
+        """Read the public record of an order that the store has; a missing order raises StoreError."""
+        kept = await self._stored.record(order_hash)
+        if kept is None:
+            raise StoreError("a stored order is missing")
+        return kept
+
+    async def _judged(self, place: ServedChain, submission: Submission, now_ms: int) -> DeltaOrderRow:
+        """Check a submitted order against the chain's latest block, and make the order's row to store."""
+        await place.followed.wait()
+        permit2 = b""
+        if needs_permit2(submission.terms.permit):
+            permit2 = await self._permit2.of(place.chain, place.delta, "order.permit")
+        header = await latest_block(place.chain)
+        has_code = await signer_has_code(place.chain, submission.signature, header)
+        calls = submission_calls(submission, place.delta, permit2)
+        answers = dict(zip(calls, await place.chain.call_many([*calls.values()], header.hash), strict=True))
+        status = accepted(submission, answers, header, place.delta, permit2, has_code=has_code)
+        if has_code:
+            await self._check_owner_there(submission)
+        return submission.row(status, now_ms)
+
+    async def _check_owner_there(self, submission: Submission) -> None:
+        """Check that a contract that buys for itself on another chain exists there too."""
+        terms, there = submission.terms, bridge_of(submission.order).destination_chain_id
+        swap = arrival_of(submission.order, submission.document.arrivals)
+        beneficiary = terms.beneficiary if swap is None else swap.beneficiary
+        if there and beneficiary == terms.owner and not await self._places[there].chain.code(terms.owner):
+            raise InvalidInput(
+                field="order.beneficiary",
+                expected=f"an account of the owner on chain {there}: the owner is a contract, and not there",
+                got=to_checksum(beneficiary),
+            )
+
+    async def _of_one_signer(self, order_ids: Sequence[str]) -> tuple[DeltaOrderRow, ...]:
+        check_ids(order_ids)
+        return one_signer(order_ids, await self._stored.rows_of_ids(order_ids))
+
+    def _domain_of(self, rows: Sequence[DeltaOrderRow]) -> DeltaDomain:
+        place = delta_chain_at(self._places, rows[0].chain_id, "orderIds")
+        return self._domains[place.chain_id]
+
+
+async def _check_cancel(place: ServedChain, signature: OwnerSignature, delta: bytes) -> None:
+    """Check that an owner has signed a cancellation, by a contract call unless the owner's key has signed.
+
+    Raises:
+        InvalidCancelSignature: the owner has not signed.
+    """
+    asked = signature_call(signature, delta)
+    if asked is None:
+        return
+    header = await latest_block(place.chain)
+    has_code = await signer_has_code(place.chain, signature, header)
+    (answer,) = await place.chain.call_many([asked], header.hash)
+    if signature_state(signature, answer, has_code=has_code) is not SignatureState.SIGNED:
+        raise InvalidCancelSignature(
+            "the signature is empty, and the owner has not signed the cancellation by a call"
+        )

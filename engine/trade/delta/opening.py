@@ -1,0 +1,287 @@
+"""Creates the engine of a venue's Delta orders, with the agents and the relayer of each chain.
+
+Section `[relayers.ID]` of the settings names the key of the relayer of the chain with this id.
+
+Choice: Delta is not served on a chain with `delta` and no relayer: nothing would settle an order that an
+    owner approved and signed.
+"""
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from functools import partial
+from random import Random
+from ssl import SSLContext
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ....codecs.eip712_orders.delta import ProductiveOrder
+from ....codecs.trading_token import NATIVE_TOKEN
+from ....config.errors import ChainError, ConfigError
+from ....config.sections.venue import VenueSettings
+from ....config.settings import Settings
+from ....crypto.addresses import parse_address
+from ....crypto.custody.keys import signing_key
+from ....crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
+from ...chain.port import Chain
+from ...chain.relay.relay_plan import relay_policy
+from ...chain.relay.relayer import Relayer
+from ...host.process.credentials import check_secrecy
+from ...store.leases import Leases
+from ...store.store import Store
+from ..orders.order_engines import Footing
+from ..routing.makers import request_signer
+from ..served.bridge_lanes import BridgeLanes
+from ..served.served_chain import ServedChain, ServedChains
+from .auction.agents import Agents, AuctioneerWakeup
+from .auction.auction_queue import AuctionQueue
+from .auction.auctioneer import Auctioneer, AuctionIds
+from .auction.handlers import Handlers
+from .auction.simulating import AuctionAt
+from .bids.agent_client import AgentClient
+from .bridge_opening import open_desk
+from .bridging.bridged_orders import is_carried
+from .engine import DeltaChain, DeltaEngine
+from .orders.live_orders import LiveOrder, LiveOrders
+from .resting.price_watch import PriceWatch
+from .resting.resting_price import RestingPrices
+from .settlement.funds_watch import FundsWatch
+from .settlement.projection import DeltaProjection
+from .settlement.settling import Settling
+from .settlement.vault_reads import VaultReads
+
+
+def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
+    """Load the key of the account (relayer) that sends a chain's settlements.
+
+    The key signs only calls of the Delta contract, of Arrivals and of CCTP's MessageTransmitter, and calls
+    from the account to itself, which use up a nonce.
+
+    Raises:
+        ConfigError: the chain has no relayer, the key cannot be read, everybody knows it, or the chain has no
+            Delta contract; the error names the setting.
+    """
+    relayer = settings.relayers.get(chain_id)
+    if relayer is None:
+        raise ConfigError(f"relayers.{chain_id}", "is not set")
+    named = settings.keys[relayer.key]
+    try:
+        key = signing_key(named.source, named.password)
+    except ConfigError as error:
+        raise ConfigError(f"keys.{relayer.key}", f"{error.key} {error.detail}") from None
+    check_secrecy(f"keys.{relayer.key}", key.address, (chain_id,))
+    chain = settings.chains[chain_id]
+    contract = chain.delta_contract
+    if not contract:
+        raise ConfigError(f"chains.{chain_id}.delta_contract", "is not set: Delta needs its contract")
+    named_contracts = {
+        "delta_contract": contract,
+        "message_transmitter": chain.message_transmitter,
+        "arrivals": chain.arrivals,
+    }
+    allowed = [
+        parse_address(text, f"chains.{chain_id}.{name}") for name, text in named_contracts.items() if text
+    ]
+    targets = frozenset((chain_id, target) for target in (key.address, *allowed))
+    return PolicedRelayKey(key, TransactionPolicy(targets, relayer.fee_cap_wei, relayer.gas_max))
+
+
+def relayer_of(
+    settings: Settings, chain: Chain, store: Store, leases: Leases, now_ms: Callable[[], int]
+) -> Relayer:
+    """Create the relayer of a chain, which sends settlements; the caller runs its `run` as a task.
+
+    Args:
+        leases: leases of the engine's shards, which outlive the relayer.
+        now_ms: returns the time, Unix milliseconds.
+
+    Raises:
+        ConfigError: the relayer's settings are wrong; see `relay_key`.
+    """
+    key = relay_key(settings, chain.chain_id)
+    confirmations = settings.chains[chain.chain_id].confirmations
+    policy = relay_policy(settings.relayers[chain.chain_id], confirmations)
+    return Relayer(chain, store, key, leases, policy, now_ms)
+
+
+class DeltaOpening(Struct, frozen=True):
+    """Inputs from which the engine of Delta orders is created.
+
+    Attributes:
+        footing: store, leases, scheduler, clock and chains, shared with the other order engines.
+        lanes: lanes between the chains, with their present fees.
+        tls: TLS context for the connections to agents.
+    """
+
+    settings: Settings
+    venue: VenueSettings
+    footing: Footing
+    lanes: BridgeLanes
+    random: Random
+    tls: SSLContext
+
+
+async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: ServedChains) -> DeltaEngine:
+    """Create the engine of Delta orders, for the chains that have a Delta contract and a relayer.
+
+    Args:
+        owned: exit stack that closes the connections to the agents and to the attestation service.
+
+    Raises:
+        ConfigError: a setting is wrong; the error names it.
+    """
+    footing = opening.footing
+    orders = LiveOrders(footing.store, footing.leases)
+    ids = AuctionIds()
+    chains = {
+        chain_id: await _chain(owned, opening, place, orders, ids)
+        for chain_id, place in places.items()
+        if not place.no_delta
+    }
+    bridges = await open_desk(
+        owned,
+        opening.settings.bridges,
+        places,
+        {
+            chain_id: (chain.relayer, opening.settings.relayers[chain_id].gas_max)
+            for chain_id, chain in chains.items()
+        },
+        store=footing.store,
+        orders=orders,
+        tls=opening.tls,
+        wall_ms=footing.wall_ms,
+    )
+    return DeltaEngine(
+        footing.store,
+        footing.scheduler,
+        orders=orders,
+        chains=chains,
+        bridges=bridges,
+        wall_ms=footing.wall_ms,
+    )
+
+
+async def _chain(
+    owned: AsyncExitStack, opening: DeltaOpening, place: ServedChain, orders: LiveOrders, ids: AuctionIds
+) -> DeltaChain:
+    store, scheduler, wall_ms = opening.footing.store, opening.footing.scheduler, opening.footing.wall_ms
+    delta = opening.venue.delta
+    followed = opening.footing.chains.of(place.chain_id)
+    relayer = _relayer(opening, place)
+    gas_max = opening.settings.relayers[place.chain_id].gas_max
+    wakeup = AuctioneerWakeup()
+    clients = await _agents(owned, opening, place)
+    agents = Agents(clients, chain_id=place.chain_id, settings=delta, wakeup=wakeup, wall_ms=wall_ms)
+    handlers = Handlers(delta, agents.tell, wall_ms)
+    queue = AuctionQueue(
+        place.chain,
+        agents,
+        handlers,
+        wakeup,
+        orders,
+        scheduler,
+        head_time_s=lambda: place.pulse.head_time_s,
+        is_carried=lambda live: is_carried(opening.lanes, live, wall_ms()),
+        settings=delta,
+        wall_ms=wall_ms,
+    )
+    prices = _price_watch(opening, place, queue)
+    funds = FundsWatch(
+        place.chain,
+        orders,
+        followed.watch,
+        delta=place.delta,
+        vaults=VaultReads(place.chain, delta=place.delta, relayer=relayer.address, gas_max=gas_max),
+        revalued=prices.revalued,
+        read_to=followed.read_to,
+        wall_ms=wall_ms,
+    )
+    settling = Settling(
+        relayer,
+        place.chain,
+        store,
+        orders,
+        delta=place.delta,
+        gas_max=gas_max,
+        failures_max=delta.failures_max,
+        tell=handlers.tell,
+        are_lacking=funds.are_lacking,
+        calls_contract=partial(_calls_contract, place.chain),
+        read_to=lambda: followed.indexer.statistics().block_number,
+        wall_ms=wall_ms,
+    )
+    auctioneer = Auctioneer(
+        AuctionAt(place, relayer.address, gas_max),
+        agents,
+        handlers,
+        wakeup,
+        queue,
+        orders,
+        store,
+        settling=settling,
+        claims=funds.claims,
+        unsettled=prices.again,
+        ids=ids,
+        settings=delta,
+        wall_ms=wall_ms,
+    )
+    projection = DeltaProjection(
+        store,
+        orders,
+        confirmations=place.settings.confirmations,
+        failures_max=delta.failures_max,
+        now_ms=wall_ms,
+    )
+    followed.join(projection, funds.touched)
+    return DeltaChain(relayer, followed, settling, auctioneer, prices, funds)
+
+
+def _price_watch(opening: DeltaOpening, place: ServedChain, queue: AuctionQueue) -> PriceWatch:
+    return PriceWatch(
+        place.index,
+        RestingPrices(place.pathfinder, place.usd, place.tokens, opening.venue.delta_gas),
+        queue,
+        gas_price_wei=lambda: place.gas.gas_price_wei,
+        wall_ms=opening.footing.wall_ms,
+    )
+
+
+async def _calls_contract(chain: Chain, live: LiveOrder) -> bool:
+    """Whether a settlement calls a contract that is the order's owner or that the owner chose.
+
+    The owner itself, the receiver of native tokens and the vault from which the order sells are such
+    contracts. The result is False if the chain does not answer.
+    """
+    terms = live.terms
+    if isinstance(live.order, ProductiveOrder):
+        return True
+    called = [terms.owner, terms.beneficiary] if terms.dest_token == NATIVE_TOKEN else [terms.owner]
+    try:
+        return any([await chain.code(account) for account in called])
+    except ChainError:
+        return False
+
+
+async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: ServedChain) -> dict[str, AgentClient]:
+    """Open the HTTP clients of the agents that bid on a chain, by agent name."""
+    return {
+        name: await owned.enter_async_context(
+            AgentClient(
+                name,
+                agent.url,
+                signer=request_signer(f"venue.agents.{name}.credentials", agent.credentials),
+                wall_ms=opening.footing.wall_ms,
+                tls=opening.tls,
+            )
+        )
+        for name, agent in sorted(opening.venue.agents.items())
+        if not agent.chains or place.chain_id in agent.chains
+    }
+
+
+def _relayer(opening: DeltaOpening, place: ServedChain) -> Relayer:
+    """Create the relayer of a chain; the address of its Delta contract may come from contracts.json."""
+    footing = opening.footing
+    chains = opening.settings.chains | {place.chain_id: place.settings}
+    settings = replace(opening.settings, chains=chains)
+    return relayer_of(settings, place.chain, footing.store, footing.leases, footing.wall_ms)

@@ -1,0 +1,107 @@
+"""Reads from the store the outcomes of the settlements that closed auction rounds started.
+
+    an order of a round --> its effects `settle` of that round --> the relayer's intents --> the logs
+
+No table stores these outcomes: a settlement's promised amount is in its stored effect, and its result in its
+log on chain.
+
+Source: ARCHITECTURE.md, "Auction".
+"""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from .....codecs.messages.auction_messages import AuctionedOrder, AuctionSettlement
+from .....crypto.hexadecimal import parse_hex, to_hex
+from ....store.queries import IDS_MAX, among
+from ....store.rows import ChainIntent, DeltaFill, Effect, EffectState, IntentState
+from ....store.store import Store
+from ....store.tables import CHAIN_INTENT, DELTA_FILL, EFFECT
+from ....store.units import row_of
+from ..orders.life import SETTLE
+from .settling import Settlement, settlement_in
+
+_STATES = {IntentState.MINED: "settled", IntentState.FINAL: "settled", IntentState.REVERTED: "reverted"}
+_UNDER_WAY, _NOT_SENT = "settling", "notSent"
+
+
+async def with_settlements(
+    store: Store, asked: Sequence[tuple[int, AuctionedOrder]]
+) -> tuple[AuctionedOrder, ...]:
+    """Return orders of closed auction rounds with the outcomes of the settlements that each round started.
+
+    Args:
+        asked: pairs of (auction id, order in the record of that auction's round), at most IDS_MAX.
+
+    Raises:
+        StoreUnavailable: the outcomes cannot be read now.
+    """
+    hashes = sorted({parse_hex(order.order_hash, "orderHash") for _, order in asked})
+    effect_rows, fill_rows = await store.read(
+        among(EFFECT, "order_hash", hashes), among(DELTA_FILL, "order_hash", hashes)
+    )
+    found: dict[tuple[int, str], list[tuple[Effect, Settlement]]] = {}
+    for values in effect_rows:
+        effect: Effect = row_of(EFFECT, values)
+        if effect.kind == SETTLE:
+            settlement = settlement_in(effect)
+            key = settlement.auction_id, to_hex(effect.order_hash)
+            found.setdefault(key, []).append((effect, settlement))
+    wanted = {
+        settlement.key
+        for auction_id, order in asked
+        for _, settlement in found.get((auction_id, order.order_hash), ())
+    }
+    intents = await _intents(store, sorted(wanted))
+    fills: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in fill_rows]
+    by_transaction = {(fill.order_hash, fill.tx_hash): fill for fill in fills}
+    return tuple(
+        [
+            replace(
+                order,
+                settlements=tuple(
+                    [
+                        _told(effect, settlement, intents.get(settlement.key), by_transaction)
+                        for effect, settlement in sorted(
+                            found.get((auction_id, order.order_hash), ()), key=lambda one: one[0].created_ms
+                        )
+                    ]
+                ),
+            )
+            for auction_id, order in asked
+        ]
+    )
+
+
+async def _intents(store: Store, keys: Sequence[str]) -> dict[str, ChainIntent]:
+    found: dict[str, ChainIntent] = {}
+    for at in range(0, len(keys), IDS_MAX):
+        (rows,) = await store.read(among(CHAIN_INTENT, "effect_key", keys[at : at + IDS_MAX]))
+        found |= {values[0]: row_of(CHAIN_INTENT, values) for values in rows}
+    return found
+
+
+def _told(
+    effect: Effect,
+    settlement: Settlement,
+    intent: ChainIntent | None,
+    fills: Mapping[tuple[bytes, bytes], DeltaFill],
+) -> AuctionSettlement:
+    mined = None if intent is None else intent.mined_hash
+    fill = None if mined is None else fills.get((effect.order_hash, mined))
+    is_over = effect.state is not EffectState.INTENDED
+    state = _NOT_SENT if is_over else _UNDER_WAY
+    if intent is not None:
+        state = _STATES.get(intent.state, state)
+        if intent.state is IntentState.FAILED and mined is not None:  # the revert is final
+            state = _STATES[IntentState.REVERTED]
+    return AuctionSettlement(
+        agent=settlement.agent,
+        state=state,
+        promised_amount=settlement.promised,
+        simulated_amount=settlement.amount,
+        settled_amount=None if fill is None else str(settlement.amount_in(fill)),
+        tx_hash=None if mined is None else to_hex(mined),
+        detail="" if intent is None else intent.reason,
+    )

@@ -1,0 +1,74 @@
+"""Checks of a user's balance and allowance for a swap: at a single block, before any maker signs.
+
+Source: spec 1.14.5, 1.25.34, 1.25.36.
+"""
+
+from msgspec import Struct
+
+from ....codecs.contracts.abi import WORD_BYTES
+from ....codecs.contracts.calldata import balance_of
+from ....codecs.trading_token import NATIVE_TOKEN
+from ....config.errors import InsufficientBalance, ServiceUnavailable
+from ....config.limits import CHAIN_TOKEN_GAS_MAX
+from ...chain.port import Chain, EthCall, Header
+from ..served.asking import Permit2s, latest_block
+from ..served.permit_proof import Taking, check_taking, check_words, needs_permit2, taking_calls
+from .ticket import SwapTicket
+
+
+class SwapFunds(Struct, frozen=True):
+    """Checks that users can pay for swaps on a chain.
+
+    Args:
+        router: the Router contract, which takes the user's tokens; 20 bytes.
+    """
+
+    chain: Chain
+    router: bytes
+    permit2s: Permit2s
+
+    async def check(self, ticket: SwapTicket) -> None:
+        """Refuse a swap that its user cannot pay.
+
+        Raises:
+            InsufficientBalance, InsufficientAllowance: the user's funds do not suffice.
+            InvalidInput: the permit names another owner or spender, or a value in the permit is out of range.
+            ServiceUnavailable: the token's contract or Permit2 does not answer.
+            ChainError: no node answers.
+        """
+        if ticket.src_token == NATIVE_TOKEN:
+            _check_balance(await self.chain.balance(ticket.user), ticket.src_amount)
+            return
+        check_words(ticket.permit, ticket.user, self.router, "permit")
+        permit2 = b""
+        if needs_permit2(ticket.permit):
+            permit2 = await self.permit2s.of(self.chain, self.router, "permit")
+        await self._check_token(ticket, permit2, await latest_block(self.chain))
+
+    async def _check_token(self, ticket: SwapTicket, permit2: bytes, header: Header) -> None:
+        taking = Taking(
+            permit=ticket.permit,
+            token=ticket.src_token,
+            owner=ticket.user,
+            spender=self.router,
+            permit2=permit2,
+            whole=ticket.src_amount,
+            part=ticket.src_amount,
+            deadline=ticket.deadline,
+            role="the Market router",
+            owner_field="userAddress",
+            permit_field="permit",
+        )
+        balance = EthCall(ticket.src_token, balance_of(ticket.user), gas_max=CHAIN_TOKEN_GAS_MAX)
+        calls = {"balance": balance} | taking_calls(taking)
+        answers = dict(zip(calls, await self.chain.call_many([*calls.values()], header.hash), strict=True))
+        told = answers["balance"]
+        if isinstance(told, Exception) or len(told) < WORD_BYTES:
+            raise ServiceUnavailable("the source token has no balance or allowance of the user")
+        _check_balance(int.from_bytes(told[:WORD_BYTES], "big"), ticket.src_amount)
+        check_taking(taking, answers, now_s=header.time_s, has_part=True)
+
+
+def _check_balance(has: int, needed: int) -> None:
+    if has < needed:
+        raise InsufficientBalance(field="userAddress", expected=f"at least {needed} of srcToken", got=has)

@@ -1,0 +1,277 @@
+"""Builds the Router's transaction from an opened route or from signed orders, with checks on the chain.
+
+    route   ticket -> funds of the user -> a place in the caller's quota -> firm quotes -.
+    orders  their open parts -> ticket -> funds of the user ------'-> calldata -> simulation -> envelope
+
+Source: spec 1.14, 1.9; ARCHITECTURE.md, "Pure core, thin drivers"; choices.md#market-swaps,
+    choices.md#chain-and-contracts, choices.md#signatures-and-permits.
+Choice: The user's funds are checked before makers sign, since a quote reserves a maker's stock.
+    `ignoreChecks` skips that for callers with a key alone.
+Choice: An estimate of gas is the simulation where one is requested; the answered limit is a fifth higher.
+Choice: A permit counts as far as the token, or Permit2, accepts it from the Router.
+Choice: gasPrice with eip1559=true is maxFeePerGas.
+Choice: A maker that has blacklisted userAddress or txOrigin is not asked: the others fill its part within the
+    user's bound.
+"""
+
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+import trio
+from msgspec import Struct
+
+from ....codecs.amounts import parse_positive_amount
+from ....codecs.contracts.calldata import remaining
+from ....codecs.contracts.router_calldata import RouterSwap, swap_exact_in, swap_exact_out
+from ....codecs.messages.market_messages import (
+    ContractParams,
+    TransactionBody,
+    TransactionEnvelope,
+    TransactionQuery,
+)
+from ....codecs.messages.vocabulary import Side
+from ....codecs.rounding import mul_div_up
+from ....config.errors import (
+    ChainError,
+    NoRoute,
+    Reverted,
+    ServiceUnavailable,
+    SimulationFailed,
+)
+from ....config.limits import BPS_ONE
+from ....config.timeouts import SIMULATION_S
+from ....crypto.addresses import to_checksum
+from ....crypto.hexadecimal import to_hex
+from ...chain.port import Chain, EthCall
+from ...host.admission.signatures import SignatureBudget
+from ..quote.ask import FeeRules
+from ..quote.price_route import OpenedRoute
+from ..routing.firm.firm_parts import HeldQuote
+from ..routing.search.plan import RoutePlan, SwapRequest
+from ..served.asking import latest_block
+from .funds import SwapFunds
+from .order_fills import Looked, as_signed, filled, open_orders, order_calls
+from .signed_orders import SignedOrder, read_order_swap
+from .ticket import SwapTicket, hops_of, params_of, read_ticket, swap_of, ticket_of
+from .unfilled import Asker, UnfilledSwap, UnfilledSwaps
+
+if TYPE_CHECKING:
+    from ..served.served_chain import ServedChain
+
+T = TypeVar("T")
+
+_LEFT_PART = 10  # a quote counts as filled once at most its amount divided by this is left
+_GAS_MARGIN_BPS = 2_000  # added to an estimate: state moves between the estimate and the block
+_CALLDATA = {Side.SELL: swap_exact_in, Side.BUY: swap_exact_out}
+
+
+class Leave(Struct, frozen=True):
+    """Data for the checks that a swap must pass before makers are asked to sign quotes for the swap.
+
+    Attributes:
+        asker: caller of the request.
+        unfilled: counter of the chain's unfilled swaps, with limits for callers and users.
+        funds: check that users have the balance and allowance for their swaps.
+    """
+
+    asker: Asker
+    unfilled: UnfilledSwaps
+    funds: SwapFunds
+
+
+async def transaction(
+    place: "ServedChain",
+    opened: OpenedRoute,
+    body: TransactionBody,
+    query: TransactionQuery,
+    fees: FeeRules,
+    now_ms: int,
+    leave: Leave,
+) -> TransactionEnvelope | ContractParams:
+    """Build the Router's transaction for a verified route, with firm quotes of the makers.
+
+    Args:
+        opened: the verified route.
+        leave: the caller, and the checks to pass before makers are asked to sign.
+
+    Raises:
+        InvalidInput, OrderExpired, MissingSlippage, PartnerNotAllowed, NoRoute: see `read_ticket`.
+        InsufficientBalance, InsufficientAllowance, SimulationFailed: a check fails and is not ignored.
+        RateLimited: too many signed swaps of the caller, or the user, are unfilled.
+        NoRoute: the makers sign no quotes within the swap's bounds; see `FirmDesk.fill`.
+        ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
+    """
+    ticket = read_ticket(place, opened, body, fees, now_ms)
+    gas_price = _gas_price(place, query)
+    plan, wanted = _plan_of(place, opened, ticket, now_ms)
+    if not (query.ignore_checks and leave.asker.has_key):
+        await _answered(leave.funds.check(ticket))
+    swap = await _answered(_begun(place, leave, ticket.user, now_ms // 1_000))
+    try:
+        firm = await place.desk.fill(plan, wanted, user=ticket.user, limit=ticket.limit, held=swap.quotes)
+    finally:
+        leave.unfilled.end(swap)
+    return await _built(place, ticket, swap_of(ticket, hops_of(firm), firm.expiry_s), query, gas_price)
+
+
+async def order_transaction(
+    place: "ServedChain",
+    body: TransactionBody,
+    query: TransactionQuery,
+    fees: FeeRules,
+    now_ms: int,
+    funds: SwapFunds,
+    signatures: SignatureBudget,
+) -> TransactionEnvelope | ContractParams:
+    """Build the Router's transaction that fills the signed orders of a request.
+
+    Args:
+        funds: check that users can pay for their swaps.
+        signatures: number of wrong signatures that the caller may still send.
+
+    Raises:
+        RateLimited: too many signatures of the caller were wrong.
+        UnsupportedChain, InvalidInput, InvalidSignature, OrderExpired, PartnerNotAllowed, NoRoute: the
+            request is invalid; see `read_order_swap`.
+        OrderClosed, OrderExpired, InsufficientBalance, InsufficientAllowance: the fillable orders do not
+            suffice; the error is that of the first refused order.
+        InsufficientBalance, InsufficientAllowance, SimulationFailed: a check fails and is not ignored.
+        ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
+    """
+    signatures.begin(max(len(body.orders or ()), 1))
+    asked = read_order_swap(place, body, fees, now_ms)
+    signatures.proven(sum(one.signature.is_by_key for one in asked.orders))
+    gas_price = _gas_price(place, query)
+    if query.ignore_checks:
+        looked = as_signed(asked.orders)
+    else:
+        looked = await _answered(_looked_at(place.chain, place.rfq, asked.orders))
+    fills = filled(asked, looked)
+    ticket = ticket_of(body, asked.parties, fills.basis)
+    if not query.ignore_checks:
+        await _answered(funds.check(ticket))
+    return await _built(place, ticket, swap_of(ticket, (fills.hop,), fills.expiry_s), query, gas_price)
+
+
+async def _built(
+    place: "ServedChain",
+    ticket: SwapTicket,
+    swap: RouterSwap,
+    query: TransactionQuery,
+    gas_price: dict[str, str],
+) -> TransactionEnvelope | ContractParams:
+    """Make the response: a swap's transaction, or the parameters of the Router's call (`onlyParams`).
+
+    Unless the request sets `ignoreChecks`, a simulation of the transaction must succeed first.
+    """
+    data = _CALLDATA[ticket.side](swap)
+    gas = None
+    if not query.ignore_checks:
+        call = EthCall(place.router, data, ticket.user, ticket.value_wei)
+        gas = await _answered(_tried(place, call, wants_gas=not query.ignore_gas_estimate))
+    if query.only_params:
+        return params_of(ticket.side, swap, place.router)
+    return TransactionEnvelope(
+        from_address=to_checksum(ticket.user),
+        to=to_checksum(place.router),
+        value=str(ticket.value_wei),
+        data=to_hex(data),
+        chain_id=place.chain_id,
+        **gas_price,
+        **({} if gas is None else {"gas": str(gas)}),
+    )
+
+
+def _plan_of(
+    place: "ServedChain", opened: OpenedRoute, ticket: SwapTicket, now_ms: int
+) -> tuple[RoutePlan, SwapRequest]:
+    """Return the quoted plan, or a new plan if a maker of the quoted plan does not serve this user."""
+    barred = place.barred(ticket.user, ticket.tx_origin, now_ms=now_ms)
+    if not barred:
+        return opened.plan, opened.wanted
+    wanted = msgspec.structs.replace(opened.wanted, without=opened.wanted.without | barred)
+    if not barred & opened.plan.makers():
+        return opened.plan, wanted
+    plan = place.pathfinder.find(wanted)
+    if plan is None:
+        raise NoRoute("the makers of the route are left out, or do not serve this user")
+    return plan, wanted
+
+
+async def _looked_at(chain: Chain, rfq: bytes, orders: Sequence[SignedOrder]) -> Looked:
+    """Read unfilled parts, signatures and makers' funds of signed orders at the latest block."""
+    header = await latest_block(chain)
+    calls = order_calls(rfq, orders)
+    answers = await chain.call_many([*calls.values()], header.hash)
+    return open_orders(orders, dict(zip(calls, answers, strict=True)), header.time_s)
+
+
+def _gas_price(place: "ServedChain", query: TransactionQuery) -> dict[str, str]:
+    """Make the gas price members of the transaction envelope, in wei."""
+    given = None if query.gas_price is None else parse_positive_amount(query.gas_price, "gasPrice")
+    if not query.eip1559:
+        return {"gas_price": str(place.gas.gas_price_wei if given is None else given)}
+    fees = place.gas.fees
+    most = 2 * fees.base_fee_wei + fees.tip_wei if given is None else given
+    return {"max_fee_per_gas": str(most), "max_priority_fee_per_gas": str(min(fees.tip_wei, most))}
+
+
+async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) -> UnfilledSwap:
+    """Count a new swap towards the limits of unfilled swaps of the caller and of the user.
+
+    If a limit is reached, the function first reads from the chain which earlier swaps are filled, and stops
+    counting those.
+    """
+    unfilled, asker = leave.unfilled, leave.asker
+    others = unfilled.in_the_way(asker, user, now_s)
+    quotes = [quote for swap in others for quote in swap.quotes if quote.digest32]
+    if quotes:
+        calls = [EthCall(place.rfq, remaining(quote.maker, quote.digest32)) for quote in quotes]
+        answers = await place.chain.call_many(calls)
+        filled = {
+            quote.digest32 for quote, word in zip(quotes, answers, strict=True) if _is_filled(quote, word)
+        }
+        unfilled.free_filled(others, filled)
+    return unfilled.begin(asker, user, now_s)
+
+
+def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
+    """Whether a quote counts as filled, because at most a tenth of its amount is still unfilled.
+
+    A quote can be larger than the swap needs, so that a filled swap may leave such a rest.
+
+    Args:
+        answer: result of the RFQ contract's `remaining` for the quote, or the error of that call.
+    """
+    left = 0 if isinstance(answer, Exception) else int.from_bytes(answer, "big")
+    return 0 < left <= quote.amount // _LEFT_PART + 1
+
+
+async def _tried(place: "ServedChain", call: EthCall, *, wants_gas: bool) -> int | None:
+    """Simulate a swap's transaction at the latest block, or estimate its gas.
+
+    Returns:
+        The gas limit, a fifth above the estimate; None if `wants_gas` is False.
+
+    Raises:
+        SimulationFailed: the transaction would revert now.
+    """
+    try:
+        if wants_gas:
+            return mul_div_up(await place.chain.estimate_gas(call), BPS_ONE + _GAS_MARGIN_BPS, BPS_ONE)
+        await place.chain.call(call)
+    except Reverted as error:
+        raise SimulationFailed(error.reason or "it reverts without a reason") from None
+    return None
+
+
+async def _answered(asked: Awaitable[T]) -> T:
+    """Await a read of the chain. Raises ServiceUnavailable on failure or after SIMULATION_S seconds."""
+    try:
+        with trio.fail_after(SIMULATION_S):
+            return await asked
+    except trio.TooSlowError:
+        raise ServiceUnavailable(f"the chain does not answer within {SIMULATION_S:g} s") from None
+    except ChainError as error:
+        raise ServiceUnavailable(f"the chain does not answer: {error}") from error

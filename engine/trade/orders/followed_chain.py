@@ -1,0 +1,111 @@
+"""Follows a chain with one indexer, which the engines of Delta and OTC orders share.
+
+    a step of the indexer -> changes of all projections, in one unit -> watches are notified
+
+The chain's settings decide which contracts' logs are read: the RFQ contract's with `rfq`, the Delta
+contract's with `delta`, regardless of the kinds of orders that the venue serves.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ...chain.index.applied import IndexedContracts
+from ...chain.index.indexer import Advance, Indexer, IndexerState, Projection
+from ...chain.index.ring import Mark
+from ...chain.index.watch import Watch, WatchedAccount
+from ...store.store import Store
+from ...store.units import Change
+from ..served.served_chain import ServedChain, ServedChains
+
+Touched = Callable[[int, frozenset[WatchedAccount]], None]
+"""Function called with (chain id, followed accounts whose funds may have moved); see `Indexer`."""
+
+
+class FollowedChain:
+    """Log indexer of one chain, shared by all order engines that join it.
+
+    Each engine adds a projection, which turns new logs into changes of orders, and a listener to moves of
+    funds.
+
+    Attributes:
+        watch: set of accounts (token, owner) whose logs the indexer reports, in addition to the logs of the
+            venue's contracts.
+        indexer: reader of the chain's logs; `OrderEngines` runs it.
+    """
+
+    def __init__(self, place: ServedChain, store: Store, wall_ms: Callable[[], int]) -> None:
+        self._projections: list[Projection] = []
+        self._touched: list[Touched] = []
+        self.watch = Watch()
+        self.indexer = Indexer(
+            place.chain,
+            store,
+            IndexedContracts(
+                rfq=place.rfq if place.settings.rfq else None,
+                delta=place.delta if place.settings.delta else None,
+            ),
+            self.watch,
+            begun=place.followed,
+            touched=self._report_touched,
+            now_ms=wall_ms,
+            confirmations=place.settings.confirmations,
+            projection=self,
+        )
+
+    def join(self, projection: Projection, touched: Touched) -> None:
+        """Add an order engine's projection and its listener; the indexer must not run yet.
+
+        Args:
+            projection: derives changes of the engine's orders from the chain's logs.
+            touched: called with the watched accounts whose funds may have moved.
+        """
+        self._projections.append(projection)
+        self._touched.append(touched)
+
+    def read_to(self) -> Mark | None:
+        """Return the last indexed block; None while the chain has blocks that are not indexed yet."""
+        told = self.indexer.statistics()
+        return Mark(told.block_number, told.block_hash) if told.state is IndexerState.FOLLOWING else None
+
+    async def changes(self, advance: Advance) -> Sequence[Change]:
+        """Collect the row changes that the joined engines' projections derive from a step of the indexer.
+
+        Args:
+            advance: the step, i.e. blocks and logs that the indexer adds or undoes at once.
+        """
+        changes: list[Change] = []
+        for projection in self._projections:
+            changes += await projection.changes(advance)
+        return changes
+
+    def _report_touched(self, chain_id: int, pairs: frozenset[WatchedAccount]) -> None:
+        for touched in self._touched:
+            touched(chain_id, pairs)
+
+
+class FollowedChains:
+    """The venue's chains whose logs are indexed; a chain is added when `of` is first called for it.
+
+    Args:
+        places: served chains by chain id.
+        wall_ms: returns the time, Unix milliseconds.
+    """
+
+    def __init__(self, places: ServedChains, store: Store, wall_ms: Callable[[], int]) -> None:
+        self._places = places
+        self._store = store
+        self._wall_ms = wall_ms
+        self._chains: dict[int, FollowedChain] = {}
+
+    def __iter__(self) -> Iterator[tuple[int, FollowedChain]]:
+        """Iterate over the followed chains as (chain id, followed chain)."""
+        return iter(tuple(self._chains.items()))
+
+    def of(self, chain_id: int) -> FollowedChain:
+        """Return the followed chain with a chain id; the first call for a chain adds the chain.
+
+        Raises:
+            KeyError: the venue does not serve the chain.
+        """
+        if chain_id not in self._chains:
+            self._chains[chain_id] = FollowedChain(self._places[chain_id], self._store, self._wall_ms)
+        return self._chains[chain_id]

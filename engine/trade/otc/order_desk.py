@@ -1,0 +1,257 @@
+"""Accepts posted OTC orders: checks them against the chain, then stores them.
+
+    body -> struct, hash --in memory--> the stored order
+                         --else--> rules -> chain, all at one block -> OtcOrders.submit -> the stored order
+                                     |--refused, but stored already--> the stored order
+    a stored DRAFT, with another signature -> rules -> chain --accepted--> OtcOrders.sign -> the stored order
+
+No order is stored unchecked: while the chain cannot be read, a post is answered with 503 and not stored.
+
+An order that was partly filled before its post starts with the unfilled amount that is left. The amount
+filled before the indexer began to follow the chain is the contract's filled amount at the indexed height,
+less the fills that the indexer has stored.
+
+Source: spec 2.6; ARCHITECTURE.md, "Orders", "Limits".
+Choice: A repeated post is answered with the stored order whatever else is in the body. A DRAFT becomes signed
+    by it where the maker's contract accepts the signature, since an earlier poster may have sent a wrong one.
+Choice: A DRAFT costs a unit of wrong signatures (`admission.signatures`), since it proves nothing.
+Choice: Unsigned orders have room of their own, since anybody can post them in a contract's name.
+Choice: At most 200,000 open OTC orders are kept, and of these 50,000 without funds or signature; beyond that
+    a post is 503. Funded orders are not refused for unfunded ones.
+"""
+
+from ....codecs.contracts.calldata import remaining
+from ....codecs.eip712_orders.signing_names import NamedDomain
+from ....codecs.messages.otc_messages import OtcOrderBody, PostedOrder, posted
+from ....codecs.messages.vocabulary import OtcState
+from ....config import limits
+from ....config.errors import RequestError, ServiceUnavailable, StoreError, TooManyOpenOrders
+from ....crypto.hexadecimal import to_hex
+from ...chain.port import EthCall, Header
+from ...host.admission.signatures import SignatureBudget
+from ...store.rows import OtcOrderRow, amount_of
+from ..orders.step import OrderStep
+from ..served.asking import in_time, latest_block, signer_has_code
+from ..served.served_chain import ServedChain, ServedChains, otc_chain_at
+from .balances import Backed, is_backed
+from .document import OtcDocument, stored_order
+from .life import signed
+from .live_orders import OtcOrders
+from .stored_orders import StoredOtcOrders
+from .submission import Answered, Begun, answered, begun, left_of, new_document, new_row, submission_calls
+from .terms import IdentifiedOtc, OtcTerms, checked, identify, otc_domain
+
+_UNFUNDED = (OtcState.DRAFT, OtcState.SUSPENDED)
+
+
+class OtcDesk:
+    """Checks posted OTC orders against the rules of OTC orders and the state of the chain, and stores them.
+
+    Args:
+        places: served chains by chain id.
+        orders: the OTC orders in memory.
+        stored: reader of OTC orders in the store.
+    """
+
+    def __init__(self, places: ServedChains, orders: OtcOrders, stored: StoredOtcOrders) -> None:
+        self._places = places
+        self._orders = orders
+        self._stored = stored
+        named = {
+            chain_id: NamedDomain(
+                place.settings.rfq_domain_name, limits.RFQ_DOMAIN_VERSION, chain_id, place.rfq
+            )
+            for chain_id, place in places.items()
+            if place.settings.rfq and place.rfq
+        }
+        self._domains = {chain_id: otc_domain(here, named.values()) for chain_id, here in named.items()}
+
+    async def submit(
+        self, chain_id: int, body: OtcOrderBody, now_ms: int, signatures: SignatureBudget
+    ) -> PostedOrder:
+        """Check and store a posted order; return the stored order if the order was posted before.
+
+        Args:
+            now_ms: time of the request, Unix milliseconds.
+            signatures: counter of the caller's wrong signatures, which refuses further ones above a limit;
+                already entered as a context manager.
+
+        Raises:
+            RequestError: a check fails; see `terms` and `submission`.
+            StoreUnavailable: the write failed or its outcome is unknown: posting again is safe.
+        """
+        place = otc_chain_at(self._places, chain_id, "chainId")
+        found = identify(body, self._domains[chain_id])
+        if self._orders.get(found.order_hash) is None:
+            try:
+                return await self._take_in(place, body, found, now_ms, signatures)
+            except RequestError as error:
+                signatures.refused(error)
+                if await self._stored.order(found.order_hash) is None:
+                    raise
+        return await self._kept(place, body, found, now_ms, signatures)
+
+    async def _take_in(
+        self,
+        place: ServedChain,
+        body: OtcOrderBody,
+        found: IdentifiedOtc,
+        now_ms: int,
+        signatures: SignatureBudget,
+    ) -> PostedOrder:
+        terms = checked(body, found, self._domains, place.chain_id, now_ms)
+        signatures.proven(terms.signature.is_by_key)
+        if terms.signature.is_by_key:
+            self._check_room(terms.order.maker, is_draft=False)
+        row, document = await in_time(self._judged(place, terms, now_ms))
+        if row.status is OtcState.DRAFT:
+            signatures.wrong()
+        self._check_room(terms.order.maker, is_draft=row.status is OtcState.DRAFT)
+        self._check_memory(row.status)
+        if await self._orders.submit(row, document) is row:
+            return posted(stored_order(row, document))
+        return await self._kept(place, body, found, now_ms, signatures)
+
+    def _check_room(self, maker: bytes, *, is_draft: bool) -> None:
+        """Refuse a new order whose maker has as many open orders, or DRAFT orders, as the venue allows.
+
+        Orders whose checks still run are not counted.
+
+        Raises:
+            TooManyOpenOrders: the maker has too many orders.
+        """
+        drafts = self._orders.drafts_of(maker)
+        count, most, what = (
+            (drafts, limits.OTC_LIVE_DRAFTS_PER_MAKER_MAX, "are not signed yet")
+            if is_draft
+            else (
+                self._orders.count_of(maker) - drafts,
+                limits.OTC_LIVE_ORDERS_PER_MAKER_MAX,
+                "may still change",
+            )
+        )
+        if count >= most:
+            raise TooManyOpenOrders(
+                field="maker", expected=f"fewer than {most} orders that {what}", got=count
+            )
+
+    def _check_memory(self, status: OtcState) -> None:
+        """Refuse a new order while the venue holds as many open OTC orders as its limits allow.
+
+        Args:
+            status: first status of the order.
+
+        Raises:
+            ServiceUnavailable: the venue has too many orders, or too many without funds or signature.
+        """
+        is_unfunded = status in _UNFUNDED
+        if len(self._orders) >= limits.OTC_LIVE_MAX:
+            raise ServiceUnavailable(
+                f"{limits.OTC_LIVE_MAX} OTC orders may still change: no more are accepted now"
+            )
+        if is_unfunded and self._orders.count_in(*_UNFUNDED) >= limits.OTC_LIVE_UNFUNDED_MAX:
+            raise ServiceUnavailable(
+                f"{limits.OTC_LIVE_UNFUNDED_MAX} OTC orders wait for funds or a signature: "
+                "only orders that the maker's funds cover are accepted now"
+            )
+
+    async def _kept(
+        self,
+        place: ServedChain,
+        body: OtcOrderBody,
+        found: IdentifiedOtc,
+        now_ms: int,
+        signatures: SignatureBudget,
+    ) -> PostedOrder:
+        """Return the stored order for a repeated post of the order.
+
+        A stored DRAFT first gets the newly posted signature, if the maker's contract accepts that signature.
+        """
+        kept = await self._stored.order(found.order_hash)
+        if kept is not None and kept.state is OtcState.DRAFT:
+            await self._sign(place, body, found, kept.signature, now_ms, signatures)
+            kept = await self._stored.order(found.order_hash)
+        if kept is None:
+            raise StoreError("a stored order is missing")
+        return posted(kept)
+
+    async def _sign(
+        self,
+        place: ServedChain,
+        body: OtcOrderBody,
+        found: IdentifiedOtc,
+        known: str,
+        now_ms: int,
+        signatures: SignatureBudget,
+    ) -> None:
+        """Replace a stored DRAFT's signature by the new post's, if the maker's contract accepts the latter.
+
+        Args:
+            known: the stored signature.
+
+        Raises:
+            ServiceUnavailable, StoreUnavailable: the chain or the store does not answer.
+            RateLimited: too many signatures of the caller were wrong.
+        """
+        signatures.begin(1)
+        try:
+            terms = checked(body, found, self._domains, place.chain_id, now_ms)
+            if to_hex(terms.shown_signature) == known:
+                return
+            signatures.proven(terms.signature.is_by_key)
+            told = await in_time(_asked(place, terms))
+        except ServiceUnavailable:
+            raise
+        except RequestError as error:
+            signatures.refused(error)
+            return
+        if not told.is_signed:
+            signatures.wrong()
+            return
+
+        def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
+            left = amount_of(row.remaining)
+            this = Backed(row.order_hash, row.status, left, row.created_ms, told.permitted)
+            return signed(row, now_ms, is_backed=is_backed(this, told.holding))
+
+        await self._orders.sign(found.order_hash, terms.shown_signature, terms.permit, decide)
+
+    async def _judged(
+        self, place: ServedChain, terms: OtcTerms, now_ms: int
+    ) -> tuple[OtcOrderRow, OtcDocument]:
+        """Check a posted order against the chain, and build the row and document to be stored."""
+        await place.followed.wait()
+        told = await _asked(place, terms)
+        start = Begun() if told.left is None else await self._begun(place, terms)
+        others = await self._stored.live_of(place.chain_id, terms.order.maker, terms.order.maker_asset)
+        row = new_row(terms, told, start, others, place.chain_id, now_ms)
+        return row, new_document(terms, start)
+
+    async def _begun(self, place: ServedChain, terms: OtcTerms) -> Begun:
+        """Find the fills that an order had before it was posted, up to the indexed height.
+
+        Raises:
+            ServiceUnavailable: the indexer has not read the chain yet.
+        """
+        cursor, fills = await self._stored.fills(place.chain_id, terms.order_hash)
+        if cursor is None:
+            raise ServiceUnavailable("the order's earlier fills are not known yet")
+        call = EthCall(place.rfq, remaining(terms.order.maker, terms.order_hash))
+        (answer,) = await place.chain.call_many([call], cursor.block_hash)
+        return begun(terms.order.maker_amount, left_of(answer, terms), fills)
+
+
+async def _asked(place: ServedChain, terms: OtcTerms) -> Answered:
+    """Read at the latest block the chain state that a posted order is checked against."""
+    header = await latest_block(place.chain)
+    has_code = await signer_has_code(place.chain, terms.signature, header)
+    calls = submission_calls(terms, place.rfq)
+    answers = dict(zip(calls, await place.chain.call_many([*calls.values()], header.hash), strict=True))
+    assets = {"makerAsset": terms.order.maker_asset, "takerAsset": terms.order.taker_asset}
+    without_code = [field for field, asset in assets.items() if not await _is_contract(place, asset, header)]
+    return answered(terms, answers, without_code=without_code, has_code=has_code)
+
+
+async def _is_contract(place: ServedChain, asset: bytes, header: Header) -> bool:
+    """Whether a token's address has code; True, without a read, for a token that the operator has listed."""
+    return asset in place.tokens.by_address or bool(await place.chain.code(asset, header.hash))

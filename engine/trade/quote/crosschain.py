@@ -1,0 +1,245 @@
+"""The price of a Delta order across chains: a swap on the origin, and the best bridges for its output. Pure.
+
+    sale       books' output - gas - partner's fee = what enters the bridge;  - bridge's fee = what arrives
+    purchase   what arrives + bridge's fee = what enters the bridge;  the books' cost + gas + partner's fee
+
+    origin        input: the user's token      output: the bridge's token that enters
+    destination   input: the token that arrives     output: the same, or what makers there swap it into
+
+The recommended route is `route`. The other routes are `alternatives`, sorted by return, then by time, then by
+name.
+
+Source: spec 1.6.9, 1.7; interop.md 3; choices.md#quotes-and-routes.
+Choice: `best-return` is the most that arrives of a sale or the least that a purchase costs, `fastest` the
+    least expected time, `recommended` the fastest of the routes within 10 basis points of the best return.
+Choice: A swap on the destination is priced by the books there, less its gas; `fees.gas` is the origin's
+    alone. At equal return a route without it comes first.
+Choice: `fees.bridge` is in the bridge's token on the origin, from which the bridge takes it.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ....codecs.amounts import format_usd
+from ....codecs.bridges.bridge_terms import fee_of, input_of, output_of
+from ....codecs.messages.delta_messages import (
+    AmountEntry,
+    Bridge,
+    DeltaBlock,
+    Fees,
+    Leg,
+    Partner,
+    Route,
+    TokenReference,
+)
+from ....codecs.messages.vocabulary import Side
+from ....config import limits
+from ....config.errors import NoRoute
+from ....feeds.books.usd_prices import UsdPrices
+from ....feeds.bridges.fee_answers import LaneFee
+from ..routing.search.plan import PlanTotal
+from ..routing.tokens import ListedToken
+from ..served.bridge_lanes import BridgeLane
+from .delta_price import DeltaAsk, gas_in_token, net_of, priced
+
+_PERCENT = Decimal(100)  # basis points of one percent
+
+
+class SwapThere(Struct, frozen=True):
+    """A priced swap on the destination of what a bridge delivers there.
+
+    Attributes:
+        dest: the token that is wanted.
+        output: raw units of `dest` after gas.
+        gas: cost of the swap's gas, raw units of `dest`.
+    """
+
+    dest: ListedToken
+    output: int
+    gas: int
+
+
+class Passage(Struct, frozen=True):
+    """A priced way to the destination: a swap on the origin, and a lane of a bridge for the swap's output.
+
+    Attributes:
+        ask: the swap on the origin, from the user's token to the lane's.
+        src: raw units that the user gives.
+        gas: cost of gas, in the token that pays for it.
+        entering: raw units of the lane's token that enter the bridge.
+        arriving: raw units that arrive on the destination chain.
+        there: swap on the destination of the tokens that arrive; None if the user wants the lane's token.
+    """
+
+    ask: DeltaAsk
+    lane: BridgeLane
+    fee: LaneFee
+    src: int
+    gas: int
+    entering: int
+    arriving: int
+    there: SwapThere | None = None
+
+    @property
+    def output(self) -> int:
+        """Raw units of the wanted token on the destination chain."""
+        return self.arriving if self.there is None else self.there.output
+
+    @property
+    def by_return(self) -> tuple[int, bool, int, str]:
+        """Sort key: the better return first, then routes without a second swap, shorter time, name."""
+        worth = -self.output if self.ask.side is Side.SELL else self.src
+        return worth, self.there is not None, self.fee.estimated_ms, self.lane.name
+
+    @property
+    def by_time(self) -> tuple[int, bool]:
+        """Sort key: the shorter time first, then routes without a second swap."""
+        return self.fee.estimated_ms, self.there is not None
+
+    def is_near(self, best: "Passage") -> bool:
+        """Whether the return is within BRIDGE_RECOMMENDED_BPS of the best return."""
+        whole, near = limits.BPS_ONE, limits.BRIDGE_RECOMMENDED_BPS
+        if self.ask.side is Side.SELL:
+            return self.output * whole >= best.output * (whole - near)
+        return self.src * whole <= best.src * (whole + near)
+
+
+def current_fee(lane: BridgeLane, now_ms: int) -> LaneFee:
+    """Return the present fee of a lane.
+
+    Raises:
+        NoRoute: the bridge's API has given no recent fee.
+    """
+    fee = lane.fees.at(now_ms)
+    if fee is None:
+        raise NoRoute(f"its fee is not known{f' ({lane.fees.fault})' if lane.fees.fault else ''}")
+    return fee
+
+
+def amount_to_plan(lane: BridgeLane, fee: LaneFee, side: Side, amount: int) -> int:
+    """Compute the amount of the swap on the origin: of its source (SELL) or of the lane's token (BUY).
+
+    Args:
+        amount: raw units of the source token (SELL), or of the token that arrives (BUY).
+
+    Raises:
+        NoRoute: a purchase is below or above the lane's limits.
+    """
+    if side is Side.SELL:
+        return amount
+    entering = input_of(fee.fee, lane.scaling_factor, amount)
+    _check_limits(fee, entering)
+    return entering
+
+
+def passage(
+    ask: DeltaAsk, plan: PlanTotal, lane: BridgeLane, fee: LaneFee, usd: UsdPrices, amount: int
+) -> Passage:
+    """Price a way to the destination: a swap on the origin, and a bridge.
+
+    Args:
+        plan: amounts of the swap on the origin by live books, before gas and fee.
+        usd: prices of the origin's tokens in US dollars.
+        amount: raw units of the request, as `amount_to_plan` takes them.
+
+    Raises:
+        NoRoute: the output of a sale is below or above the lane's limits, or the bridge's fee takes it all.
+        PricingError, GasCostExceedsTradeAmount: see `delta_block`.
+    """
+    src, entering, gas = net_of(ask, plan, usd)
+    if ask.side is Side.BUY:
+        return Passage(ask, lane, fee, src, gas, entering, amount)
+    _check_limits(fee, entering)
+    arriving = output_of(fee.fee, lane.scaling_factor, entering)
+    if not arriving:
+        raise NoRoute(f"the bridge's fee takes all of {entering}")
+    return Passage(ask, lane, fee, src, gas, entering, arriving)
+
+
+def swapped_there(
+    one: Passage, dest: ListedToken, plan: PlanTotal, gas_wei: int, native: bytes, usd_there: UsdPrices
+) -> Passage:
+    """Price the swap on the destination of what a sale's bridge delivers there.
+
+    Args:
+        dest: the token that is wanted.
+        plan: amounts of that swap by the destination's live books, before gas.
+        gas_wei: cost of that swap's gas, wei.
+        native: the destination's wrapped native token, 20 bytes.
+
+    Raises:
+        PricingError, GasCostExceedsTradeAmount: see `delta_block`.
+    """
+    gas = gas_in_token(dest, gas_wei, native, usd_there)
+    _, output = priced(Side.SELL, plan, gas, 0)
+    return replace(one, there=SwapThere(dest, output, gas))
+
+
+def crosschain_block(
+    found: Sequence[Passage], usd: UsdPrices, usd_there: UsdPrices, block_id: str
+) -> DeltaBlock:
+    """Make the `delta` object of a quote across chains.
+
+    Args:
+        found: priced ways to the destination, at least one.
+        usd, usd_there: prices of tokens in US dollars on the origin and on the destination chain.
+        block_id: unique id of the object.
+    """
+    ranked = sorted(found, key=lambda one: one.by_return)
+    best, fastest = ranked[0], min(ranked, key=lambda one: one.by_time)
+    recommended = min((one for one in ranked if one.is_near(best)), key=lambda one: one.by_time)
+    tagged = {"recommended": recommended, "fastest": fastest, "best-return": best}
+    routes = [
+        _route(one, tuple(tag for tag, of in tagged.items() if of is one), usd, usd_there)
+        for one in (recommended, *(one for one in ranked if one is not recommended))
+    ]
+    ask = best.ask
+    return DeltaBlock(
+        block_id,
+        ask.side,
+        routes[0].origin.input.token,
+        routes[0].destination.output.token,
+        routes[0],
+        Partner(ask.fee.partner, Decimal(ask.fee.fee_bps) / _PERCENT),
+        ask.spender,
+        tuple(routes[1:]),
+    )
+
+
+def _check_limits(fee: LaneFee, entering: int) -> None:
+    if entering < fee.least:
+        raise NoRoute(f"the amount is too little: {entering} would enter, at least {fee.least} may")
+    most = min(fee.most, limits.UINT256_MAX)
+    if entering > most:
+        raise NoRoute(f"the amount is too much: {entering} would enter, at most {most} may")
+
+
+def _route(one: Passage, tags: tuple[str, ...], usd: UsdPrices, usd_there: UsdPrices) -> Route:
+    ask, lane = one.ask, one.lane
+    src, middle = TokenReference(ask.chain_id, ask.src.text), TokenReference(ask.chain_id, lane.origin.text)
+    delivered = TokenReference(lane.destination_chain, lane.destination.text)
+
+    def of_middle(amount: int) -> AmountEntry:
+        return AmountEntry(middle, str(amount), format_usd(usd.value(lane.origin.routed, amount)))
+
+    arrives = AmountEntry(
+        delivered, str(one.arriving), format_usd(usd_there.value(lane.destination.routed, one.arriving))
+    )
+    output = arrives
+    if (there := one.there) is not None:
+        wanted = TokenReference(lane.destination_chain, there.dest.text)
+        output = AmountEntry(
+            wanted, str(there.output), format_usd(usd_there.value(there.dest.routed, there.output))
+        )
+    gas = AmountEntry(
+        middle if ask.paying is lane.origin else src,
+        str(one.gas),
+        format_usd(usd.value(ask.paying.routed, one.gas)),
+    )
+    given = AmountEntry(src, str(one.src), format_usd(usd.value(ask.src.routed, one.src)))
+    bridge = Bridge(lane.name, one.fee.estimated_ms, tags, lane.params(one.fee.fee))
+    fees = Fees(gas, (of_middle(fee_of(one.fee.fee, one.entering)),))
+    return Route(Leg(given, of_middle(one.entering)), Leg(arrives, output), bridge, fees)

@@ -1,0 +1,197 @@
+"""Scores makers by their answers to a swap's requests for firm quotes, and starts cool-downs (`rest`).
+
+    a fault      counts; too many start a cool-down of the pair or the maker (feeds.firm.maker_health)
+    blacklisted  a maker's cool-down starts once the maker has blacklisted most of the last users
+    a refusal    bounds the size of requests in that direction (feeds.size_bounds)
+    clean quote  widens that bound again
+    cool-down    after a quarter of it, a probe sends the failed request again for a tenth of its amount;
+                 again after a half and three quarters. A valid quote ends the cool-down
+
+A probe names the user of the failed request, so that a maker cannot distinguish it from a real request. Its
+quote is not used, and does not count for or against the maker.
+
+Source: ARCHITECTURE.md, "Firm quotes".
+"""
+
+from collections.abc import Callable, Mapping
+
+import structlog
+import trio
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from .....codecs.eip712_orders.rfq import RfqOrder
+from .....codecs.messages.vocabulary import Side
+from .....config import limits
+from .....config.timeouts import FIRM_PROBE_LOOK_S
+from .....feeds.durations import Durations
+from .....feeds.firm.firm_check import AGAINST_MAKER, FirmAsked, FirmFailure, FirmFault, check_firm
+from .....feeds.firm.firm_client import FirmClient
+from .....feeds.firm.maker_health import FaultTold, MakerHealth
+from .....feeds.maker_cache import EXCLUDED, MakerCache
+from .....feeds.remarks import Remarks
+from .fault_notices import FaultNotices
+from .firm_parts import Ask
+
+PROBES = 4  # parts of a rest; a probe follows each part but the last
+PROBE_PART = 10  # a probe asks for the failed amount divided by this
+
+_log = structlog.get_logger("cambist.venue")
+
+
+class FirmMaker(Struct, frozen=True):
+    """A maker on one chain: client for firm quotes, health score, cached books and notices of its faults.
+
+    Attributes:
+        durations: times from a request for a firm quote to the maker's answer, or to the end of the wait.
+    """
+
+    client: FirmClient
+    health: MakerHealth
+    cache: MakerCache
+    notices: FaultNotices | None = None
+    durations: Durations = field(default_factory=Durations)
+
+
+class _Rest(Struct):
+    """Cool-down of one maker on one token pair, with the times of test requests (probes) to the maker.
+
+    Attributes:
+        asked: the failed request, which a probe repeats for a smaller amount.
+        every_ms: time between two probes.
+        next_ms, until_ms: Unix milliseconds of the next probe, and of the cool-down's end.
+    """
+
+    asked: FirmAsked
+    every_ms: int
+    next_ms: int
+    until_ms: int
+
+
+class FirmScores:
+    """Scores one chain's makers by their answers to requests for firm quotes, and starts their cool-downs.
+
+    Args:
+        makers: makers by name.
+        digest_of: order -> its EIP-712 hash, 32 bytes.
+        hard_s: seconds for which a probe (test request to a maker in cool-down) waits for its answer.
+        wall_ms: wall clock, Unix milliseconds.
+
+    Attributes:
+        probes: probes sent so far.
+    """
+
+    def __init__(
+        self,
+        makers: Mapping[str, FirmMaker],
+        digest_of: Callable[[RfqOrder], bytes],
+        hard_s: float,
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self._makers = makers
+        self._digest_of = digest_of
+        self._hard_s = hard_s
+        self._wall_ms = wall_ms
+        self._rests: dict[tuple[str, bytes, bytes], _Rest] = {}
+        self._remarks = {name: Remarks(_logged(name), wall_ms) for name in makers}
+        self.probes = 0
+
+    def note(self, ask: Ask, fault: FirmFault | None) -> None:
+        """Score a maker by the outcome of a request for a firm quote; a `fault` of None is a valid quote."""
+        maker, now_ms = self._makers[ask.maker], self._wall_ms()
+        src, dest = ask.asked.src_token, ask.asked.dest_token
+        rests = maker.health.record(src, dest, fault, now_ms)
+        if fault is not None and (fault in AGAINST_MAKER or fault is FirmFault.REFUSED):
+            told = FaultTold(now_ms, fault, src, dest, _detail(ask, fault))
+            maker.health.remember(told)
+            if maker.notices is not None:
+                maker.notices.tell(told)
+            pair = f"0x{src.hex()} for 0x{dest.hex()}"
+            self._remarks[ask.maker].take(f"{pair}: {told.detail}")
+        if fault is None or fault is FirmFault.BLACKLISTED:
+            until_ms = maker.health.served(ask.asked.user, now_ms, is_served=fault is None)
+            if until_ms:
+                maker.cache.rest_maker(until_ms)
+        if rests.pair_until_ms:
+            maker.cache.rest_pair(src, dest, rests.pair_until_ms)
+            every_ms = (rests.pair_until_ms - now_ms) // PROBES
+            rest = _Rest(ask.asked, every_ms, now_ms + every_ms, rests.pair_until_ms)
+            self._rests[ask.maker, min(src, dest), max(src, dest)] = rest
+        if rests.maker_until_ms:
+            maker.cache.rest_maker(rests.maker_until_ms)
+        if ask.base_amount:
+            bounds, bound = maker.health.bounds, None
+            if fault is FirmFault.REFUSED:
+                bound = bounds.refused(src, dest, ask.base_amount, now_ms)
+            elif fault is None:
+                bound = bounds.signed(src, dest, ask.base_amount, now_ms)
+            if bound is not None:
+                maker.cache.bound(src, dest, bound.amount, bound.until_ms)
+
+    def release(self, name: str) -> None:
+        """Clear a maker's score, cool-downs and bounds on request sizes, at the operator's command."""
+        maker = self._makers[name]
+        maker.health.release()
+        maker.cache.free(self._wall_ms())
+        for key in [key for key in self._rests if key[0] == name]:
+            del self._rests[key]
+
+    async def run(self) -> None:
+        """Send test requests to makers in a cool-down, and notices of faults to makers, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            for maker in self._makers.values():
+                if maker.notices is not None:
+                    nursery.start_soon(maker.notices.run)
+            while True:
+                await trio.sleep(FIRM_PROBE_LOOK_S)
+                for key, rest in self._due():
+                    self.probes += 1
+                    nursery.start_soon(self._probe, key[0], rest.asked)
+
+    def _due(self) -> list[tuple[tuple[str, bytes, bytes], _Rest]]:
+        """Return the makers' cool-downs in which a test request is due now, at most MAKER_PROBES_MAX.
+
+        Cool-downs that are over, and those of makers that the operator excludes, are removed.
+        """
+        now_ms = self._wall_ms()
+        for key, rest in tuple(self._rests.items()):
+            if rest.until_ms <= now_ms or self._makers[key[0]].cache.is_withheld(EXCLUDED):
+                del self._rests[key]
+        due = [(key, rest) for key, rest in self._rests.items() if rest.next_ms <= now_ms]
+        for _, rest in due[: limits.MAKER_PROBES_MAX]:
+            rest.next_ms = now_ms + rest.every_ms
+        return due[: limits.MAKER_PROBES_MAX]
+
+    async def _probe(self, name: str, failed: FirmAsked) -> None:
+        maker = self._makers[name]
+        asked = replace(failed, amount=max(failed.amount // PROBE_PART, 1))
+        try:
+            answer = await maker.client.ask(asked, deadline_s=self._hard_s)
+            check_firm(answer, asked, self._digest_of, self._wall_ms() // 1_000)
+        except FirmFailure:
+            return
+        now_ms = self._wall_ms()
+        one, other = sorted((asked.src_token, asked.dest_token))
+        self._rests.pop((name, one, other), None)
+        maker.health.end_rest(one, other, now_ms)
+        maker.cache.rest_pair(one, other, now_ms)
+        maker.cache.rest_maker(now_ms)
+        maker.cache.expire(now_ms)
+
+
+def _logged(name: str) -> Callable[[str], object]:
+    return lambda text: _log.warning("a maker's fault", maker=name, detail=text)
+
+
+def _detail(ask: Ask, fault: FirmFault) -> str:
+    """Describe a maker's fault for notices and the log: kind of fault, expected and signed amount."""
+    if ask.failure is not None:
+        told = str(ask.failure)
+    elif ask.quote is not None:
+        order, sells = ask.quote.order, ask.asked.side is Side.SELL
+        signed = order.maker_amount if sells else order.taker_amount
+        book = f"its book {'gives' if sells else 'takes'} {ask.shown}"
+        told = f"{fault.value}: {book}, it signed {signed}, in its own favour"
+    else:
+        told = f"{fault.value}: no answer in time"
+    return told[: limits.MAKER_FAULT_CHARS_MAX]

@@ -1,0 +1,555 @@
+"""Merges the books of all makers between two tokens, in one direction, into one sorted ladder. Pure.
+
+A ladder is a list of price levels (segments), each an amount of one token against an amount of the other,
+sorted by price over all makers, with prefix sums. For a fixed amount, a binary search and a division give the
+best amount of the other token, and each maker's share.
+
+    SELL   `fixed` is the token given, `other` the token received; a fill rounds the received amount down
+    BUY    `fixed` is the token received, `other` the token given; a fill rounds the paid amount up
+
+The sums are integers: of the fixed token in 1 / fixed_unit raw units, of the other in 1 / other_unit, fine
+enough that no level is rounded. A maker's share is in whole raw units, and equals a fill of that maker's book
+alone (`feeds.books.fill`); a split is therefore never better than the sums, and worse by less than a unit of
+each of the two tokens per maker. Parts of units that move to another maker lose at most that unit at the two
+makers' prices. A share that would bring zero goes to other makers, or, if these are full, grows until it
+brings a unit, at the expense of the shares at the worst prices.
+
+A maker with books of the pair in both directions takes part with the book of the greater `liquidityUSD`.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from heapq import heappop, heapreplace
+from itertools import islice
+from operator import itemgetter
+
+from msgspec import Struct
+
+from .....codecs.amounts import POWERS_OF_TEN
+from .....codecs.messages.vocabulary import Side
+from .....feeds.books.pair_index import LiveBook, PairIndex
+from .directed import FIXED, DirectedLadder, Units, fits, has_levels, units_of
+from .envelope import Envelope, weighed
+
+LADDERS_MAX = 512  # cached directions: 50 MB at 20 makers of 20 levels
+
+LadderShare = tuple[int, int, int]  # maker's number, fixed amount, other amount
+LadderRate = tuple[int, int]  # raw units of the other token, for raw units of the fixed token
+LadderCut = tuple[
+    dict[int, int], int, int
+]  # maker -> number of its levels that are taken; the maker of the rest; the rest in 1 / fixed_unit
+_fixed_of, _other_of = itemgetter(1), itemgetter(2)  # of a share
+
+
+class MakerFilter(Struct, frozen=True):
+    """Filter of the makers that a route may use, by name.
+
+    Attributes:
+        only: names of the allowed makers; None for all makers.
+        without: names of excluded makers.
+    """
+
+    only: frozenset[str] | None = None
+    without: frozenset[str] = frozenset()
+
+    def lets(self, maker: str) -> bool:
+        """Whether the filter allows the use of a maker in a route."""
+        return maker not in self.without and (self.only is None or maker in self.only)
+
+
+ANYBODY = MakerFilter()
+
+
+class LevelOrder:
+    """Sort order, best rate first, of the price levels of several makers' books in one trade direction.
+
+    A level is called a segment once it is sorted; levels are sorted only up to the largest amount requested
+    so far. SELL and BUY share the sort order.
+
+    Args:
+        ladders: makers' books in one direction, each with a level, sorted by maker's name, all in `units`.
+        books: the books that the ladders were chosen from.
+        firsts: (rate key, maker, level index 0) of each ladder's first level, sorted.
+
+    Attributes:
+        makers: names of the makers, sorted; other fields refer to a maker by its index here.
+        owners, levels: for each segment, its maker, and the number of that maker's segments up to this one,
+            included.
+        sums: prefix sums over the sorted segments, at least the first: (of the amounts given, of the amounts
+            received).
+        depths: (amount given, amount received) by all levels together.
+    """
+
+    def __init__(
+        self,
+        ladders: Sequence[DirectedLadder],
+        units: Units,
+        books: Sequence[LiveBook],
+        makers: tuple[str, ...],
+        firsts: list[tuple[int, int, int]],
+        depths: tuple[int, int],
+    ) -> None:
+        self.ladders = ladders
+        self.units = units
+        self.books = books
+        self.makers = makers
+        self.firsts = firsts
+        self.depths = depths
+        self.owners: list[int] = []
+        self.levels: list[int] = []
+        self.sums: tuple[list[int], list[int]] = [0], [0]
+        self._next = firsts.copy()  # sorted, so a heap
+        self.reach(0, 1)
+
+    @classmethod
+    def of(cls, ladders: Sequence[DirectedLadder], units: Units, books: Sequence[LiveBook]) -> "LevelOrder":
+        """Create the sort order of makers' price levels; only the best level is sorted as yet."""
+        firsts = sorted([(ladder.keys[0], maker, 0) for maker, ladder in enumerate(ladders)])
+        given, received = (sum([ladder.sums[token][-1] for ladder in ladders]) for token in (0, 1))
+        return cls(
+            ladders, units, books, tuple([each.live.maker for each in ladders]), firsts, (given, received)
+        )
+
+    def with_books(self, books: Sequence[LiveBook], give: bytes) -> "LevelOrder | None":
+        """Return a new sort order for the same makers, which reuses the parts of unchanged books.
+
+        The result is None if the makers differ, a book has lost its levels, or its amounts need finer units.
+
+        Args:
+            books: present books, in the sequence of the earlier ones; unchanged books are the same objects.
+            give: token given, 20 bytes.
+        """
+        if not len(books) == len(self.books) == len(self.ladders):
+            return None
+        ladders, firsts, (given, received) = [*self.ladders], self.firsts, self.depths
+        for old, live in zip(self.books, books, strict=True):
+            if live is old:
+                continue
+            is_alike = (live.maker, live.base) == (old.maker, old.base)
+            if not is_alike or not has_levels(live, give) or not fits(live, give, self.units):
+                return None
+            maker = self.makers.index(live.maker)
+            before, after = ladders[maker], DirectedLadder(live, give, self.units)
+            ladders[maker] = after
+            given += after.sums[0][-1] - before.sums[0][-1]
+            received += after.sums[1][-1] - before.sums[1][-1]
+            firsts = sorted([first for first in firsts if first[1] != maker] + [(after.keys[0], maker, 0)])
+        return LevelOrder(ladders, self.units, books, self.makers, firsts, (given, received))
+
+    def reach(self, token: int, wanted: int) -> None:
+        """Sort price levels, best first, until the sorted levels hold an amount.
+
+        Args:
+            token: token of the amount: 0 the token given, 1 the token received.
+            wanted: the amount, at most the depth of all books.
+        """
+        upcoming, ladders, owners, levels = self._next, self.ladders, self.owners, self.levels
+        given_sums, received_sums = self.sums
+        given, received = given_sums[-1], received_sums[-1]
+        while (received if token else given) < wanted:
+            _, maker, level = upcoming[0]
+            ladder = ladders[maker]
+            after = level + 1
+            if after < len(ladder.keys):
+                heapreplace(upcoming, (ladder.keys[after], maker, after))
+            else:
+                heappop(upcoming)
+            gives, gets = ladder.sums
+            given += gives[after] - gives[level]
+            received += gets[after] - gets[level]
+            owners.append(maker)
+            levels.append(after)
+            given_sums.append(given)
+            received_sums.append(received)
+
+
+class MergedLadder:
+    """Price levels of several makers' books merged into one ladder, for selling or for buying.
+
+    The fixed token, whose amount a swap fixes, is the token given for SELL and the token received for BUY.
+    The other token is the second of the two.
+
+    Attributes:
+        makers: names of the makers, sorted; shares refer to a maker by its index here.
+        fixed_unit, other_unit: number of parts of a raw unit of the fixed token, and of the other token, in
+            which the prefix sums count.
+        depth: amount of the fixed token in all price levels together, in 1 / fixed_unit raw units.
+        fixed_before, other_before: prefix sums, of the fixed and of the other token, over the levels sorted
+            so far, which include at least the best level.
+        first_rate: rate of the best level, other token per fixed token.
+    """
+
+    def __init__(self, order: LevelOrder, side: Side) -> None:
+        self.order = order
+        self.side = side
+        self.makers = order.makers
+        self._fixed = fixed = FIXED[side]
+        self._other = other = 1 - fixed
+        self.fixed_unit = POWERS_OF_TEN[order.units.scales[fixed]]
+        self.other_unit = POWERS_OF_TEN[order.units.scales[other]]
+        self.depth = order.depths[fixed]
+        self.fixed_before, self.other_before = order.sums[fixed], order.sums[other]
+        self.first_rate: LadderRate = (
+            self.other_before[1] * self.fixed_unit,
+            self.fixed_before[1] * self.other_unit,
+        )
+        self._by_first_rate = [maker for _, maker, _ in order.firsts]
+        self._filled: dict[
+            tuple[int, int], LadderShare
+        ] = {}  # maker, level -> a fill of all up to it, whole units
+        self._envelope: Envelope | None = None
+
+    def best_split(self, amount: int) -> list[LadderShare] | None:
+        """Compute the best split of an amount among all makers, ignoring gas; None beyond their depth.
+
+        Args:
+            amount: raw units of the token given (SELL) or received (BUY).
+        """
+        wanted = amount * self.fixed_unit
+        if wanted <= 0 or not self.reaches(wanted):
+            return None
+        segment = bisect_left(self.fixed_before, wanted) - 1
+        return self._in_units(amount, self._taken(segment), self.order.owners[segment])
+
+    def split_after_gas(self, amount: int, fill_cost: int) -> list[LadderShare] | None:
+        """Compute the best split of an amount among makers if each fill costs gas; None beyond their depth.
+
+        The split is the best over all subsets of makers, or worse by less than a fill's gas and rounding. The
+        candidates are the splits with and without the maker of the amount's last unit, and, if at most one
+        maker comes before the last unit, the best single maker.
+
+        Args:
+            amount: raw units of the token given (SELL) or received (BUY).
+            fill_cost: gas cost of a fill, raw units of the other token.
+        """
+        wanted = amount * self.fixed_unit
+        if not 0 < wanted <= self.depth:
+            return None
+        cost = weighed(fill_cost) * self.other_unit
+        if self._envelope is None or self._envelope.fill_cost != cost:
+            self._envelope = Envelope(self.order.ladders, self._by_first_rate, self._fixed, cost)
+        taken, last = self._envelope.up_to(wanted)
+        if last in taken:
+            split = self._in_units(amount, taken, last)
+            if split is not None:
+                return split
+        cuts = [self._cut(wanted, taken.keys() | {last}), self._cut(wanted, taken.keys()) if taken else None]
+        choices = [(self._net_of(cut, fill_cost), cut) for cut in cuts if cut is not None]
+        single = self.best_single(amount) if len(taken) <= 1 else None
+        net = None if single is None else self._net(single[0][2], 1, fill_cost)
+        for reached, (others, rest, _) in sorted(choices, key=itemgetter(0), reverse=True):
+            if net is not None and net >= reached:
+                break
+            split = self._in_units(amount, others, rest)
+            if split is not None:
+                return split
+        return single or self.best_split(amount)
+
+    def split_among(self, amount: int, makers: AbstractSet[int]) -> list[LadderShare] | None:
+        """Compute the best split of an amount among the given makers, ignoring gas.
+
+        The result is None if the makers' books are not deep enough.
+
+        Args:
+            amount: raw units of the token given (SELL) or received (BUY).
+            makers: indices of the makers.
+        """
+        wanted = amount * self.fixed_unit
+        cut = self._cut(wanted, makers) if wanted > 0 else None
+        return None if cut is None else self._in_units(amount, *cut[:2])
+
+    def _cut(self, wanted: int, makers: AbstractSet[int]) -> LadderCut | None:
+        """Select the best price levels of the given makers that hold an amount; None beyond their depth.
+
+        Args:
+            wanted: the amount, in 1 / fixed_unit raw units of the token given (SELL) or received (BUY).
+            makers: indices of the makers.
+        """
+        if not self.reaches(wanted):
+            return None
+        segment = bisect_left(self.fixed_before, wanted) - 1
+        order, fixed_before = self.order, self.fixed_before
+        owners = order.owners
+        taken = self._taken(segment)
+        left = wanted - fixed_before[segment]
+        for maker in taken.keys() - makers:
+            left += order.ladders[maker].sums[self._fixed][taken.pop(maker)]
+        while True:  # the amounts of excluded makers come from the segments after
+            if segment == len(owners):
+                self.reaches(min(fixed_before[-1] + left, self.depth))
+                if segment == len(owners):
+                    return None
+            maker = owners[segment]
+            if maker in makers:
+                size = fixed_before[segment + 1] - fixed_before[segment]
+                if size >= left:
+                    return taken, maker, left
+                taken[maker] = order.levels[segment]
+                left -= size
+            segment += 1
+
+    def best_single(self, amount: int) -> list[LadderShare] | None:
+        """Return the share of the maker that fills an amount alone at the best rate; None if no maker can.
+
+        Args:
+            amount: raw units of the token given (SELL) or received (BUY).
+        """
+        best = filled_best = 0
+        sells, unit, ladders = self.side is Side.SELL, self.other_unit, self.order.ladders
+        wanted = amount * self.fixed_unit
+        for maker in self._by_first_rate:
+            sums = ladders[maker].sums
+            fixeds, others = sums[self._fixed], sums[self._other]
+            if not 0 < wanted <= fixeds[-1]:
+                continue
+            if filled_best:
+                at_best, reached = wanted * others[1], filled_best * unit * fixeds[1]
+                if at_best < reached if sells else at_best > reached:
+                    break
+            level = bisect_left(fixeds, wanted) - 1
+            fixed, other = fixeds[level], others[level]
+            size = fixeds[level + 1] - fixed
+            exact = other * size + (others[level + 1] - other) * (wanted - fixed)
+            filled = exact // (size * unit) if sells else -(-exact // (size * unit))
+            if filled and (not filled_best or (filled > filled_best if sells else filled < filled_best)):
+                best, filled_best = maker, filled
+        return [(best, amount, filled_best)] if filled_best else None
+
+    def reaches(self, wanted: int) -> bool:
+        """Whether the makers' books together hold an amount; the call sorts price levels up to that amount.
+
+        Args:
+            wanted: the amount, in 1 / fixed_unit raw units of the token given (SELL) or received (BUY).
+        """
+        if wanted <= self.fixed_before[-1]:
+            return True
+        if wanted > self.depth:
+            return False
+        self.order.reach(self._fixed, wanted)
+        return True
+
+    def _walk(self, maker: int, amount: int) -> int | None:
+        """Compute from a maker's book the amount received (SELL) or paid (BUY) for a fixed amount.
+
+        Both amounts are in raw units; the result is None beyond the book's depth.
+        """
+        return self.order.ladders[maker].walks[self._fixed](amount)
+
+    def _net(self, other: int, fills: int, fill_cost: int) -> int:
+        """Compute the worth of a split after gas: the amount received (SELL) or minus the amount paid (BUY).
+
+        Args:
+            other: the amount received or paid, raw units.
+            fills: number of makers' fills in the split.
+            fill_cost: gas cost of a fill, in raw units of the same token.
+        """
+        return (other if self.side is Side.SELL else -other) - fill_cost * fills
+
+    def _net_of(self, cut: LadderCut, fill_cost: int) -> int:
+        taken, last, left = cut
+        ladders, token = self.order.ladders, self._other
+        other = sum([ladders[maker].sums[token][level] for maker, level in taken.items()])
+        level = taken.get(last, 0)
+        fixeds, others = ladders[last].sums[self._fixed], ladders[last].sums[token]
+        other += left * (others[level + 1] - others[level]) // (fixeds[level + 1] - fixeds[level])
+        return self._net(other // self.other_unit, len(taken) + (last not in taken), fill_cost)
+
+    def _taken(self, segment: int) -> dict[int, int]:
+        """Count each maker's levels among the first `segment` sorted levels: maker -> count."""
+        return dict(zip(islice(self.order.owners, segment), self.order.levels, strict=False))
+
+    def _share(self, taken: tuple[int, int]) -> LadderShare:
+        """Return the amounts, in whole raw units, of a maker's share that is made of the maker's best levels.
+
+        Args:
+            taken: (maker, number of levels).
+        """
+        share = self._filled.get(taken)
+        if share is None:
+            maker, level = taken
+            whole = self.order.ladders[maker].sums[self._fixed][level] // self.fixed_unit
+            share = self._filled[taken] = maker, whole, self._walk(maker, whole) or 0
+        return share
+
+    def _in_units(self, amount: int, taken: dict[int, int], last: int) -> list[LadderShare] | None:
+        """Divide an amount among makers in whole raw units; None if a share of zero cannot be avoided.
+
+        A share that would yield zero of the other token is moved to other makers or enlarged.
+
+        Args:
+            amount: raw units of the fixed token.
+            taken: maker -> number of its levels that are used.
+            last: the maker that takes the remaining amount.
+        """
+        taken.pop(last, None)
+        shares = [share for share in map(self._share, taken.items()) if share[1]]
+        fixed = amount - sum(map(_fixed_of, shares))
+        shares.append((last, fixed, self._walk(last, fixed) or 0))
+        if all(map(_other_of, shares)):
+            return _largest_first(shares)
+        whole = {share[0]: share[1] for share in map(self._share, taken.items())} | {last: fixed}
+        return self._rearranged(whole, last)
+
+    def _by_book(self, whole: dict[int, int]) -> list[LadderShare] | None:
+        """Compute from each maker's own book the amount received (SELL) or paid (BUY) for the maker's share.
+
+        The result is None if a book is not deep enough or an amount is zero.
+
+        Args:
+            whole: maker -> raw units of the fixed token.
+        """
+        shares: list[LadderShare] = []
+        for maker, fixed in whole.items():
+            if fixed:
+                other = self._walk(maker, fixed)
+                if not other:
+                    return None
+                shares.append((maker, fixed, other))
+        return _largest_first(shares)
+
+    def _rearranged(self, whole: dict[int, int], last: int) -> list[LadderShare] | None:
+        """Move amounts that yield zero or exceed a maker's depth to other makers; return the makers' shares.
+
+        The result is None if no such arrangement exists.
+
+        Args:
+            whole: maker -> raw units of the fixed token.
+            last: maker whose share is enlarged first among shares of equal size.
+        """
+        ladders = self.order.ladders
+        rooms = {maker: ladders[maker].sums[self._fixed][-1] // self.fixed_unit for maker in whole}
+        kept = {maker: min(fixed, rooms[maker]) for maker, fixed in whole.items()}
+        kept = {maker: fixed if self._walk(maker, fixed) else 0 for maker, fixed in kept.items()}
+        moved = sum(whole.values()) - sum(kept.values())
+        for maker in sorted(kept, key=lambda maker: (-kept[maker], maker != last, maker)):
+            more = min(moved, rooms[maker] - kept[maker])
+            if self._walk(maker, kept[maker] + more):
+                kept[maker] += more
+                moved -= more
+        if moved:
+            kept = self._enlarged(kept, whole, moved)
+        return self._by_book(kept) if sum(kept.values()) == sum(whole.values()) else None
+
+    def _enlarged(self, kept: dict[int, int], whole: dict[int, int], moved: int) -> dict[int, int]:
+        """Give one maker whose share would yield zero the least amount that yields a raw unit.
+
+        The amount consists of `moved`, and of parts of the shares at the worst prices. The result is `kept`
+        unchanged if no maker can take so much, or the other shares have too little.
+
+        Args:
+            kept: maker -> raw units of the fixed token; 0 for a share that would yield zero.
+            whole: maker -> raw units of the fixed token before amounts were moved between makers.
+            moved: raw units of `whole` that no maker of `kept` could take.
+        """
+        for maker in self._by_first_rate:
+            sums = self.order.ladders[maker].sums
+            fixed, other = sums[self._fixed][1] * self.other_unit, sums[self._other][1] * self.fixed_unit
+            least = -(-fixed // other)
+            if not whole.get(maker) or kept[maker] or not self._walk(maker, least):
+                continue
+            enlarged, short = {**kept, maker: least}, least - moved
+            for payer in reversed(self._by_first_rate):
+                if payer != maker and enlarged.get(payer):
+                    paid = min(short, enlarged[payer])
+                    enlarged[payer] -= paid
+                    short -= paid
+            if not short and self._by_book(enlarged) is not None:
+                return enlarged
+        return kept
+
+
+class Ladders:
+    """Cache of one chain's merged ladders: the price levels of all makers for two tokens, sorted by rate.
+
+    The cache keeps a ladder per trade direction and maker filter, rebuilds it after a book of the two tokens
+    has changed, and drops the least recently used ladder first.
+    """
+
+    def __init__(self, index: PairIndex) -> None:
+        self._index = index
+        self._kept: dict[object, tuple[int, dict[Side, MergedLadder]]] = {}
+
+    def merged(self, give: bytes, get: bytes, side: Side, makers: MakerFilter) -> MergedLadder | None:
+        """Return the merged ladder of all makers that a filter allows; None if no maker has a price level.
+
+        Args:
+            give: token given, 20 bytes.
+            get: token received, 20 bytes.
+        """
+        key = give, get, makers
+        version = self._index.pair_version(give, get)
+        known = self._kept.pop(key, None)
+        if known is None or known[0] != version:
+            books: Iterable[LiveBook] = self._index.between(give, get).values()
+            if makers != ANYBODY:
+                books = (live for live in books if makers.lets(live.maker))
+            known = version, merge(books, give, None if known is None else known[1])
+            if len(self._kept) >= LADDERS_MAX:
+                del self._kept[next(iter(self._kept))]
+        self._kept[key] = known
+        return known[1].get(side)
+
+
+def merge(
+    books: Iterable[LiveBook], give: bytes, before: Mapping[Side, MergedLadder] | None = None
+) -> dict[Side, MergedLadder]:
+    """Merge several makers' books of the same two tokens into one ladder for SELL and one for BUY.
+
+    The result is empty if no book has a price level at which the maker takes the token `give`.
+
+    Args:
+        before: earlier ladders of the same tokens and direction; the parts of unchanged books are reused.
+    """
+    books = tuple(books)
+    order = before[Side.SELL].order.with_books(books, give) if before else None
+    if order is None:
+        of_maker: dict[str, LiveBook] = {}
+        for live in books:
+            other = of_maker.setdefault(live.maker, live)
+            if other is not live and (live.liquidity_usd, live.base) > (other.liquidity_usd, other.base):
+                of_maker[live.maker] = live
+        chosen = [of_maker[maker] for maker in sorted(of_maker)]
+        chosen = [live for live in chosen if has_levels(live, give)]
+        if not chosen:
+            return {}
+        units = units_of(chosen, give)
+        order = LevelOrder.of([DirectedLadder(live, give, units) for live in chosen], units, books)
+    return {side: MergedLadder(order, side) for side in Side}
+
+
+def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int] | None:
+    """Compute the amount received (SELL) or paid (BUY) for an amount over all hops of a path.
+
+    The computation takes each hop as a single fill of its merged ladder, not as a fill per maker.
+
+    Args:
+        ladders: ladder of each hop of a path: from the source on for SELL, from the destination back for BUY.
+        amount: raw units of the source token (SELL) or of the destination token (BUY).
+
+    Returns:
+        (amount received or paid, raw units; numerator and denominator of the last unit's rate: destination
+            per source for SELL, source per destination for BUY); None if a hop is not deep enough. An amount
+            of 0 gives 0, at the best rate.
+    """
+    numerator = denominator = 1
+    for ladder in ladders:
+        wanted = amount * ladder.fixed_unit
+        if not ladder.reaches(wanted):
+            return None
+        fixed_before, other_before = ladder.fixed_before, ladder.other_before
+        end = bisect_left(fixed_before, wanted) or 1
+        fixed, other = fixed_before[end - 1], other_before[end - 1]
+        size, brings = fixed_before[end] - fixed, other_before[end] - other
+        unit = size * ladder.other_unit
+        exact = other * size + (wanted - fixed) * brings
+        amount = exact // unit if ladder.side is Side.SELL else -(-exact // unit)
+        numerator *= brings * ladder.fixed_unit
+        denominator *= unit
+    return amount, numerator, denominator
+
+
+def _largest_first(shares: list[LadderShare]) -> list[LadderShare]:
+    shares.sort()
+    shares.sort(key=_fixed_of, reverse=True)
+    return shares

@@ -1,0 +1,254 @@
+"""Lanes between served chains: bridges with their tokens and current fees, for quotes and for orders.
+
+Source: spec 1.12, 1.22; choices.md#quotes-and-routes.
+Choice: With `allowBridgeAndSwap` a sale may pass a bridge of another token than `destToken`, which makers
+    swap on the destination, if it has an Arrivals contract. A purchase swaps on the origin alone.
+Choice: A transfer of a bridge's own token, without a swap, is `No route (crosschain)`: a Delta order has two
+    different tokens on its origin.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from msgspec import Struct
+
+from ....codecs.bridges.bridge_terms import (
+    SELECTORS,
+    AcrossTerms,
+    BridgeFee,
+    BridgeKind,
+    BridgeTerms,
+    CctpTerms,
+    fee_of,
+    kind_of,
+    pack_terms,
+    parse_terms,
+)
+from ....codecs.eip712_orders.delta import DeltaBridge
+from ....codecs.messages.delta_messages import BridgeParams, QuoteParameters
+from ....codecs.messages.vocabulary import Side
+from ....config import limits
+from ....config.errors import InvalidInput, NoRoute
+from ....config.sections.bridges import BridgeSettings
+from ....crypto.addresses import ZERO_ADDRESS, to_checksum
+from ....crypto.hexadecimal import to_hex
+from ....feeds.bridges.lane_fees import LaneFees
+from ..routing.tokens import ListedToken
+from .served_chain import ServedChain, ServedChains, served_chain_at
+
+_MESSAGE = "No route (crosschain)"
+
+
+class BridgeLane(Struct, frozen=True):
+    """A bridge from a token on one chain to a token on another.
+
+    Attributes:
+        name: name of the bridge in the settings, `protocol` of the API.
+        origin, destination: the token on the origin chain and on the destination chain.
+        fees: current fee of the lane.
+    """
+
+    name: str
+    settings: BridgeSettings
+    origin_chain: int
+    destination_chain: int
+    origin: ListedToken
+    destination: ListedToken
+    fees: LaneFees
+
+    @property
+    def kind(self) -> BridgeKind:
+        """Protocol that the lane's bridge speaks."""
+        return BridgeKind(self.settings.kind)
+
+    @property
+    def scaling_factor(self) -> int:
+        """Decimals of the destination's token less those of the origin's."""
+        return self.destination.decimals - self.origin.decimals
+
+    def terms(self, fee: BridgeFee) -> BridgeTerms:
+        """Return the terms that an owner signs for a transfer on this lane, at a fee."""
+        if self.kind is BridgeKind.CCTP:
+            return CctpTerms(fee, self.settings.finality, self.fees.lane.domains[1])
+        return AcrossTerms(fee, self.settings.fill_within_s, ZERO_ADDRESS, 0)
+
+    def params(self, fee: BridgeFee) -> BridgeParams:
+        """Return `bridge.contractParams` of a route over this lane, at a fee."""
+        return BridgeParams(
+            to_hex(SELECTORS[self.kind]),
+            self.destination.text,
+            self.scaling_factor,
+            to_hex(pack_terms(self.terms(fee))),
+        )
+
+    def carries(self, bridge: DeltaBridge, dest_token: bytes) -> bool:
+        """Whether the lane has the tokens, the destination and the protocol of a signed bridge."""
+        return (bridge.destination_chain_id, bridge.output_token, dest_token, bridge.protocol_selector) == (
+            self.destination_chain,
+            self.destination.address,
+            self.origin.address,
+            SELECTORS[self.kind],
+        )
+
+
+class BridgeLanes:
+    """The lanes that a venue serves.
+
+    Args:
+        places: served chains by chain id.
+        lanes: served lanes, in the order of the settings.
+    """
+
+    def __init__(self, places: ServedChains, lanes: Iterable[BridgeLane] = ()) -> None:
+        self._places = places
+        self._lanes = tuple(lanes)
+
+    def __iter__(self) -> Iterator[BridgeLane]:
+        return iter(self._lanes)
+
+    def wanted(self, query: QuoteParameters) -> tuple[BridgeLane, ...]:
+        """Return the lanes that a quote from `chainId` to another chain, `destChainId`, may take.
+
+        Returns:
+            At least one lane; every lane is from another token than `srcToken`. Lanes to `destToken` are
+            first. For a sale, lanes to a token that makers may swap into `destToken` follow, unless
+            `allowBridgeAndSwap` is false.
+
+        Raises:
+            NoRoute: the quote has no such lane; the error says why.
+            UnsupportedChain: the venue does not serve the origin.
+            InvalidToken, TokenNotSupported: a token is invalid, or not listed on its chain.
+        """
+        src_chain, dest_chain = query.chain_id, query.dest_chain_id or query.chain_id
+        there = self._places.get(dest_chain)
+        if there is None:
+            raise NoRoute(
+                field="destChainId", expected="a chain of GET /chains", got=dest_chain, message=_MESSAGE
+            )
+        place = served_chain_at(self._places, src_chain, "chainId")
+        if place.no_delta:
+            raise NoRoute(place.no_delta, message=_MESSAGE)
+        src = place.tokens.find(query.src_token, "srcToken", query.src_decimals)
+        dest = there.tokens.find(query.dest_token, "destToken", query.dest_decimals)
+        between = self._between(src_chain, dest_chain)
+        found = [lane for lane in between if lane.destination is dest]
+        if query.allow_bridge_and_swap and query.side is Side.SELL and self.swaps_at(dest_chain):
+            found += [lane for lane in between if lane.destination.routed != dest.routed]
+        if not found:
+            way = f"no bridge delivers {dest.symbol} on chain {dest_chain} from chain {src_chain}"
+            raise NoRoute(way, field="destToken", message=_MESSAGE)
+        allowed = _allowed(found, query.include_bridges, query.exclude_bridges)
+        swapped = tuple([lane for lane in allowed if lane.origin.routed != src.routed])
+        if not swapped:
+            raise NoRoute(
+                f"{src.symbol} is the token that the bridge takes: a transfer without a swap is no order",
+                field="srcToken",
+                message=_MESSAGE,
+            )
+        return swapped
+
+    def swaps_at(self, chain_id: int) -> ServedChain | None:
+        """Return the chain if the venue swaps tokens that bridges deliver there; None without such swaps."""
+        there = self._places.get(chain_id)
+        return there if there is not None and there.arrivals and not there.no_delta else None
+
+    def delivered(self, lane: BridgeLane, *, with_swaps: bool) -> Iterator[ListedToken]:
+        """Yield the tokens that a lane brings: its own token, and tokens that makers' books give for it."""
+        yield lane.destination
+        there = self.swaps_at(lane.destination_chain) if with_swaps else None
+        for token in () if there is None else there.tokens.by_address.values():
+            if there is not None and there.pathfinder.paths(lane.destination.routed, token.routed):
+                yield token
+
+    def check(self, bridge: DeltaBridge, chain_id: int, dest_token: bytes) -> None:
+        """Check that a signed bridge is one that the venue serves.
+
+        Args:
+            chain_id: chain on which the order is settled.
+            dest_token: `destToken` of the order, the bridge's token on that chain, 20 bytes.
+
+        Raises:
+            InvalidInput: no lane has the order's ends and protocol, or the signed terms do not fit the lane.
+        """
+        kind = kind_of(bridge)
+        terms = parse_terms(bridge)
+        lanes = [lane for lane in self._lanes if lane.origin_chain == chain_id]
+        found = [lane for lane in lanes if lane.carries(bridge, dest_token)]
+        if not found:
+            way = f"{to_checksum(dest_token)} to {to_checksum(bridge.output_token)}"
+            raise InvalidInput(
+                f"{kind} carries no {way} on chain {bridge.destination_chain_id}",
+                field="bridge",
+                expected="a lane of GET /v2/delta/prices/bridge-routes",
+            )
+        scaling = found[0].scaling_factor
+        if bridge.scaling_factor != scaling:
+            raise InvalidInput(field="bridge.scalingFactor", expected=str(scaling), got=bridge.scaling_factor)
+        fitting = [one for one in (lane.terms(terms.fee) for lane in found) if _fits(terms, one)]
+        if not fitting:
+            raise InvalidInput(
+                field="bridge.protocolData",
+                expected=" or ".join(_limits_of(lane.terms(terms.fee)) for lane in found),
+                got=_limits_of(terms),
+            )
+
+    def carries_at_fee(
+        self, bridge: DeltaBridge, chain_id: int, dest_token: bytes, amount: int, now_ms: int
+    ) -> bool:
+        """Whether a bridge carries an amount now at the fee that an owner signed.
+
+        Args:
+            bridge: a bridge that `check` accepted.
+            chain_id: chain on which the order is settled.
+            dest_token: the bridge's token on that chain, 20 bytes.
+            amount: raw units that enter the bridge.
+
+        Returns:
+            The result is False also while no current fee is known, and for an amount outside the bridge's
+            limits.
+        """
+        terms = parse_terms(bridge)
+        signed = fee_of(terms.fee, amount)
+        for lane in self._lanes:
+            is_it = lane.origin_chain == chain_id and lane.carries(bridge, dest_token)
+            now = lane.fees.at(now_ms) if is_it and _fits(terms, lane.terms(terms.fee)) else None
+            if now is None or not now.least <= amount <= now.most:
+                continue
+            with_margin = signed * (limits.BPS_ONE + lane.settings.margin_bps)
+            if with_margin >= fee_of(now.fee, amount) * limits.BPS_ONE:
+                return True
+        return False
+
+    def _between(self, origin: int, destination: int) -> list[BridgeLane]:
+        ends = origin, destination
+        return [lane for lane in self._lanes if (lane.origin_chain, lane.destination_chain) == ends]
+
+
+def _allowed(
+    lanes: Iterable[BridgeLane], include: Collection[str] | None, exclude: Collection[str] | None
+) -> list[BridgeLane]:
+    """Return the lanes whose bridges a request includes and does not exclude; raise NoRoute without any."""
+    names = ", ".join(sorted({lane.name for lane in lanes}))
+    kept = [lane for lane in lanes if include is None or lane.name in include]
+    if not kept:
+        raise NoRoute(
+            field="includeBridges", expected=f"one of {names}", got=",".join(include or ()), message=_MESSAGE
+        )
+    left = [lane for lane in kept if lane.name not in (exclude or ())]
+    if not left:
+        raise NoRoute(field="excludeBridges", expected=f"a list without one of {names}", message=_MESSAGE)
+    return left
+
+
+def _fits(signed: BridgeTerms, served: BridgeTerms) -> bool:
+    """Whether the venue serves the signed terms, without regard to their fee."""
+    if isinstance(signed, AcrossTerms) and isinstance(served, AcrossTerms):
+        in_time = served.fill_within_s <= signed.fill_within_s <= limits.BRIDGE_FILL_MAX_S
+        return in_time and not signed.exclusivity_s
+    return signed == served
+
+
+def _limits_of(terms: BridgeTerms) -> str:
+    """Describe the parts of signed terms that the venue compares, for an error."""
+    if isinstance(terms, CctpTerms):
+        return f"finality {terms.min_finality} to domain {terms.domain}"
+    return f"{terms.fill_within_s} s to fill, {terms.exclusivity_s} s of exclusivity"

@@ -1,0 +1,128 @@
+"""Chain that the venue serves: settings, makers, contracts and state, as the HTTP endpoints use them."""
+
+from collections.abc import Mapping
+
+import trio
+from msgspec import field
+
+from ....config.chains import ChainSettings
+from ....config.errors import UnsupportedChain
+from ...chain.port import Chain
+from ...chain.pulse import Pulse
+from ..routing.makers import OpenMakers
+from ..routing.tokens import TokenTable
+
+
+class ServedChain(OpenMakers, frozen=True, kw_only=True):
+    """A chain that the venue serves: contract addresses, nodes, tokens, and makers that quote on the chain.
+
+    Attributes:
+        pulse: record of whether the chain's nodes answer at present.
+        followed: set once the indexer leaves out no block; an order that is taken before could end unseen.
+        has_relayer: whether a relayer settles the chain's Delta orders.
+        router, executor, rfq, delta, fee_vault, arrivals: 20 bytes; empty for a contract that is not
+            deployed.
+    """
+
+    chain_id: int
+    settings: ChainSettings
+    chain: Chain
+    pulse: Pulse
+    has_relayer: bool
+    router: bytes
+    executor: bytes
+    rfq: bytes
+    delta: bytes
+    fee_vault: bytes
+    tokens: TokenTable
+    arrivals: bytes = b""
+    followed: trio.Event = field(default_factory=trio.Event)
+
+    @property
+    def no_delta(self) -> str:
+        """Reason why the venue refuses Delta quotes and orders on this chain; empty if Delta is available."""
+        if not self.settings.delta:
+            return f"Delta is not served on chain {self.chain_id}"
+        if not self.has_relayer:
+            return f"Delta is not served on chain {self.chain_id}: no relayer settles its orders"
+        return ""
+
+    def not_ready(self, *, needs_books: bool = True) -> list[str]:
+        """Reasons why the venue cannot trade on this chain now: no node, no gas price, or no maker's book.
+
+        Args:
+            needs_books: whether the venue prices pairs on this chain.
+        """
+        reasons = []
+        if self.pulse.fault:
+            reasons.append(f"no node answers: {self.pulse.fault}")
+        elif not self.gas.is_fresh:
+            reasons.append("the price of gas is not known")
+        if needs_books and not any(self.index.books()):
+            reasons.append("no maker has a live book")
+        return [f"chain {self.chain_id}: {reason}" for reason in reasons]
+
+
+ServedChains = Mapping[int, ServedChain]
+"""Chain id -> chain that the venue serves."""
+
+
+def served_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
+    """Look up the served chain whose chain id a request contains.
+
+    Args:
+        field: member of the request that holds the chain id, for errors.
+
+    Raises:
+        UnsupportedChain: the venue does not serve the chain (choices.md#chains-and-tokens).
+    """
+    place = places.get(chain_id)
+    if place is None:
+        raise UnsupportedChain(field=field, expected="a chain of GET /chains", got=chain_id)
+    return place
+
+
+def market_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
+    """Look up the served chain whose chain id a request about Market swaps contains.
+
+    Args:
+        field: member of the request that holds the chain id, for errors.
+
+    Raises:
+        UnsupportedChain: the venue does not serve the chain, or no Market swaps on it.
+    """
+    place = places.get(chain_id)
+    if place is None or not (place.settings.market and place.router):
+        raise UnsupportedChain(field=field, expected="a Market chain of GET /chains", got=chain_id)
+    return place
+
+
+def otc_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
+    """Look up the served chain whose chain id a request about OTC orders contains.
+
+    Args:
+        field: member of the request that holds the chain id, for errors.
+
+    Raises:
+        UnsupportedChain: the venue does not serve the chain, or the chain has no RFQ contract.
+    """
+    place = served_chain_at(places, chain_id, field)
+    if not (place.settings.rfq and place.rfq):
+        raise UnsupportedChain(field=field, expected="a chain with `rfq`", got=chain_id)
+    return place
+
+
+def delta_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
+    """Look up the served chain whose chain id a request about Delta orders contains.
+
+    Args:
+        field: member of the request that holds the chain id, for errors.
+
+    Raises:
+        UnsupportedChain: the venue does not serve the chain, or no Delta orders on it; the error gives the
+            reason.
+    """
+    place = served_chain_at(places, chain_id, field)
+    if place.no_delta:
+        raise UnsupportedChain(place.no_delta, field=field)
+    return place

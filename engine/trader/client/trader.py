@@ -1,0 +1,154 @@
+"""A key's account on one chain, and the steps of every trade: approval or permit, clock, transaction.
+
+Each transaction is signed with a key whose policy allows one contract, a capped fee and the named value only.
+"""
+
+import secrets
+from collections.abc import Callable
+from functools import partial
+
+from msgspec import Struct
+
+from ....codecs.contracts.calldata import approve
+from ....config import limits
+from ....config.errors import ChainError, PolicyError, Reverted
+from ....crypto.addresses import to_checksum
+from ....crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
+from ....crypto.secp256k1 import SigningKey
+from ...chain.port import Chain, EthCall, Receipt
+from ...chain.transact import send_step
+from .allowing import Allowing, MissingAllowance
+from .client import VenueClient
+from .permits import permit_basis, permit_questions, sign_permit
+
+_RANDOM_BYTES = 32
+_FALSE = bytes(32)
+
+
+class Trader(Struct, frozen=True, kw_only=True):
+    """A key's account on a chain, with the functions and settings that its trades need.
+
+    Attributes:
+        wall_s: returns the time of the wall clock, Unix seconds.
+        tell: receives lines of progress, such as a transaction's hash before the wait for its receipt.
+        random32: returns 32 new random bytes at each call.
+        allowing: the way in which a trade gives a missing allowance to the spender.
+    """
+
+    chain: Chain
+    key: SigningKey
+    wall_s: Callable[[], int]
+    tell: Callable[[str], None]
+    random32: Callable[[], bytes] = partial(secrets.token_bytes, _RANDOM_BYTES)
+    allowing: Allowing = Allowing.EXACT
+
+    @property
+    def account(self) -> str:
+        """The key's address in its checksum spelling."""
+        return to_checksum(self.key.address)
+
+    def check_chain(self, chain_id: int) -> None:
+        """Check that a trade is wished on the trader's own chain.
+
+        Raises:
+            PolicyError: the wish is of another chain.
+        """
+        if chain_id != self.chain.chain_id:
+            raise PolicyError(f"the wish is of chain {chain_id}, the trader of chain {self.chain.chain_id}")
+
+    async def clock_s(self) -> int:
+        """The time from which deadlines count, Unix seconds: the later of the trader's clock and the
+        chain's."""
+        header = await self.chain.block()
+        return max(self.wall_s(), header.time_s if header else 0)
+
+    async def approve(self, missing: MissingAllowance | None) -> None:
+        """Approve a missing allowance, unless a permit replaces it; an insufficient allowance is set to zero
+        first if the token requires that.
+
+        Raises:
+            StepFailedError: the approval failed on chain, or may still be mined.
+            ChainError: the token refuses the approval.
+        """
+        if missing is None or not self.allowing.approves(missing):
+            return
+        wanted = limits.UINT256_MAX if self.allowing is Allowing.MOST else missing.amount
+        call = self._approval(missing, wanted)
+        try:
+            await self._check_accepted(call)
+        except Reverted:
+            if not missing.allowed:
+                raise
+            await self.send("approval", self._approval(missing, 0), missing.token)
+            await self._check_accepted(call)
+        await self.send("approval", call, missing.token)
+
+    async def permit(self, missing: MissingAllowance | None, deadline: int) -> bytes:
+        """Sign the permit, 224 bytes, that replaces a missing allowance; empty if not needed.
+
+        Raises:
+            ChainError: the token has no EIP-2612 permits, or its signing domain is not recognised.
+        """
+        if missing is None or self.allowing is not Allowing.PERMIT:
+            return b""
+        self.tell("signing a permit")
+        answers = await self.chain.call_many(permit_questions(missing.token, self.key.address))
+        basis = permit_basis(answers, self.chain.chain_id, missing.token)
+        return sign_permit(basis, self.key, missing.spender, missing.amount, deadline)
+
+    async def send(
+        self, step: str, call: EthCall, contract: bytes, *, value_max_wei: int = 0, gas: int = 0
+    ) -> Receipt:
+        """Send a transaction and wait until it is mined.
+
+        Args:
+            contract: 20 bytes, the trusted contract; the key signs a call to no other.
+            value_max_wei: maximum native tokens of the call that the key's policy allows.
+            gas: gas limit in units; 0 estimates it.
+
+        Raises:
+            StepFailedError: the transaction reverted, or may still be mined.
+            ChainError: the transaction would revert, or the node refused it.
+            PolicyError: the call is to another contract, or carries more than `value_max_wei`.
+        """
+        key = policed(self.key, self.chain.chain_id, contract, value_max_wei=value_max_wei)
+        return await send_step(self.chain, key, step, call, self.tell, gas=gas)
+
+    def _approval(self, missing: MissingAllowance, value: int) -> EthCall:
+        return EthCall(missing.token, approve(missing.spender, value), self.key.address)
+
+    async def _check_accepted(self, approval: EthCall) -> None:
+        if await self.chain.call(approval) == _FALSE:
+            raise ChainError("the token refuses the approval")
+
+
+class VenueTrader:
+    """Base class for the trades of one key on one chain through one venue.
+
+    Args:
+        trader: the key's account; its `allowing` says how the contract of the trade gets a missing allowance.
+    """
+
+    def __init__(self, trader: Trader, venue: VenueClient) -> None:
+        self._trader = trader
+        self._chain = trader.chain
+        self._venue = venue
+        self._tell = trader.tell
+
+
+def policed(key: SigningKey, chain_id: int, *contracts: bytes, value_max_wei: int = 0) -> PolicedRelayKey:
+    """Restrict a key to signing transactions that call the given contracts of a chain.
+
+    The limits of relayed transactions on the fee and on gas apply too.
+
+    Args:
+        contracts: addresses, 20 bytes each.
+        value_max_wei: maximum native tokens that a transaction may carry.
+    """
+    policy = TransactionPolicy(
+        contracts=frozenset((chain_id, contract) for contract in contracts),
+        fee_max_wei=limits.RELAY_FEE_CAP_WEI,
+        gas_max=limits.RELAY_GAS_MAX,
+        value_max_wei=value_max_wei,
+    )
+    return PolicedRelayKey(key, policy)

@@ -1,0 +1,209 @@
+"""The venue's own bids on orders of handlers, and the rests of handlers that fail."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from cambist.codecs.contracts.abi import selector
+from cambist.codecs.contracts.delta_calldata import NO_AGENT, Execution, settle_external
+from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from cambist.codecs.messages.agent_messages import Notice, NoticeEntry
+from cambist.config import limits
+from cambist.config.errors import Reverted
+from cambist.config.sections.venue import DeltaSettings
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
+from cambist.engine.chain.port import EthCall
+from cambist.engine.store.queries import auction_rounds
+from cambist.engine.store.tables import AUCTION_ROUND
+from cambist.engine.store.units import row_of
+from cambist.engine.trade.delta.auction.auction_record import round_of
+from cambist.engine.trade.delta.auction.handlers import Handlers
+from cambist.engine.trade.delta.bids.agent_rest import AgentFault
+from support.delta.auctioning import PlayedAgent, an_auction, on_each
+from support.delta.bidding import (
+    ALICE,
+    HANDLER,
+    ONE,
+    SIGNATURE,
+    USDC_ONE,
+    a_round_order,
+    an_external_order,
+    asked_for,
+    hash_of,
+)
+from support.patience import until
+
+NAME, BOB = to_checksum(HANDLER), b"\xb0" * 20
+SETTINGS = DeltaSettings(rest_s=10, rest_s_max=60)
+
+
+class Told:
+    """Handlers at a time that is set, and the agents that were told."""
+
+    def __init__(self) -> None:
+        self.now_ms = 1_000_000
+        self.agents: list[str] = []
+        self.handlers = Handlers(SETTINGS, lambda *told: self.agents.append(told[0]), lambda: self.now_ms)
+
+    def fails(
+        self, name: str = NAME, fault: AgentFault | None = AgentFault.REVERTED, *, number: int = 1
+    ) -> None:
+        """A settlement of the order with this number fails, of an agent or a handler."""
+        self.handlers.tell(name, 1, NoticeEntry(Notice.REVERTED, to_hex(hash_of(number))), fault)
+
+    def rest_s(self, owner: bytes = ALICE) -> float:
+        """Seconds that the handler still rests for an owner."""
+        until_ms = self.handlers.rests_until_ms(an_external_order(owner=owner))
+        return (until_ms - self.now_ms) / 1_000 if until_ms else 0
+
+
+def test_a_sale_has_one_bid_on_its_minimum() -> None:
+    order = an_external_order()
+    (bid,) = Told().handlers.bids(asked_for(order))
+    (part,) = bid.parts
+    assert (bid.agent, part.promised, part.given, part.steps) == (NAME, 2_400 * USDC_ONE, 0, ())
+    execution = Execution(2_400 * USDC_ONE, 0, (), (), NO_AGENT)
+    assert bid.calldata == settle_external(order, SIGNATURE, ONE, execution)
+    assert bid.owners_calldata, "the error of the same settlement is the handler's"
+
+
+@pytest.mark.parametrize(
+    ("expected", "fee_bps", "given"),
+    [
+        (ONE, 0, [ONE, 11 * ONE // 10]),
+        (0, 0, [11 * ONE // 10]),
+        (11 * ONE // 10, 0, [11 * ONE // 10]),
+        (2 * ONE, 0, [11 * ONE // 10]),
+        (101 * ONE, 100, None),
+    ],
+)
+def test_a_purchase_is_tried_at_its_expected_cost_and_at_its_maximum(
+    expected: int, fee_bps: int, given: list[int] | None
+) -> None:
+    fee = pack_partner_and_fee(PartnerAndFee(ALICE, fee_bps, partner_takes_surplus=False, cap_surplus=True))
+    order = an_external_order(buys=True, expected_amount=expected, partner_and_fee=fee)
+    bids = list(Told().handlers.bids(asked_for(order)))
+    for bid in bids:
+        (part,) = bid.parts
+        cost = part.given + part.given * fee_bps // 10_000
+        assert cost <= part.promised <= order.src_amount
+    if given is not None:
+        assert [bid.parts[0].given for bid in bids] == given
+    assert bids[-1].parts[0].promised == order.src_amount
+
+
+def test_other_orders_have_no_bid_of_the_venues() -> None:
+    assert list(Told().handlers.bids(a_round_order())) == []
+
+
+def test_a_handler_rests_longer_after_each_failure_and_a_delivery_takes_one_back() -> None:
+    told = Told()
+    list(told.handlers.bids(asked_for(an_external_order())))
+    assert told.rest_s() == 0
+    told.fails()
+    assert told.rest_s() == 10
+    told.now_ms += 10_000
+    assert told.rest_s() == 0
+    told.fails()
+    assert told.rest_s() == 20
+    told.now_ms += 20_000
+    told.handlers.tell(NAME, 1, NoticeEntry(Notice.SETTLED, to_hex(hash_of(1))), None)
+    told.fails()
+    assert told.rest_s() == 20
+    assert told.agents == []
+
+
+def test_the_orders_of_one_owner_rest_a_handler_for_no_other() -> None:
+    """Else any owner could make orders that fail when they are mined, and stop all others' at no cost."""
+    told = Told()
+    for number, owner in ((1, ALICE), (2, BOB)):
+        list(told.handlers.bids(asked_for(an_external_order(owner=owner), number)))
+    told.fails(number=1)
+    assert (told.rest_s(ALICE), told.rest_s(BOB)) == (10, 0)
+    told.fails(number=2)
+    assert told.rest_s(BOB) == 10
+
+
+def test_the_owners_failures_and_those_of_agents_rest_no_handler() -> None:
+    told = Told()
+    list(told.handlers.bids(asked_for(an_external_order())))
+    told.fails(fault=None)
+    told.fails("ann", number=2)
+    assert told.rest_s() == 0
+    assert told.agents == ["ann"]
+
+
+def test_a_bounded_number_of_handlers_is_remembered_the_last_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cambist.engine.trade.delta.auction.handlers.HANDLERS_KEPT_MAX", 2)
+    assert limits.HANDLERS_KEPT_MAX > 2
+    told = Told()
+    orders = [an_external_order(handler=bytes([number]) * 20) for number in (1, 2)]
+    for number, order in enumerate(orders, start=1):
+        list(told.handlers.bids(asked_for(order, number)))
+        told.fails(to_checksum(order.handler), number=number)
+    list(told.handlers.bids(asked_for(orders[0], 1)))
+    list(told.handlers.bids(asked_for(an_external_order(), 3)))
+    assert told.handlers.rests_until_ms(orders[0])
+    assert not told.handlers.rests_until_ms(orders[1])
+
+
+# --- Rounds without agents ------------------------------------------------------------------------------
+
+
+async def test_an_order_of_a_handler_is_won_by_the_venues_bid_in_a_round_without_agents(
+    tmp_path: Path,
+) -> None:
+    ann = PlayedAgent(on_each)
+    async with an_auction(tmp_path, ann=ann) as auction:
+        asked = asked_for(an_external_order())
+        await auction.submitted(asked)
+        await until(lambda: auction.live(asked).settling is not None)
+        await until(lambda: auction.auctioneer.statistics().open_rounds == 0)
+        told = auction.auctioneer.statistics()
+        assert (told.rounds, told.won, told.void) == (1, 1, 0)
+        assert ann.asked == []
+        assert ann.told == []
+        (rows,) = await auction.store.read(auction_rounds(auction.auctioneer._ids._last))
+        assert [row_of(AUCTION_ROUND, values).winner for values in rows] == [NAME]
+
+
+async def test_an_order_whose_handler_fails_in_the_simulation_pauses_and_names_the_handler(
+    tmp_path: Path,
+) -> None:
+    async def refuses(calls: list[EthCall], *_: Any) -> list[Exception]:
+        await trio.lowlevel.checkpoint()
+        return [Reverted("StepFailed", selector("StepFailed(uint256,bytes)")) for _ in calls]
+
+    async with an_auction(tmp_path) as auction:
+        chain: Any = auction.auctioneer._place.chain
+        chain.call_many = refuses
+        asked = asked_for(an_external_order())
+        await auction.submitted(asked)
+        await until(lambda: auction.auctioneer.statistics().waiting == 1)
+        told = auction.auctioneer.statistics()
+        assert (told.rounds, told.won, told.void, told.ready) == (1, 0, 0, 0)
+        (rows,) = await auction.store.read(auction_rounds(auction.auctioneer._ids._last))
+        (bid,) = round_of(row_of(AUCTION_ROUND, rows[0])).order.bids
+        assert (bid.agent, bid.notice) == (NAME, Notice.REVERTED)
+
+
+async def test_an_order_whose_handler_takes_too_long_pauses_as_one_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hangs(*_: Any) -> list[bytes]:
+        await trio.sleep_forever()
+        raise AssertionError
+
+    monkeypatch.setattr("cambist.engine.trade.delta.auction.simulating.AGENT_SIMULATION_S", 0.01)
+    async with an_auction(tmp_path) as auction:
+        chain: Any = auction.auctioneer._place.chain
+        chain.call_many = hangs
+        asked = asked_for(an_external_order())
+        await auction.submitted(asked)
+        await until(lambda: auction.auctioneer.statistics().rounds >= 1)
+        await until(lambda: auction.auctioneer.statistics().open_rounds == 0)
+        told = auction.auctioneer.statistics()
+        assert (told.rounds, told.waiting, told.ready) == (1, 1, 0), "it is not due again at once"

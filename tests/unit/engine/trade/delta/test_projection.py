@@ -1,0 +1,183 @@
+"""A single step of the chain that changes very many orders at once."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+from msgspec.structs import replace
+
+from cambist.codecs.messages.vocabulary import OrderStatus
+from cambist.config.limits import VENUE_LOAD_ORDERS
+from cambist.engine.chain.index.applied import KeptRow
+from cambist.engine.chain.index.indexer import Advance
+from cambist.engine.chain.index.ring import Mark
+from cambist.engine.store.leases import Leases
+from cambist.engine.store.queries import IDS_MAX, among
+from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, OrderDocument, amount32
+from cambist.engine.store.store import Store
+from cambist.engine.store.tables import (
+    BRIDGE_END,
+    BRIDGE_TRANSFER,
+    DELTA_DOCUMENT,
+    DELTA_FILL,
+    DELTA_ORDER,
+    DELTA_REFUND,
+)
+from cambist.engine.store.units import Change, Done, Unit, drop, new, put
+from cambist.engine.trade.delta.orders.document import encode_document
+from cambist.engine.trade.delta.orders.live_orders import LiveOrders
+from cambist.engine.trade.delta.settlement.projection import DeltaProjection
+from support.delta.bidding import a_round_order
+from support.store.store_work import now_ms
+from support.store.stores import (
+    NOW_MS,
+    Engine,
+    a_delta_order,
+    a_refund_of,
+    a_transfer,
+    an_end,
+    found,
+    hash_of,
+    moved,
+    rows_of,
+)
+
+MANY = max(IDS_MAX, 2 * VENUE_LOAD_ORDERS) + 100
+CONFIRMATIONS = 3
+TOP = 50
+
+
+@asynccontextmanager
+async def many_orders(
+    folder: Path, status: OrderStatus
+) -> AsyncIterator[tuple[Store, LiveOrders, DeltaProjection, list[DeltaOrderRow]]]:
+    """A store with MANY orders of a status, which are in memory."""
+    body = encode_document(a_round_order(1).document)
+    rows = [a_delta_order(number, status=status) for number in range(MANY)]
+    async with Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store:
+        for at in range(0, MANY, 100):
+            some = rows[at : at + 100]
+            documents = [put(DELTA_DOCUMENT, OrderDocument(row.order_hash, body)) for row in some]
+            assert await store.write(Unit((*(new(DELTA_ORDER, row) for row in some), *documents))) == Done()
+        leases = Leases(store, "one", life_s=60, now_ms=now_ms)
+        orders = LiveOrders(store, leases)
+        projection = DeltaProjection(
+            store,
+            orders,
+            confirmations=CONFIRMATIONS,
+            failures_max=3,
+            now_ms=lambda: NOW_MS,
+        )
+        async with trio.open_nursery() as nursery:
+            await nursery.start(leases.run)
+            await orders.load(rows, ())
+            assert len(orders) == MANY
+            yield store, orders, projection, rows
+            nursery.cancel_scope.cancel()
+
+
+def a_step(number: int, *fills: DeltaFill) -> Advance:
+    return Advance(1, Mark(number, hash_of(number)), (), (), tuple((DELTA_FILL, fill) for fill in fills))
+
+
+def a_fill(row: DeltaOrderRow, at: int) -> DeltaFill:
+    block = row.chain_id, hash_of(TOP), hash_of(TOP + 1), at, TOP
+    amounts = amount32(5), amount32(9), NOW_MS, amount32(5)
+    return DeltaFill(*block, row.order_hash, None, *amounts, is_closed=True)
+
+
+async def test_a_step_may_settle_more_orders_than_the_store_is_asked_about_at_once(tmp_path: Path) -> None:
+    async with many_orders(tmp_path, OrderStatus.ACTIVE) as (store, _, projection, rows):
+        fills = [a_fill(row, at) for at, row in enumerate(rows)]
+        changes = await projection.changes(a_step(TOP, *fills))
+        assert await store.write(Unit(tuple(changes))) == Done()
+        after = [await found(store, row) for row in rows]
+    assert {(one.status, one.spent) for one in after if one is not None} == {
+        (OrderStatus.COMPLETED, amount32(5))
+    }
+    assert len(after) == MANY
+
+
+async def test_orders_that_have_ended_become_final_by_so_many_a_step(tmp_path: Path) -> None:
+    async with many_orders(tmp_path, OrderStatus.EXPIRED) as (store, orders, projection, rows):
+        assert not await projection.changes(a_step(TOP))
+        finals: list[int] = []
+        for number in range(TOP + CONFIRMATIONS - 1, TOP + CONFIRMATIONS + 3):
+            changes = await projection.changes(a_step(number))
+            if changes:
+                assert await store.write(Unit(tuple(changes))) == Done()
+            kept = [await found(store, row) for row in rows if orders.get(row.order_hash) is not None]
+            ended = [one for one in kept if one is not None and one.is_final]
+            finals.append(len(ended))
+            await orders.step_all([one.order_hash for one in ended], lambda _: None, is_fenced=False)
+    rest = MANY - 2 * VENUE_LOAD_ORDERS
+    assert finals == [VENUE_LOAD_ORDERS, VENUE_LOAD_ORDERS, rest, 0]
+
+
+async def test_orders_that_wait_for_another_chain_hold_up_no_others(tmp_path: Path) -> None:
+    async with many_orders(tmp_path, OrderStatus.EXPIRED) as (_, orders, _, rows):
+        orders.settled(1, TOP, TOP)
+        seen = [set(orders.settled(1, TOP + step, TOP)) for step in range(-(-MANY // VENUE_LOAD_ORDERS))]
+        assert set().union(*seen) == {row.order_hash for row in rows}
+
+
+# --- Across chains --------------------------------------------------------------------------------------
+
+
+async def test_a_reorganisation_of_the_origin_undoes_a_transfer_with_end_and_refund(tmp_path: Path) -> None:
+    async with many_orders(tmp_path, OrderStatus.ACTIVE) as (store, _, projection, rows):
+        row = rows[0]
+        fill = a_bridged_fill(row)
+        sent = a_transfer(row, block=TOP)
+        logs: tuple[KeptRow, ...] = ((BRIDGE_TRANSFER, sent), (DELTA_FILL, fill))
+        forth = replace(a_step(TOP), rows=logs)
+        changes = await projection.changes(forth)
+        puts = [put(table, log) for table, log in logs]
+        assert await store.write(Unit((*puts, *changes))) == Done()
+        bridging = await found(store, row)
+        assert bridging is not None
+        assert (bridging.status, bridging.received) == (OrderStatus.BRIDGING, amount32(0))
+
+        lost, back = an_end(sent, is_delivered=False), a_refund_of(sent)
+        ends = (new(BRIDGE_END, lost), new(DELTA_REFUND, back))
+        refunded = await moved(store, bridging, status=OrderStatus.REFUNDED, more=ends)
+        changes = await projection.changes(replace(a_step(TOP - 1), undone=logs))
+        drops = [drop(table, log) for table, log in logs]
+        assert await store.write(Unit((*drops, *changes))) == Done()
+        after = await found(store, refunded)
+        assert after is not None
+        assert (after.status, after.spent) == (OrderStatus.ACTIVE, amount32(0))
+        for table in (BRIDGE_TRANSFER, BRIDGE_END, DELTA_REFUND):
+            assert await rows_of(store, among(table, "order_hash", [row.order_hash])) == []
+
+
+async def test_a_settlement_that_moves_to_another_block_is_followed_anew(tmp_path: Path) -> None:
+    """Its delivery belonged to the transfer of the block that is gone, and is looked for again."""
+    async with many_orders(tmp_path, OrderStatus.ACTIVE) as (store, _, projection, rows):
+        row = rows[0]
+        fill, sent = a_bridged_fill(row), a_transfer(row, block=TOP)
+        logs: tuple[KeptRow, ...] = ((BRIDGE_TRANSFER, sent), (DELTA_FILL, fill))
+        arrived = new(BRIDGE_END, an_end(sent))
+        more = (*(put(table, log) for table, log in logs), arrived)
+        done = await moved(store, row, status=OrderStatus.BRIDGING, spent=fill.spent, more=more)
+        done = await moved(store, done, status=OrderStatus.COMPLETED, received=sent.output)
+        moved_logs: tuple[KeptRow, ...] = (
+            (BRIDGE_TRANSFER, replace(sent, block_hash=hash_of(77), block_number=TOP + 1)),
+            (DELTA_FILL, replace(fill, block_hash=hash_of(77), block_number=TOP + 1)),
+        )
+        step = replace(a_step(TOP + 1), undone=logs, rows=moved_logs)
+        changes = await projection.changes(step)
+        own: list[Change] = [drop(table, log) for table, log in logs]
+        own += [put(table, log) for table, log in moved_logs]
+        assert await store.write(Unit((*own, *changes))) == Done()
+        after = await found(store, done)
+        assert after is not None
+        assert (after.status, after.received) == (OrderStatus.BRIDGING, amount32(0))
+        assert await rows_of(store, among(BRIDGE_END, "order_hash", [row.order_hash])) == []
+
+
+def a_bridged_fill(row: DeltaOrderRow) -> DeltaFill:
+    """The settlement that closes an order in the transaction of `a_transfer`."""
+    sent = a_transfer(row, block=TOP)
+    return replace(a_fill(row, 2), block_hash=sent.block_hash, tx_hash=sent.tx_hash)

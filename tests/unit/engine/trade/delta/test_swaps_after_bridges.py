@@ -1,0 +1,121 @@
+"""Orders with a swap on their destination: recognised by the account alone; logs that end them."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from cambist.codecs.bridges.arrivals import (
+    ARRIVAL_PAID_OUT,
+    ARRIVAL_SWAPPED,
+    ArrivalTerms,
+    arrival_address,
+    pack_arrival,
+)
+from cambist.codecs.bridges.bridge_terms import SELECTORS, AcrossTerms, BridgeFee, BridgeKind, pack_terms
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaBridge, DeltaOrder
+from cambist.engine.chain.port import Header, Log
+from cambist.engine.store.rows import BridgeEndState, amount_of
+from cambist.engine.trade.delta.arriving.arrival_ends import ArrivedTransfer, arrived_in, ended_by
+from cambist.engine.trade.delta.bridging.bridged_orders import BridgedOrder
+from cambist.engine.trade.delta.bridging.origins import TransferParties
+from cambist.engine.trade.delta.orders.arriving import arrival_code, arrival_of
+from cambist.engine.trade.delta.orders.transfers import OrderTransfer
+from support.store.stores import a_delta_order, a_transfer, an_end
+
+ARRIVALS, ALICE, BOB, USDC, DAI = (bytes([number]) * 20 for number in range(0xA1, 0xA6))
+TERMS = ArrivalTerms(ALICE, USDC, DAI, 2_000, 1_800_003_600, b"\x07" * 32)
+ACCOUNT = arrival_address(ARRIVALS, TERMS, arrival_code())
+BRIDGE = DeltaBridge(
+    SELECTORS[BridgeKind.ACROSS],
+    31_338,
+    USDC,
+    0,
+    pack_terms(AcrossTerms(BridgeFee(0, 0), 7_200, bytes(20), 0)),
+)
+ORDER = DeltaOrder(
+    ALICE, ACCOUNT, b"\xb1" * 20, b"\xb2" * 20, 10, 9, 9, 1_800_000_000, KIND_SELL, 1, 0, b"",
+    pack_arrival(TERMS), BRIDGE,
+)  # fmt: skip
+
+
+def test_an_order_is_recognised_by_terms_and_account() -> None:
+    assert arrival_of(ORDER, ARRIVALS) == TERMS
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"beneficiary": BOB},
+        {"metadata": b""},
+        {"metadata": pack_arrival(replace(TERMS, least=0))},
+        {"bridge": SAME_CHAIN},
+        {"bridge": replace(BRIDGE, output_token=DAI)},
+    ],
+)
+def test_another_order_has_no_swap(changed: dict[str, Any]) -> None:
+    assert arrival_of(replace(ORDER, **changed), ARRIVALS) is None
+
+
+def test_another_contract_has_no_swap() -> None:
+    assert arrival_of(ORDER, b"") is None
+    assert arrival_of(ORDER, BOB) is None
+
+
+def an_arrived(*, state: BridgeEndState = BridgeEndState.ARRIVED, has_swap: bool = True) -> BridgedOrder:
+    row = a_delta_order(1)
+    sent = a_transfer(row, block=5)
+    end = replace(an_end(sent), state=state, end_number=50, end_log=3)
+    parties = TransferParties(ALICE, ACCOUNT, b"\xb2" * 20)
+    return BridgedOrder(row, parties, (), (OrderTransfer(sent, end),), TERMS if has_swap else None)
+
+
+def test_arrived_transfers_of_orders_with_a_swap_wait() -> None:
+    (one,) = arrived_in(an_arrived())
+    assert (one.account, one.terms) == (ACCOUNT, TERMS)
+    assert arrived_in(an_arrived(has_swap=False)) == []
+    for state in (BridgeEndState.SWAPPED, BridgeEndState.PAID_OUT, BridgeEndState.FAILED):
+        assert arrived_in(an_arrived(state=state)) == []
+
+
+def ended(one: ArrivedTransfer, event: bytes, *amounts: int, **changed: Any) -> Any:
+    usual = {"account": ACCOUNT, "token": USDC, "address": ARRIVALS, "block": 51, "index": 0}
+    given: dict[str, Any] = usual | changed
+    data = address_word(given["token"]) + b"".join(map(uint_word, amounts))
+    log = Log(
+        given["address"],
+        (event, address_word(given["account"]), address_word(ALICE)),
+        data,
+        given["block"],
+        b"\xd1" * 32,
+        b"\xd2" * 32,
+        0,
+        given["index"],
+    )
+    header = Header(given["block"], b"\xd1" * 32, b"\xd0" * 32, 1_800_000_100, 0)
+    return ended_by(one, log, ARRIVALS, header)
+
+
+def test_a_log_of_the_account_ends_its_transfer() -> None:
+    (one,) = arrived_in(an_arrived())
+    swap = ended(one, ARRIVAL_SWAPPED, 2_500, 2_001)
+    assert (swap.state, amount_of(swap.amount), swap.end_number) == (BridgeEndState.SWAPPED, 2_001, 51)
+    paid = ended(one, ARRIVAL_PAID_OUT, 2_500, block=50, index=4)
+    assert (paid.state, amount_of(paid.amount), paid.is_final) == (BridgeEndState.PAID_OUT, 2_500, False)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"account": BOB},
+        {"token": DAI},
+        {"address": BOB},
+        {"block": 49},
+        {"block": 50, "index": 2},
+    ],
+)
+def test_other_logs_do_not(changed: dict[str, Any]) -> None:
+    (one,) = arrived_in(an_arrived())
+    assert ended(one, ARRIVAL_PAID_OUT, 2_500, **changed) is None
+    assert ended(one, ARRIVAL_SWAPPED, 2_500, 2_001, **changed) is None

@@ -1,0 +1,122 @@
+"""Consequences of makers' behaviour: bounds, rests, probes and the log."""
+
+import pytest
+import structlog
+import trio
+from trio.testing import MockClock
+
+from cambist.config.errors import NoRoute
+from cambist.engine.trade.routing.firm.firm_parts import HeldQuote
+from cambist.feeds.firm.firm_check import FirmFault
+from cambist.feeds.firm.maker_health import HealthReport
+from support.makers.firm_books import USDC, WETH
+from support.makers.timed_makers import HANGING, ONE, USER, Maker, Timed, makers_of, wall_ms
+
+REFUSING = Maker(0.0, FirmFault.REFUSED)
+REST_MS = 5_000
+
+
+def told(stage: Timed, name: str) -> HealthReport:
+    return stage.health[name].report(wall_ms())
+
+
+async def test_a_refusal_bounds_what_is_asked_for_and_rests_nothing(autojump_clock: MockClock) -> None:
+    stage = Timed(alpha=REFUSING, beta=Maker(0.0))
+    for _ in range(3):
+        assert makers_of(await stage.sell()) == ["beta"]
+    assert stage.rests == []
+    assert stage.bounds == [
+        ("alpha", WETH, USDC, ONE // 2, REST_MS),
+        ("alpha", WETH, USDC, ONE // 4, 2 * REST_MS),
+        ("alpha", WETH, USDC, ONE // 8, 4 * REST_MS),
+    ]
+    assert told(stage, "alpha").maker.score == 100
+    assert [fault.detail for fault in told(stage, "alpha").last_faults] == ["refused"] * 3
+
+
+@pytest.mark.parametrize("buys", [False, True])
+async def test_a_bound_is_in_units_of_the_base_token_either_way(
+    autojump_clock: MockClock, *, buys: bool
+) -> None:
+    """A purchase with WETH, or of WETH with USDC: the base token is WETH."""
+    stage = Timed(alpha=REFUSING)
+    with pytest.raises(NoRoute):
+        await stage.buy(USDC, 2_500 * 10**6) if buys else await stage.sell_usdc(2_600 * 10**6)
+    src, dest = (WETH, USDC) if buys else (USDC, WETH)
+    assert stage.bounds == [("alpha", src, dest, ONE // 2, REST_MS)]
+
+
+async def test_what_is_signed_widens_the_bound(autojump_clock: MockClock) -> None:
+    stage = Timed(alpha=REFUSING, beta=Maker(0.0))
+    await stage.sell()
+    stage.clients["alpha"].maker = Maker(0.0)
+    assert makers_of(await stage.sell(amount=ONE // 4)) == ["alpha"]
+    assert stage.bounds[1:] == [("alpha", WETH, USDC, ONE, REST_MS)]
+
+
+async def test_a_good_answer_to_a_probe_ends_a_rest(autojump_clock: MockClock) -> None:
+    """The first probe is a quarter of the rest after its beginning, for a tenth of what failed."""
+    stage = Timed(alpha=HANGING, beta=Maker(0.0))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stage.desk.scores.run)
+        for _ in range(3):
+            assert makers_of(await stage.sell()) == ["beta"]
+        assert stage.rests == [("alpha", REST_MS)]
+        began = trio.current_time()
+        stage.clients["alpha"].maker = Maker(0.0)
+        assert told(stage, "alpha").pairs[0].health.block_until_ms
+        await trio.sleep(REST_MS / 1_000 / 4 + 0.6)
+        nursery.cancel_scope.cancel()
+    assert stage.rests[1:] == [("alpha", 0), ("all of alpha", 0)]
+    assert not told(stage, "alpha").pairs[0].health.block_until_ms
+    *_, probed_at = stage.clients["alpha"].asked_at
+    assert 1.25 <= probed_at - began <= 1.75
+    assert stage.clients["alpha"].amounts == [ONE, ONE, ONE, ONE // 10]
+    assert stage.desk.statistics().probes == 1
+
+
+async def test_three_probes_that_fail_leave_a_rest_as_it_is(autojump_clock: MockClock) -> None:
+    stage = Timed(alpha=HANGING, beta=Maker(0.0))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stage.desk.scores.run)
+        for _ in range(3):
+            await stage.sell()
+        await trio.sleep(2 * REST_MS / 1_000)
+        nursery.cancel_scope.cancel()
+    assert stage.rests == [("alpha", REST_MS)]
+    assert stage.desk.statistics().probes == 3
+    assert told(stage, "alpha").maker.quotes == 3
+
+
+async def test_what_an_operator_releases_is_asked_again(autojump_clock: MockClock) -> None:
+    stage = Timed(alpha=HANGING, beta=Maker(0.0))
+    for _ in range(3):
+        await stage.sell()
+    stage.desk.scores.release("alpha")
+    assert stage.freed == ["alpha"]
+    assert told(stage, "alpha").pairs == ()
+
+
+async def test_each_fault_is_a_line_in_the_log_and_a_flood_of_them_is_not(autojump_clock: MockClock) -> None:
+    stage = Timed(alpha=HANGING, beta=Maker(0.0, FirmFault.INVALID), gamma=Maker(0.0))
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(20):
+            await stage.sell()
+    told = [(line["maker"], line["detail"].rpartition(": ")[2]) for line in logs]
+    assert told == [("alpha", "no answer in time"), ("beta", "invalid")]
+    assert f"0x{WETH.hex()} for 0x{USDC.hex()}: late" in logs[0]["detail"]
+
+
+async def test_every_quote_that_may_be_held_back_is_told(autojump_clock: MockClock) -> None:
+    """Of the maker that signed and of those that may still sign; not of the one that refused."""
+    stage = Timed(alpha=HANGING, beta=Maker(0.3), gamma=Maker(0.01), delta=REFUSING)
+    held: list[HeldQuote] = []
+    plan, wanted = stage.plan()
+    await stage.desk.fill(plan, wanted, user=USER, limit=0, held=held)
+    expiry_s = wall_ms() // 1_000
+    assert sorted((quote.expiry_s - expiry_s, quote.amount) for quote in held) == [
+        (120, 0),
+        (120, 0),
+        (300, 2_498 * 10**6),
+    ]
+    assert sum(bool(quote.digest32) for quote in held) == 1

@@ -1,0 +1,320 @@
+"""Merged ladders: amounts, the makers' shares, and the times of a rebuild."""
+
+from decimal import Decimal
+from itertools import combinations
+from random import Random
+
+import pytest
+
+from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.trade.routing.search.ladders import (
+    ANYBODY,
+    LADDERS_MAX,
+    Ladders,
+    LadderShare,
+    MakerFilter,
+    MergedLadder,
+    merge,
+    through,
+)
+from cambist.feeds.books.pair_index import LiveBook
+from support.makers.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
+
+ALPHA = a_book("alpha", WETH, USDC, bids="2500 1 | 2490 4", asks="2510 1 | 2520 4")
+BETA = a_book("beta", WETH, USDC, bids="2495 2", asks="2515 2")
+INVERTED = a_book("gamma", USDC, WETH, bids="0.0003 5000", asks="0.0004008016 10000")
+
+
+def _merged(*books: LiveBook, give: bytes = WETH, side: Side = Side.SELL) -> MergedLadder:
+    return merge(books, give)[side]
+
+
+def _named(ladder: MergedLadder, amount: int) -> dict[str, tuple[int, int]]:
+    split = ladder.best_split(amount)
+    assert split is not None
+    return {ladder.makers[maker]: (fixed, other) for maker, fixed, other in split}
+
+
+def test_segments_of_all_makers_stand_by_price() -> None:
+    split = _named(_merged(ALPHA, BETA), 4 * ONE[WETH])
+    assert split == {
+        "alpha": (2 * ONE[WETH], 4_990 * ONE[USDC]),
+        "beta": (2 * ONE[WETH], 4_990 * ONE[USDC]),
+    }
+
+
+def test_what_is_bought_comes_from_the_cheapest() -> None:
+    ladder = _merged(ALPHA, BETA, give=USDC, side=Side.BUY)
+    assert _named(ladder, 2 * ONE[WETH]) == {
+        "alpha": (ONE[WETH], 2_510 * ONE[USDC]),
+        "beta": (ONE[WETH], 2_515 * ONE[USDC]),
+    }
+
+
+def test_a_quote_amount_is_sold_against_asks_and_bought_against_bids() -> None:
+    sells = _merged(ALPHA, BETA, give=USDC)
+    assert _named(sells, 5_025 * ONE[USDC]) == {
+        "alpha": (2_510 * ONE[USDC], ONE[WETH]),
+        "beta": (2_515 * ONE[USDC], ONE[WETH]),
+    }
+    buys = _merged(ALPHA, BETA, side=Side.BUY)
+    assert _named(buys, 2_500 * ONE[USDC]) == {"alpha": (2_500 * ONE[USDC], ONE[WETH])}
+
+
+def test_books_in_both_orders_are_merged_by_their_exact_price() -> None:
+    """gamma gives a USDC for 0.0004008016 WETH: hardly above 2495, which is what beta gives."""
+    ladder = _merged(ALPHA, BETA, INVERTED)
+    gammas = 10_000 * 4_008_016 * ONE[WETH] // 10**10
+    split = _named(ladder, ONE[WETH] + gammas + 2 * ONE[WETH])
+    assert split == {
+        "alpha": (ONE[WETH], 2_500 * ONE[USDC]),
+        "beta": (2 * ONE[WETH], 4_990 * ONE[USDC]),
+        "gamma": (gammas, 10_000 * ONE[USDC]),
+    }
+    assert set(_named(ladder, ONE[WETH] + gammas)) == {"alpha", "gamma"}
+
+
+def test_parts_of_a_unit_go_to_the_last_maker() -> None:
+    """Levels end between two units of the quote token."""
+    first = a_book("alpha", WETH, ODD, asks="0.7 5")
+    second = a_book("beta", WETH, ODD, asks="0.8 50")
+    split = _named(_merged(first, second, give=ODD), 10)
+    assert split["alpha"][0] == 3
+    assert split["beta"][0] == 7
+
+
+def test_a_share_that_brings_nothing_is_given_to_somebody_else() -> None:
+    dust = a_book("alpha", WETH, ODD, bids="10 0.000000000000000001")
+    large = a_book("beta", WETH, ODD, bids="9 5")
+    assert _named(_merged(dust, large), ONE[WETH]) == {"beta": (ONE[WETH], 9)}
+
+
+def test_a_share_that_brings_nothing_is_enlarged_where_the_others_are_full() -> None:
+    """beta's 6 would be a sixth of a unit, and alpha has no room: beta gets the 36 that a unit costs."""
+    decimals = {WBTC: 0, ODD: 0}
+    alpha = a_book("alpha", WBTC, ODD, bids="7 36 | 2 6", decimals=decimals)
+    beta = a_book("beta", ODD, WBTC, asks="36 30", decimals=decimals)
+    ladder = merge([alpha, beta], WBTC)[Side.SELL]
+    assert ladder is not None
+    assert _named(ladder, 48) == {"beta": (36, 1), "alpha": (12, 84)}
+    assert ladder.best_split(42 + 36 * 30 + 1) is None
+
+
+def test_dust_alone_is_no_split() -> None:
+    assert _merged(ALPHA).best_split(1) is None
+    assert _merged(ALPHA).best_single(1) is None
+
+
+def test_beyond_the_depth_and_nothing() -> None:
+    ladder = _merged(ALPHA, BETA)
+    for amount in (0, 7 * ONE[WETH] + 1):
+        assert ladder.best_split(amount) is None
+    assert through([ladder], 7 * ONE[WETH] + 1) is None
+    assert through([ladder], 0) == (0, *ladder.first_rate)
+    assert ladder.split_after_gas(7 * ONE[WETH] + 1, 1) is None
+    assert ladder.split_among(5 * ONE[WETH] + 1, {0}) is None
+    assert ladder.split_among(5 * ONE[WETH], {0}) is not None
+    assert ladder.best_single(5 * ONE[WETH] + 1) is None
+    assert _named(ladder, 7 * ONE[WETH])["alpha"][0] == 5 * ONE[WETH]
+
+
+@pytest.mark.parametrize("side", Side)
+def test_the_best_single_maker_depends_on_the_amount(side: Side) -> None:
+    give = WETH if side is Side.SELL else USDC
+    ladder = _merged(ALPHA, BETA, give=give, side=side)
+    small = ladder.best_single(ONE[WETH])
+    assert small == [(0, ONE[WETH], (2_500 if side is Side.SELL else 2_510) * ONE[USDC])]
+    large = ladder.best_single(3 * ONE[WETH] // 2)
+    assert large == [(0, 3 * ONE[WETH] // 2, (3_745 if side is Side.SELL else 3_770) * ONE[USDC])]
+    beta = _merged(BETA, a_book("gamma", WETH, USDC, bids="2499 1", asks="2511 1"), give=give, side=side)
+    assert [beta.best_single(amount * ONE[WETH]) for amount in (1, 2)] == [
+        [(1, ONE[WETH], (2_499 if side is Side.SELL else 2_511) * ONE[USDC])],
+        [(0, 2 * ONE[WETH], (4_990 if side is Side.SELL else 5_030) * ONE[USDC])],
+    ]
+
+
+def test_of_a_makers_two_books_the_deeper_one_takes_part() -> None:
+    shallow = a_book("alpha", WETH, USDC, bids="2500 1", liquidity=5)
+    deep = a_book("alpha", USDC, WETH, asks="0.0005 1000", liquidity=6)
+    assert _named(_merged(shallow, deep), ONE[WETH] // 10) == {"alpha": (ONE[WETH] // 10, 200 * ONE[USDC])}
+
+
+def test_levels_of_no_amount_are_left_out() -> None:
+    zero = a_book("alpha", WETH, USDC, bids="2500 0 | 2400 1")
+    assert _named(_merged(zero), ONE[WETH]) == {"alpha": (ONE[WETH], 2_400 * ONE[USDC])}
+    assert merge([a_book("alpha", WETH, USDC, bids="2500 0")], WETH) == {}
+
+
+def test_ladders_are_kept_while_their_books_are_the_same() -> None:
+    index = an_index(ALPHA, BETA)
+    ladders = Ladders(index)
+    first = ladders.merged(WETH, USDC, Side.SELL, ANYBODY)
+    index.put(a_book("alpha", WBTC, USDC, bids="60000 1"))
+    assert ladders.merged(WETH, USDC, Side.SELL, ANYBODY) is first
+    index.put(a_book("alpha", WETH, USDC, bids="2600 1"))
+    second = ladders.merged(WETH, USDC, Side.SELL, ANYBODY)
+    assert second is not None
+    assert second is not first
+    assert _named(second, ONE[WETH]) == {"alpha": (ONE[WETH], 2_600 * ONE[USDC])}
+    index.drop("alpha", WETH, USDC)
+    index.drop("beta", WETH, USDC)
+    assert ladders.merged(WETH, USDC, Side.SELL, ANYBODY) is None
+
+
+def test_what_was_read_of_other_books_is_taken_over() -> None:
+    index = an_index(ALPHA, BETA)
+    ladders = Ladders(index)
+    first = ladders.merged(WETH, USDC, Side.SELL, ANYBODY)
+    index.put(a_book("alpha", WETH, USDC, bids="2400 1"))
+    second = ladders.merged(WETH, USDC, Side.SELL, ANYBODY)
+    assert first is not None
+    assert second is not None
+    assert second.order.ladders[1] is first.order.ladders[1]
+    assert second.order.ladders[0] is not first.order.ladders[0]
+    assert _named(second, 2 * ONE[WETH]) == {"beta": (2 * ONE[WETH], 4_990 * ONE[USDC])}
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_ladders_over_many_changes_are_those_of_the_last_books(is_mixed: bool) -> None:
+    """Books of other scales, and of nothing at all, among them."""
+    numbers = Random(3)
+    books = [_random_book(numbers, name, is_inverse=is_mixed and name > "c") for name in "abcdef"]
+    kept = merge(books, WETH)
+    for _ in range(200):
+        at = numbers.randrange(len(books))
+        books[at] = _random_book(numbers, books[at].maker, is_inverse=is_mixed and books[at].maker > "c")
+        kept, fresh = merge(books, WETH, kept), merge(books, WETH)
+        assert kept.keys() == fresh.keys()
+        for side in kept:
+            amount = numbers.randrange(1, 12 * ONE[WETH]) * (1 if side is Side.SELL else 2_500) // 10**9
+            for answer in (MergedLadder.best_split, MergedLadder.best_single):
+                assert answer(kept[side], amount) == answer(fresh[side], amount)
+            assert kept[side].split_after_gas(amount, 10**7) == fresh[side].split_after_gas(amount, 10**7)
+            assert kept[side].depth * fresh[side].fixed_unit == fresh[side].depth * kept[side].fixed_unit
+
+
+@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_a_split_without_some_is_that_of_the_others_merged(side: Side, is_mixed: bool) -> None:
+    numbers = Random(7)
+    for _ in range(40):
+        books = [_random_book(numbers, name, is_inverse=is_mixed and name > "c") for name in "abcdef"]
+        give = WETH if side is Side.SELL else USDC
+        whole = _merged(*books, give=give, side=side)
+        count = len(whole.makers)  # a book may have nothing on this side
+        left_out = frozenset(numbers.sample(range(count), numbers.randrange(1, count)))
+        kept = [book for book in books if book.maker not in {whole.makers[number] for number in left_out}]
+        others = _merged(*kept, give=give, side=side)
+        for _ in range(5):
+            amount = numbers.randrange(1, 12 * ONE[WETH])
+            split = whole.split_among(amount, {*range(count)} - left_out)
+            right = others.best_split(amount)
+            named = [split and {whole.makers[maker]: rest for maker, *rest in split}]
+            assert named == [right and {others.makers[maker]: rest for maker, *rest in right}]
+
+
+@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_a_split_after_gas_is_the_best_of_all_subsets_within_a_fill(side: Side, is_mixed: bool) -> None:
+    """Beside every set of makers there is; most of the time it is the best one itself."""
+    numbers = Random(11)
+    exact = splits = 0
+    for _ in range(150):
+        books = [_random_book(numbers, name, is_inverse=is_mixed and name > "c") for name in "abcdef"]
+        ladder = merge(books, WETH if side is Side.SELL else USDC).get(side)
+        if ladder is None:
+            continue
+        amount = numbers.randrange(1, 8 * ONE[WETH])
+        fill_cost = numbers.choice([0, 1, 3, 10, 1_000]) * ONE[USDC] + numbers.randrange(100)
+        among = [
+            ladder.split_among(amount, {*some})
+            for count in range(1, len(ladder.makers) + 1)
+            for some in combinations(range(len(ladder.makers)), count)
+        ]
+        best = max((_net(ladder, split, fill_cost) for split in among if split), default=None)
+        found = ladder.split_after_gas(amount, fill_cost)
+        assert (found is None) == (best is None)
+        if found is not None and best is not None:
+            short = best - _net(ladder, found, fill_cost)
+            assert 0 <= short <= fill_cost + len(ladder.makers)
+            exact += short <= 1
+            splits += 1
+    assert exact > splits * 9 // 10 > 90
+
+
+def _net(ladder: MergedLadder, split: list[LadderShare], fill_cost: int) -> int:
+    other = sum(share[2] for share in split)
+    return (other if ladder.side is Side.SELL else -other) - fill_cost * len(split)
+
+
+GAINS = (
+    a_book("alpha", WETH, USDC, bids="2500 6 | 2400 10", asks="2510 6 | 2600 10"),
+    a_book("beta", WETH, USDC, bids="2499 3", asks="2511 3"),
+    a_book("gamma", WETH, USDC, bids="2500.5 0.01", asks="2509.5 0.01"),
+)
+
+
+def _worth_their_fill(side: Side, amount: int, fill_cost: int) -> set[str]:
+    ladder = _merged(*GAINS, give=WETH if side is Side.SELL else USDC, side=side)
+    split = ladder.split_after_gas(amount, fill_cost)
+    assert split is not None
+    return {ladder.makers[share[0]] for share in split}
+
+
+@pytest.mark.parametrize("side", Side)
+def test_who_earns_less_than_a_fill_is_left_out(side: Side) -> None:
+    """gamma is better by a few cents, beta by 198 dollars on two WETH that alpha has at 2400 only."""
+    assert _worth_their_fill(side, 8 * ONE[WETH], 0) == {"alpha", "beta", "gamma"}
+    assert _worth_their_fill(side, 8 * ONE[WETH], ONE[USDC]) == {"alpha", "beta"}
+    assert _worth_their_fill(side, 8 * ONE[WETH], 250 * ONE[USDC]) == {"alpha"}
+
+
+@pytest.mark.parametrize("side", Side)
+def test_whose_depth_is_needed_stays_at_any_cost(side: Side) -> None:
+    assert _worth_their_fill(side, 18 * ONE[WETH], 10**9 * ONE[USDC]) == {"alpha", "beta"}
+
+
+def _random_book(numbers: Random, maker: str, *, is_inverse: bool) -> LiveBook:
+    """About 2500, of up to four levels with as many decimals as it likes; some are of nothing."""
+    digits, sides = numbers.randrange(1, 6), []
+    for way in (-1, 1):
+        price, rows = Decimal(2_500 + way), []
+        for _ in range(numbers.randrange(1, 5)):
+            price += way * numbers.randrange(0, 4)
+            size = Decimal(numbers.randrange(0, 400)) / 100
+            shown, size = (1 / price, size * price) if is_inverse else (price, size)
+            rows.append(f"{shown:.{digits + 7 * is_inverse}f} {size:.{digits}f}")
+        sides.append(" | ".join(rows))
+    if is_inverse:
+        sides.reverse()
+        return a_book(maker, USDC, WETH, bids=sides[0], asks=sides[1])
+    return a_book(maker, WETH, USDC, bids=sides[0], asks=sides[1])
+
+
+def test_who_may_take_part() -> None:
+    ladders = Ladders(an_index(ALPHA, BETA))
+    without = ladders.merged(WETH, USDC, Side.SELL, MakerFilter(without=frozenset({"alpha"})))
+    only = ladders.merged(WETH, USDC, Side.SELL, MakerFilter(only=frozenset({"alpha"})))
+    nobody = MakerFilter(only=frozenset({"alpha"}), without=frozenset({"alpha"}))
+    assert without is not None
+    assert only is not None
+    assert (without.makers, only.makers) == (("beta",), ("alpha",))
+    assert ladders.merged(WETH, USDC, Side.SELL, nobody) is None
+
+
+def test_the_ladder_that_was_not_asked_for_longest_goes_first() -> None:
+    ladders = Ladders(an_index(ALPHA, BETA))
+    kept = ladders.merged(WETH, USDC, Side.SELL, ANYBODY)
+    lost = ladders.merged(USDC, WETH, Side.SELL, ANYBODY)
+    for number in range(LADDERS_MAX - 1):
+        ladders.merged(WETH, USDC, Side.SELL, MakerFilter(without=frozenset({str(number)})))
+        assert ladders.merged(WETH, USDC, Side.SELL, ANYBODY) is kept
+    assert ladders.merged(USDC, WETH, Side.SELL, ANYBODY) is not lost
+
+
+def test_through_rounds_at_each_ladder() -> None:
+    sells = [_merged(ALPHA), _merged(a_book("alpha", USDC, DAI, bids="0.333 10000"), give=USDC)]
+    reached = through(sells, ONE[WETH] // 10**7 * 3)
+    assert reached is not None
+    assert reached[0] == 750 * 333 * 10**9
+    assert Decimal(reached[1]) / Decimal(reached[2]) == Decimal(2_500) * Decimal("0.333")

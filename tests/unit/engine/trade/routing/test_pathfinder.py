@@ -1,0 +1,296 @@
+"""Routes in stories: which way, by whom, for how much gas (choices.md#quotes-and-routes)."""
+
+from decimal import Decimal
+
+import msgspec
+import pytest
+
+from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.trade.routing.search.gas import FILL, HOP, PURCHASE, TRANSACTION
+from cambist.engine.trade.routing.search.pathfinder import NoPlanReason, Pathfinder
+from cambist.engine.trade.routing.search.plan import MakerShare, RoutePlan, SwapRequest, Taxes
+from cambist.feeds.books.pair_index import LiveBook, PairIndex
+from support.makers.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
+
+ALPHA = a_book("alpha", WETH, USDC, bids="2500 10 | 2400 90", asks="2510 10")
+BETA = a_book("beta", WETH, USDC, bids="2499 10", asks="2511 10")
+USDC_DAI = a_book("alpha", USDC, DAI, bids="0.999 1000000", asks="1.001 1000000")
+WETH_DAI = a_book("beta", WETH, DAI, bids="2490 10", asks="2512 10")
+SOLD = SwapRequest(WETH, USDC, ONE[WETH], Side.SELL)
+
+
+def _find(wanted: SwapRequest, *books: LiveBook) -> RoutePlan | None:
+    return Pathfinder(an_index(*books), WETH).find(wanted)
+
+
+def _found(wanted: SwapRequest, *books: LiveBook) -> RoutePlan:
+    plan = _find(wanted, *books)
+    assert plan is not None
+    return plan
+
+
+def _with(wanted: SwapRequest, **changed: object) -> SwapRequest:
+    return msgspec.structs.replace(wanted, **changed)
+
+
+def _ways(plan: RoutePlan) -> list[tuple[bytes, ...]]:
+    return [(path.hops[0].src_token, *(hop.dest_token for hop in path.hops)) for path in plan.paths]
+
+
+def test_one_maker_fills_a_sale() -> None:
+    plan = _found(SOLD, ALPHA, BETA)
+    assert (plan.src_amount, plan.dest_amount) == (ONE[WETH], 2_500 * ONE[USDC])
+    (path,) = plan.paths
+    (hop,) = path.hops
+    assert hop.shares == (MakerShare("alpha", ONE[WETH], 2_500 * ONE[USDC]),)
+    assert plan.gas == TRANSACTION + FILL
+    assert plan.makers() == {"alpha"}
+
+
+def test_a_purchase_is_worked_out_from_the_destination_back() -> None:
+    plan = _found(SwapRequest(USDC, DAI, 500 * ONE[DAI], Side.BUY), USDC_DAI)
+    assert plan.dest_amount == 500 * ONE[DAI]
+    assert plan.src_amount == 500_500_501
+    plan = _found(SwapRequest(WETH, DAI, 999 * ONE[DAI], Side.BUY), ALPHA, USDC_DAI)
+    assert _ways(plan) == [(WETH, USDC, DAI)]
+    assert (plan.src_amount, plan.dest_amount) == (ONE[WETH] * 4 // 10, 999 * ONE[DAI])
+    assert plan.gas == TRANSACTION + PURCHASE + HOP + 2 * FILL
+
+
+def test_makers_share_what_is_too_much_for_one() -> None:
+    plan = _found(_with(SOLD, amount=15 * ONE[WETH]), ALPHA, BETA)
+    shares = plan.paths[0].hops[0].shares
+    assert [(share.maker, share.src_amount // ONE[WETH]) for share in shares] == [("alpha", 10), ("beta", 5)]
+
+
+def test_the_better_way_is_taken() -> None:
+    wanted = SwapRequest(WETH, DAI, ONE[WETH], Side.SELL)
+    assert _ways(_found(wanted, ALPHA, USDC_DAI, WETH_DAI)) == [(WETH, USDC, DAI)]
+    better = a_book("beta", WETH, DAI, bids="2498 10")
+    assert _ways(_found(wanted, ALPHA, USDC_DAI, better)) == [(WETH, DAI)]
+
+
+def test_gas_turns_the_choice_to_the_shorter_way() -> None:
+    """A further hop needs 97,000 units: at 50 gwei 0.00485 WETH, some 12 DAI; it brings 7.5."""
+    wanted = SwapRequest(WETH, DAI, ONE[WETH], Side.SELL)
+    for gwei, ways in ((0, [(WETH, USDC, DAI)]), (10, [(WETH, USDC, DAI)]), (50, [(WETH, DAI)])):
+        plan = _found(_with(wanted, gas_price_wei=gwei * 10**9), ALPHA, USDC_DAI, WETH_DAI)
+        assert _ways(plan) == ways
+
+
+def test_gas_leaves_out_a_maker_who_is_not_worth_a_fill() -> None:
+    near = a_book("beta", WETH, USDC, bids="2500.1 0.1", asks="2511 10")
+    for gwei, makers in ((0, {"alpha", "beta"}), (10, {"alpha"})):
+        plan = _found(_with(SOLD, gas_price_wei=gwei * 10**9), ALPHA, near)
+        assert plan.makers() == makers
+
+
+def test_a_way_with_many_fills_loses_to_one_with_few() -> None:
+    """Four makers bring two DAI more, and their gas costs eight more than that of a second hop."""
+    direct = [a_book(f"maker{number}", WETH, DAI, bids="2500 2.5") for number in range(4)]
+    over_usdc = ALPHA, a_book("alpha", USDC, DAI, bids="0.99992 1000000", asks="1.0001 1")
+    wanted = SwapRequest(WETH, DAI, 10 * ONE[WETH], Side.SELL)
+    for gwei, way in ((0, (WETH, DAI)), (50, (WETH, USDC, DAI))):
+        plan = _found(_with(wanted, gas_price_wei=gwei * 10**9), *direct, *over_usdc)
+        assert _ways(plan) == [way]
+
+
+def test_one_maker_is_better_where_two_lose_more_to_rounding() -> None:
+    """1.95 and 1.9 units are one each; 3.8 are three."""
+    books = a_book("alpha", WETH, ODD, bids="3.9 0.5"), a_book("beta", WETH, ODD, bids="3.8 10")
+    plan = _found(_with(SOLD, dest_token=ODD), *books)
+    assert plan.dest_amount == 3
+    assert plan.makers() == {"beta"}
+
+
+def test_one_maker_is_taken_where_all_bring_too_much_for_the_next_hop() -> None:
+    first = a_book("alpha", WETH, USDC, bids="2500 1 | 2000 9"), a_book("beta", WETH, USDC, bids="2001 10")
+    second = a_book("alpha", USDC, DAI, bids="1 4500")
+    plan = _found(SwapRequest(WETH, DAI, 2 * ONE[WETH], Side.SELL), *first, second)
+    assert plan.dest_amount == 4_500 * ONE[DAI]
+    assert plan.makers() == {"alpha"}
+
+
+def test_gas_without_a_price_is_left_out() -> None:
+    near = a_book("beta", USDC, DAI, bids="0.9991 0.1")
+    wanted = SwapRequest(USDC, DAI, ONE[USDC], Side.SELL, gas_price_wei=10**12)
+    assert _found(wanted, USDC_DAI, near).makers() == {"alpha", "beta"}
+    assert Pathfinder(an_index(USDC_DAI, near, ALPHA), b"").find(wanted) == _found(wanted, USDC_DAI, near)
+    assert _found(wanted, USDC_DAI, near, ALPHA).makers() == {"alpha"}
+
+
+@pytest.mark.parametrize("side", Side)
+def test_a_large_amount_is_divided_over_two_paths(side: Side) -> None:
+    books = ALPHA, USDC_DAI, WETH_DAI
+    amount = 15 * ONE[WETH] if side is Side.SELL else 37_000 * ONE[DAI]
+    plan = _found(SwapRequest(WETH, DAI, amount, side), *books)
+    assert sorted(_ways(plan)) == [(WETH, USDC, DAI), (WETH, DAI)]
+    sums = [sum(getattr(path, end) for path in plan.paths) for end in ("src_amount", "dest_amount")]
+    assert sums == [plan.src_amount, plan.dest_amount]
+    assert amount in sums
+    direct = next(path for path in plan.paths if len(path.hops) == 1)
+    fixed = direct.src_amount if side is Side.SELL else direct.dest_amount
+    assert Decimal(fixed) / amount == pytest.approx(Decimal(1) / 3, rel=Decimal("0.05"))
+
+
+def test_two_paths_fill_what_neither_can_alone() -> None:
+    books = ALPHA, USDC_DAI, WETH_DAI
+    plan = _found(SwapRequest(WETH, DAI, 109 * ONE[WETH], Side.SELL), *books)
+    assert len(plan.paths) == 2
+    assert plan.paths[0].src_amount > plan.paths[1].src_amount
+    assert _find(SwapRequest(WETH, DAI, 111 * ONE[WETH], Side.SELL), *books) is None
+
+
+def test_two_paths_share_no_pair() -> None:
+    """Both ways lead over WETH/USDC, which is deep enough once only."""
+    ends = [a_book("alpha", USDC, other, bids="1 20000") for other in (DAI, ODD)]
+    plan = _find(
+        SwapRequest(WETH, DAI, 12 * ONE[WETH], Side.SELL), ALPHA, *ends, a_book("a", ODD, DAI, bids="1 9999")
+    )
+    assert plan is None
+
+
+def test_a_forced_route_is_taken_or_nothing() -> None:
+    books = ALPHA, USDC_DAI, WETH_DAI
+    wanted = SwapRequest(WETH, DAI, ONE[WETH], Side.SELL)
+    for route in ((WETH, DAI), (WETH, USDC, DAI)):
+        assert _ways(_found(_with(wanted, route=route), *books)) == [route]
+    wrong = ((WETH, USDC), (WETH, WBTC, DAI), (WETH, USDC, WETH, DAI), (WETH,), (WETH, ODD, WBTC, USDC, DAI))
+    for no_route in wrong:
+        assert _find(_with(wanted, route=no_route), *books) is None
+
+
+def test_who_may_take_part() -> None:
+    books = ALPHA, BETA
+    assert _found(_with(SOLD, only=frozenset({"beta", "nobody"})), *books).makers() == {"beta"}
+    assert _found(_with(SOLD, without=frozenset({"alpha"})), *books).makers() == {"beta"}
+    assert _find(_with(SOLD, only=frozenset()), *books) is None
+    assert _find(_with(SOLD, without=frozenset({"alpha", "beta"})), *books) is None
+
+
+def test_the_best_route_of_each_maker_alone() -> None:
+    finder = Pathfinder(an_index(ALPHA, USDC_DAI, WETH_DAI, a_book("gamma", WBTC, DAI, bids="1 1")), WETH)
+    wanted = SwapRequest(WETH, DAI, ONE[WETH], Side.SELL)
+    alone = finder.by_maker(wanted)
+    assert {maker: _ways(plan) for maker, plan in alone.items()} == {
+        "alpha": [(WETH, USDC, DAI)],
+        "beta": [(WETH, DAI)],
+    }
+    assert [*finder.by_maker(_with(wanted, without=frozenset({"alpha"})))] == ["beta"]
+    assert finder.by_maker(_with(wanted, only=frozenset({"gamma"}))) == {}
+
+
+def test_nothing_and_dust_have_no_route() -> None:
+    assert _find(_with(SOLD, amount=0), ALPHA) is None
+    assert _find(_with(SOLD, amount=1), ALPHA) is None
+    assert _find(_with(SOLD, dest_token=WETH), ALPHA) is None
+    assert _find(_with(SOLD, amount=101 * ONE[WETH]), ALPHA) is None
+    assert _find(SOLD) is None
+    assert _found(_with(SOLD, amount=10**9), ALPHA).dest_amount == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "books", "lack"),
+    [
+        ({}, (), NoPlanReason.BOOKS),
+        ({}, (USDC_DAI,), NoPlanReason.BOOKS),
+        ({"dest_token": DAI}, (ALPHA,), NoPlanReason.BOOKS),
+        ({"amount": 101 * ONE[WETH]}, (ALPHA,), NoPlanReason.DEPTH),
+        ({"dest_token": DAI, "amount": 101 * ONE[WETH]}, (ALPHA, USDC_DAI), NoPlanReason.DEPTH),
+        ({"amount": 1}, (ALPHA, BETA), NoPlanReason.AMOUNT),
+        ({"taxes": Taxes(dest=10_000), "side": Side.BUY}, (ALPHA,), NoPlanReason.AMOUNT),
+        ({}, (a_book("alpha", WETH, USDC, asks="2510 10"),), NoPlanReason.SIDE),
+        ({"side": Side.BUY}, (a_book("alpha", WETH, USDC, asks="2510 10"),), NoPlanReason.SIDE),
+        ({"without": frozenset({"alpha"})}, (ALPHA,), NoPlanReason.LEFT_OUT),
+        ({"only": frozenset({"beta"})}, (ALPHA, USDC_DAI), NoPlanReason.LEFT_OUT),
+        ({"route": (WETH, DAI, USDC)}, (ALPHA, BETA), NoPlanReason.LEFT_OUT),
+        ({"without": frozenset({"beta"}), "amount": 1_000 * ONE[WETH]}, (ALPHA, BETA), NoPlanReason.DEPTH),
+    ],
+)
+def test_it_says_why_there_is_no_plan(
+    changed: dict[str, object], books: tuple[LiveBook, ...], lack: NoPlanReason
+) -> None:
+    wanted = _with(SOLD, **changed)
+    assert _find(wanted, *books) is None
+    assert Pathfinder(an_index(*books), WETH).lack(wanted) is lack
+
+
+def test_taxes_shrink_what_arrives_at_each_end() -> None:
+    """10 % of what the user sends, 1 % of what reaches the exchange; then the same on the way out."""
+    taxes = Taxes(src=1_000, src_dex=100, dest=1_000, dest_dex=100)
+    plan = _found(_with(SOLD, taxes=taxes), ALPHA)
+    (path,) = plan.paths
+    assert (plan.src_amount, path.src_amount) == (ONE[WETH], ONE[WETH] * 891 // 1_000)
+    assert path.dest_amount == 2_227_500_000
+    assert plan.dest_amount == 2_227_500_000 * 891 // 1_000
+    bought = _found(_with(SOLD, side=Side.BUY, amount=plan.dest_amount, taxes=taxes), ALPHA)
+    assert bought.dest_amount == plan.dest_amount
+    assert 0 <= plan.src_amount - bought.src_amount < 10**10
+
+
+def test_taxes_take_nothing_between_hops() -> None:
+    """choices.md#quotes-and-routes: whatever is withheld at the ends, makers hand on to each other what their
+    books give."""
+    taxes = Taxes(src=1_000, src_dex=100, dest=1_000, dest_dex=100)
+    wanted = SwapRequest(WETH, DAI, ONE[WETH], Side.SELL, taxes=taxes)
+    sold = _found(wanted, ALPHA, USDC_DAI)
+    bought = _found(_with(wanted, side=Side.BUY, amount=sold.dest_amount), ALPHA, USDC_DAI)
+    for plan in (sold, bought):
+        first, second = plan.paths[0].hops
+        assert second.src_amount == first.dest_amount
+        for hop, book in ((first, ALPHA), (second, USDC_DAI)):
+            amount = hop.src_amount if plan is sold else hop.dest_amount
+            alone = _found(SwapRequest(hop.src_token, hop.dest_token, amount, plan.side), book)
+            assert (hop.src_amount, hop.dest_amount) == (alone.src_amount, alone.dest_amount)
+    (path,) = sold.paths
+    at_exchanges = ONE[WETH] * 891 // 1_000, 2_227_500_000, ONE[DAI] * 22_252_725 // 10_000
+    assert (path.src_amount, path.hops[1].src_amount, path.dest_amount) == at_exchanges
+    assert sold.dest_amount == path.dest_amount * 891 // 1_000
+
+
+def test_a_tax_of_everything_leaves_no_route() -> None:
+    for taxes in (Taxes(src=10_000), Taxes(dest_dex=10_000)):
+        for side in Side:
+            assert _find(_with(SOLD, side=side, taxes=taxes), ALPHA) is None
+
+
+def test_a_plan_follows_the_books() -> None:
+    index = PairIndex()
+    finder = Pathfinder(index, WETH)
+    amounts = []
+    for change in (ALPHA, BETA, a_book("beta", WETH, USDC, bids="2600 1"), a_book("alpha", WETH, USDC)):
+        index.put(change)
+        plan = finder.find(SOLD)
+        assert plan is not None
+        amounts.append((plan.dest_amount // ONE[USDC], *plan.makers()))
+    assert amounts == [(2_500, "alpha"), (2_500, "alpha"), (2_600, "beta"), (2_600, "beta")]
+    index.drop("beta", WETH, USDC)
+    assert finder.find(SOLD) is None
+    index.put(WETH_DAI)
+    index.put(USDC_DAI)
+    over_dai = finder.find(SOLD)
+    assert over_dai is not None
+    assert _ways(over_dai) == [(WETH, DAI, USDC)]
+
+
+def test_the_best_rate_is_that_of_the_best_path_and_no_amount_is_better() -> None:
+    finder = Pathfinder(an_index(ALPHA, BETA, USDC_DAI, WETH_DAI), WETH)
+    assert finder.paths(WETH, DAI) == ((WETH, DAI), (WETH, USDC, DAI))
+    rate = finder.best_rate(WETH, DAI)
+    assert rate is not None
+    assert rate[0] * 1_000 * ONE[WETH] == rate[1] * 2_497_500 * ONE[DAI], "2,500 at 0.999, not 2,490"
+    for amount in (1, 10**9, ONE[WETH], 15 * ONE[WETH]):
+        sale = finder.total(SwapRequest(WETH, DAI, amount, Side.SELL))
+        assert sale is not None
+        assert sale.dest_amount * rate[1] <= amount * rate[0]
+        purchase = finder.total(SwapRequest(WETH, DAI, amount, Side.BUY))
+        assert purchase is not None
+        assert amount * rate[1] <= purchase.src_amount * rate[0]
+
+
+def test_there_is_no_best_rate_where_there_is_no_liquidity() -> None:
+    finder = Pathfinder(an_index(a_book("alpha", WETH, USDC, bids="2500 10")), WETH)
+    assert finder.best_rate(USDC, WETH) is None
+    assert finder.paths(USDC, WETH) == ((USDC, WETH),), "it may come on this way"
+    assert finder.best_rate(WETH, WETH) is None
+    assert (finder.paths(WETH, WETH), finder.paths(WETH, ODD)) == ((), ())
