@@ -117,14 +117,14 @@ async def _opened(makers: int) -> AsyncIterator[Ground]:
             funds = OtcFundsWatch(
                 given, store, orders, watch, rfq=RFQ, read_to=lambda: TOP, wall_ms=lambda: NOW_MS
             )
-            orders.watch(funds.tend)
+            orders.watch(funds.watch_maker)
             async with trio.open_nursery() as nursery:
                 await nursery.start(leases.run)
                 for at in range(0, makers * EACH, 250):
                     async with trio.open_nursery() as submitting:
                         for number in range(at, at + 250):
                             submitting.start_soon(
-                                orders.submit, _order(number, _maker(number % makers)), _DOCUMENT
+                                orders.add, _order(number, _maker(number % makers)), _DOCUMENT
                             )
                 yield Ground(chain, orders, funds)
                 nursery.cancel_scope.cancel()

@@ -116,7 +116,7 @@ class Market:
         self.now_ms = NOW_MS
         self.index.watch(self.watch.book_changed)
         for order in orders:
-            self.watch.tend(order)
+            self.watch.rest_or_queue(order)
         self.look()
         numbers = random.Random(5)
         self._books: Iterator[LiveBook] = itertools.cycle(
@@ -177,7 +177,7 @@ def bench_resting_parts(benchmark: Any) -> None:
     market = Market(resting(MANY))
     for at in range(CROSSING):
         large = an_order(MANY + at, (WETH, USDC), 10**10, Fraction(9, 10))
-        market.watch.tend(LiveOrder(large.row, large.order, parts, large.terms))
+        market.watch.rest_or_queue(LiveOrder(large.row, large.order, parts, large.terms))
     market.look()
     before = market.watch.statistics()
     market.change()

@@ -86,7 +86,7 @@ class _Auctions:
 class _Settlements:
     """Stand-in for the runner of settlements, which settles no order."""
 
-    def tend(self, live: LiveOrder) -> None:
+    def carry_on(self, live: LiveOrder) -> None:
         """Do nothing, since no order is being settled."""
 
 

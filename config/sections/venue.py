@@ -163,7 +163,7 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         settlement_s: seconds in which a settlement must be mined before it is given up.
         failures_max: failed settlements after which an order fails (choices.md#delta-orders).
         rest_s: cool-down in seconds of an agent after the first fault that counts against it; doubles with
-            each further such fault, up to rest_s_max (`engine.delta.bids.agent_rest`).
+            each further such fault, up to rest_s_max (`engine.trade.delta.bids.agent_rest`).
     """
 
     round_s: Seconds = timeouts.AUCTION_ROUND_S

@@ -78,7 +78,7 @@ async def fill(folder: Path, running: Running) -> None:
                 amount32(0), is_final=False,
             )  # fmt: skip
             document = DeltaDocument("Order", order_json("Order", made), bytes(64))
-            await orders.submit(row, document, made, terms_of(made))
+            await orders.add(row, document, made, terms_of(made))
 
         for first in range(0, RESTING, AT_ONCE):
             async with trio.open_nursery() as nursery:

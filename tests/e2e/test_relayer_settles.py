@@ -66,7 +66,7 @@ async def test_an_order_is_settled_once_though_the_chain_takes_it_back(
     data = market.settlement(order, market.fill_step(quote))
     call = EthCall(world.at.delta, data, gas_max=SETTLEMENT_GAS)
 
-    await relayer.submit("settle", call)
+    await relayer.relay("settle", call)
     mined = await told(relayer, "settle", final=False)
     assert mined.state == IntentState.MINED
     assert await market.filled(order) == ONE
@@ -80,7 +80,7 @@ async def test_an_order_is_settled_once_though_the_chain_takes_it_back(
     outcome = await told(relayer, "settle", final=True)
     assert (outcome.state, outcome.reason) == (IntentState.FINAL, "")
 
-    assert (await relayer.submit("settle", call)).state == IntentState.FINAL
+    assert (await relayer.relay("settle", call)).state == IntentState.FINAL
     assert await world.chain.nonce(world.relayer.address) == nonce + 1
     after = await world.balances(*people)
     changed = {
@@ -99,7 +99,7 @@ async def test_a_settlement_that_is_refused_has_failed_in_the_contracts_words(
     quote = world.a_firm_quote(maker_amount=2_399 * USDC)
     before = await market.state(order, world.relayer)
     data = market.settlement(order, market.fill_step(quote))
-    await relayer.submit("settle", EthCall(world.at.delta, data, gas_max=SETTLEMENT_GAS))
+    await relayer.relay("settle", EthCall(world.at.delta, data, gas_max=SETTLEMENT_GAS))
     reverted = await told(relayer, "settle", final=False)
     assert reverted.state == IntentState.REVERTED
     await world.chain.mine(CONFIRMATIONS)

@@ -123,7 +123,7 @@ class KnownIntents:
         self.state = IntentState.PENDING
         self.submitted: dict[str, EthCall] = {}
 
-    async def submit(self, effect_key: str, call: EthCall) -> None:
+    async def relay(self, effect_key: str, call: EthCall) -> None:
         await trio.lowlevel.checkpoint()
         assert effect_key not in self.submitted
         self.submitted[effect_key] = call

@@ -60,7 +60,7 @@ async def kept(store: Store) -> list[ChainTx]:
 
 async def submitted(relayer: Relayer, count: int = COUNT) -> list[str]:
     for number in range(count):
-        await relayer.submit(*effect(number))
+        await relayer.relay(*effect(number))
     return [effect(number)[0] for number in range(count)]
 
 
@@ -171,7 +171,7 @@ async def test_a_late_one_is_cancelled(chain: DevChain, store: Store) -> None:
     async with relaying(chain, store) as relayer:
         key, call = effect(0)
         deadline_s = now_ms() // 1_000 + 5
-        await relayer.submit(key, call, deadline_s)
+        await relayer.relay(key, call, deadline_s)
         await handed_in(chain, store, 1)
         await until_told(lambda: _is_filled(chain, store))
         await finish(chain, relayer, [key])
@@ -191,7 +191,7 @@ async def test_what_the_node_refuses_for_good_has_failed_once_its_nonce_is_fille
 ) -> None:
     monkeypatch.setattr("cambist.engine.chain.relay.relay_plan._AGAIN_MS", 500)
     async with relaying(chain, store) as relayer:
-        await relayer.submit("too much", EthCall(target(0), b"", gas_max=GAS_MAX))
+        await relayer.relay("too much", EthCall(target(0), b"", gas_max=GAS_MAX))
         keys = await submitted(relayer)
         await finish(chain, relayer, ["too much", *keys])
         outcome = await relayer.wait("too much")
@@ -230,7 +230,7 @@ async def test_a_node_that_is_restarted(store: Store, tmp_path: Path) -> None:
                     await relayer.wait(keys[0], final=False)
                 await trio.to_thread.run_sync(anvil.stop)
                 for number in range(COUNT, 2 * COUNT):
-                    await relayer.submit(*effect(number))
+                    await relayer.relay(*effect(number))
                     keys.append(effect(number)[0])
                 await until_told(lambda: _is_away(relayer))
                 await trio.to_thread.run_sync(anvil.start)

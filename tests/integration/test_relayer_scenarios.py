@@ -85,13 +85,13 @@ async def test_mined_then_final(life: Life) -> None:
 @simulated
 async def test_submitting_again_changes_nothing(life: Life) -> None:
     call = EthCall(TARGET, b"twice", gas_max=100_000)
-    assert (await life.relayer.submit("twice", call)).state == IntentState.WAITING
+    assert (await life.relayer.relay("twice", call)).state == IntentState.WAITING
     await trio.sleep(1)
-    assert (await life.relayer.submit("twice", call)).state == IntentState.PENDING
+    assert (await life.relayer.relay("twice", call)).state == IntentState.PENDING
     with pytest.raises(ValueError, match="effect twice was submitted with another call"):
-        await life.relayer.submit("twice", EthCall(TARGET, b"other", gas_max=100_000))
+        await life.relayer.relay("twice", EthCall(TARGET, b"other", gas_max=100_000))
     await life.do(("blocks", 5, 100))
-    assert (await life.relayer.submit("twice", call)).state == IntentState.FINAL
+    assert (await life.relayer.relay("twice", call)).state == IntentState.FINAL
     assert [tx.transaction.data for tx in life.chain.mined if tx] == [b"twice"]
 
 
@@ -435,7 +435,7 @@ async def test_a_key_is_known_to_one_sender_only(life: Life) -> None:
     leases = Leases(life.store, "nobody", life_s=10, now_ms=life.now_ms)
     other = Relayer(chain, life.store, PolicedRelayKey(OTHER, policy), leases, POLICY, life.now_ms)
     with pytest.raises(ValueError, match="effect 000 E was submitted with another call"):
-        await other.submit("000 E", EthCall(TARGET, b"E 0", gas_max=100_000))
+        await other.relay("000 E", EthCall(TARGET, b"E 0", gas_max=100_000))
 
 
 @simulated
@@ -537,7 +537,7 @@ async def test_dying_between_any_two_things_signs_nothing_twice(life: Life, afte
 
 @simulated
 async def test_what_the_key_may_not_sign_fails(life: Life) -> None:
-    await life.relayer.submit("elsewhere", EthCall(b"\x0e" * 20, b"", gas_max=100_000))
+    await life.relayer.relay("elsewhere", EthCall(b"\x0e" * 20, b"", gas_max=100_000))
     outcome = await life.ended("elsewhere")
     assert outcome.state == IntentState.FAILED
     assert "is not on this key's list" in outcome.reason
@@ -564,5 +564,5 @@ async def test_waiting_for_nothing_is_an_error(life: Life) -> None:
 @simulated
 async def test_what_is_no_call_is_refused_at_once(life: Life, call: EthCall) -> None:
     with pytest.raises(ValueError, match=r"an intent has|calldata of"):
-        await life.relayer.submit("key", call)
+        await life.relayer.relay("key", call)
     assert await life.relayer.outcome("key") is None

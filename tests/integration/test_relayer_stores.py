@@ -40,7 +40,7 @@ async def relay(chain: DevChain, store: Store, holder: str, numbers: range) -> N
     """Have effects mined for good by an engine of that name, which then ends."""
     async with relaying(chain, store, holder=holder) as relayer:
         for number in numbers:
-            await relayer.submit(*effect(number))
+            await relayer.relay(*effect(number))
         with trio.fail_after(PATIENCE_S):
             for number in numbers:
                 outcome = await relayer.wait(effect(number)[0], final=False)

@@ -209,7 +209,7 @@ class Relayer:
         """Address that sends the relayer's transactions, 20 bytes."""
         return self._key.address
 
-    async def submit(self, effect_key: str, call: EthCall, deadline_s: int | None = None) -> IntentOutcome:
+    async def relay(self, effect_key: str, call: EthCall, deadline_s: int | None = None) -> IntentOutcome:
         """Store a call as an intent to be mined once, and return its state, without a receipt.
 
         A repeated submission of the same call under the same key changes nothing.

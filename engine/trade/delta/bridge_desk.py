@@ -1,6 +1,6 @@
 """The bridges of a venue: the watches and couriers of all chains, run together.
 
-    an order is loaded, or has changed -> tend: the tasks of its destination and its origin look at the order
+    an order is loaded, or has changed -> look_at_transfers: the tasks of its destination and its origin look
 
 Source: ARCHITECTURE.md, "Orders".
 """
@@ -125,9 +125,9 @@ class BridgeDesk:
             for chain_id, watch in self._deliveries.items()
         }
 
-    def tend(self, live: LiveOrder) -> None:
+    def look_at_transfers(self, live: LiveOrder) -> None:
         """Have the tasks of both chains look at the transfers of a changed order."""
-        if not self._orders.tend(live):
+        if not self._orders.follow(live):
             return
         destination, origin = bridge_of(live.order).destination_chain_id, live.row.chain_id
         if destination in self._arrivals:

@@ -195,12 +195,12 @@ class DeltaEngine:
     def tend(self, live: LiveOrder) -> None:
         """Assign an order to the components that its state needs, and withdraw it from the others."""
         row = live.row
-        self.bridges.tend(live)
+        self.bridges.look_at_transfers(live)
         chain = self.chains.get(row.chain_id)
         if chain is None:
             return
-        chain.settling.tend(live)
-        chain.funds.tend(live)
+        chain.settling.carry_on(live)
+        chain.funds.watch_owner(live)
         if row.status in ENDED or row.is_final:
             self._expiries.cancel(row.order_hash)
             chain.prices.forget(row.order_hash)
@@ -209,7 +209,7 @@ class DeltaEngine:
         if row.status in CANCELLABLE:
             self._expire_at(row, (_fits_until_s(live) + EXPIRY_GRACE_S) * 1_000)
         if live.awaits_bids:
-            chain.prices.tend(live)
+            chain.prices.rest_or_queue(live)
         else:
             chain.prices.forget(row.order_hash)
             chain.auctioneer.withdraw(row.order_hash)

@@ -94,7 +94,7 @@ class Drafts:
         """Return the number of queued DRAFT orders, and the counts of calls and failures so far."""
         return DraftsStatistics(len(self._waiting), self._asked, self._signed, self._failed)
 
-    def tend(self, live: LiveOtc) -> None:
+    def queue_or_drop(self, live: LiveOtc) -> None:
         """Queue a DRAFT order for calls to its maker's contract; remove any other order from the queue.
 
         Every change of an order has to be passed to this method.

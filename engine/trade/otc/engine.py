@@ -159,8 +159,8 @@ class OtcEngine:
         chain = self.chains.get(row.chain_id)
         if chain is None:
             return
-        chain.funds.tend(live)
-        chain.drafts.tend(live)
+        chain.funds.watch_maker(live)
+        chain.drafts.queue_or_drop(live)
         if row.status not in LIVE or row.is_final:
             self._expiries.cancel(row.order_hash)
             self._permit_ends.cancel(row.order_hash)

@@ -10,8 +10,8 @@
 `accounts_watch` schedules the reads. An account's orders are read from the store, since other processes may
 run some of them and these share the funds too. The account is read again after a write of another process.
 
-An order may change and change back before its events arrive, so that `tend` sees no change of its share.
-Before the comparison, the orders in memory are therefore refreshed from the rows that were read.
+An order may change and change back before its events arrive, so that `watch_maker` sees no change of its
+share. Before the comparison, the orders in memory are therefore refreshed from the rows that were read.
 
 The account of a new order is read after the indexer's next step that begins later: the order may have been
 checked at a later block than the last indexed block.
@@ -131,7 +131,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
 
     # --- Marking accounts -------------------------------------------------------------------------------
 
-    def tend(self, live: LiveOtc) -> None:
+    def watch_maker(self, live: LiveOtc) -> None:
         """Watch the funds of an order's maker until the order has ended and no re-organisation can reopen it.
 
         A read of the funds is queued if the order is new to the watch, or its unfilled amount or its claim on

@@ -83,7 +83,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         """Number of a maker's DRAFT orders in memory."""
         return len(self._drafts.get(maker, ()))
 
-    async def submit(self, row: OtcOrderRow, document: OtcDocument) -> OtcOrderRow:
+    async def add(self, row: OtcOrderRow, document: OtcDocument) -> OtcOrderRow:
         """Store a new order; repeated calls for the same order hash store it once.
 
         The new order enters memory only if this engine holds its shard; the watchers (`OtcEngine.tend`) are

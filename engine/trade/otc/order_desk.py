@@ -1,7 +1,7 @@
 """Accepts posted OTC orders: checks them against the chain, then stores them.
 
     body -> struct, hash --in memory--> the stored order
-                         --else--> rules -> chain, all at one block -> OtcOrders.submit -> the stored order
+                         --else--> rules -> chain, all at one block -> OtcOrders.add -> the stored order
                                      |--refused, but stored already--> the stored order
     a stored DRAFT, with another signature -> rules -> chain --accepted--> OtcOrders.sign -> the stored order
 
@@ -108,7 +108,7 @@ class OtcDesk:
             signatures.wrong()
         self._check_room(terms.order.maker, is_draft=row.status is OtcState.DRAFT)
         self._check_memory(row.status)
-        if await self._orders.submit(row, document) is row:
+        if await self._orders.add(row, document) is row:
             return posted(stored_order(row, document))
         return await self._kept(place, body, found, now_ms, signatures)
 

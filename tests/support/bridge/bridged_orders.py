@@ -130,7 +130,7 @@ class FollowedOrders:
             expires_s=order.deadline,
         )
         document = DeltaDocument(kind.value, order_json(kind.value, order), b"")
-        await self.orders.submit(row, document, order, terms_of(order))
+        await self.orders.add(row, document, order, terms_of(order))
         await self.orders.step(order_hash, lambda row: rested(row, self._wall.now_ms()))
         self._signed[order_hash] = order
         return order_hash
@@ -192,7 +192,7 @@ class FollowedOrders:
             bounds=BridgeBounds(dict.fromkeys(BridgeKind, 600_000), 3_600_000),
             wall_ms=now_ms,
         )
-        self.orders.watch(self.desk.tend)
+        self.orders.watch(self.desk.look_at_transfers)
         await nursery.start(self._live, http)
 
     async def _live(self, http: httpx.AsyncClient, *, task_status: trio.TaskStatus[None]) -> None:

@@ -317,7 +317,7 @@ class Life:
         deadline_s = None if within_s is None else self.now_ms() // 1_000 + within_s
         self.wanted[name] = data, deadline_s
         target = FORBIDDEN if kind == "F" else TARGET
-        await self.relayer.submit(name, EthCall(target, data, gas_max=100_000), deadline_s)
+        await self.relayer.relay(name, EthCall(target, data, gas_max=100_000), deadline_s)
         return name
 
     async def ended(self, key: str, *, final: bool = True) -> IntentOutcome:

@@ -105,7 +105,7 @@ async def _main(store_url: str, node_url: str, where: str, count: int) -> None:
         os.write(1, b"ready\n")
         keys = [effect(number) for number in range(count)]
         for key, call in keys:
-            await relayer.submit(key, call)
+            await relayer.relay(key, call)
         for key, _ in keys:
             outcome = await relayer.wait(key, final=False)
             os.write(1, f"mined {key} {outcome.tx_hash.hex() if outcome.tx_hash else ''}\n".encode())

@@ -206,7 +206,7 @@ class PlayedAuction:
         for one in asked:
             row = a_delta_order(1, order_hash=one.order_hash, shard=one.order_hash[0])
             row = msgspec.structs.replace(row, nonce=one.order_hash)
-            await self.orders.submit(row, one.document, one.order, one.terms)
+            await self.orders.add(row, one.document, one.order, one.terms)
         for one in asked:
             self.queue.offer(self.live(one))
 

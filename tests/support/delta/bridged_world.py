@@ -225,7 +225,7 @@ class BridgedWorld:
         self.desk = BridgeDesk(
             self.store, self.orders, places, attester=attester, bounds=BOUNDS, wall_ms=lambda: self.now_ms
         )
-        self.orders.watch(self.desk.tend)
+        self.orders.watch(self.desk.look_at_transfers)
         projection = DeltaProjection(
             self.store,
             self.orders,
@@ -267,7 +267,7 @@ class BridgedWorld:
             DeltaBridge(SELECTORS[kind], 10, OUTPUT, 0, pack_terms(TERMS[kind])),
         )
         document = DeltaDocument("TWAPOrder", order_json("TWAPOrder", order), b"")
-        await self.orders.submit(row, document, order, terms_of(order))
+        await self.orders.add(row, document, order, terms_of(order))
         await self.orders.step(row.order_hash, lambda row: rested(row, self.now_ms))
         self._nonces[row.order_hash], self._kinds[row.order_hash] = self._made, kind
         return row.order_hash

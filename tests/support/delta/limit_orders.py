@@ -135,7 +135,7 @@ class Watched:
     def rest(self, *orders: LiveOrder) -> None:
         """Take orders in."""
         for order in orders:
-            self.watch.tend(order)
+            self.watch.rest_or_queue(order)
 
     def look(self) -> list[LiveOrder]:
         """Make a look and return the orders that it offered."""

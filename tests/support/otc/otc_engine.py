@@ -93,7 +93,7 @@ class OtcVenue:
 
     async def submit(self, row: OtcOrderRow, document: OtcDocument | None = None) -> OtcOrderRow:
         """Keep an order."""
-        return await self.orders.submit(row, a_document(row) if document is None else document)
+        return await self.orders.add(row, a_document(row) if document is None else document)
 
     def live(self, row: OtcOrderRow) -> LiveOtc:
         """The order in memory; AssertionError if it is not there."""

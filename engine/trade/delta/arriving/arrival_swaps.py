@@ -178,7 +178,7 @@ class ArrivalSwaps:
         route = await served.desk.fill(plan, wanted, user=terms.beneficiary, limit=terms.least)
         call = self._call(swap_call(terms, route, served), self._place.gas_max)
         await served.chain.call(call)
-        await self._place.relayer.submit(key, call, route.expiry_s)
+        await self._place.relayer.relay(key, call, route.expiry_s)
         self._swaps += 1
         errand.hint = "its swap is under way"
 
@@ -188,7 +188,7 @@ class ArrivalSwaps:
             return
         call = self._call(pay_out_arrival(errand.terms, errand.terms.token), ARRIVAL_PAY_OUT_GAS)
         await self._served.chain.call(call)
-        await self._place.relayer.submit(key, call)
+        await self._place.relayer.relay(key, call)
         self._pay_outs += 1
         errand.hint = "no maker has filled its swap in time: its pay-out is under way"
 

@@ -73,7 +73,7 @@ class BridgedOrders:
         self._wall_ms = wall_ms
         self._ends: dict[bytes, tuple[int, int]] = {}  # hash -> origin, destination
 
-    def tend(self, live: LiveOrder) -> bool:
+    def follow(self, live: LiveOrder) -> bool:
         """Note an order that may have transfers, and forget any other; True if the order is followed."""
         destination = bridge_of(live.order).destination_chain_id
         is_followed = destination != 0 and amount_of(live.row.spent) > 0 and not live.row.is_final

@@ -206,7 +206,7 @@ class Courier:
         except Reverted as error:
             errand.is_asked_again, errand.hint = True, f"the destination would refuse it: {error.detail}"
             return
-        await relayer.submit(key, call)
+        await relayer.relay(key, call)
         self._handed_in += 1
 
     async def _is_expired(self, attested: AttestedMessage) -> bool:

@@ -2,7 +2,7 @@
 
     submitted body -> order struct, hash
         the order is in memory              -> its stored record
-        else rules, signature, then chain   -> LiveOrders.submit -> its new record
+        else rules, signature, then chain   -> LiveOrders.add -> its new record
             refused, but stored already     -> its stored record
 
 Stored orders are hardly ever submitted again, so the desk searches the store for the order only after a
@@ -193,7 +193,7 @@ class OrderDesk:
         self._check_room(submission.terms.owner)
         row = await in_time(self._judged(place, submission, now_ms))
         document, order, terms = submission.document, submission.order, submission.terms
-        if await self._orders.submit(row, document, order, terms) is row:
+        if await self._orders.add(row, document, order, terms) is row:
             return new_record(row, document, order, terms)
         return await self._kept(found.order_hash)
 

@@ -125,7 +125,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
         """Reset the count of an order's failed settlements, since a settlement has filled a part of it."""
         live.in_vain = 0
 
-    async def submit(
+    async def add(
         self, row: DeltaOrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
     ) -> DeltaOrderRow:
         """Store a new order and put it into memory; for an order already stored, return the stored row.

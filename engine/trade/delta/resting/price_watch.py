@@ -142,7 +142,7 @@ class PriceWatch:
 
     # --- Coming and going -------------------------------------------------------------------------------
 
-    def tend(self, live: LiveOrder) -> None:
+    def rest_or_queue(self, live: LiveOrder) -> None:
         """Hold an open limit order back until books can fill it; queue any other open order for auction.
 
         An order from a vault is passed on once its vault has stated the order's worth (`revalued`).
@@ -174,7 +174,7 @@ class PriceWatch:
             self._dirty[known.ends] = None
             self._woken.set()
         elif live.awaits_bids:
-            self.tend(live)
+            self.rest_or_queue(live)
 
     def forget(self, order_hash: bytes) -> None:
         """Stop watching an order that is no longer open."""
@@ -202,7 +202,7 @@ class PriceWatch:
         """Handle a round that did not settle an order: pause a limit order, offer a market order again."""
         order = self._orders.get(live.order_hash)
         if order is None or order.state is State.OTHER:
-            self.tend(live)
+            self.rest_or_queue(live)
             return
         if order.state is State.TRIED:  # the order was added anew meanwhile, with its own time
             return

@@ -53,7 +53,7 @@ class Claims:
         self._of_order: dict[bytes, _Claim] = {}
         self._of_account: dict[_TokenOwner, set[bytes]] = {}
 
-    def tend(self, live: LiveOrder) -> None:
+    def hold_while_settling(self, live: LiveOrder) -> None:
         """Reserve the owner's funds while a settlement of the order is under way; free them afterwards."""
         known = self._of_order.get(live.order_hash)
         if live.settling is not None and live.row.status not in ENDED:

@@ -154,12 +154,12 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
 
     # --- Followed accounts ------------------------------------------------------------------------------
 
-    def tend(self, live: LiveOrder) -> None:
+    def watch_owner(self, live: LiveOrder) -> None:
         """Follow the funds of an order's owner as long as missing funds can suspend the order.
 
         Call this after every change of the order.
         """
-        self.claims.tend(live)
+        self.claims.hold_while_settling(live)
         row = live.row
         if row.is_final or row.status not in CANCELLABLE:
             self._forget(row.order_hash)

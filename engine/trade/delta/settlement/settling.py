@@ -255,7 +255,7 @@ class Settling:
         for order_hash in [key for key in self._runners_up if key[0] not in held]:
             del self._runners_up[order_hash]
 
-    def tend(self, live: LiveOrder) -> None:
+    def carry_on(self, live: LiveOrder) -> None:
         """Start the task of an order's unfinished settlement, if any, unless that task runs already."""
         if live.row.status in ENDED:
             self._runners_up.pop(live.order_hash, None)
@@ -310,7 +310,7 @@ class Settling:
             await self._failed_for(order_hash, effect, outcome, failure, is_starved=order_hash in lacking)
             return
         call = EthCall(self._delta, settlement.data, gas_max=settlement.gas)
-        await self._relayer.submit(settlement.key, call, settlement.deadline_s)
+        await self._relayer.relay(settlement.key, call, settlement.deadline_s)
         self._told(settlement, order_hash, Notice.SETTLING)
         outcome = await self._outcome(order_hash, settlement)
         if outcome.state in _MINED:

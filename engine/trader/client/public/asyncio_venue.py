@@ -31,7 +31,7 @@ def _awaits(
 
     @wraps(method)
     async def awaiting(self: "AsyncioVenue", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.wrap_future(self.thread.submit(partial(method, self.venue, *args, **kwargs)))
+        return await asyncio.wrap_future(self.thread.start(partial(method, self.venue, *args, **kwargs)))
 
     return awaiting
 
@@ -99,7 +99,7 @@ class AsyncioVenue:
     async def _each(self, records: trio.MemoryReceiveChannel[OrderRecord]) -> AsyncGenerator[OrderRecord]:
         while True:
             try:
-                record = await asyncio.wrap_future(self.thread.submit(records.receive))
+                record = await asyncio.wrap_future(self.thread.start(records.receive))
             except (trio.EndOfChannel, trio.ClosedResourceError):
                 return
             yield record

@@ -44,7 +44,7 @@ class TrioThread:
         self.soon(self._nursery.cancel_scope.cancel)
         self._thread.join()
 
-    def submit(self, work: Callable[[], Awaitable[T]]) -> "Future[T]":
+    def start(self, work: Callable[[], Awaitable[T]]) -> "Future[T]":
         """Run a coroutine function in the thread.
 
         Raises:
@@ -59,7 +59,7 @@ class TrioThread:
 
     def call(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run a coroutine function in the thread, and wait for its result; an interrupt cancels the work."""
-        future = self.submit(work)
+        future = self.start(work)
         try:
             return future.result()
         except BaseException:
@@ -131,7 +131,7 @@ class HeldContext(Generic[T]):
 
     def enter(self) -> "Future[T]":
         """Enter the context manager; the future has its value."""
-        self._left = self._thread.submit(self._hold)
+        self._left = self._thread.start(self._hold)
         self._left.add_done_callback(self._pass_on)
         return self._entered
 

@@ -53,10 +53,10 @@ def test_paragraphs_end_at_a_blank_line_at_the_next_word_and_with_the_docstring(
 
 
 def test_the_longest_name_that_fits_a_module_decides_its_topic() -> None:
-    assert choices.topic_of("engine.market.ticket") == "Market swaps"
-    assert choices.topic_of("engine.market.prices") == "Quotes and routes"
-    assert choices.topic_of("engine.delta.auction.auction") == "Auctions and settlements"
-    assert choices.topic_of("engine.delta.auctions") == "Delta orders"
+    assert choices.topic_of("engine.trade.market.ticket") == "Market swaps"
+    assert choices.topic_of("engine.trade.quote.ask") == "Quotes and routes"
+    assert choices.topic_of("engine.trade.delta.auction.auction") == "Auctions and settlements"
+    assert choices.topic_of("engine.trade.delta.auctions") == "Delta orders"
 
 
 def test_a_module_without_a_topic_is_named() -> None:

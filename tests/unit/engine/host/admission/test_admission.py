@@ -281,7 +281,7 @@ class TestKeys:
 
 
 def test_the_settings_of_the_docs_are_what_they_say() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "guides" / "operations.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[5] / "docs" / "guides" / "operations.md").read_text(encoding="utf-8")
     health, sample, wrong = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert parse_settings(health, {}, Path()).server.health == HealthSettings()
     rates = parse_settings(f"[venue]\n{wrong}", {}, Path()).venue

@@ -8,7 +8,7 @@ from cambist.engine.trade.delta.engine import DeltaStatistics
 from support.chain.indexing import sqlite_engine
 from support.delta.bridged_world import PART, BridgedWorld, a_bridged_world
 
-PAGE = Path(__file__).parents[4] / "docs" / "guides" / "operations.md"
+PAGE = Path(__file__).parents[5] / "docs" / "guides" / "operations.md"
 
 
 def told(world: BridgedWorld) -> str:

@@ -8,7 +8,7 @@ from cambist.engine.roles.telemetry.order_metrics import otc_families
 from support.otc.otc_engine import MAKER, an_order, otc_venue
 from support.store.stores import BOB
 
-PAGE = Path(__file__).parents[4] / "docs" / "guides" / "operations.md"
+PAGE = Path(__file__).parents[5] / "docs" / "guides" / "operations.md"
 
 
 async def test_orders_funds_and_drafts_are_counted(tmp_path: Path, autojump_clock: object) -> None:

@@ -23,7 +23,7 @@ from cambist.feeds.firm.firm_check import AGAINST_MAKER, FirmFault
 from cambist.feeds.standing import PairStanding
 from support.venue.quiet_venue import a_quiet_venue
 
-DOCS = Path(__file__).parents[4] / "docs" / "guides"
+DOCS = Path(__file__).parents[5] / "docs" / "guides"
 PAGE = (DOCS / "api.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 

@@ -380,7 +380,7 @@ def test_the_amount_of_a_transfer_is_of_the_chain_where_it_waits(is_late: bool) 
 
 
 def test_every_code_is_on_the_page_and_no_other() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "guides" / "api.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[5] / "docs" / "guides" / "api.md").read_text(encoding="utf-8")
     table = page.split("| Code | |\n", 1)[1].split("\n\n", 1)[0]
     told = [code for line in table.splitlines()[1:] for code in re.findall(r"`(\w+)`", line.split("|")[1])]
     source = Path(explain.__file__).read_text(encoding="utf-8")

@@ -150,7 +150,7 @@ class Followed:
         """Keep an order, by default a sale of one WETH by Alice."""
         order = a_delta_order(nonce=number) if order is None else order
         kept = a_row(number, owner=order.owner, status=status, **row)
-        return await self.orders.submit(kept, DeltaDocument("Order", b"", SIGNATURE), order, terms_of(order))
+        return await self.orders.add(kept, DeltaDocument("Order", b"", SIGNATURE), order, terms_of(order))
 
     def lacks(self, row: DeltaOrderRow) -> tuple[MissingFund, ...]:
         """As it was read last."""
@@ -220,7 +220,7 @@ async def opened(store: Store, nursery: trio.Nursery, height: Sequence[int | Non
         read_to=read_to,
         wall_ms=lambda: NOW_MS,
     )
-    orders.watch(funds.tend)
+    orders.watch(funds.watch_owner)
     await nursery.start(funds.run)
     return Followed(store, chain, orders, watch, funds)
 
@@ -291,10 +291,10 @@ async def test_a_twap_goes_by_the_slices_that_are_settled(tmp_path: Path) -> Non
         assert one.lacks(row) == (MissingFund(Fund.ALLOWANCE, 10, 9),)
         one.chain.fills[row.order_hash] = 1
         live.filled = 1
-        one.funds.tend(live)
+        one.funds.watch_owner(live)
         await one.becomes(row, _S.ACTIVE)
         live.filled = one.chain.fills[row.order_hash] = 2
-        one.funds.tend(live)
+        one.funds.watch_owner(live)
         await one.becomes(row, _S.SUSPENDED)
         assert one.lacks(row) == (MissingFund(Fund.BALANCE, 4, 3),)
 
@@ -336,7 +336,7 @@ async def test_a_settlement_under_way_keeps_an_order_as_it_is_and_its_end_has_it
         live = one.live(row)
         assert (live.row.status, bool(one.lacks(row))) == (_S.ACTIVE, True)
         live.settling = None
-        one.funds.tend(live)
+        one.funds.watch_owner(live)
         await one.becomes(row, _S.SUSPENDED)
 
 

@@ -43,7 +43,7 @@ async def one_order(folder: Path) -> AsyncIterator[tuple[Store, LiveOrders, Delt
         async with trio.open_nursery() as nursery:
             await nursery.start(leases.run)
             row = a_delta_order()
-            await orders.submit(row, asked.document, asked.order, asked.terms)
+            await orders.add(row, asked.document, asked.order, asked.terms)
             yield store, orders, row
             nursery.cancel_scope.cancel()
 

@@ -89,7 +89,7 @@ async def test_what_goes_wrong_with_one_order_is_not_the_end_of_the_others(
             row, other = rows
             for number, one in enumerate(rows, 1):
                 asked = a_round_order(number)
-                await orders.submit(one, asked.document, asked.order, asked.terms)
+                await orders.add(one, asked.document, asked.order, asked.terms)
             monkeypatch.setattr(orders, "step", faulty)
             await cancelled(row.order_hash)
             await until(lambda: tries)

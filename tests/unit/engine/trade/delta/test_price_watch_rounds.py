@@ -93,7 +93,7 @@ class Venue:
     def tend(self, *orders: LiveOrder) -> None:
         for live in orders:
             self.lives[live.order_hash] = live
-            self.watch.tend(live)
+            self.watch.rest_or_queue(live)
 
     def times(self, live: LiveOrder) -> list[float]:
         """Times at which the rounds with an order began."""

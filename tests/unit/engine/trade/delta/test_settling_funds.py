@@ -75,8 +75,8 @@ class PlayedRelayer:
         await trio.lowlevel.checkpoint()
         return IntentOutcome(key, IntentState.WAITING, "", None) if key in self.handed else None
 
-    async def submit(self, key: str, call: EthCall, deadline_s: int) -> None:
-        """As `Relayer.submit`."""
+    async def relay(self, key: str, call: EthCall, deadline_s: int) -> None:
+        """As `Relayer.relay`."""
         self.handed += [key] if key not in self.handed else []
 
     async def wait(self, key: str, *, final: bool = True) -> IntentOutcome:
@@ -133,8 +133,8 @@ async def settled_by(
         auction.settling.start(tasks)
 
         def tend(live: LiveOrder) -> None:
-            auction.claims.tend(live)
-            auction.settling.tend(live)
+            auction.claims.hold_while_settling(live)
+            auction.settling.carry_on(live)
             if live.settling is not None or live.row.status is _S.SUSPENDED:
                 auction.auctioneer.withdraw(live.order_hash)
 
@@ -377,15 +377,15 @@ def a_live(asked: RoundOrder, *, settling: str | None, status: OrderStatus = _S.
 @pytest.mark.parametrize("status", [_S.ACTIVE, _S.CANCELLING, _S.COMPLETED])
 def test_a_claim_is_given_up_once_its_settlement_was_read(status: OrderStatus) -> None:
     claims = Claims(lambda *_: Holding(ONE, ONE))
-    claims.tend(a_live(SALE, settling="one"))
+    claims.hold_while_settling(a_live(SALE, settling="one"))
     claims.release([SALE.order_hash])
-    claims.tend(a_live(SALE, settling="one", status=status))
+    claims.hold_while_settling(a_live(SALE, settling="one", status=status))
     assert claims.claim([a_live(OTHER, settling=None)]) == (status is _S.COMPLETED)
 
 
 def test_claims_of_shards_that_others_hold_now_are_forgotten() -> None:
     claims = Claims(lambda *_: Holding(ONE, ONE))
-    claims.tend(a_live(SALE, settling="one"))
+    claims.hold_while_settling(a_live(SALE, settling="one"))
     assert not claims.claim([a_live(OTHER, settling=None)])
     claims.leave({OTHER.order_hash[0]})
     assert claims.claim([a_live(OTHER, settling=None)])

@@ -50,8 +50,8 @@ class FailingRelayer:
         """As `Relayer.outcome`."""
         return None
 
-    async def submit(self, key: str, call: EthCall, deadline_s: int) -> None:
-        """As `Relayer.submit`."""
+    async def relay(self, key: str, call: EthCall, deadline_s: int) -> None:
+        """As `Relayer.relay`."""
         self.handed.append(call.data)
 
     async def wait(self, key: str, *, final: bool = True) -> IntentOutcome:
@@ -75,7 +75,7 @@ async def handed_in(
     settles = partial(settling_of, relayer, read_to)
     async with an_auction(folder, settles, ann=agent) as auction, trio.open_nursery() as tasks:
         auction.settling.start(tasks)
-        auction.orders.watch(auction.settling.tend)
+        auction.orders.watch(auction.settling.carry_on)
         await auction.submitted(SALE)
         await until(lambda: bool(relayer.handed))
         yield auction.live(SALE)

@@ -44,7 +44,7 @@ class Turns:
             row: Any = SimpleNamespace(order_hash=asked.order_hash, status=OrderStatus.ACTIVE, is_final=False)
             live = LiveOrder(row, asked.order, asked.document, asked.terms)
             self.lives[live.order_hash] = live
-            self.funds.tend(live)
+            self.funds.watch_owner(live)
             added.append(live)
         return added
 
@@ -96,6 +96,6 @@ def test_orders_that_ended_leave_nothing() -> None:
     live.row = cast(
         "Any", SimpleNamespace(order_hash=live.order_hash, status=OrderStatus.COMPLETED, is_final=True)
     )
-    turns.funds.tend(live)
+    turns.funds.watch_owner(live)
     assert (turns.funds._valued, turns.funds._of_vault) == ({}, {})
     assert turns.look(ALICES) == ([], frozenset())

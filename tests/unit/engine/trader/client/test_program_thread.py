@@ -23,10 +23,10 @@ def test_work_has_a_result_an_error_and_an_end() -> None:
         assert thread.call(three) == 3
         with pytest.raises(LookupError, match="its own"):
             thread.call(fails)
-        left = thread.submit(trio.sleep_forever)
+        left = thread.start(trio.sleep_forever)
     assert left.cancelled()
     with pytest.raises(RuntimeError, match="the venue is closed"):
-        thread.submit(three)
+        thread.start(three)
 
 
 def test_an_event_loop_that_does_not_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +45,7 @@ def test_work_that_comes_while_the_event_loop_ends_is_refused() -> None:
         try:
             await trio.sleep_forever()
         finally:
-            late.append(thread.submit(three))
+            late.append(thread.start(three))
 
     with TrioThread() as thread:
         thread.soon(lambda: trio.lowlevel.spawn_system_task(at_the_end))

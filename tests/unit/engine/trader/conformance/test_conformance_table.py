@@ -11,7 +11,7 @@ from cambist.engine.trader.conformance.check_table import CHECKS, TOPICS
 from cambist.engine.trader.conformance.report import markdown_table
 from support.conformance.faulty_table import ADVISED, PLANTED
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[5]
 PAGE = (ROOT / "docs" / "guides" / "maker-check.md").read_text(encoding="utf-8")
 
 
