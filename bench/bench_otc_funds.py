@@ -26,7 +26,7 @@ from cambist.engine.chain.index.watch import Watch
 from cambist.engine.chain.port import At, EthCall, Header
 from cambist.engine.host.process.clock import WallClock
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.rows import NEVER_S, OtcOrderRow, amount32
 from cambist.engine.trade.otc.document import OtcDocument
 from cambist.engine.trade.otc.funds_watch import OtcAccount, OtcFundsWatch

@@ -35,7 +35,7 @@ from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.host.process.clock import WallClock
 from cambist.engine.host.server import HttpCall, Reply, RouteGroup, Router, Server
 from cambist.engine.roles.venue.app import opened_venue
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.store import Store
 from cambist.engine.trade.orders.order_units import DELTA
 

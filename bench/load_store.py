@@ -36,7 +36,7 @@ from cambist.engine.host.process.clock import WallClock
 from cambist.engine.store.follower import START, EventFollower
 from cambist.engine.store.postgres.postgres_batch import BoolArray, BytesArray, IntArray, TextArray, form
 from cambist.engine.store.postgres.postgres_connection import connect
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.sqlite import sqlite
 from cambist.engine.store.sqlite.sqlite import insert
 from cambist.engine.store.store import Store

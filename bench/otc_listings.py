@@ -26,7 +26,7 @@ from cambist.codecs.messages.otc_messages import OtcListing
 from cambist.codecs.messages.vocabulary import OtcState, OtcType
 from cambist.codecs.messages.wire import encode
 from cambist.config.settings import parse_settings
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.queries import OtcFilter
 from cambist.engine.store.rows import NEVER_S, OtcOrderRow, amount32
 from cambist.engine.store.sqlite.sqlite import insert

@@ -32,8 +32,8 @@ from cambist.engine.chain.index.watch import Watch
 from cambist.engine.store.rows import DeltaOrderRow, amount32
 from cambist.engine.store.units import Fence
 from cambist.engine.trade.delta.bridge_desk import BridgeDesk
-from cambist.engine.trade.delta.bridge_opening import bounds_of
 from cambist.engine.trade.delta.engine import DeltaChain, DeltaEngine
+from cambist.engine.trade.delta.open_bridge_desk import bounds_of
 from cambist.engine.trade.delta.orders.document import (
     DeltaDocument,
     decode_document,

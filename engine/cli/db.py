@@ -26,7 +26,7 @@ from ..store.operator.export import export_lines
 from ..store.operator.status import Contents, DatabaseStatus, contents_of, fdatasync_p50_ms, schema_of
 from ..store.operator.upkeep import upkeep_of
 from ..store.operator.whole_file import whole_file
-from ..store.process.opening import open_store
+from ..store.process.open_store import open_store
 from ..store.process.place import SqlitePlace, StorePlace, place_of
 from . import CommandGroup
 from .sources import at_work, config_option

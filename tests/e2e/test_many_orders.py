@@ -22,7 +22,7 @@ from cambist.config.chains import ChainSettings
 from cambist.config.settings import read_settings
 from cambist.engine.host.process.clock import WallClock
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.process.place import FILE_NAME
 from cambist.engine.store.rows import DeltaOrderRow, amount32
 from cambist.engine.trade.delta.orders.document import DeltaDocument, order_json

@@ -13,7 +13,7 @@ from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.relay.relayer import IntentOutcome, Relayer
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import IntentState
-from cambist.engine.trade.delta.opening import relayer_of
+from cambist.engine.trade.delta.open_delta import relayer_of
 from support.chain.anvil import KEYS
 from support.chain.world import ONE, USDC, World
 from support.contracts.settling import SETTLEMENT_GAS, Market

@@ -23,7 +23,7 @@ from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.messages.vocabulary import Side
 from cambist.config.settings import parse_settings
 from cambist.engine.host.process.clock import WallClock
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.trade.quote.issued import IssuedRoutes, quoted_as
 from cambist.feeds.transport.http_client import HttpClient
 from support.patience import PATIENCE_S

@@ -20,7 +20,7 @@ import trio
 from cambist.config.errors import ConfigError, StoreError, StoreUnavailable
 from cambist.config.settings import Settings
 from cambist.engine.store.operator.upkeep import SqliteUpkeep
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.process.place import FILE_NAME
 from cambist.engine.store.queries import Query, by
 from cambist.engine.store.rows import DeltaOrderRow

@@ -20,7 +20,7 @@ from cambist.config.sections.store import StoreSettings
 from cambist.config.settings import Settings
 from cambist.config.timeouts import STORE_OUTCOME_S
 from cambist.engine.store.process import process, process_link
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import OrderDocument
 from cambist.engine.store.store import Store

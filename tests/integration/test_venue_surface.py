@@ -32,7 +32,7 @@ from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.transact import transact
 from cambist.engine.host.process.clock import WallClock
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.trade.quote.issued import IssuedRoutes, quoted_as
 from cambist.engine.trade.quote.price_route import opened
 from support.patience import PATIENCE_S, until

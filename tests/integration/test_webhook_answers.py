@@ -17,7 +17,7 @@ from cambist.config.sections.webhooks import WebhookSettings
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import by
 from cambist.engine.store.tables import WEBHOOK
-from cambist.engine.trade.events.webhook_opening import open_webhooks
+from cambist.engine.trade.events.open_webhooks import open_webhooks
 from cambist.engine.trade.events.webhooks import HookStatistics
 from cambist.feeds.transport.streams import client_tls
 from support.events.webhook_receiver import SECRET

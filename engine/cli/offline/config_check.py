@@ -17,7 +17,7 @@ from ....config.settings import Settings, read_settings
 from ....crypto.addresses import to_checksum
 from ....crypto.custody.signing_policy import PolicedKey
 from ...host.process.credentials import check_addresses, policed_key, request_verifier
-from ...trade.events.webhook_opening import hooks_of
+from ...trade.events.open_webhooks import hooks_of
 from .. import CommandGroup
 from ..sources import at_work, config_option
 from .role_check import ROLES, open_role, roles_of

@@ -46,7 +46,7 @@ from ...host.process.credentials import check_addresses
 from ...host.server import AccessLog, Router, Server
 from ...host.server.assets import Asset, asset_group
 from ...host.server.routing import HttpCall
-from ...store.process.opening import open_store
+from ...store.process.open_store import open_store
 from ...store.retention import Retention
 from ...store.store import COMMIT_BOUNDS_S, Store
 from ...trade.api.routes import Endpoint, encode_trading_error, mount_endpoints
@@ -59,11 +59,11 @@ from ...trade.delta.endpoints.order_reads import OrderReads
 from ...trade.delta.endpoints.order_submit import OrderSubmission
 from ...trade.delta.endpoints.strategies import StrategyList
 from ...trade.delta.engine import DeltaEngine
-from ...trade.delta.opening import DeltaOpening, open_delta
+from ...trade.delta.open_delta import DeltaOpening, open_delta
 from ...trade.events.event_streams import EventStreams
 from ...trade.events.hub import EventHub
+from ...trade.events.open_webhooks import open_webhooks
 from ...trade.events.webhook_endpoints import WebhookDesk
-from ...trade.events.webhook_opening import open_webhooks
 from ...trade.events.webhooks import Webhooks
 from ...trade.makers.maker_books import MakerBookShelf
 from ...trade.makers.maker_scores import MakerScoreBoard, MakerSecrets
@@ -82,7 +82,7 @@ from ...trade.routing.makers import MakersOpening, nodes_of, open_chains, open_m
 from ...trade.routing.served import ConfiguredChain, served_chains
 from ...trade.served.bridge_endpoints import BridgeEndpoints
 from ...trade.served.bridge_lanes import BridgeLanes
-from ...trade.served.bridge_opening import open_bridges
+from ...trade.served.open_bridges import open_bridges
 from ...trade.served.resources import Resources
 from ...trade.served.served_chain import ServedChain
 from ..telemetry.loop_lag import LoopLag

@@ -2,5 +2,5 @@
 
 In: signed orders. Out: settlements on chain, records, and the reason why an order waits.
 Reading order: `orders/`, `building/`, `intake/`, `resting/`, `bids/`, `auction/`, `settlement/`, `bridging/`,
-    `arriving/`, `bridge_desk`, `bridge_opening`, `engine`, `opening`, `explain`, `endpoints/`.
+    `arriving/`, `bridge_desk`, `open_bridge_desk`, `engine`, `open_delta`, `explain`, `endpoints/`.
 """

@@ -2,5 +2,5 @@
 
 In: the store's log of order events. Out: messages to subscriptions, signed POSTs to webhooks.
 Reading order: `event_streams`, `filters`, `message`, `ring`, `hub`, `subscription`, `webhook_endpoints`,
-    `deliveries`, `webhooks`, `webhook_opening`.
+    `deliveries`, `webhooks`, `open_webhooks`.
 """

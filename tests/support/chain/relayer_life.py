@@ -29,7 +29,7 @@ from cambist.engine.chain.relay.fee_policy import FeePolicy
 from cambist.engine.chain.relay.relay_plan import GIVEN_UP, RelayPolicy, price_of
 from cambist.engine.chain.relay.relayer import IntentOutcome, Relayer
 from cambist.engine.store.leases import SHARDS, Leases
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import ChainTx, IntentCause, IntentState
 from cambist.engine.store.store import Store

@@ -31,7 +31,7 @@ from cambist.config.settings import parse_settings
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.chain.port import EthCall, Header, Log, LogFilter, Upcoming
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.store import Store
 from cambist.engine.trade.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.trade.delta.auction.auction_queue import AuctionQueue

@@ -37,7 +37,7 @@ from cambist.engine.host.admission.admission import Admission
 from cambist.engine.host.process.clock import WallClock
 from cambist.engine.host.server import Router, Server
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.store import Store
 from cambist.engine.trade.api.openapi import openapi_document
 from cambist.engine.trade.api.routes import Endpoint, encode_trading_error, surface_of

@@ -34,9 +34,9 @@ from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.host.process.clock import WallClock
 from cambist.engine.roles.venue.app import VenueApp, opened_venue
 from cambist.engine.store import leases, store
-from cambist.engine.store.process import opening as store_opening
+from cambist.engine.store.process import open_store as store_opening
 from cambist.engine.store.store import InlineLink
-from cambist.engine.trade.delta import opening as delta_opening
+from cambist.engine.trade.delta import open_delta as delta_opening
 from cambist.engine.trade.delta.bids.agent_client import AgentClient
 from cambist.engine.trade.orders import accounts_watch
 from cambist.feeds.transport.http_client import HttpClient, HttpFailure

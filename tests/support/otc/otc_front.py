@@ -33,7 +33,7 @@ from cambist.engine.chain.port import Receipt
 from cambist.engine.host.admission.admission import Admission
 from cambist.engine.host.process.clock import WallClock
 from cambist.engine.host.server import Router, Server
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.queries import by
 from cambist.engine.store.rows import OtcOrderRow
 from cambist.engine.store.store import Store

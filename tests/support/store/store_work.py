@@ -22,7 +22,7 @@ from cambist.config.errors import StoreUnavailable
 from cambist.config.sections.store import StoreSettings
 from cambist.config.settings import Settings
 from cambist.engine.host.process.clock import WallClock
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.queries import Query
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import ORDER_EVENT

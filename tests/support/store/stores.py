@@ -28,7 +28,7 @@ from cambist.codecs.messages.vocabulary import (
 )
 from cambist.config.settings import parse_settings
 from cambist.engine.store.process import process_link
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.queries import (
     DeltaFilter,
     OtcFilter,

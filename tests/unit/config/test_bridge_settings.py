@@ -15,7 +15,7 @@ from cambist.config.errors import ConfigError
 from cambist.config.sections.bridges import BridgedToken
 from cambist.config.settings import parse_settings
 from cambist.engine.host.process.credentials import check_addresses
-from cambist.engine.trade.delta.bridge_opening import bounds_of
+from cambist.engine.trade.delta.open_bridge_desk import bounds_of
 
 HERE, THERE = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 GOOD = f"""

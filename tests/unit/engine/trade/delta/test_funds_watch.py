@@ -29,7 +29,7 @@ from cambist.engine.chain.index.ring import Mark
 from cambist.engine.chain.index.watch import Watch
 from cambist.engine.chain.port import At, EthCall, Header
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Done

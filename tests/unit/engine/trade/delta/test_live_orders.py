@@ -15,7 +15,7 @@ from cambist.config.limits import VENUE_LOAD_ORDERS
 from cambist.config.settings import parse_settings
 from cambist.engine.store.follower import START, EventFollower
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, OrderDocument, amount32
 from cambist.engine.store.store import Store

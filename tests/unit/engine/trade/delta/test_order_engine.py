@@ -11,10 +11,10 @@ from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import StoreUnavailable, TransitionError
 from cambist.config.settings import parse_settings
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.open_store import open_store
 from cambist.engine.trade.delta.bridge_desk import BridgeDesk
-from cambist.engine.trade.delta.bridge_opening import bounds_of
 from cambist.engine.trade.delta.engine import DeltaChain, DeltaEngine
+from cambist.engine.trade.delta.open_bridge_desk import bounds_of
 from cambist.engine.trade.delta.orders.live_orders import LiveOrders
 from cambist.engine.trade.orders.followed_chain import FollowedChains
 from cambist.engine.trade.orders.order_engines import Footing, OrderEngines

@@ -9,7 +9,7 @@ from cambist.config.errors import ConfigError, PolicyError
 from cambist.config.settings import parse_settings
 from cambist.crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.trade.delta.opening import relay_key, relayer_of
+from cambist.engine.trade.delta.open_delta import relay_key, relayer_of
 
 KEY = SigningKey(b"\x01" * 32)
 DELTA = "0x" + "d1" * 20

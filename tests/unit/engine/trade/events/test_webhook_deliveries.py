@@ -21,7 +21,7 @@ from cambist.engine.trade.events.deliveries import (
     replayed,
     rest_s,
 )
-from cambist.engine.trade.events.webhook_opening import hooks_of
+from cambist.engine.trade.events.open_webhooks import hooks_of
 from support.events.webhook_receiver import SECRET, a_hook
 from support.store.stores import ALICE, NOW_MS
 

@@ -39,9 +39,9 @@ from .auction.auctioneer import Auctioneer, AuctionIds
 from .auction.handlers import Handlers
 from .auction.simulating import AuctionAt
 from .bids.agent_client import AgentClient
-from .bridge_opening import open_desk
 from .bridging.bridged_orders import is_carried
 from .engine import DeltaChain, DeltaEngine
+from .open_bridge_desk import open_desk
 from .orders.live_orders import LiveOrder, LiveOrders
 from .resting.price_watch import PriceWatch
 from .resting.resting_price import RestingPrices
