@@ -3,23 +3,22 @@
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import structlog
-import trio
 
-from ..host.process.clock import WallClock
-from ..host.process.logs import configure_logs
-from ..host.process.running import serve_app
-from ..roles.agent.app import AgentApp, opened_agent
-from . import CommandGroup
+from . import CommandGroup, lean_imports
 from .sources import config_option, settings_with
 
-_log = structlog.get_logger("cambist.agent")
+if TYPE_CHECKING:
+    from ..roles.agent.app import AgentApp
 
 
-def _announce(app: AgentApp, url: str) -> None:
-    _log.info("serving", agent=app.name, url=url, chains=sorted(app.places))
+def _announce(app: "AgentApp", url: str) -> None:
+    import structlog
+
+    log = structlog.get_logger("cambist.agent")
+    log.info("serving", agent=app.name, url=url, chains=sorted(app.places))
 
 
 @click.group(cls=CommandGroup)
@@ -34,6 +33,13 @@ def serve_command(path: Path) -> None:
 
     Logs go to standard error.
     """
+    with lean_imports():  # here, for help that is shown at once
+        import trio
+
+        from ..host.process.clock import WallClock
+        from ..host.process.logs import configure_logs
+        from ..host.process.running import serve_app
+        from ..roles.agent.app import opened_agent
     settings = settings_with(path, "agent")
     configure_logs()
     clock = WallClock()

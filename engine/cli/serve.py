@@ -3,28 +3,26 @@
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import structlog
-import trio
 
-from ..host.process.clock import WallClock
-from ..host.process.logs import configure_logs
-from ..host.process.running import serve_app
-from ..host.safety.private_state import keep_private
-from ..roles.venue.app import VenueApp, opened_venue
-from ..store.process.place import SqlitePlace, place_of
+from . import lean_imports
 from .sources import config_option, settings_with
 
-_log = structlog.get_logger("cambist.venue")
+if TYPE_CHECKING:
+    from ..roles.venue.app import VenueApp
 
 
-def _begin(app: VenueApp, url: str) -> None:
+def _begin(app: "VenueApp", url: str) -> None:
+    import structlog
+
+    log = structlog.get_logger("cambist.venue")
     app.reference.make()
-    _log.info("serving", url=url, chains=sorted(app.places))
+    log.info("serving", url=url, chains=sorted(app.places))
     for place in app.places.values():
         if place.settings.delta and place.no_delta:
-            _log.warning(place.no_delta, missing=f"[relayers.{place.chain_id}]")
+            log.warning(place.no_delta, missing=f"[relayers.{place.chain_id}]")
 
 
 @click.command("serve")
@@ -34,6 +32,15 @@ def serve(path: Path) -> None:
 
     Logs go to standard error; the API is described at /docs.
     """
+    with lean_imports():  # here, for help that is shown at once
+        import trio
+
+        from ..host.process.clock import WallClock
+        from ..host.process.logs import configure_logs
+        from ..host.process.running import serve_app
+        from ..host.safety.private_state import keep_private
+        from ..roles.venue.app import opened_venue
+        from ..store.process.place import SqlitePlace, place_of
     settings = settings_with(path, "venue")
     configure_logs()
     environ, folder = os.environ, path.parent

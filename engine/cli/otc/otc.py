@@ -13,22 +13,27 @@ an order to be cancelled was filled, 4 the end is not known.
 
 import click
 
-from .. import CommandGroup
-from .otc_cancel import cancel
-from .otc_fill import fill
-from .otc_list import list_otc
-from .otc_post import post
-from .otc_watch import watch
+from .. import CommandGroup, LazyCommands
+
+_COMMANDS: LazyCommands = {
+    "post": (
+        "otc.otc_post:post",
+        "Offer AMOUNT of SELL_TOKEN for BUY_TOKEN to a counterparty, or to anyone.",
+    ),
+    "fill": ("otc.otc_fill:fill", "Fill an OTC order on chain, whole or in part; you pay the gas."),
+    "cancel": ("otc.otc_cancel:cancel", "Cancel your orders on chain, in one transaction; you pay the gas."),
+    "list": ("otc.otc_list:list_otc", "List all OTC orders of an account at a venue."),
+    "watch": (
+        "otc.otc_watch:watch",
+        "Follow the OTC order HASH until it has ended; without HASH, print every change of many orders.",
+    ),
+}
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=CommandGroup, lazy=_COMMANDS)
 def otc() -> None:
     """OTC orders: signed by a maker at no gas, filled on chain by a taker.
 
     Exit status: 0 as requested, 1 refused or failed before the post or the transaction, 2 wrong usage, 3
     ended in another way, 4 outcome unknown.
     """
-
-
-for command in (post, fill, cancel, list_otc, watch):
-    otc.add_command(command)

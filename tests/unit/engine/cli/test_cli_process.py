@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from cambist import __version__
 from cambist.config.limits import JSON_BYTES_MAX, TYPED_DATA_BYTES_MAX
-from cambist.engine.cli import cli
+from cambist.engine.cli import CommandGroup, cli
 from support.programs import DEVELOPMENT_CHAIN, program
 
 SECRET = "correct horse battery staple"
@@ -152,6 +152,21 @@ def test_help_fits_eighty_columns_and_cuts_no_sentence(path: tuple[str, ...]) ->
     lines = result.stdout.splitlines()
     cut = [line for line in lines[1:] if re.search(r"\w\.\.\.$", line)]
     assert [line for line in lines if len(line) > 80] + cut == []
+
+
+@pytest.mark.parametrize("path", [path for path in every_command(cli) if path], ids=" ".join)
+def test_the_list_of_a_group_has_the_first_sentence_of_each_page(path: tuple[str, ...]) -> None:
+    group: click.Command = cli
+    for name in path[:-1]:
+        assert isinstance(group, CommandGroup)
+        found = group.get_command(click.Context(group), name)
+        assert found
+        group = found
+    assert isinstance(group, CommandGroup)
+    command = group.get_command(click.Context(group), path[-1])
+    assert command
+    if path[-1] in group.lazy:
+        assert group.lazy[path[-1]][1] == command.get_short_help_str(300)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

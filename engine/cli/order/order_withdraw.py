@@ -1,0 +1,48 @@
+"""`cambist order withdraw`: takes back native tokens that are deposited with the Delta contract."""
+
+import click
+
+from ....codecs.amounts import parse_units
+from ....crypto.addresses import checked_address
+from ....crypto.hexadecimal import to_hex
+from ...chain.transact import StepFailedError
+from ...trader.client.order.order_placing import take_back
+from ...trader.client.outcome import failed_verdict
+from ...trader.client.tokens import NATIVE_DECIMALS
+from ...trader.client.trusted_contract import DELTA
+from ..parameters import parsed
+from ..trading import EXIT, SigningOptions, TradeSession, gathered, signing_list, venue_list
+
+_wei = parsed(lambda text, field: parse_units(text, NATIVE_DECIMALS, field))
+
+
+@click.command("withdraw")
+@click.option(
+    "--amount", "wei", callback=_wei, help="Amount in whole native tokens; the whole deposit if absent."
+)
+@click.option(
+    "--to", "receiver", callback=parsed(checked_address), help="Receiver, in place of the key's account."
+)
+@gathered(SigningOptions, "asked", *signing_list(DELTA), *venue_list())
+def withdraw(asked: SigningOptions, wei: int | None, receiver: bytes | None) -> None:
+    """Take back native tokens that are deposited with the Delta contract.
+
+    A live order that gives native tokens cannot be settled without its deposit.
+    """
+    asked.run(_withdraw, asked, wei, receiver)
+
+
+async def _withdraw(session: TradeSession, asked: SigningOptions, wei: int | None, to: bytes | None) -> int:
+    contract = await session.contract(DELTA)
+    session.under_way.hint = (
+        "a withdrawal that was sent may be mined all the same; ask again for what is left"
+    )
+    trader = session.trader
+    try:
+        receipt, amount = await take_back(trader, contract, wei, to or trader.key.address)
+    except StepFailedError as failed:
+        click.echo(f"Error: {failed}", err=True)
+        return EXIT[failed_verdict(failed)]
+    told = {"txHash": to_hex(receipt.tx_hash), "amountWei": str(amount)}
+    asked.show(told, [f"{amount} wei came back: {told['txHash']}"])
+    return 0
