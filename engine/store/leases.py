@@ -135,6 +135,7 @@ class Leases:
                     task_status.started()
                 await self._wait()
         finally:
+            # Without fences first: once the store has released the shards, another engine may claim them.
             self._hold({})
             with trio.move_on_after(STORE_READ_S, shield=True):
                 try:
@@ -175,8 +176,10 @@ class Leases:
         share = min(self._count, fair_share(holders, self._holder))
         leases = await self._store.lease(self._holder, share, self._now_ms(), life_ms)
         self._holders = len(holders)
+        # The end before the fences: `fence` and `held` show the new leases only with the end that is theirs.
         self._ends_at = asked_at + self._life_s
         self._hold({lease.shard: Fence(lease.shard, lease.epoch) for lease in leases[:share]})
+        # No fence is left for these: no write of this engine meets the next holder's.
         beyond = [lease.shard for lease in leases[share:]]
         if beyond:
             await self._store.release(self._holder, beyond)
@@ -195,5 +198,7 @@ class Leases:
     def _hold(self, fences: dict[int, Fence]) -> None:
         if fences != self._fences:
             self._fences = fences
+            # The new event stands before the old one is set: a woken task that asks for the next change at
+            # once waits for the next, and not for this one again.
             changed, self._changed = self._changed, trio.Event()
             changed.set()

@@ -218,6 +218,7 @@ class WebSocket:
         if self._has_room(len(data)):
             self._queue(data, is_text=isinstance(message, str))
             return True
+        # A batch that is being written counts until the writer subtracts it: only what waits is taken off.
         self._send_bytes -= sum(map(len, self._frames))
         self._frames.clear()
         self._start_close(CloseCode.TRY_AGAIN_LATER, SLOW_CONSUMER)
@@ -278,6 +279,8 @@ class WebSocket:
                 elif self._protocol.state is not OPEN:
                     raise self._closed()
                 else:
+                    # One task reads at a time: the keeper, if it reads now, goes on until it has a message,
+                    # and then wakes this task.
                     self._inbox_bytes = 0
                     await (self._arrived.park() if self._reading else self._read())
                     self._until_checkpoint = _MESSAGES_PER_CHECKPOINT
@@ -367,6 +370,7 @@ class WebSocket:
     async def _write(self) -> None:
         """Run the writer: the only task that sends bytes."""
         try:
+            # The answer to the handshake precedes all frames, which wait in `_frames` meanwhile.
             if self._answer:
                 await self._stream.send_all(self._answer)
                 self._answer = b""
@@ -378,16 +382,23 @@ class WebSocket:
                     batch.append(self._frames.popleft())
                     size += len(batch[-1])
                 if batch:
+                    # Taken off once the stream has them: until then the bytes count against the bound of
+                    # `send`, and `until_sent` waits for them.
                     await self._stream.send_all(b"".join(batch))
                     self._send_bytes -= size
                     self._room.unpark_all()
                 elif self._protocol.state is OPEN:
+                    # No checkpoint since the look at `_frames`: whatever is queued from here on unparks us.
                     await self._writer_due.park()
                 else:
+                    # The last frame is out, and the keeper may find the connection over. It cancels this task
+                    # then; a late pong or close frame is written before that.
                     self._nap.cancel()
                     await self._end_writing()
                     await self._writer_due.park()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
+            # No byte leaves any more: with nothing left unsent the keeper ends, and senders that wait for
+            # room see the fault.
             self._write_fault = "the connection broke"
             self._frames.clear()
             self._answer = b""
@@ -424,9 +435,12 @@ class WebSocket:
         relieved = False
         try:
             while not self._is_over():
+                # An application that was given a message has WEBSOCKET_STAND_IN_S to read on by itself: else
+                # the two would take turns, with a switch of tasks for each message.
                 stands_in = not (relieved or self._reading or self._is_full())
                 pause = math.inf if stands_in else WEBSOCKET_STAND_IN_S
                 wake_at = min(self._beat_due, self._close_by, trio.current_time() + pause)
+                # A cancelled read loses no byte: trio cancels it only while the socket has none.
                 with trio.CancelScope(deadline=wake_at) as self._nap:
                     if stands_in:
                         await self._stand_in()
@@ -435,6 +449,7 @@ class WebSocket:
                 relieved = stands_in and not self._nap.cancelled_caught
                 self._beat()
         finally:
+            # The state is final before the waiting tasks are woken: each of them looks at it again.
             self._protocol.receive_eof()
             self._reader.drop()
             self._wind_down()

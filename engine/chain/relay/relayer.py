@@ -267,6 +267,8 @@ class Relayer:
             NodeUnavailable: no node answers the request for the receipt.
         """
         while True:
+            # The event is registered before the state is read: a state stored in between sets it. `_keep`
+            # takes the event out, so that each turn registers one anew.
             event = self._watched.get(effect_key)
             if event is None:
                 event = self._watched[effect_key] = trio.Event()
@@ -301,6 +303,7 @@ class Relayer:
         task_status.started()
         pause_s = RELAY_PAUSE_S
         while True:
+            # The event first: a lease that comes or goes after the look at the fence sets it.
             changed = self._leases.changed()
             fence = self._leases.fence(self._shard)
             self._holds = fence is not None
@@ -309,10 +312,13 @@ class Relayer:
                 with trio.move_on_after(RELAY_LOOK_S):
                     await changed.wait()
                 continue
+            # A new event before the rows are read: an intent that is stored after that read sets it, and the
+            # next pass follows at once.
             self._wake = trio.Event()
             try:
                 is_idle = await self._look(fence)
             except FencedOff:
+                # Another engine broadcasts since: this memory of broadcasts would be old at the next lease.
                 self._memory = RelayMemory()
                 await trio.sleep(RELAY_PAUSE_S)
             except (ChainError, StoreUnavailable, trio.TooSlowError) as error:
@@ -413,7 +419,9 @@ class Relayer:
                 on_chain.add(mined.block_hash or b"")
                 continue
             if slot.nonce >= nonce:
-                continue
+                continue  # not mined at the head
+            # A receipt counts only in a block of the head's branch: a node may have switched branches since
+            # the head was read.
             for tx in reversed(slot.transactions):
                 receipt = await chain.receipt(tx.tx_hash)
                 if receipt is not None and await blocks.has(receipt.block_number, receipt.block_hash):
@@ -439,11 +447,15 @@ class Relayer:
                     writes.append(write)
                     if row is not None:
                         sends.append(row)
+        # These two end an intent for good. All that led to them has to be of one branch of the chain.
         if any(write.what in ("settled", "taken") for write in writes):
             await self._check_head(head)
+        # Stored before broadcast: after a crash in between, the next pass finds the bytes and sends them. In
+        # the other order a transaction could be mined that no row knows, and its call be signed once more.
         await self._keep(writes, fence)
         with trio.fail_after(RELAY_NODE_S):
-            for tx in sorted(sends, key=lambda tx: tx.nonce):
+            for tx in sorted(sends, key=lambda tx: tx.nonce):  # no gap before a nonce, at any node
+                # The lease may end while a node answers; its next holder may have replaced these since.
                 if self._leases.fence(self._shard) != fence:
                     raise FencedOff
                 await self._hand_in(tx)
@@ -509,6 +521,7 @@ class Relayer:
 
     async def _hand_in(self, tx: ChainTx) -> None:
         memory, now_ms = self._memory, self._now_ms()
+        # Noted before the answer: if that comes too late, the node may have the transaction all the same.
         memory.handed_ms[tx.tx_hash] = now_ms
         try:
             await self._chain.send_raw(tx.raw)
@@ -524,6 +537,7 @@ class Relayer:
                     self._wake.set()
             return
         except ChainError:
+            # No answer says nothing about the transaction: the next pass sends it again, which is harmless.
             memory.handed_ms.pop(tx.tx_hash, None)
             raise
         memory.refused.pop(tx.tx_hash, None)

@@ -234,8 +234,11 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 rows, is_anew = await self._rows(hashes, anew=True), True
                 continue
             changes, fence = self._changes(taken, is_fenced=is_fenced)
+            # Rows may change between `decide` and this write, by the indexer or another process: the unit
+            # names the versions that `decide` saw, the store refuses it, and `decide` sees the new rows.
             outcome = await self._store.write(Unit(changes, fence))
             if isinstance(outcome, Done):
+                # `hear` gives this task its turn before it takes an event of the unit for another writer's.
                 self._steps += len(taken)
                 for _, found in taken:
                     self._apply_step(found)
@@ -307,6 +310,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
     def _put(self, live: Live) -> None:
         row: OrderRow = live.row
+        # Known since: a reader and the writer of a new order may both bring it. The shard may have gone while
+        # the order was written or read; its next holder reads the order from the store.
         if row.order_hash in self._orders or self._leases.fence(row.shard) is None:
             return
         self._orders[row.order_hash] = live

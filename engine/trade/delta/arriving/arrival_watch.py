@@ -75,6 +75,7 @@ class ArrivalWatch(BridgeRounds):
         for at in range(0, len(waiting), BRIDGE_IDS_PER_FILTER):
             found += await self._search(waiting[at : at + BRIDGE_IDS_PER_FILTER], head)
         for one, end in found:
+            # Another round may have written the end meanwhile: the row's version refuses this write then.
             after = replace(one.transfer, end=replace(end, version=end.version + 1))
             self._is_again |= await self._orders.write(one.order, [after], [cas(BRIDGE_END, end)])
         self._rest_of(orders, lambda order: not arrived_in(order))
@@ -101,6 +102,7 @@ class ArrivalWatch(BridgeRounds):
         self, wanted: Sequence[ArrivedTransfer], head: Header
     ) -> list[tuple[ArrivedTransfer, BridgeEnd]]:
         """Search for ends of arrivals in the blocks from the deliveries on, as far as one round has time."""
+        # One range for all: it begins where the least searched of them begins.
         after = min(self._after.get(key_of(one.end), one.end.end_number - 1) for one in wanted)
         accounts = tuple({address_word(one.account): None for one in wanted})
         asked = LogFilter((self._arrivals,), (_EVENTS, accounts))
@@ -115,13 +117,14 @@ class ArrivalWatch(BridgeRounds):
             for log in logs:
                 header = await self._at(log.block_number)
                 if header is None or await self._receipt_of(log) is None:
-                    continue
+                    continue  # its block is gone: above `read_to`, so that its height is searched again
                 for one in wanted:
                     end = ended_by(one, log, self._arrivals, header)
                     if end is not None:
                         ends.setdefault(key_of(end), (one, end))
             after = blocks[1]
         self._is_again |= after < head.number
+        # Blocks that may still be replaced are searched again by each round.
         read_to = min(after, self._place.settled_below(head.number))
         self._after |= {
             key_of(one.end): read_to

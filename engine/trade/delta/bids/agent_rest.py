@@ -165,8 +165,10 @@ class AgentRest:
         Returns:
             End of the cool-down that this fault causes, Unix milliseconds; 0 if it causes none.
         """
-        self._decay(now_ms)
+        self._decay(now_ms)  # an expired strike does not lengthen the next cool-down
         self._faults[fault.value] += 1
+        # A fault during a cool-down answers a question from before it, and does not lengthen it. A worse fault
+        # than lateness turns a cool-down for lateness into one for a strike.
         if self.is_resting(now_ms) and (fault in SLOW or not self._is_slow):
             return 0
         if fault is AgentFault.IN_DOUBT:
@@ -177,6 +179,7 @@ class AgentRest:
             self._soft_in_row += 1
             if self._soft_in_row < self._soft_faults_max:
                 return 0
+        # What led to this cool-down is paid by it: later faults are counted from nothing.
         self._soft_in_row = 0
         self._doubted.clear()
         if fault in SLOW:
@@ -189,6 +192,7 @@ class AgentRest:
         self._is_slow = False
         self._strikes = min(self._strikes + 1, limits.AGENT_STRIKES_MAX)
         self._until_ms = now_ms + min(self._rest_ms << (self._strikes - 1), self._rest_ms_max)
+        # From the end of the cool-down on: an agent that is not asked proves nothing by the time that passes.
         self._decays_at_ms = self._until_ms + self._rest_ms_max
         return self._until_ms
 

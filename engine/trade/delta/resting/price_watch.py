@@ -150,7 +150,7 @@ class PriceWatch:
         if isinstance(live.order, ProductiveOrder) and live.worth is None:
             return  # until its vault is read
         known = self._orders.get(live.order_hash)
-        if known is not None and known.live is not live:
+        if known is not None and known.live is not live:  # dropped from memory, and loaded again since
             self.forget(live.order_hash)
             known = None
         if rests(live):
@@ -258,6 +258,7 @@ class PriceWatch:
 
     async def _wait(self, sweep_at: float) -> None:
         """Wait until a token pair or an order has to be checked, or the next sweep of all pairs is due."""
+        # The event is new before the look at what waits: work that comes after the look sets it.
         self._woken = trio.Event()
         if self._dirty or self._changed_edges or self._sweep or self._orders.met:
             return
@@ -325,6 +326,8 @@ class PriceWatch:
         if ends not in self._orders:
             return
         self._refresh(ends)
+        # Books may change at each `yield`: the rate is then old, but the change has put the pair into
+        # `_changed_edges`, and the next look judges its orders once more.
         best = rate_number(self._prices.pathfinder.best_rate(*ends))
         yield
         found: list[Resting] = []
@@ -452,7 +455,7 @@ class PriceWatch:
             return
         known = self._due_of.get(ends)
         if known is None or at_ms < known:
-            self._due_of[ends] = at_ms
+            self._due_of[ends] = at_ms  # a later time of the pair stays in the heap, and is passed over
             heappush(self._due, (at_ms, ends))
             if self._due[0][1] == ends:
                 self._woken.set()

@@ -264,6 +264,7 @@ class Settling:
         key = live.settling
         if key is None or key in self._under_way or self._nursery is None:
             return
+        # Noted here and not in the task, which begins later: another change of the order may come before.
         self._under_way.add(key)
         self._nursery.start_soon(self._settle_with_retries, live.order_hash, key)
 
@@ -274,6 +275,8 @@ class Settling:
         """
         pause_s, is_told = SETTLING_PAUSE_S, False
         try:
+            # After a failure the order's step may have put the next bid's key in this one's place, which
+            # `carry_on` has given a task of its own.
             while (live := self._orders.get(order_hash)) is not None and live.settling == key:
                 try:
                     await self._settle(order_hash, key)
@@ -295,9 +298,12 @@ class Settling:
                         return
                     await trio.sleep(pause_s)  # its end is undone, or memory is yet to hear of the outcome
         finally:
+            # Also if cancelled: the effect is a row, and whoever holds the shard next carries it on.
             self._under_way.discard(key)
 
     async def _settle(self, order_hash: bytes, key: str) -> None:
+        # From the store: of two crossed orders' tasks the other may have ended the effect, or this task
+        # before a retry.
         effect = await self._effect(key)
         if effect is None or effect.state is not EffectState.INTENDED:
             return
@@ -309,11 +315,15 @@ class Settling:
             failure = SettlementFailure.FUNDS
             await self._failed_for(order_hash, effect, outcome, failure, is_starved=order_hash in lacking)
             return
+        # From here on the settlement may be mined at any time: the order stays with it until its outcome. The
+        # same key and call again, after a crash or by a crossed order's task, change nothing.
         call = EthCall(self._delta, settlement.data, gas_max=settlement.gas)
         await self._relayer.relay(settlement.key, call, settlement.deadline_s)
         self._told(settlement, order_hash, Notice.SETTLING)
         outcome = await self._outcome(order_hash, settlement)
         if outcome.state in _MINED:
+            # The indexer has stored the fill, and the end of an order that is settled whole. A part's effect
+            # ends here, so that the rest can be auctioned.
             if self._status(order_hash) not in _SEEN:
                 if (filled := self._orders.get(order_hash)) is not None:
                     self._orders.begin_anew(filled)
@@ -327,6 +337,8 @@ class Settling:
         failure = failure_of(outcome.cause, outcome.error4, owners, None if live is None else live.order)
         if failure is SettlementFailure.AGENTS and await self._lacked_gas(order_hash, settlement, outcome):
             failure = SettlementFailure.DOUBTFUL
+        # The contract knows of a fill or a cancellation that the index may not have read: the step below is
+        # to see the order as it is.
         if failure is SettlementFailure.ORDER_DONE:
             await self._until_read(order_hash, height)
         is_others = bool(settlement.others) and self._status(order_hash) in OPEN
