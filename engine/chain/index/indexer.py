@@ -458,6 +458,7 @@ class Indexer:
             *(put(table, kept) for table, kept in rows),
         )
         for _ in range(INDEX_TRIES_MAX):
+            # Asked anew at each try: the projections read order rows, which a conflicting writer has changed.
             more = await self._projection.changes(step) if self._projection else ()
             outcome = await self._store.write(Unit((*own, *more)))
             match outcome:
@@ -465,6 +466,8 @@ class Indexer:
                     self._written(ring, step, target, reading)
                     return True
                 case Conflict(table=CHAIN_CURSOR.name):
+                    # The cursor is first in the unit: who replaced it has written these or other blocks, and
+                    # none of this step's rows stands twice.
                     self._counts["lost"] += 1
                     self._watch.refresh(reading.touched)
                     self._lost = reading.marks

@@ -324,10 +324,13 @@ class Reactor:
         if type(event) is Closed and not unsent:
             self._drop(peer)
         elif unsent or event is not None or phase is _CLOSED:
+            # The task begins with the unsent bytes, then handles the event: answers keep their order.
             self._promote(peer, unsent, event)
         else:
             if peer.left_over:
                 self._left_over.append(peer)
+            # A deadline belongs to what is awaited: neither bytes that trickle in nor turns without a request
+            # lengthen it.
             if phase is _IDLE:
                 if http.requests:
                     peer.deadline = self._now + self._waits.idle_s
@@ -354,6 +357,7 @@ class Reactor:
         now = trio.current_time()
         late = [peer for peer in self._peers.values() if peer.deadline <= now]
         for number, peer in enumerate(late, 1):
+            # Looked at again: other tasks run in between, and a peer may have been served or dropped.
             if peer.deadline <= now and not (peer.gone or peer.left_over or peer.served):
                 if peer.http.phase is not _IDLE:
                     self._promote(peer, b"", RequestFault(RequestTimeout(), peer.http.unfinished))

@@ -167,8 +167,8 @@ class AgentRest:
         """
         self._decay(now_ms)  # an expired strike does not lengthen the next cool-down
         self._faults[fault.value] += 1
-        # A fault during a cool-down answers a question from before it, and does not lengthen it. A worse fault
-        # than lateness turns a cool-down for lateness into one for a strike.
+        # A fault during a cool-down answers a question from before it, and does not lengthen it. A fault that
+        # is worse than lateness turns a cool-down for lateness into one for a strike.
         if self.is_resting(now_ms) and (fault in SLOW or not self._is_slow):
             return 0
         if fault is AgentFault.IN_DOUBT:
