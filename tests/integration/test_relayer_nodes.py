@@ -9,7 +9,7 @@ import trio
 
 from cambist.codecs.transactions import Transaction, decode_transaction, sign_transaction
 from cambist.engine.chain.port import DevChain, EthCall
-from cambist.engine.chain.relay.relay_plan import TOO_LATE
+from cambist.engine.chain.relay.relay_state import TOO_LATE
 from cambist.engine.chain.relay.relayer import Relayer
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.store.queries import Query

@@ -15,7 +15,7 @@ from cambist.config.timeouts import RELAY_PAUSE_S_MAX
 from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall
-from cambist.engine.chain.relay.relay_plan import TOO_LATE
+from cambist.engine.chain.relay.relay_state import TOO_LATE
 from cambist.engine.chain.relay.relayer import Relayer
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import IntentCause, IntentState, TxStatus

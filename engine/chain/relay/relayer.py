@@ -1,6 +1,6 @@
 """Relayer: get each submitted call mined once (sign, store, broadcast, watch); one per chain and key.
 
-    submit -> the store -> pass: unfinished rows, state of the chain -> `relay_plan.plan`
+    relay -> the store -> pass: unfinished rows, state of the chain -> `relay_plan.plan`
                             |-> one write: mined and signed transactions, durable before a broadcast
                             '-> broadcast, by nonce
 
@@ -64,7 +64,9 @@ from ...store.store import Store
 from ...store.tables import CHAIN_INTENT, CHAIN_TX
 from ...store.units import Change, Done, Duplicate, Fence, Fenced, New, Unit, new, row_of
 from ..port import Chain, EthCall, Header, Receipt
-from .relay_plan import (
+from .relay_acts import Seen, Send, Sign, Write, forbidden, revived, seen, signed
+from .relay_plan import RelayPlan, plan, remember
+from .relay_state import (
     ENDED,
     FILLER_GAS,
     OUT_OF_GAS,
@@ -74,18 +76,7 @@ from .relay_plan import (
     Reason,
     Refusal,
     RelayMemory,
-    RelayPlan,
     RelayPolicy,
-    Seen,
-    Send,
-    Sign,
-    Write,
-    forbidden,
-    plan,
-    remember,
-    revived,
-    seen,
-    signed,
     slots_of,
 )
 

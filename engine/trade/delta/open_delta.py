@@ -24,7 +24,7 @@ from ....crypto.addresses import parse_address
 from ....crypto.custody.keys import signing_key
 from ....crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from ...chain.port import Chain
-from ...chain.relay.relay_plan import relay_policy
+from ...chain.relay.relay_state import relay_policy
 from ...chain.relay.relayer import Relayer
 from ...host.process.credentials import check_secrecy
 from ...store.leases import Leases

@@ -35,7 +35,7 @@ from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus
 from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.engine.chain.index.applied import IndexedContracts
 from cambist.engine.chain.relay.fee_policy import FeePolicy
-from cambist.engine.chain.relay.relay_plan import RelayPolicy
+from cambist.engine.chain.relay.relay_state import RelayPolicy
 from cambist.engine.chain.relay.relayer import Relayer
 from cambist.engine.store.follower import EventFollower, latest
 from cambist.engine.store.leases import SHARDS, Leases

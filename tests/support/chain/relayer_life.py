@@ -26,7 +26,7 @@ from cambist.crypto.custody.transaction_policy import PolicedRelayKey, Transacti
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import At, EthCall, GasFees, Header, Receipt
 from cambist.engine.chain.relay.fee_policy import FeePolicy
-from cambist.engine.chain.relay.relay_plan import GIVEN_UP, RelayPolicy, price_of
+from cambist.engine.chain.relay.relay_state import GIVEN_UP, RelayPolicy, price_of
 from cambist.engine.chain.relay.relayer import IntentOutcome, Relayer
 from cambist.engine.store.leases import SHARDS, Leases
 from cambist.engine.store.process.open_store import open_store

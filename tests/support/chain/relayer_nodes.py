@@ -20,7 +20,7 @@ from cambist.crypto.custody.transaction_policy import PolicedRelayKey, Transacti
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import Chain, EthCall
 from cambist.engine.chain.relay.fee_policy import FeePolicy
-from cambist.engine.chain.relay.relay_plan import RelayPolicy
+from cambist.engine.chain.relay.relay_state import RelayPolicy
 from cambist.engine.chain.relay.relayer import Relayer
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.store.leases import Leases

@@ -10,22 +10,21 @@ from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.config.errors import TransitionError
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import GasFees, Header, Receipt
-from cambist.engine.chain.relay import relay_plan
+from cambist.engine.chain.relay import relay_acts, relay_plan
 from cambist.engine.chain.relay.fee_policy import FeePolicy, GasPrice
+from cambist.engine.chain.relay.relay_acts import Seen, Sign
 from cambist.engine.chain.relay.relay_lifecycles import (
     RELAY_INTENT_LIFECYCLE,
     RELAY_TRANSACTION_LIFECYCLE,
     IntentReason,
     TxReason,
 )
-from cambist.engine.chain.relay.relay_plan import (
+from cambist.engine.chain.relay.relay_state import (
     TOO_LATE,
     Facts,
     NonceSlot,
     RelayMemory,
     RelayPolicy,
-    Seen,
-    Sign,
     TakenNonce,
 )
 from cambist.engine.lifecycle import Lifecycle
@@ -80,9 +79,9 @@ def planned(slot: NonceSlot | None, seen: Facts, *waiting: ChainIntent) -> None:
 def take_all() -> None:
     """Each step of the plan in each state that it may find."""
     waiting = an_intent(_I.WAITING)
-    relay_plan.signed(Sign(5, waiting, GasPrice(2, 1)), NOW_MS)
-    relay_plan.forbidden(waiting, "no", NOW_MS)
-    relay_plan.revived(a_tx(_T.REPLACED), NOW_MS)
+    relay_acts.signed(Sign(5, waiting, GasPrice(2, 1)), NOW_MS)
+    relay_acts.forbidden(waiting, "no", NOW_MS)
+    relay_acts.revived(a_tx(_T.REPLACED), NOW_MS)
     planned(None, facts(nonce=5), an_intent(_I.WAITING, is_late=True))
     planned(NonceSlot(5, (a_tx(_T.SIGNED),), an_intent(_I.PENDING)), facts(nonce=6))
     states = product((_I.PENDING, _I.MINED, _I.REVERTED), (_T.SIGNED, _T.MINED), (False, True), (False, True))
@@ -91,7 +90,7 @@ def take_all() -> None:
         slot = NonceSlot(5, (tx,), intent)
         for succeeded, is_final in product((False, True), (False, True)):
             receipt = Receipt(tx.tx_hash, succeeded, 80, hash_of(80), 0, 21_000, 1, None, ())
-            relay_plan.seen(Seen(slot, tx, receipt, is_final), None, NOW_MS)
+            relay_acts.seen(Seen(slot, tx, receipt, is_final), None, NOW_MS)
         if status is _T.MINED:
             planned(slot, facts(nonce=6))
 
@@ -118,7 +117,7 @@ def test_a_given_up_intent_ends_by_its_cause_and_not_by_its_words(cause: IntentC
     intent = replace(an_intent(_I.PENDING), cause=cause, reason=words)
     filler = a_tx(_T.SIGNED, is_filler=True)
     receipt = Receipt(filler.tx_hash, True, 80, hash_of(80), 0, 21_000, 1, None, ())
-    write = relay_plan.seen(
+    write = relay_acts.seen(
         Seen(NonceSlot(5, (filler,), intent), filler, receipt, is_final=True), None, NOW_MS
     )
     (change,) = [one for one in write.changes if one.table == "chain_intent"]
