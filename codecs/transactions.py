@@ -231,15 +231,15 @@ def _transaction(
     access_list: AccessList = (),
 ) -> Transaction:
     return Transaction(
-        chain_id,
-        rlp.as_uint(nonce, "nonce", _BITS["nonce"]),
-        tip_wei,
-        fee_max_wei,
-        rlp.as_uint(gas, "gas", _BITS["gas"]),
-        rlp.as_bytes(to, "to", _TO_LENGTHS),
-        rlp.as_uint(value, "value"),
-        rlp.as_bytes(data, "data"),
-        access_list,
+        chain_id=chain_id,
+        nonce=rlp.as_uint(nonce, "nonce", _BITS["nonce"]),
+        tip_wei=tip_wei,
+        fee_max_wei=fee_max_wei,
+        gas=rlp.as_uint(gas, "gas", _BITS["gas"]),
+        to=rlp.as_bytes(to, "to", _TO_LENGTHS),
+        value_wei=rlp.as_uint(value, "value"),
+        data=rlp.as_bytes(data, "data"),
+        access_list=access_list,
     )
 
 

@@ -315,7 +315,15 @@ class MakerCache:
         """Report each pair that the maker has named, sorted by pair id."""
         for pair_id, entry in sorted(self._entries.items()):
             standing, why = self.standing(pair_id)
-            yield PairReport(pair_id, standing, why, entry.base, entry.quote, entry.confirmed_ms, entry.grid)
+            yield PairReport(
+                pair_id=pair_id,
+                standing=standing,
+                reason=why,
+                base=entry.base,
+                quote=entry.quote,
+                confirmed_ms=entry.confirmed_ms,
+                grid=entry.grid,
+            )
 
     def hidden(self, *tokens: bytes) -> frozenset[PairStanding]:
         """Temporary reasons why books of `tokens` are not routed: RESTING (cool-down), STALE, WITHHELD."""

@@ -106,18 +106,18 @@ class FundsDeposited(msgspec.Struct, frozen=True):
     def relay(self, origin_chain_id: int) -> RelayData:
         """Return the relay data of the deposit."""
         return RelayData(
-            self.depositor,
-            self.recipient,
-            self.exclusive_relayer,
-            self.input_token,
-            self.output_token,
-            self.input_amount,
-            self.output_amount,
-            origin_chain_id,
-            self.deposit_id,
-            self.fill_deadline,
-            self.exclusivity_deadline,
-            self.message,
+            depositor=self.depositor,
+            recipient=self.recipient,
+            exclusive_relayer=self.exclusive_relayer,
+            input_token=self.input_token,
+            output_token=self.output_token,
+            input_amount=self.input_amount,
+            output_amount=self.output_amount,
+            origin_chain_id=origin_chain_id,
+            deposit_id=self.deposit_id,
+            fill_deadline=self.fill_deadline,
+            exclusivity_deadline=self.exclusivity_deadline,
+            message=self.message,
         )
 
 

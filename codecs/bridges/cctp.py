@@ -194,7 +194,16 @@ def parse_burn(body: bytes) -> CctpBurn:
         body, _BODY, CCTP_BODY_BYTES_MAX, "CCTP burn"
     )
     max_fee, fee, expiration = map(_uint, fees)
-    return CctpBurn(token, recipient, _uint(amount), sender, max_fee, fee, expiration, hook_data)
+    return CctpBurn(
+        burn_token=token,
+        mint_recipient=recipient,
+        amount=_uint(amount),
+        message_sender=sender,
+        max_fee=max_fee,
+        fee_executed=fee,
+        expiration_block=expiration,
+        hook_data=hook_data,
+    )
 
 
 def pack_burn(burn: CctpBurn) -> bytes:

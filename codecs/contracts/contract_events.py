@@ -277,7 +277,13 @@ def _order_filled(words: bytes) -> OrderFilled:
     if not pad_1 == pad_2 == pad_3 == pad_4 == _PAD:
         _refuse_address(_order_filled)
     return OrderFilled(
-        order_hash, maker, maker_asset, _uint(maker_amount), taker, taker_asset, _uint(taker_amount)
+        order_hash=order_hash,
+        maker=maker,
+        maker_asset=maker_asset,
+        maker_amount=_uint(maker_amount),
+        taker=taker,
+        taker_asset=taker_asset,
+        taker_amount=_uint(taker_amount),
     )
 
 
@@ -301,15 +307,15 @@ def _order_settled(words: bytes) -> OrderSettled:
     if not pad_1 == pad_2 == pad_3 == _PAD:
         _refuse_address(_order_settled)
     return OrderSettled(
-        order_hash,
-        owner,
-        _uint(nonce),
-        src_token,
-        dest_token,
-        _uint(spent),
-        _uint(received),
-        _uint(filled),
-        _bool(_order_settled, closed),
+        order_hash=order_hash,
+        owner=owner,
+        nonce=_uint(nonce),
+        src_token=src_token,
+        dest_token=dest_token,
+        spent=_uint(spent),
+        received=_uint(received),
+        filled=_uint(filled),
+        is_closed=_bool(_order_settled, closed),
     )
 
 
@@ -320,7 +326,13 @@ def _order_bridged(words: bytes) -> OrderBridged:
     if pad_1 != _PAD_4:
         _refuse(_order_bridged, "4 bytes with 28 zero bytes behind them", "others")
     return OrderBridged(
-        order_hash, selector4, _uint(destination), token, _uint(amount), _uint(output), _uint(bridge_id)
+        order_hash=order_hash,
+        protocol_selector=selector4,
+        destination_chain_id=_uint(destination),
+        output_token=token,
+        amount=_uint(amount),
+        output=_uint(output),
+        id=_uint(bridge_id),
     )
 
 
@@ -365,7 +377,14 @@ def _swapped(words: bytes) -> Swapped:
     if not pad_1 == pad_2 == pad_3 == pad_4 == _PAD:
         _refuse_address(_swapped)
     return Swapped(
-        sender, receiver, src_token, dest_token, _uint(spent), _uint(received), _uint(fee), _uint(share)
+        sender=sender,
+        receiver=receiver,
+        src_token=src_token,
+        dest_token=dest_token,
+        spent=_uint(spent),
+        received=_uint(received),
+        fee=_uint(fee),
+        share=_uint(share),
     )
 
 

@@ -182,13 +182,13 @@ class Batcher:
     def statistics(self) -> BatcherStatistics:
         """Return the counters of units and batches, and the numbers of units queued and being written."""
         return BatcherStatistics(
-            len(self._queue),
-            len(self._in_flight),
-            self._units,
-            self._batches,
-            self._full,
-            self._unavailable,
-            tuple(self._sizes),
+            queued=len(self._queue),
+            in_flight=len(self._in_flight),
+            units=self._units,
+            batches=self._batches,
+            full=self._full,
+            unavailable=self._unavailable,
+            sizes=tuple(self._sizes),
         )
 
 

@@ -179,14 +179,14 @@ def is_drifted(order: RfqOrder, side: Side, shown: int | None, drift_bps: int) -
 
 def _read(answer: FirmOrder) -> tuple[RfqOrder, bytes]:
     order = RfqOrder(
-        parse_amount(answer.nonce_and_meta, "nonceAndMeta"),
-        answer.expiry,
-        parse_address(answer.maker_asset, "makerAsset"),
-        parse_address(answer.taker_asset, "takerAsset"),
-        parse_address(answer.maker, "maker"),
-        parse_address(answer.taker, "taker"),
-        parse_amount(answer.maker_amount, "makerAmount"),
-        parse_amount(answer.taker_amount, "takerAmount"),
+        nonce_and_meta=parse_amount(answer.nonce_and_meta, "nonceAndMeta"),
+        expiry=answer.expiry,
+        maker_asset=parse_address(answer.maker_asset, "makerAsset"),
+        taker_asset=parse_address(answer.taker_asset, "takerAsset"),
+        maker=parse_address(answer.maker, "maker"),
+        taker=parse_address(answer.taker, "taker"),
+        maker_amount=parse_amount(answer.maker_amount, "makerAmount"),
+        taker_amount=parse_amount(answer.taker_amount, "takerAmount"),
     )
     signature = parse_hex(answer.signature, "signature")
     if len(signature) > limits.MAKER_SIGNATURE_BYTES_MAX:

@@ -197,22 +197,22 @@ class Indexer:
         """Return the indexer's counters and its present state."""
         count = self._counts
         return IndexerStatistics(
-            self._state,
-            self._reason,
-            self._top.number,
-            self._top.hash,
-            self._head.number if self._head else NOTHING_READ,
-            count["steps"],
-            count["blocks"],
-            count["rows"],
-            count["reorganisations"],
-            count["undone_rows"],
-            self._deepest,
-            count["lost"],
-            count["conflicts"],
-            count["refused"],
-            self._span,
-            dict(self._faults),
+            state=self._state,
+            reason=self._reason,
+            block_number=self._top.number,
+            block_hash=self._top.hash,
+            head_number=self._head.number if self._head else NOTHING_READ,
+            steps=count["steps"],
+            blocks=count["blocks"],
+            rows=count["rows"],
+            reorganisations=count["reorganisations"],
+            undone_rows=count["undone_rows"],
+            deepest=self._deepest,
+            lost=count["lost"],
+            conflicts=count["conflicts"],
+            refused=count["refused"],
+            range_blocks=self._span,
+            faults=dict(self._faults),
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

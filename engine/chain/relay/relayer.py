@@ -222,10 +222,25 @@ class Relayer:
             raise ValueError(f"calldata of a transaction is at most {RELAY_DATA_BYTES_MAX} bytes")
         now_ms = self._now_ms()
         row = ChainIntent(
-            effect_key, self._chain.chain_id, self._key.address, call.to, call.data, amount32(call.value_wei),
-            call.gas_max, NEVER_S if deadline_s is None else deadline_s, now_ms, 1, IntentState.WAITING, "",
-            None, None, None, now_ms, None, None,
-        )  # fmt: skip
+            effect_key=effect_key,
+            chain_id=self._chain.chain_id,
+            sender=self._key.address,
+            target=call.to,
+            data=call.data,
+            value_wei=amount32(call.value_wei),
+            gas=call.gas_max,
+            deadline_s=NEVER_S if deadline_s is None else deadline_s,
+            created_ms=now_ms,
+            version=1,
+            state=IntentState.WAITING,
+            reason="",
+            mined_hash=None,
+            block_number=None,
+            block_hash=None,
+            updated_ms=now_ms,
+            cause=None,
+            error4=None,
+        )
         outcome = await self._store.write(Unit((new(CHAIN_INTENT, row),)))
         if isinstance(outcome, Duplicate):
             there: ChainIntent = row_of(CHAIN_INTENT, outcome.row)
@@ -276,17 +291,17 @@ class Relayer:
     def statistics(self) -> RelayerStatistics:
         """Return the relayer's counters, and its state as of the last pass over store and chain."""
         return RelayerStatistics(
-            self._holds,
-            self._waiting,
-            self._plan.pending,
-            self._plan.undone,
-            self._plan.stuck,
-            self._plan.at_cap,
-            self._plan.starved,
-            0 if self._oldest_ms is None else max(0, self._now_ms() - self._oldest_ms),
-            self._away,
-            self._balance_wei,
-            dict(self._counts),
+            holds=self._holds,
+            waiting=self._waiting,
+            pending=self._plan.pending,
+            undone=self._plan.undone,
+            stuck=self._plan.stuck,
+            at_cap=self._plan.at_cap,
+            starved=self._plan.starved,
+            oldest_age_ms=0 if self._oldest_ms is None else max(0, self._now_ms() - self._oldest_ms),
+            away=self._away,
+            balance_wei=self._balance_wei,
+            counts=dict(self._counts),
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -468,7 +483,14 @@ class Relayer:
         )
         price = action.price
         transaction = Transaction(
-            self._chain.chain_id, action.nonce, price.tip_wei, price.fee_max_wei, gas, target, value_wei, data
+            chain_id=self._chain.chain_id,
+            nonce=action.nonce,
+            tip_wei=price.tip_wei,
+            fee_max_wei=price.fee_max_wei,
+            gas=gas,
+            to=target,
+            value_wei=value_wei,
+            data=data,
         )
         try:
             made = sign_transaction(transaction, self._key)
@@ -478,10 +500,21 @@ class Relayer:
             return forbidden(intent, str(error), now_ms), None
         self._counts["bumped"] += action.replaces is not None
         row = ChainTx(
-            made.tx_hash, self._chain.chain_id, self._key.address, action.nonce, made.raw,
-            amount32(price.fee_max_wei), intent.effect_key if intent else "", action.replaces, now_ms, 1,
-            TxStatus.SIGNED, now_ms, None, None,
-        )  # fmt: skip
+            tx_hash=made.tx_hash,
+            chain_id=self._chain.chain_id,
+            sender=self._key.address,
+            nonce=action.nonce,
+            raw=made.raw,
+            fee_max_wei=amount32(price.fee_max_wei),
+            effect_key=intent.effect_key if intent else "",
+            replaces=action.replaces,
+            created_ms=now_ms,
+            version=1,
+            status=TxStatus.SIGNED,
+            updated_ms=now_ms,
+            block_number=None,
+            block_hash=None,
+        )
         change = None if intent is None else signed(action, now_ms)
         changes = (new(CHAIN_TX, row), *(() if change is None else (change,)))
         return Write("signed", row.effect_key, changes), row

@@ -111,7 +111,15 @@ async def _opened(console: Console, stage: DemoChain, place: MarketPlace) -> Asy
         RpcChain.open(FAR_CHAIN_ID, NodeSettings(urls=(stage.far.running.url,)), known_errors()) as there,
         VenueClient.open(place.url) as venue,
     ):
-        yield _Ways(console, stage, place, chain, venue, stage.keys[USER], there)
+        yield _Ways(
+            console=console,
+            stage=stage,
+            place=place,
+            chain=chain,
+            venue=venue,
+            user=stage.keys[USER],
+            there=there,
+        )
 
 
 # --- Deliveries ---------------------------------------------------------------------------------------

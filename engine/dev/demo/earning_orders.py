@@ -114,7 +114,15 @@ async def run_earning_orders(console: Console, stage: DemoChain, place: MarketPl
         VenueClient.open(place.url) as venue,
     ):
         contract = await signing_contract(chain, venue, DELTA, None)
-        vaults = _Vaults(console, stage, place, chain, venue, stage.keys[USER], contract)
+        vaults = _Vaults(
+            console=console,
+            stage=stage,
+            place=place,
+            chain=chain,
+            venue=venue,
+            user=stage.keys[USER],
+            contract=contract,
+        )
         console.rule("20. An order that earns while it rests: its USDC are in a vault")
         await _show_yield(vaults)
         console.rule("21. A handler: WETH becomes yield by one signature, without an agent")

@@ -204,7 +204,15 @@ async def a_market_place(stage: DemoChain, folder: Path) -> AsyncIterator[Market
             raise AssertionError("the demo runs its venue")
         url = f"http://127.0.0.1:{layout.ports[VENUE]}"
         place = MarketPlace(
-            stage, folder, clock, url, roles.venue, roles.makers, roles.agents, keys, relayer.address
+            stage=stage,
+            folder=folder,
+            clock=clock,
+            url=url,
+            venue=roles.venue,
+            makers=roles.makers,
+            agents=roles.agents,
+            keys=keys,
+            relayer=relayer.address,
         )
         await place.live()
         yield place

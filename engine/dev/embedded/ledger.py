@@ -187,7 +187,15 @@ class BlockLedger:
         price_wei = blocks.gas_price(tx, base_fee_wei)
         outcome, undo = self.evm.transact(
             draft.rules,
-            EvmMessage(received.sender, tx.to, tx.data, tx.value_wei, tx.gas, price_wei, tx.access_list),
+            EvmMessage(
+                sender=received.sender,
+                to=tx.to,
+                data=tx.data,
+                value_wei=tx.value_wei,
+                gas=tx.gas,
+                gas_price_wei=price_wei,
+                access_list=tx.access_list,
+            ),
         )
         draft.done.append((received, outcome, price_wei))
         draft.undo.append(undo)
@@ -329,15 +337,15 @@ def _receipts(header: Header, draft: Draft) -> tuple[Receipt, ...]:
         log_index += len(logs)
         receipts.append(
             Receipt(
-                received.tx_hash,
-                outcome.succeeded,
-                header.number,
-                header.hash,
-                tx_index,
-                outcome.gas_used,
-                price_wei,
-                outcome.contract,
-                logs,
+                tx_hash=received.tx_hash,
+                succeeded=outcome.succeeded,
+                block_number=header.number,
+                block_hash=header.hash,
+                tx_index=tx_index,
+                gas_used=outcome.gas_used,
+                gas_price_wei=price_wei,
+                contract=outcome.contract,
+                logs=logs,
             )
         )
     return tuple(receipts)

@@ -229,4 +229,6 @@ class Responder:
         return f"{self._lines_start}{call.request_id}\r\n".encode()
 
 
-_NO_REQUEST = Request(b"-", b"-", b"-", None, 1, [], keep_alive=False, fields={})
+_NO_REQUEST = Request(
+    method=b"-", target=b"-", path=b"-", query=None, http_minor=1, headers=[], keep_alive=False, fields={}
+)

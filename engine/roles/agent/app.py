@@ -190,13 +190,13 @@ async def opened_agent(
     strategies = _strategies(agent, environ, folder)
     nodes = nodes_of(served, environ, folder, chains or {})
     opening = MakersOpening(
-        "agent.makers",
-        agent.makers,
-        agent.firm,
-        agent.blacklist_s,
-        clock.now_ms,
-        random or SystemRandom(),
-        client_tls(),
+        field="agent.makers",
+        makers=agent.makers,
+        firm=agent.firm,
+        blacklist_s=agent.blacklist_s,
+        wall_ms=clock.now_ms,
+        random=random or SystemRandom(),
+        tls=client_tls(),
     )
     async with AsyncExitStack() as owned:
         found = await open_chains(owned, nodes, chains or {})

@@ -197,13 +197,13 @@ class Solver:
     ) -> RoundMarket:
         settings = self._settings
         return RoundMarket(
-            place,
-            orders,
-            gas_price_wei,
-            settings.margin_bps,
-            deadline,
-            self._wall_ms,
-            set(),
+            place=place,
+            orders=orders,
+            gas_price_wei=gas_price_wei,
+            margin_bps=settings.margin_bps,
+            deadline=deadline,
+            wall_ms=self._wall_ms,
+            not_reached=set(),
         )
 
 

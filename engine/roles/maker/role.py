@@ -112,17 +112,17 @@ def build_chain(
     if chain.node_url:
         desk.withhold("funds", UNKNOWN)
     return ChainRole(
-        chain_id,
-        field,
-        chain,
-        board,
-        desk,
-        blacklist,
-        Broadcast(),
-        tuple(holdings.values()),
-        caps,
-        takers,
-        signer,
+        chain_id=chain_id,
+        field=field,
+        settings=chain,
+        board=board,
+        desk=desk,
+        blacklist=blacklist,
+        broadcast=Broadcast(),
+        holdings=tuple(holdings.values()),
+        caps=caps,
+        fixed_takers=takers,
+        signer=signer,
     )
 
 

@@ -499,13 +499,13 @@ async def opened_venue(
     seal = _seal_of(settings)
     nodes = nodes_of(served, environ, folder, chains or {})
     opening = MakersOpening(
-        "venue.makers",
-        venue.makers,
-        venue.firm,
-        venue.blacklist_s,
-        clock.now_ms,
-        random or SystemRandom(),
-        client_tls(),
+        field="venue.makers",
+        makers=venue.makers,
+        firm=venue.firm,
+        blacklist_s=venue.blacklist_s,
+        wall_ms=clock.now_ms,
+        random=random or SystemRandom(),
+        tls=client_tls(),
     )
     async with AsyncExitStack() as owned:
         store = await owned.enter_async_context(
@@ -542,7 +542,18 @@ async def opened_venue(
             random=opening.random,
         )
         rules = rules_file(settings, folder)
-        parts = VenueParts(venue, places, store, seal, delta, otc, engines, webhooks, rules, bridges)
+        parts = VenueParts(
+            venue=venue,
+            places=places,
+            store=store,
+            seal=seal,
+            delta=delta,
+            otc=otc,
+            engines=engines,
+            webhooks=webhooks,
+            maker_rules=rules,
+            bridges=bridges,
+        )
         yield VenueApp(settings, parts, clock=clock, access_log=access_log)
 
 

@@ -74,17 +74,17 @@ def new_delivery(hook: Hook, token: str, event: OrderEvent, body: bytes, now_ms:
         body: the event's message as JSON, body of the POST.
     """
     return Delivery(
-        hook.name,
-        token,
-        event.order_hash,
-        body,
-        event.at_ms,
-        1,
-        DeliveryState.WAITING,
-        0,
-        now_ms,
-        "",
-        now_ms,
+        webhook=hook.name,
+        token=token,
+        order_hash=event.order_hash,
+        body=body,
+        created_ms=event.at_ms,
+        version=1,
+        state=DeliveryState.WAITING,
+        tries=0,
+        due_ms=now_ms,
+        reason="",
+        updated_ms=now_ms,
     )
 
 

@@ -102,15 +102,15 @@ class _WebhookState:
 
     def statistics(self) -> HookStatistics:
         return HookStatistics(
-            self.is_held,
-            self.taken_in,
-            self.posted,
-            self.taken,
-            self.failed,
-            self.dead,
-            len(self.under_way),
-            self.failures,
-            self.reason,
+            is_held=self.is_held,
+            taken_in=self.taken_in,
+            posted=self.posted,
+            taken=self.taken,
+            failed=self.failed,
+            dead=self.dead,
+            under_way=len(self.under_way),
+            failures=self.failures,
+            reason=self.reason,
         )
 
 

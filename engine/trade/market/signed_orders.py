@@ -133,7 +133,9 @@ def read_order_swap(place: "ServedChain", body: TransactionBody, fees: FeeRules,
         )
         for digest32, (sent, field, found, most, permit) in unsigned.items()
     ]
-    return OrderSwap(side, amount, src, dest, parties, fee, tuple(orders))
+    return OrderSwap(
+        side=side, amount=amount, src=src, dest=dest, parties=parties, fee=fee, orders=tuple(orders)
+    )
 
 
 def _check_amounts(order: RfqOrder, field: str) -> None:

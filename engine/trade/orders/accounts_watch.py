@@ -111,14 +111,14 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
     def statistics(self) -> FundsStatistics:
         """Return the counters since the start, and the numbers of followed orders and accounts now."""
         return FundsStatistics(
-            len(self._followed),
-            len(self._of_account),
-            len(self._waiting) + sum(map(len, self._told)),
-            self._reads,
-            self._failed,
-            self._suspended,
-            self._restored,
-            len(self._apart),
+            orders=len(self._followed),
+            accounts=len(self._of_account),
+            waiting=len(self._waiting) + sum(map(len, self._told)),
+            read=self._reads,
+            failed=self._failed,
+            suspended=self._suspended,
+            restored=self._restored,
+            apart=len(self._apart),
         )
 
     # --- Hooks of a kind of orders ----------------------------------------------------------------------

@@ -93,16 +93,16 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         else:
             body, partner = _otc_body(order), ""
         return OrderEvent(
-            self.name,
-            order.order_hash,
-            order.shard,
-            order.chain_id,
-            self.owner(order),
-            order.version,
-            str(order.status),
-            order.updated_ms,
-            body,
-            partner,
+            surface=self.name,
+            order_hash=order.order_hash,
+            shard=order.shard,
+            chain_id=order.chain_id,
+            owner=self.owner(order),
+            version=order.version,
+            status=str(order.status),
+            at_ms=order.updated_ms,
+            body=body,
+            partner=partner,
         )
 
     def submitted(self, order: OrderRow, document: bytes, effects: Sequence[Intent] = ()) -> Unit:
@@ -243,17 +243,17 @@ def _effects(order: DeltaOrderRow | OtcOrderRow, intents: Sequence[Intent]) -> l
         put(
             EFFECT,
             Effect(
-                effect_key(order.order_hash, order.version, intent.kind),
-                order.order_hash,
-                order.shard,
-                intent.kind,
-                intent.payload,
-                order.updated_ms,
-                1,
-                EffectState.INTENDED,
-                0,
-                intent.due_ms,
-                order.updated_ms,
+                key=effect_key(order.order_hash, order.version, intent.kind),
+                order_hash=order.order_hash,
+                shard=order.shard,
+                kind=intent.kind,
+                payload=intent.payload,
+                created_ms=order.updated_ms,
+                version=1,
+                state=EffectState.INTENDED,
+                attempts=0,
+                due_ms=intent.due_ms,
+                updated_ms=order.updated_ms,
             ),
         )
         for intent in intents

@@ -87,13 +87,13 @@ def facts_of(
         is_short: whether the maker's last known funds do not cover the order.
     """
     return OtcFacts(
-        fills,
-        cancels,
-        amount_of(document.filled_before),
-        settled_below,
-        ended_at,
-        row.status in _MAY_OPEN and not is_by_key(row, document),
-        is_short,
+        fills=fills,
+        cancels=cancels,
+        filled_before=amount_of(document.filled_before),
+        settled_below=settled_below,
+        ended_at=ended_at,
+        is_by_contract=row.status in _MAY_OPEN and not is_by_key(row, document),
+        is_short=is_short,
     )
 
 

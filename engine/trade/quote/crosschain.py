@@ -151,12 +151,12 @@ def passage(
     """
     src, entering, gas = net_of(ask, plan, usd)
     if ask.side is Side.BUY:
-        return Passage(ask, lane, fee, src, gas, entering, amount)
+        return Passage(ask=ask, lane=lane, fee=fee, src=src, gas=gas, entering=entering, arriving=amount)
     _check_limits(fee, entering)
     arriving = output_of(fee.fee, lane.scaling_factor, entering)
     if not arriving:
         raise NoRoute(f"the bridge's fee takes all of {entering}")
-    return Passage(ask, lane, fee, src, gas, entering, arriving)
+    return Passage(ask=ask, lane=lane, fee=fee, src=src, gas=gas, entering=entering, arriving=arriving)
 
 
 def swapped_there(
@@ -198,14 +198,14 @@ def crosschain_block(
     ]
     ask = best.ask
     return DeltaBlock(
-        block_id,
-        ask.side,
-        routes[0].origin.input.token,
-        routes[0].destination.output.token,
-        routes[0],
-        Partner(ask.fee.partner, Decimal(ask.fee.fee_bps) / _PERCENT),
-        ask.spender,
-        tuple(routes[1:]),
+        id=block_id,
+        side=ask.side,
+        input_token=routes[0].origin.input.token,
+        output_token=routes[0].destination.output.token,
+        route=routes[0],
+        partner=Partner(ask.fee.partner, Decimal(ask.fee.fee_bps) / _PERCENT),
+        spender=ask.spender,
+        alternatives=tuple(routes[1:]),
     )
 
 

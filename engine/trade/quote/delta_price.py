@@ -95,13 +95,13 @@ def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -
         format_usd(usd.value(paying.routed, gas)),
     )
     return DeltaBlock(
-        block_id,
-        ask.side,
-        src_reference,
-        dest_reference,
-        Route(leg, leg, None, Fees(gas_entry, ())),
-        Partner(ask.fee.partner, Decimal(ask.fee.fee_bps) / _PERCENT),
-        ask.spender,
+        id=block_id,
+        side=ask.side,
+        input_token=src_reference,
+        output_token=dest_reference,
+        route=Route(leg, leg, None, Fees(gas_entry, ())),
+        partner=Partner(ask.fee.partner, Decimal(ask.fee.fee_bps) / _PERCENT),
+        spender=ask.spender,
     )
 
 

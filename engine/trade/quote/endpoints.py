@@ -235,14 +235,14 @@ class Quotes:
         if plan is None:
             raise no_route(place, ask.src, ask.dest, ask.among)
         delta = DeltaAsk(
-            place.chain_id,
-            ask.wanted.side,
-            ask.src,
-            ask.dest,
-            place.tokens.wrapped_native,
-            self._gas(plan) * ask.wanted.gas_price_wei,
-            ask.fee,
-            self._spenders[place.chain_id],
+            chain_id=place.chain_id,
+            side=ask.wanted.side,
+            src=ask.src,
+            dest=ask.dest,
+            native=place.tokens.wrapped_native,
+            gas_wei=self._gas(plan) * ask.wanted.gas_price_wei,
+            fee=ask.fee,
+            spender=self._spenders[place.chain_id],
         )
         return delta, plan
 

@@ -135,14 +135,14 @@ def _served(
         raise ConfigError("tokens", f"none is listed of chain {chain_id}, which is served")
     texts = {name: to_checksum(address) for name, address in addresses.items() if address}
     return ConfiguredChain(
-        chain_id,
-        field,
-        msgspec.structs.replace(chain, **texts),
-        addresses,
-        TokenTable(listed, addresses["wrapped_native"], chain.native_symbol),
-        listed,
-        frozenset(parse_address(token.address, "address") for token in listed if token.stable_usd),
-        {name: maker.chains[chain_id] for name, maker in makers.items() if chain_id in maker.chains},
+        chain_id=chain_id,
+        field=field,
+        settings=msgspec.structs.replace(chain, **texts),
+        addresses=addresses,
+        tokens=TokenTable(listed, addresses["wrapped_native"], chain.native_symbol),
+        listed=listed,
+        stables=frozenset(parse_address(token.address, "address") for token in listed if token.stable_usd),
+        makers={name: maker.chains[chain_id] for name, maker in makers.items() if chain_id in maker.chains},
     )
 
 

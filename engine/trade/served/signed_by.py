@@ -113,7 +113,13 @@ def read_signature(
     if signing is not None and not kept and (other := signing.other_of(raw, owner)):
         raise kind(f"the owner signed for the domain {other}; expected {signing.here}", field="signature")
     return OwnerSignature(
-        owner, digest32, kept or raw, is_by_key=bool(kept), fault=fault, kind=kind, is_awaited=is_awaited
+        owner=owner,
+        digest32=digest32,
+        kept=kept or raw,
+        is_by_key=bool(kept),
+        fault=fault,
+        kind=kind,
+        is_awaited=is_awaited,
     )
 
 

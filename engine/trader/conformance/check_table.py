@@ -20,7 +20,15 @@ def _group(topic: str, transport: Transport, source: str, *rows: CheckRow) -> It
         severity = Severity.STRICT if STRICT in more else Severity.ADVICE if ADVICE in more else Severity.MUST
         own = [word for word in more if word not in (NEGATIVE, STRICT, ADVICE)]
         where = own[0] if own else STRICT_SOURCE if severity is Severity.STRICT else source
-        yield Check(f"{topic}.{name}", title, where, fix, transport, NEGATIVE in more, severity)
+        yield Check(
+            id=f"{topic}.{name}",
+            title=title,
+            source=where,
+            fix=fix,
+            transport=transport,
+            negative=NEGATIVE in more,
+            severity=severity,
+        )
 
 
 # fmt: off

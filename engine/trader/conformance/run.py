@@ -168,15 +168,15 @@ async def run_checks(
         unreached = "the run's time was over" if late else "nothing came that it could be judged on"
         found = session.tally.verdicts(unreached)
         return RunReport(
-            options.base.url,
-            tuple(found),
-            session.load,
-            trio.current_time() - started,
-            asked.requests,
-            asked.firm_requests,
-            options.seed,
-            options.selection.strict,
-            tuple(broken),
+            url=options.base.url,
+            verdicts=tuple(found),
+            load=session.load,
+            elapsed_s=trio.current_time() - started,
+            requests=asked.requests,
+            firm_requests=asked.firm_requests,
+            seed=options.seed,
+            strict=options.selection.strict,
+            broken=tuple(broken),
             lacks_quotes=session.wants("firm") and not session.quotes and not options.allow_no_quotes,
         )
 

@@ -158,15 +158,15 @@ class QuoteMemory:
         pairs = {id(exposure): pair_id for pair_id, exposure in self._exposures.items()}
         quotes = [
             Kept(
-                promise.order_hash.hex(),
-                promise.user.hex(),
-                promise.holding.token.hex(),
-                pairs[id(promise.exposure)],
-                str(promise.amount),
-                str(promise.notional),
-                str(promise.base_sold),
-                str(promise.left),
-                promise.release_s,
+                order_hash=promise.order_hash.hex(),
+                user=promise.user.hex(),
+                token=promise.holding.token.hex(),
+                pair_id=pairs[id(promise.exposure)],
+                amount=str(promise.amount),
+                notional=str(promise.notional),
+                base_sold=str(promise.base_sold),
+                left=str(promise.left),
+                release_s=promise.release_s,
             )
             for promise in self._ledger.promises()
         ]

@@ -70,13 +70,13 @@ def round_rows(
     """Yield the store's row for each order of a closed auction round, with the bids on the order."""
     for verdict in verdicts:
         yield AuctionRound(
-            times.auction_id,
-            verdict.asked.order_hash,
-            times.chain_id,
-            times.opened_ms,
-            times.closed_ms,
-            None if verdict.winner is None else verdict.winner.candidate.agent,
-            encode(_auctioned(verdict, rejections.about(verdict.asked))),
+            auction_id=times.auction_id,
+            order_hash=verdict.asked.order_hash,
+            chain_id=times.chain_id,
+            opened_ms=times.opened_ms,
+            closed_ms=times.closed_ms,
+            winner=None if verdict.winner is None else verdict.winner.candidate.agent,
+            record=encode(_auctioned(verdict, rejections.about(verdict.asked))),
         )
 
 

@@ -208,14 +208,14 @@ class Auctioneer:
     def statistics(self) -> AuctioneerStatistics:
         """Return counters of rounds since the start, and the present numbers of orders and open rounds."""
         return AuctioneerStatistics(
-            self._queue.waiting,
-            self._queue.due,
-            self._open,
-            self._rounds,
-            self._won,
-            self._void,
-            self._durations,
-            self._agents.statistics(),
+            waiting=self._queue.waiting,
+            ready=self._queue.due,
+            open_rounds=self._open,
+            rounds=self._rounds,
+            won=self._won,
+            void=self._void,
+            durations=self._durations,
+            agents=self._agents.statistics(),
         )
 
     def withdraw(self, order_hash: bytes) -> None:
@@ -292,7 +292,15 @@ class Auctioneer:
         self._rounds += 1
         opened_ms, opened_at = self._wall_ms(), trio.current_time()
         auction_id = self._ids.next(opened_ms)
-        this = Round(auction_id, opened_ms, due.orders, due.agents, questions, set(due.orders), set())
+        this = Round(
+            auction_id=auction_id,
+            opened_ms=opened_ms,
+            orders=due.orders,
+            agents=due.agents,
+            questions=questions,
+            unsettled=set(due.orders),
+            considered=set(),
+        )
         is_void = True
         try:
             await self._round(this)

@@ -72,7 +72,9 @@ class Handlers:
         if len(self._of_order) > HANDLERS_KEPT_MAX:
             del self._of_order[next(iter(self._of_order))]
         for place, (promised, given) in enumerate(_bids(asked)):
-            part = CandidatePart(asked, asked.part, promised, given, 0, (), ())
+            part = CandidatePart(
+                asked=asked, part=asked.part, promised=promised, given=given, paid=0, steps=(), leftovers=()
+            )
             yield candidate_of(name, place, part)
 
     def tell(self, name: str, auction_id: int, entry: NoticeEntry, fault: AgentFault | None) -> None:

@@ -144,16 +144,16 @@ class RoundAsking:
         place = self._place
         return encode(
             SolveRequest(
-                this.auction_id,
-                place.chain_id,
-                this.opened_ms + round(self._round_s * 1_000),
-                to_checksum(place.delta),
-                to_checksum(place.executor),
-                to_checksum(place.rfq),
-                to_checksum(place.tokens.wrapped_native),
-                str(place.gas.gas_price_wei),
-                tuple(orders),
-                self._wall_ms(),
+                auction_id=this.auction_id,
+                chain_id=place.chain_id,
+                closes_at_ms=this.opened_ms + round(self._round_s * 1_000),
+                delta=to_checksum(place.delta),
+                executor=to_checksum(place.executor),
+                rfq=to_checksum(place.rfq),
+                wrapped_native=to_checksum(place.tokens.wrapped_native),
+                gas_price_wei=str(place.gas.gas_price_wei),
+                orders=tuple(orders),
+                sent_at_ms=self._wall_ms(),
             )
         )
 

@@ -144,13 +144,13 @@ class AgentClient:
     def statistics(self) -> AgentClientStatistics:
         """Return the counters of requests and notices to the agent, and the number of queued notices."""
         return AgentClientStatistics(
-            self._asked,
-            self._failed,
-            self._unasked,
-            len(self._waiting),
-            self._notified,
-            self._lost,
-            self._dropped,
+            asked=self._asked,
+            failed=self._failed,
+            unasked=self._unasked,
+            waiting=len(self._waiting),
+            notified=self._notified,
+            lost=self._lost,
+            dropped=self._dropped,
         )
 
     async def solve(self, request: bytes, *, deadline_s: float) -> bytes | None:

@@ -430,15 +430,15 @@ def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> Ca
     elif given > settled.src_amount:
         raise InvalidInput(field=f"{field}.given", expected=f"at most {settled.src_amount}", got=part.given)
     return CandidatePart(
-        asked,
-        settled,
-        promised,
-        given,
-        parse_amount(part.paid, f"{field}.paid"),
-        tuple([_step(f"{field}.steps[{number}]", step) for number, step in enumerate(part.steps)]),
-        _leftovers(field, part, asked),
-        parse_address(part.receiver, f"{field}.receiver") if part.receiver else EXECUTOR,
-        parse_amount(part.traded, f"{field}.traded"),
+        asked=asked,
+        part=settled,
+        promised=promised,
+        given=given,
+        paid=parse_amount(part.paid, f"{field}.paid"),
+        steps=tuple([_step(f"{field}.steps[{number}]", step) for number, step in enumerate(part.steps)]),
+        leftovers=_leftovers(field, part, asked),
+        receiver=parse_address(part.receiver, f"{field}.receiver") if part.receiver else EXECUTOR,
+        traded=parse_amount(part.traded, f"{field}.traded"),
     )
 
 

@@ -159,11 +159,15 @@ def _rejection(
     candidate: Candidate, notice: Notice, detail: str, simulated: Mapping[bytes, int] | None = None
 ) -> Rejection:
     return Rejection(
-        candidate.agent,
-        candidate.arrived_ms,
-        notice,
-        f"bids[{candidate.place}]: {detail}",
-        {part.asked.order_hash: part.promised for part in candidate.parts},
-        simulated or {},
-        {part.asked.order_hash: part.part_amount for part in candidate.parts if part.part_amount is not None},
+        agent=candidate.agent,
+        arrived_ms=candidate.arrived_ms,
+        notice=notice,
+        detail=f"bids[{candidate.place}]: {detail}",
+        orders={part.asked.order_hash: part.promised for part in candidate.parts},
+        simulated=simulated or {},
+        parts={
+            part.asked.order_hash: part.part_amount
+            for part in candidate.parts
+            if part.part_amount is not None
+        },
     )

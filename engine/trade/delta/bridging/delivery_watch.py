@@ -128,13 +128,13 @@ class DeliveryWatch(BridgeRounds):
     def statistics(self) -> DeliveryStatistics:
         """Return the transfers under way as of the last look, and the counters since the start."""
         return DeliveryStatistics(
-            dict(self._under_way),
-            len(self._late),
-            self._delivered,
-            self._failed,
-            self._gone,
-            self._odd,
-            self.fault,
+            under_way=dict(self._under_way),
+            late=len(self._late),
+            delivered=self._delivered,
+            failed=self._failed,
+            gone=self._gone,
+            odd=self._odd,
+            fault=self.fault,
         )
 
     def hint(self, key: TransferKey) -> str:

@@ -209,17 +209,17 @@ class Auctions:
             rests_until_ms = of_chain.handler_rests_until_ms(live.order)
         return explained(
             OrderFacts(
-                row,
-                live,
-                [replace(one, order=order) for one, order in zip(rounds, settled, strict=True)],
-                0 if of_chain is None else of_chain.last_round_ms(row.order_hash),
-                {} if of_chain is None else of_chain.reports(),
-                now_ms,
-                self._resting(row.chain_id, row.order_hash),
-                0 if of_chain is None else of_chain.chain_s,
-                self._lacks(row.chain_id, row.order_hash),
-                () if self._waits is None else await self._waits(row.order_hash),
-                rests_until_ms,
+                row=row,
+                live=live,
+                rounds=[replace(one, order=order) for one, order in zip(rounds, settled, strict=True)],
+                last_round_ms=0 if of_chain is None else of_chain.last_round_ms(row.order_hash),
+                agents={} if of_chain is None else of_chain.reports(),
+                now_ms=now_ms,
+                resting=self._resting(row.chain_id, row.order_hash),
+                chain_s=0 if of_chain is None else of_chain.chain_s,
+                lacks=self._lacks(row.chain_id, row.order_hash),
+                waits=() if self._waits is None else await self._waits(row.order_hash),
+                handler_rests_until_ms=rests_until_ms,
                 is_carried=live is None or self._is_carried(live),
             )
         )
@@ -255,14 +255,14 @@ class Auctions:
 
 def _score(delta: bytes, agent: str, report: AgentReport) -> AgentScore:
     return AgentScore(
-        agent,
-        to_checksum(caller_of(delta, agent)),
-        report.answers,
-        report.delivered,
-        report.faults,
-        report.strikes,
-        report.rests_until_ms or None,
-        report.orders_max,
+        agent=agent,
+        caller=to_checksum(caller_of(delta, agent)),
+        answers=report.answers,
+        delivered=report.delivered,
+        faults=report.faults,
+        strikes=report.strikes,
+        rests_until=report.rests_until_ms or None,
+        orders_max=report.orders_max,
     )
 
 

@@ -417,13 +417,13 @@ def _document(body: SubmitBody, found: IdentifiedDelta) -> DeltaDocument:
     if body.referrer_address is not None:
         referrer = parse_address(body.referrer_address, "referrerAddress")
     return DeltaDocument(
-        found.order_type.name,
-        order_json(found.order_type.name, found.order),
-        b"",
-        body.partially_fillable,
-        include,
-        exclude,
-        referrer,
+        order_type=found.order_type.name,
+        order=order_json(found.order_type.name, found.order),
+        signature=b"",
+        partially_fillable=body.partially_fillable,
+        include_agents=include,
+        exclude_agents=exclude,
+        referrer=referrer,
     )
 
 

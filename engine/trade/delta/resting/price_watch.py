@@ -130,14 +130,14 @@ class PriceWatch:
     def statistics(self) -> RestingStatistics:
         """Return the counters of resting orders, and their present number."""
         return RestingStatistics(
-            len(self._orders),
-            len(self._orders.pairs()),
-            len(self._watched),
-            self._looks,
-            self._touched,
-            self._prices.priced,
-            self._offered,
-            self._exhausted,
+            orders=len(self._orders),
+            pairs=len(self._orders.pairs()),
+            edges=len(self._watched),
+            looks=self._looks,
+            touched=self._touched,
+            priced=self._prices.priced,
+            offered=self._offered,
+            exhausted=self._exhausted,
         )
 
     # --- Coming and going -------------------------------------------------------------------------------

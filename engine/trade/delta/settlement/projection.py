@@ -219,7 +219,15 @@ def _found(order: DeltaOrderRow, kept: Sequence[Any], effects: Sequence[Effect])
     )
     is_signed = signed is not None and signed.is_signed
     transfers = followed(sent, ends, refunds)
-    return _Found(order, tuple(in_order), nonce_used, is_signed, effects, transfers, orphans)
+    return _Found(
+        row=order,
+        fills=tuple(in_order),
+        nonce_used=nonce_used,
+        is_pre_signed=is_signed,
+        effects=effects,
+        transfers=transfers,
+        orphans=orphans,
+    )
 
 
 def _place(row: DeltaFill | PreSignature) -> tuple[int, int]:

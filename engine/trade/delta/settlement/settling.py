@@ -153,19 +153,19 @@ def settlement_of(
     gas = sum(outcome.gas for outcome in bid.outcomes)
     parts = bid.candidate.parts
     return Settlement(
-        key,
-        bid.candidate.calldata,
-        min(gas + gas // 3 + _SLACK_GAS, gas_max),
-        min(deadline_s, *(one.asked.terms.deadline for one in parts)),
-        bid.candidate.agent,
-        auction_id,
-        str(bid.amount(at)),
-        str(parts[at].part.amount),
-        tuple([one.asked.order_hash for one in parts if one is not parts[at]]),
-        parts[at].asked.terms.side is Side.BUY,
-        str(parts[at].promised),
-        gas,
-        bid.candidate.owners_calldata,
+        key=key,
+        data=bid.candidate.calldata,
+        gas=min(gas + gas // 3 + _SLACK_GAS, gas_max),
+        deadline_s=min(deadline_s, *(one.asked.terms.deadline for one in parts)),
+        agent=bid.candidate.agent,
+        auction_id=auction_id,
+        amount=str(bid.amount(at)),
+        part_amount=str(parts[at].part.amount),
+        others=tuple([one.asked.order_hash for one in parts if one is not parts[at]]),
+        is_purchase=parts[at].asked.terms.side is Side.BUY,
+        promised=str(parts[at].promised),
+        simulated_gas=gas,
+        owners_data=bid.candidate.owners_calldata,
     )
 
 

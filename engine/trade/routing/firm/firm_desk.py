@@ -339,7 +339,15 @@ class _Filling:
             shown_wider = book_amount(live, wider)
             if shown_wider is not None and is_as_cheap(asked, shown, wider, shown_wider):
                 asked, shown = wider, shown_wider
-        return Ask(share.maker, share, asked, shown, now, self._lag(now), _base_amount(live, share, asked))
+        return Ask(
+            maker=share.maker,
+            share=share,
+            asked=asked,
+            shown=shown,
+            asked_at=now,
+            lag_s=self._lag(now),
+            base_amount=_base_amount(live, share, asked),
+        )
 
     def _over_ask_bps(self) -> int:
         settings = self._desk.settings
@@ -431,10 +439,10 @@ class _Filling:
         The result is None if the other makers' books cannot fill the amount.
         """
         wanted = SwapRequest(
-            part.src_token,
-            part.dest_token,
-            amount,
-            self._wanted.side,
+            src_token=part.src_token,
+            dest_token=part.dest_token,
+            amount=amount,
+            side=self._wanted.side,
             only=self._wanted.only,
             without=self._without(way) | without,
             route=(part.src_token, part.dest_token),

@@ -203,7 +203,15 @@ def _wrong_payloads(credentials: Credentials, target: Target, now_ms: Clock) -> 
 
     def case(check: str, what: str, signed: Plain, sent: Plain, *, accepted: bool = False) -> Tampering:
         headers = sign(credentials, signed, now_ms())
-        return Tampering(f"auth.{check}", what, sent, headers, accepted, SIGNATURE_HEADER, accepted)
+        return Tampering(
+            check=f"auth.{check}",
+            what=what,
+            request=sent,
+            headers=headers,
+            accepted=accepted,
+            names=SIGNATURE_HEADER,
+            may_refuse=accepted,
+        )
 
     queried = Plain("GET", f"{prices.target}?cambist=check")
     yield case("path-altered", "signed for /pairs", pairs, prices)
