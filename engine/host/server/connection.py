@@ -333,7 +333,7 @@ class Connection:
                 await self._flush()
                 await trio.lowlevel.checkpoint()
                 await self._turns.take()
-            reply: Reply | StreamReply = exchange.plain(route.surface, route.plain, call)
+            reply: Reply | StreamReply = exchange.run_plain_handler(route.surface, route.plain, call)
         else:
             await self._flush()
             reply = await self._await_reply(route.surface, cast("CoroutineHandler", route.coroutine), call)

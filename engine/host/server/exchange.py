@@ -93,7 +93,7 @@ class Responder:
         self._ids += 1
         return HttpCall(request, client, f"{self._id_start}{self._ids:x}", now_ms, parameters)
 
-    def plain(self, surface: RouteGroup, handler: PlainHandler, call: HttpCall) -> Reply:
+    def run_plain_handler(self, surface: RouteGroup, handler: PlainHandler, call: HttpCall) -> Reply:
         """Run the handler of a plain (never awaiting) route; an error becomes an error reply."""
         try:
             return handler(call)

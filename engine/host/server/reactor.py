@@ -282,7 +282,7 @@ class Reactor:
             if handler is None:
                 break
             call = exchange.call(event, peer.client, parameters, self._now_ms)
-            reply = exchange.plain(surface, handler, call)
+            reply = exchange.run_plain_handler(surface, handler, call)
             answer = exchange.encode(surface, call, reply, self._clock, keep_alive=event.keep_alive)
             output.append(answer)
             size += len(answer)
