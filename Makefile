@@ -178,16 +178,16 @@ mutations: setup setup-node ## Run the contract tests against each mutant of the
 
 catalogue: setup ## Write the generated files anew: errors, contracts, life cycles, choices and their pages.
 	$(PY) -m cambist.config.catalogue
-	$(PY) -m cambist.engine.dev.choices_page
-	$(PY) -m cambist.engine.dev.lifecycle_page
-	$(PY) -m cambist.engine.dev.public_page
-	$(PY) -m cambist.engine.dev.alert_rules
-	$(PY) -m cambist.engine.dev.dashboards
-	$(PY) -m cambist.engine.dev.flow_pictures
+	$(PY) -m docs.generators.choices_page
+	$(PY) -m docs.generators.lifecycle_page
+	$(PY) -m docs.generators.public_page
+	$(PY) -m docs.generators.alert_rules
+	$(PY) -m docs.generators.dashboards
+	$(PY) -m docs.generators.flow_pictures
 	$(PY) -m bench.figures_page
 
 docs: setup ## Build the docs as a site into build/docs.
-	$(PY) -m cambist.engine.dev.docs_site build/docs
+	$(PY) -m docs.generators.docs_site build/docs
 
 dist: setup ## Build sdist and wheel of a release into dist/; PROJECT_URL is the repository's public address.
 	@case "$(PROJECT_URL)" in https://*) ;; *) echo "PROJECT_URL: expected an https:// address, got '$(PROJECT_URL)'"; exit 2;; esac

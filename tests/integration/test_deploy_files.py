@@ -7,9 +7,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from docs.generators import alert_rules, dashboards
 
 from cambist.config.settings import parse_settings
-from cambist.engine.dev import alert_rules, dashboards
 from support.chain.devnet import cambist
 from support.patience import PATIENCE_S
 from support.programs import program

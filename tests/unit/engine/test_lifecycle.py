@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docs.generators.lifecycle_page import PAGE, page
 
 from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
 from cambist.config.errors import TransitionError
-from cambist.engine.dev.lifecycle_page import PAGE, page
 from cambist.engine.lifecycle import Lifecycle
 from cambist.engine.trade.orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
 

@@ -6,8 +6,8 @@ The states and steps come from the tables in `engine/trade/orders/lifecycles.py`
 
 from pathlib import Path
 
-from ..chain.relay.relay_lifecycles import RELAY_INTENT_LIFECYCLE, RELAY_TRANSACTION_LIFECYCLE
-from ..trade.orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
+from cambist.engine.chain.relay.relay_lifecycles import RELAY_INTENT_LIFECYCLE, RELAY_TRANSACTION_LIFECYCLE
+from cambist.engine.trade.orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
 
 PAGE = "docs/reference/lifecycles.md"
 

@@ -1,6 +1,6 @@
 """Builder of the docs as a site: every page of docs/ as HTML, with navigation, anchors and search.
 
-    python -m cambist.engine.dev.docs_site build/docs
+    python -m docs.generators.docs_site build/docs
 
 docs/README.md orders the pages. Links between pages become links of the site; a link or an anchor that leads
 nowhere stops the build. Pages load nothing from other hosts.

@@ -15,7 +15,7 @@ from typing import Any
 
 PAGE = "docs/reference/public-api.md"
 MODULES = ("client", "maker", "agent")
-_PACKAGE = (__package__ or "cambist").partition(".")[0]
+_PACKAGE = "cambist"
 _ROOT = Path(__file__).resolve().parents[2]
 _PATH = re.compile(r"\b(?:[a-z_][a-zA-Z_0-9]*\.)+(?=[A-Za-z])")
 _LIKE_VENUE = frozenset(("AsyncioVenue", "BlockingVenue"))

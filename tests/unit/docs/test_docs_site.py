@@ -6,10 +6,9 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 import pytest
+from docs.generators import docs_site, flow_pictures
 
-from cambist.engine.dev import docs_site, flow_pictures
-
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 LINK = re.compile(r'(?:href|src)="([^"]*)"')
 
 

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
+from docs.generators import choices_page as choices
 
-from cambist.engine.dev import choices_page as choices
-
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 COLLECTED = choices.collected()
 CHARACTERS_MAX = 260
 SOURCE = '''
