@@ -84,26 +84,26 @@ def _packed(document: dict[str, Any]) -> Asset:
 
 def _examples(places: ServedChains) -> dict[str, Any]:
     """Choose example values of the API's parameters, for a trade between two tokens of the first chain."""
-    chain_id, place = next(iter(places.items()))
-    listed = [token for token in place.tokens.by_address.values() if token.listed is not None]
+    chain_id, served = next(iter(places.items()))
+    listed = [token for token in served.tokens.by_address.values() if token.listed is not None]
     src, dest = listed[0], listed[min(1, len(listed) - 1)]
     return {
         "chainId": chain_id,
         "network": chain_id,
-        "user": to_checksum(place.executor),
-        "account": to_checksum(place.executor),
+        "user": to_checksum(served.executor),
+        "account": to_checksum(served.executor),
         "token": src.text,
         "srcToken": src.text,
         "destToken": dest.text,
         "amount": str(10**src.decimals),
         "srcDecimals": src.decimals,
         "destDecimals": dest.decimals,
-        "userAddress": to_checksum(place.executor),
+        "userAddress": to_checksum(served.executor),
         "slippage": 100,
     }
 
 
 def venue_pages(places: ServedChains) -> dict[str, Asset]:
     """Read the files of the venue's pages, its console and the API's description: URL path -> file."""
-    nodes = (place.settings.wallet_url for place in places.values())
+    nodes = (served.settings.wallet_url for served in places.values())
     return {**docs_page(), **console_pages("venue", nodes)}

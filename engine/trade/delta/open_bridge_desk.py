@@ -44,8 +44,8 @@ async def open_desk(
         attester = AttesterClient(cctp.url, http, cctp.request_s)
     ends = {
         chain_id: end
-        for chain_id, place in places.items()
-        if (end := _place(place, relayers.get(chain_id, (None, 0))[0])).spoke_pool or end.transmitter
+        for chain_id, served in places.items()
+        if (end := _bridge_end(served, relayers.get(chain_id, (None, 0))[0])).spoke_pool or end.transmitter
     }
     arrivals = {
         chain_id: ArrivalPlace(places[chain_id], *relayers[chain_id])
@@ -74,17 +74,17 @@ def bounds_of(bridges: Mapping[str, BridgeSettings]) -> BridgeBounds:
     return BridgeBounds(late_ms, round(max(of_refunds, default=BRIDGE_REFUND_LATE_S) * 1_000))
 
 
-def _place(place: ServedChain, relayer: Relayer | None) -> BridgePlace:
-    settings = place.settings
+def _bridge_end(served: ServedChain, relayer: Relayer | None) -> BridgePlace:
+    settings = served.settings
     return BridgePlace(
-        place.chain,
+        served.chain,
         settings.confirmations,
-        _address(place, "spoke_pool", settings.spoke_pool),
-        _address(place, "message_transmitter", settings.message_transmitter),
+        _address(served, "spoke_pool", settings.spoke_pool),
+        _address(served, "message_transmitter", settings.message_transmitter),
         settings.cctp_domain,
         relayer,
     )
 
 
-def _address(place: ServedChain, name: str, text: str) -> bytes | None:
-    return parse_address(text, f"chains.{place.chain_id}.{name}") if text else None
+def _address(served: ServedChain, name: str, text: str) -> bytes | None:
+    return parse_address(text, f"chains.{served.chain_id}.{name}") if text else None

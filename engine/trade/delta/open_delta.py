@@ -134,9 +134,9 @@ async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: Serve
     orders = LiveOrders(footing.store, footing.leases)
     ids = AuctionIds()
     chains = {
-        chain_id: await _chain(owned, opening, place, orders, ids)
-        for chain_id, place in places.items()
-        if not place.no_delta
+        chain_id: await _chain(owned, opening, served, orders, ids)
+        for chain_id, served in places.items()
+        if not served.no_delta
     }
     bridges = await open_desk(
         owned,
@@ -162,56 +162,56 @@ async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: Serve
 
 
 async def _chain(
-    owned: AsyncExitStack, opening: DeltaOpening, place: ServedChain, orders: LiveOrders, ids: AuctionIds
+    owned: AsyncExitStack, opening: DeltaOpening, served: ServedChain, orders: LiveOrders, ids: AuctionIds
 ) -> DeltaChain:
     store, scheduler, wall_ms = opening.footing.store, opening.footing.scheduler, opening.footing.wall_ms
     delta = opening.venue.delta
-    followed = opening.footing.chains.of(place.chain_id)
-    relayer = _relayer(opening, place)
-    gas_max = opening.settings.relayers[place.chain_id].gas_max
+    followed = opening.footing.chains.of(served.chain_id)
+    relayer = _relayer(opening, served)
+    gas_max = opening.settings.relayers[served.chain_id].gas_max
     wakeup = AuctioneerWakeup()
-    clients = await _agents(owned, opening, place)
-    agents = Agents(clients, chain_id=place.chain_id, settings=delta, wakeup=wakeup, wall_ms=wall_ms)
+    clients = await _agents(owned, opening, served)
+    agents = Agents(clients, chain_id=served.chain_id, settings=delta, wakeup=wakeup, wall_ms=wall_ms)
     handlers = Handlers(delta, agents.tell, wall_ms)
     queue = AuctionQueue(
-        place.chain,
+        served.chain,
         agents,
         handlers,
         wakeup,
         orders,
         scheduler,
-        head_time_s=lambda: place.pulse.head_time_s,
+        head_time_s=lambda: served.pulse.head_time_s,
         is_carried=lambda live: is_carried(opening.lanes, live, wall_ms()),
         settings=delta,
         wall_ms=wall_ms,
     )
-    prices = _price_watch(opening, place, queue)
+    prices = _price_watch(opening, served, queue)
     funds = FundsWatch(
-        place.chain,
+        served.chain,
         orders,
         followed.watch,
-        delta=place.delta,
-        vaults=VaultReads(place.chain, delta=place.delta, relayer=relayer.address, gas_max=gas_max),
+        delta=served.delta,
+        vaults=VaultReads(served.chain, delta=served.delta, relayer=relayer.address, gas_max=gas_max),
         revalued=prices.revalued,
         read_to=followed.read_to,
         wall_ms=wall_ms,
     )
     settling = Settling(
         relayer,
-        place.chain,
+        served.chain,
         store,
         orders,
-        delta=place.delta,
+        delta=served.delta,
         gas_max=gas_max,
         failures_max=delta.failures_max,
         tell=handlers.tell,
         are_lacking=funds.are_lacking,
-        calls_contract=partial(_calls_contract, place.chain),
+        calls_contract=partial(_calls_contract, served.chain),
         read_to=lambda: followed.indexer.statistics().block_number,
         wall_ms=wall_ms,
     )
     auctioneer = Auctioneer(
-        AuctionAt(place, relayer.address, gas_max),
+        AuctionAt(served, relayer.address, gas_max),
         agents,
         handlers,
         wakeup,
@@ -228,7 +228,7 @@ async def _chain(
     projection = DeltaProjection(
         store,
         orders,
-        confirmations=place.settings.confirmations,
+        confirmations=served.settings.confirmations,
         failures_max=delta.failures_max,
         now_ms=wall_ms,
     )
@@ -236,12 +236,12 @@ async def _chain(
     return DeltaChain(relayer, followed, settling, auctioneer, prices, funds)
 
 
-def _price_watch(opening: DeltaOpening, place: ServedChain, queue: AuctionQueue) -> PriceWatch:
+def _price_watch(opening: DeltaOpening, served: ServedChain, queue: AuctionQueue) -> PriceWatch:
     return PriceWatch(
-        place.index,
-        RestingPrices(place.pathfinder, place.usd, place.tokens, opening.venue.delta_gas),
+        served.index,
+        RestingPrices(served.pathfinder, served.usd, served.tokens, opening.venue.delta_gas),
         queue,
-        gas_price_wei=lambda: place.gas.gas_price_wei,
+        gas_price_wei=lambda: served.gas.gas_price_wei,
         wall_ms=opening.footing.wall_ms,
     )
 
@@ -262,7 +262,9 @@ async def _calls_contract(chain: Chain, live: LiveOrder) -> bool:
         return False
 
 
-async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: ServedChain) -> dict[str, AgentClient]:
+async def _agents(
+    owned: AsyncExitStack, opening: DeltaOpening, served: ServedChain
+) -> dict[str, AgentClient]:
     """Open the HTTP clients of the agents that bid on a chain, by agent name."""
     return {
         name: await owned.enter_async_context(
@@ -275,13 +277,13 @@ async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: ServedCha
             )
         )
         for name, agent in sorted(opening.venue.agents.items())
-        if not agent.chains or place.chain_id in agent.chains
+        if not agent.chains or served.chain_id in agent.chains
     }
 
 
-def _relayer(opening: DeltaOpening, place: ServedChain) -> Relayer:
+def _relayer(opening: DeltaOpening, served: ServedChain) -> Relayer:
     """Create the relayer of a chain; the address of its Delta contract may come from contracts.json."""
     footing = opening.footing
-    chains = opening.settings.chains | {place.chain_id: place.settings}
+    chains = opening.settings.chains | {served.chain_id: served.settings}
     settings = replace(opening.settings, chains=chains)
-    return relayer_of(settings, place.chain, footing.store, footing.leases, footing.wall_ms)
+    return relayer_of(settings, served.chain, footing.store, footing.leases, footing.wall_ms)

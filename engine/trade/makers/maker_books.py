@@ -64,20 +64,20 @@ class MakerBookShelf:
             self._places.values() if network is None else (served_chain_at(self._places, network, "network"),)
         )
         shown = self._secrets.shown(call)
-        return Reply(200, encode([books for place in places for books in _books_of(place, query, shown)]))
+        return Reply(200, encode([books for served in places for books in _books_of(served, query, shown)]))
 
 
-def _books_of(place: ServedChain, query: MakerBooksQuery, shown: frozenset[str]) -> Iterator[MakerBooks]:
+def _books_of(served: ServedChain, query: MakerBooksQuery, shown: frozenset[str]) -> Iterator[MakerBooks]:
     """Yield the books of a chain's makers, or of the maker that the query names.
 
     Args:
         shown: makers whose pairs the caller may see.
     """
-    for name, feed in sorted(place.feeds.items()):
+    for name, feed in sorted(served.feeds.items()):
         if query.maker_name in (None, name):
             is_shown = query.maker_name == name and name in shown
             pairs = tuple(map(partial(_pair, query.pair), feed.cache.report())) if is_shown else None
-            yield _books(place.chain_id, feed.cache, pairs)
+            yield _books(served.chain_id, feed.cache, pairs)
 
 
 def _books(network: int, cache: MakerCache, pairs: tuple[ViewedPair, ...] | None) -> MakerBooks:

@@ -104,9 +104,9 @@ class MakerScoreBoard:
         )
         shown = self._secrets.shown(call)
         scores = [
-            maker_score(place.chain_id, name, maker.health.report(call.now_ms), has_faults=name in shown)
-            for place in places
-            for name, maker in sorted(place.desk.makers.items())
+            maker_score(served.chain_id, name, maker.health.report(call.now_ms), has_faults=name in shown)
+            for served in places
+            for name, maker in sorted(served.desk.makers.items())
         ]
         return Reply(200, encode(scores))
 

@@ -70,10 +70,10 @@ class MakerWatch:
             _log.error("the file of makers is ignored", file=FILE_NAME, detail=rules.reason)
             return
         since_ms, self._since_ms = self._since_ms, self._wall_ms()
-        for chain_id, place in self._places.items():
-            for maker, feed in place.feeds.items():
+        for chain_id, served in self._places.items():
+            for maker, feed in served.feeds.items():
                 if rules.releases(maker, chain_id, since_ms):
-                    place.desk.scores.release(maker)
+                    served.desk.scores.release(maker)
                     _log.warning("a maker is released", maker=maker, chain=chain_id)
                 is_excluded = rules.excludes(maker, chain_id)
                 if is_excluded is feed.cache.is_withheld(EXCLUDED):

@@ -48,15 +48,15 @@ class ExcludedMakers(Struct, frozen=True):
 _decode_act = decoder(MakerAct, bytes_max=limits.JSON_BYTES_MAX)
 
 
-def chain_status(place: ServedChain) -> dict[str, Any]:
+def chain_status(served: ServedChain) -> dict[str, Any]:
     """Return the counters of a chain's nodes, gas prices, firm quotes and makers."""
     return {
-        "away": place.pulse.fault,
-        "head": place.pulse.head_number,
-        "gas": place.gas.statistics(),
-        "firm": place.desk.statistics(),
-        "firmDurations": {name: maker.durations for name, maker in place.desk.makers.items()},
-        "makers": {maker: feed.statistics() for maker, feed in place.feeds.items()},
+        "away": served.pulse.fault,
+        "head": served.pulse.head_number,
+        "gas": served.gas.statistics(),
+        "firm": served.desk.statistics(),
+        "firmDurations": {name: maker.durations for name, maker in served.desk.makers.items()},
+        "makers": {maker: feed.statistics() for maker, feed in served.feeds.items()},
     }
 
 

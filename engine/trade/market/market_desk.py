@@ -74,7 +74,7 @@ class MarketDesk:
         permit2s = Permit2s()
         self.unfilled = {chain_id: UnfilledSwaps(user_places) for chain_id in places}
         self._funds = {
-            chain_id: SwapFunds(place.chain, place.router, permit2s) for chain_id, place in places.items()
+            chain_id: SwapFunds(served.chain, served.router, permit2s) for chain_id, served in places.items()
         }
         self._seal = seal
         self._fees = FeeRules(partners, tiers)
@@ -86,9 +86,9 @@ class MarketDesk:
             partner: name of the default partner, for a request that names none.
         """
         query = with_partner(decode_prices_query(raw_query), partner)
-        place = market_chain_at(self._places, query.chain, "network")
-        ask = ask_of_prices(place, query, self._fees, now_ms)
-        return PricesResponse(sealed(self._seal, best_route(place, ask), now_ms))
+        served = market_chain_at(self._places, query.chain, "network")
+        ask = ask_of_prices(served, query, self._fees, now_ms)
+        return PricesResponse(sealed(self._seal, best_route(served, ask), now_ms))
 
     async def swap(self, raw_query: bytes, now_ms: int, asker: Asker, partner: str = "") -> SwapResponse:
         """Answer GET /swap with the best route and the Router's transaction for it.
@@ -98,21 +98,21 @@ class MarketDesk:
             partner: name of the default partner, for a request that names none.
         """
         query = with_partner(decode_swap_query(raw_query), partner)
-        place = market_chain_at(self._places, query.chain, "network")
+        served = market_chain_at(self._places, query.chain, "network")
         _check_version(query.version, "version")
         if query.slippage is None:
             raise MissingSlippage(field="slippage", expected="basis points")
-        ask = ask_of_prices(place, query, self._fees, now_ms, tx_origin=query.tx_origin)
-        priced = best_route(place, ask)
+        ask = ask_of_prices(served, query, self._fees, now_ms, tx_origin=query.tx_origin)
+        priced = best_route(served, ask)
         route = sealed(self._seal, priced, now_ms)
         built = await transaction(
-            place,
+            served,
             unpriced(priced),
             _body_of(query, route),
             TransactionQuery(ignore_checks=True),
             self._fees,
             now_ms,
-            self._leave(place, asker),
+            self._leave(served, asker),
         )
         assert isinstance(built, TransactionEnvelope)  # noqa: S101 - not onlyParams
         return SwapResponse(route, built)
@@ -134,21 +134,21 @@ class MarketDesk:
             signatures: number of wrong signatures that the caller may still send, for a request with orders.
             partner: name of the default partner, for a request that has orders and names no partner.
         """
-        place = market_chain_at(self._places, chain_id, "chainId")
+        served = market_chain_at(self._places, chain_id, "chainId")
         query = decode_transaction_query(raw_query)
         asked = decode_transaction_body(body)
         if (route := asked.route) is None:
             asked, funds = with_partner(asked, partner), self._funds[chain_id]
             with signatures:
-                return await order_transaction(place, asked, query, self._fees, now_ms, funds, signatures)
+                return await order_transaction(served, asked, query, self._fees, now_ms, funds, signatures)
         found = opened(self._seal, route, now_ms)
         if found.route.network != chain_id:
             raise InvalidPriceRoute(field="chainId", expected=f"{found.route.network}", got=chain_id)
         _check_version(found.route.version, "priceRoute.version")
-        return await transaction(place, found, asked, query, self._fees, now_ms, self._leave(place, asker))
+        return await transaction(served, found, asked, query, self._fees, now_ms, self._leave(served, asker))
 
-    def _leave(self, place: "ServedChain", asker: Asker) -> Leave:
-        return Leave(asker, self.unfilled[place.chain_id], self._funds[place.chain_id])
+    def _leave(self, served: "ServedChain", asker: Asker) -> Leave:
+        return Leave(asker, self.unfilled[served.chain_id], self._funds[served.chain_id])
 
 
 def _check_version(version: str, field: str) -> None:

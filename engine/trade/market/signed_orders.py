@@ -86,7 +86,7 @@ class OrderSwap(Struct, frozen=True):
     orders: tuple[SignedOrder, ...]
 
 
-def read_order_swap(place: "ServedChain", body: TransactionBody, fees: FeeRules, now_ms: int) -> OrderSwap:
+def read_order_swap(served: "ServedChain", body: TransactionBody, fees: FeeRules, now_ms: int) -> OrderSwap:
     """Check and parse a POST /transactions body with signed orders.
 
     The costly checks of signatures come last.
@@ -99,17 +99,17 @@ def read_order_swap(place: "ServedChain", body: TransactionBody, fees: FeeRules,
         OrderExpired: the deadline has passed.
         PartnerNotAllowed: the partner's tier forbids the fee or the surplus flags.
     """
-    if not (place.settings.rfq and place.rfq and place.executor):
-        raise UnsupportedChain(field="chainId", expected="a chain with `rfq`", got=place.chain_id)
+    if not (served.settings.rfq and served.rfq and served.executor):
+        raise UnsupportedChain(field="chainId", expected="a chain with `rfq`", got=served.chain_id)
     src, dest = ends_of(
-        place.tokens, body.src_token, body.dest_token, (body.src_decimals, body.dest_decimals)
+        served.tokens, body.src_token, body.dest_token, (body.src_decimals, body.dest_decimals)
     )
-    parties = read_parties(place, body, src, now_ms)
+    parties = read_parties(served, body, src, now_ms)
     side = body.side or (Side.BUY if body.src_amount is None and body.dest_amount else Side.SELL)
     amount = fixed_amount(body, side)
     fee = fee_asked(body.partner, body, fees)
-    name = place.settings.rfq_domain_name
-    domain = otc_domain(NamedDomain(name, RFQ_DOMAIN_VERSION, place.chain_id, place.rfq))
+    name = served.settings.rfq_domain_name
+    domain = otc_domain(NamedDomain(name, RFQ_DOMAIN_VERSION, served.chain_id, served.rfq))
     unsigned: dict[bytes, tuple[SwapOrder, str, IdentifiedOtc, int, bytes]] = {}
     for at, sent in enumerate(body.orders or ()):
         field = f"orders[{at}]"
@@ -117,10 +117,10 @@ def read_order_swap(place: "ServedChain", body: TransactionBody, fees: FeeRules,
         order, digest32 = found.order, found.order_hash
         _check_amounts(order, field)
         _check_assets(order, src, dest, field)
-        _check_taker(place, order, parties.user, field)
+        _check_taker(served, order, parties.user, field)
         if digest32 in unsigned:
             raise InvalidInput("the order stands twice in the list", field=field)
-        most, permit = _taker_most(sent, order, field), _permit(sent, order, place.rfq, field)
+        most, permit = _taker_most(sent, order, field), _permit(sent, order, served.rfq, field)
         unsigned[digest32] = sent, field, found, most, permit
     orders = [
         SignedOrder(
@@ -156,15 +156,15 @@ def _check_assets(order: RfqOrder, src: ListedToken, dest: ListedToken, field: s
             raise InvalidInput(field=f"{field}.{name}", expected=expected, got=to_checksum(got))
 
 
-def _check_taker(place: "ServedChain", order: RfqOrder, user: bytes, field: str) -> None:
+def _check_taker(served: "ServedChain", order: RfqOrder, user: bytes, field: str) -> None:
     if order.taker == ZERO_ADDRESS:
         return
-    if order.taker != place.executor:
+    if order.taker != served.executor:
         raise InvalidInput(
             f"an order for one taker is filled by that account itself, at the RFQ contract "
-            f"{to_checksum(place.rfq)}",
+            f"{to_checksum(served.rfq)}",
             field=f"{field}.taker",
-            expected=f"zero, or the Router's executor {to_checksum(place.executor)}",
+            expected=f"zero, or the Router's executor {to_checksum(served.executor)}",
             got=to_checksum(order.taker),
         )
     if firm_user(order.nonce_and_meta) != user:

@@ -133,7 +133,7 @@ class SwapTicket(Parties, frozen=True, kw_only=True):
 
 
 def read_ticket(
-    place: "ServedChain", opened: OpenedRoute, body: TransactionBody, fees: FeeRules, now_ms: int
+    served: "ServedChain", opened: OpenedRoute, body: TransactionBody, fees: FeeRules, now_ms: int
 ) -> SwapTicket:
     """Check a request for a route's transaction and compute the bounds on the swap's amounts.
 
@@ -148,12 +148,12 @@ def read_ticket(
     route, plan = opened.route, opened.plan
     if body.side is not None and body.side is not plan.side:
         raise InvalidInput(field="side", expected=f"the route's, {plan.side.value}", got=body.side.value)
-    src = place.tokens.find(body.src_token, "srcToken", body.src_decimals)
-    dest = place.tokens.find(body.dest_token, "destToken", body.dest_decimals)
+    src = served.tokens.find(body.src_token, "srcToken", body.src_decimals)
+    dest = served.tokens.find(body.dest_token, "destToken", body.dest_decimals)
     for field, token, text in (("srcToken", src, route.src_token), ("destToken", dest, route.dest_token)):
         if token.text != text:
             raise InvalidInput(field=field, expected=f"the route's, {text}", got=token.text)
-    parties = read_parties(place, body, src, now_ms)
+    parties = read_parties(served, body, src, now_ms)
     fee = fee_of(opened, body, fees)
     amount = fixed_amount(body, plan.side)
     quoted = plan.src_amount if plan.side is Side.SELL else plan.dest_amount
@@ -173,7 +173,7 @@ def read_ticket(
     return ticket_of(body, parties, basis)
 
 
-def read_parties(place: "ServedChain", body: TransactionBody, src: ListedToken, now_ms: int) -> Parties:
+def read_parties(served: "ServedChain", body: TransactionBody, src: ListedToken, now_ms: int) -> Parties:
     """Parse user, receiver, permit and deadline of a request for a swap's transaction.
 
     Raises:
@@ -185,8 +185,8 @@ def read_parties(place: "ServedChain", body: TransactionBody, src: ListedToken, 
     return Parties(
         user=user,
         tx_origin=user if body.tx_origin is None else parse_address(body.tx_origin, "txOrigin"),
-        receiver=_receiver(place, body.receiver),
-        permit=_permit(place, body, user, is_native=src.address == NATIVE_TOKEN),
+        receiver=_receiver(served, body.receiver),
+        permit=_permit(served, body, user, is_native=src.address == NATIVE_TOKEN),
         deadline=_deadline(body.deadline, now_ms),
     )
 
@@ -438,24 +438,24 @@ def _after_purchase_taxes(amount: int, taxes: Taxes) -> int:
 # --- The rest -----------------------------------------------------------------------------------------
 
 
-def _receiver(place: "ServedChain", text: str | None) -> bytes:
+def _receiver(served: "ServedChain", text: str | None) -> bytes:
     receiver = ZERO_ADDRESS if text is None else parse_address(text, "receiver")
     ours = (
-        place.router,
-        place.executor,
-        place.rfq,
-        place.delta,
-        place.fee_vault,
-        place.tokens.wrapped_native,
+        served.router,
+        served.executor,
+        served.rfq,
+        served.delta,
+        served.fee_vault,
+        served.tokens.wrapped_native,
     )
-    if receiver != ZERO_ADDRESS and (receiver in ours or receiver in place.tokens.by_address):
+    if receiver != ZERO_ADDRESS and (receiver in ours or receiver in served.tokens.by_address):
         raise InvalidInput(
             field="receiver", expected="an account, not a token or a contract of the venue", got=text
         )
     return receiver
 
 
-def _permit(place: "ServedChain", body: TransactionBody, user: bytes, *, is_native: bool) -> bytes:
+def _permit(served: "ServedChain", body: TransactionBody, user: bytes, *, is_native: bool) -> bytes:
     raw = b"" if body.permit is None else parse_permit(body.permit)
     if not raw:
         return raw
@@ -463,7 +463,7 @@ def _permit(place: "ServedChain", body: TransactionBody, user: bytes, *, is_nati
         raise InvalidInput(field="permit", expected="none with the native token", got=body.permit)
     form = permit_form(raw)
     if form in RFQ_FORMS:
-        check_named(raw, user, place.router, "owner", "permit")
+        check_named(raw, user, served.router, "owner", "permit")
     if form is PermitForm.PERMIT2_TRANSFER and body.deadline is None:
         raise InvalidInput("a Permit2 transfer is signed with its deadline", field="deadline")
     return raw

@@ -81,7 +81,7 @@ class Leave(Struct, frozen=True):
 
 
 async def transaction(
-    place: "ServedChain",
+    served: "ServedChain",
     opened: OpenedRoute,
     body: TransactionBody,
     query: TransactionQuery,
@@ -102,21 +102,21 @@ async def transaction(
         NoRoute: the makers sign no quotes within the swap's bounds; see `FirmDesk.fill`.
         ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
     """
-    ticket = read_ticket(place, opened, body, fees, now_ms)
-    gas_price = _gas_price(place, query)
-    plan, wanted = _plan_of(place, opened, ticket, now_ms)
+    ticket = read_ticket(served, opened, body, fees, now_ms)
+    gas_price = _gas_price(served, query)
+    plan, wanted = _plan_of(served, opened, ticket, now_ms)
     if not (query.ignore_checks and leave.asker.has_key):
         await _answered(leave.funds.check(ticket))
-    swap = await _answered(_begun(place, leave, ticket.user, now_ms // 1_000))
+    swap = await _answered(_begun(served, leave, ticket.user, now_ms // 1_000))
     try:
-        firm = await place.desk.fill(plan, wanted, user=ticket.user, limit=ticket.limit, held=swap.quotes)
+        firm = await served.desk.fill(plan, wanted, user=ticket.user, limit=ticket.limit, held=swap.quotes)
     finally:
         leave.unfilled.end(swap)
-    return await _built(place, ticket, swap_of(ticket, hops_of(firm), firm.expiry_s), query, gas_price)
+    return await _built(served, ticket, swap_of(ticket, hops_of(firm), firm.expiry_s), query, gas_price)
 
 
 async def order_transaction(
-    place: "ServedChain",
+    served: "ServedChain",
     body: TransactionBody,
     query: TransactionQuery,
     fees: FeeRules,
@@ -140,22 +140,22 @@ async def order_transaction(
         ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
     """
     signatures.begin(max(len(body.orders or ()), 1))
-    asked = read_order_swap(place, body, fees, now_ms)
+    asked = read_order_swap(served, body, fees, now_ms)
     signatures.proven(sum(one.signature.is_by_key for one in asked.orders))
-    gas_price = _gas_price(place, query)
+    gas_price = _gas_price(served, query)
     if query.ignore_checks:
         looked = as_signed(asked.orders)
     else:
-        looked = await _answered(_looked_at(place.chain, place.rfq, asked.orders))
+        looked = await _answered(_looked_at(served.chain, served.rfq, asked.orders))
     fills = filled(asked, looked)
     ticket = ticket_of(body, asked.parties, fills.basis)
     if not query.ignore_checks:
         await _answered(funds.check(ticket))
-    return await _built(place, ticket, swap_of(ticket, (fills.hop,), fills.expiry_s), query, gas_price)
+    return await _built(served, ticket, swap_of(ticket, (fills.hop,), fills.expiry_s), query, gas_price)
 
 
 async def _built(
-    place: "ServedChain",
+    served: "ServedChain",
     ticket: SwapTicket,
     swap: RouterSwap,
     query: TransactionQuery,
@@ -168,32 +168,32 @@ async def _built(
     data = _CALLDATA[ticket.side](swap)
     gas = None
     if not query.ignore_checks:
-        call = EthCall(place.router, data, ticket.user, ticket.value_wei)
-        gas = await _answered(_tried(place, call, wants_gas=not query.ignore_gas_estimate))
+        call = EthCall(served.router, data, ticket.user, ticket.value_wei)
+        gas = await _answered(_tried(served, call, wants_gas=not query.ignore_gas_estimate))
     if query.only_params:
-        return params_of(ticket.side, swap, place.router)
+        return params_of(ticket.side, swap, served.router)
     return TransactionEnvelope(
         from_address=to_checksum(ticket.user),
-        to=to_checksum(place.router),
+        to=to_checksum(served.router),
         value=str(ticket.value_wei),
         data=to_hex(data),
-        chain_id=place.chain_id,
+        chain_id=served.chain_id,
         **gas_price,
         **({} if gas is None else {"gas": str(gas)}),
     )
 
 
 def _plan_of(
-    place: "ServedChain", opened: OpenedRoute, ticket: SwapTicket, now_ms: int
+    served: "ServedChain", opened: OpenedRoute, ticket: SwapTicket, now_ms: int
 ) -> tuple[RoutePlan, SwapRequest]:
     """Return the quoted plan, or a new plan if a maker of the quoted plan does not serve this user."""
-    barred = place.barred(ticket.user, ticket.tx_origin, now_ms=now_ms)
+    barred = served.barred(ticket.user, ticket.tx_origin, now_ms=now_ms)
     if not barred:
         return opened.plan, opened.wanted
     wanted = msgspec.structs.replace(opened.wanted, without=opened.wanted.without | barred)
     if not barred & opened.plan.makers():
         return opened.plan, wanted
-    plan = place.pathfinder.find(wanted)
+    plan = served.pathfinder.find(wanted)
     if plan is None:
         raise NoRoute("the makers of the route are left out, or do not serve this user")
     return plan, wanted
@@ -207,17 +207,17 @@ async def _looked_at(chain: Chain, rfq: bytes, orders: Sequence[SignedOrder]) ->
     return open_orders(orders, dict(zip(calls, answers, strict=True)), header.time_s)
 
 
-def _gas_price(place: "ServedChain", query: TransactionQuery) -> dict[str, str]:
+def _gas_price(served: "ServedChain", query: TransactionQuery) -> dict[str, str]:
     """Make the gas price members of the transaction envelope, in wei."""
     given = None if query.gas_price is None else parse_positive_amount(query.gas_price, "gasPrice")
     if not query.eip1559:
-        return {"gas_price": str(place.gas.gas_price_wei if given is None else given)}
-    fees = place.gas.fees
+        return {"gas_price": str(served.gas.gas_price_wei if given is None else given)}
+    fees = served.gas.fees
     most = 2 * fees.base_fee_wei + fees.tip_wei if given is None else given
     return {"max_fee_per_gas": str(most), "max_priority_fee_per_gas": str(min(fees.tip_wei, most))}
 
 
-async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) -> UnfilledSwap:
+async def _begun(served: "ServedChain", leave: Leave, user: bytes, now_s: int) -> UnfilledSwap:
     """Count a new swap towards the limits of unfilled swaps of the caller and of the user.
 
     If a limit is reached, the function first reads from the chain which earlier swaps are filled, and stops
@@ -227,8 +227,8 @@ async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) ->
     others = unfilled.in_the_way(asker, user, now_s)
     quotes = [quote for swap in others for quote in swap.quotes if quote.digest32]
     if quotes:
-        calls = [EthCall(place.rfq, remaining(quote.maker, quote.digest32)) for quote in quotes]
-        answers = await place.chain.call_many(calls)
+        calls = [EthCall(served.rfq, remaining(quote.maker, quote.digest32)) for quote in quotes]
+        answers = await served.chain.call_many(calls)
         filled = {
             quote.digest32 for quote, word in zip(quotes, answers, strict=True) if _is_filled(quote, word)
         }
@@ -248,7 +248,7 @@ def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
     return 0 < left <= quote.amount // _LEFT_PART + 1
 
 
-async def _tried(place: "ServedChain", call: EthCall, *, wants_gas: bool) -> int | None:
+async def _tried(served: "ServedChain", call: EthCall, *, wants_gas: bool) -> int | None:
     """Simulate a swap's transaction at the latest block, or estimate its gas.
 
     Returns:
@@ -259,8 +259,8 @@ async def _tried(place: "ServedChain", call: EthCall, *, wants_gas: bool) -> int
     """
     try:
         if wants_gas:
-            return mul_div_up(await place.chain.estimate_gas(call), BPS_ONE + _GAS_MARGIN_BPS, BPS_ONE)
-        await place.chain.call(call)
+            return mul_div_up(await served.chain.estimate_gas(call), BPS_ONE + _GAS_MARGIN_BPS, BPS_ONE)
+        await served.chain.call(call)
     except Reverted as error:
         raise SimulationFailed(error.reason or "it reverts without a reason") from None
     return None

@@ -32,22 +32,22 @@ class FollowedChain:
         indexer: reader of the chain's logs; `OrderEngines` runs it.
     """
 
-    def __init__(self, place: ServedChain, store: Store, wall_ms: Callable[[], int]) -> None:
+    def __init__(self, served: ServedChain, store: Store, wall_ms: Callable[[], int]) -> None:
         self._projections: list[Projection] = []
         self._touched: list[Touched] = []
         self.watch = Watch()
         self.indexer = Indexer(
-            place.chain,
+            served.chain,
             store,
             IndexedContracts(
-                rfq=place.rfq if place.settings.rfq else None,
-                delta=place.delta if place.settings.delta else None,
+                rfq=served.rfq if served.settings.rfq else None,
+                delta=served.delta if served.settings.delta else None,
             ),
             self.watch,
-            begun=place.followed,
+            begun=served.followed,
             touched=self._report_touched,
             now_ms=wall_ms,
-            confirmations=place.settings.confirmations,
+            confirmations=served.settings.confirmations,
             projection=self,
         )
 

@@ -210,9 +210,9 @@ class OtcEndpoints:
 
     async def _post(self, call: HttpCall) -> Reply:
         with self._signatures_of(call) as signatures:
-            place = self._place(call.parameters[0])
+            served = self._served(call.parameters[0])
             body = decode_otc_order(call.request.body)
-            posted = await self._desk.submit(place.chain_id, body, call.now_ms, signatures)
+            posted = await self._desk.submit(served.chain_id, body, call.now_ms, signatures)
             return Reply(200, encode(posted))
 
     async def _by_hash(self, call: HttpCall) -> Reply:
@@ -232,15 +232,15 @@ class OtcEndpoints:
         return await self._list(call, "taker")
 
     async def _list(self, call: HttpCall, role: Literal["maker", "taker"]) -> Reply:
-        place = self._place(call.parameters[0])
+        served = self._served(call.parameters[0])
         account = parse_address(call.parameters[1], "account")
         query = decode_otc_listing_query(call.request.query or b"")
         wanted = OtcFilter(
-            place.chain_id,
+            served.chain_id,
             maker=account if role == "maker" else None,
             taker=account if role == "taker" else None,
             type=query.type,
-            swappable_min=self._small(place) if query.hide_small_balances else None,
+            swappable_min=self._small(served) if query.hide_small_balances else None,
             order_by=_KEYS[query.order_by],
         )
         page = await self._stored.page(wanted, query.limit, query.offset, query.as_of)
@@ -250,7 +250,7 @@ class OtcEndpoints:
 
     async def _fillable(self, call: HttpCall) -> Reply:
         chain_text, account_text, *tokens = call.parameters
-        place = self._place(chain_text)
+        served = self._served(chain_text)
         account = parse_address(account_text, "account")
         query = decode_otc_balance_query(call.request.query or b"")
         asked = [parse_address(text, "token") for text in tokens]
@@ -261,33 +261,35 @@ class OtcEndpoints:
                 field="token", expected=f"that of the path, {to_hex(asked[0])}", got=query.token
             )
         only = asked[0] if asked else None
-        taken = promised(await self._stored.live_of(place.chain_id, account, only))
-        listed = [token for token in place.tokens.by_address if token != NATIVE_TOKEN]
+        taken = promised(await self._stored.live_of(served.chain_id, account, only))
+        listed = [token for token in served.tokens.by_address if token != NATIVE_TOKEN]
         wanted = (
             [only]
             if only is not None
             else [*dict.fromkeys((*listed, *islice(taken, OTC_LIVE_TOKENS_SHOWN_MAX)))]
         )
-        questions = [HoldingQuestion(token, account, place.rfq) for token in wanted]
-        told = await in_time(holdings(place.chain, questions))  # last: a fill between counts twice, not never
+        questions = [HoldingQuestion(token, account, served.rfq) for token in wanted]
+        told = await in_time(
+            holdings(served.chain, questions)
+        )  # last: a fill between counts twice, not never
         usable = {
             token: found.usable for token, found in zip(wanted, told.found, strict=True) if found is not None
         }
         answer: OtcFillableBalance = {to_hex(token): str(fillable(usable, taken, token)) for token in wanted}
         return Reply(200, encode(answer))
 
-    def _place(self, chain_text: str) -> ServedChain:
+    def _served(self, chain_text: str) -> ServedChain:
         return otc_chain_at(self._places, chain_in_path(chain_text), "chainId")
 
-    def _small(self, place: ServedChain) -> tuple[tuple[bytes, bytes], ...]:
+    def _small(self, served: ServedChain) -> tuple[tuple[bytes, bytes], ...]:
         """Compute the least amount worth `small_usd` of each listed ERC-20 token with a US dollar price.
 
         Returns:
             For each token, (address, raw units as 32 bytes).
         """
         worth = {
-            token: place.usd.least_worth(token, self._small_usd)
-            for token in place.tokens.by_address
+            token: served.usd.least_worth(token, self._small_usd)
+            for token in served.tokens.by_address
             if token != NATIVE_TOKEN
         }
         return tuple((token, amount32(least)) for token, least in worth.items() if least is not None)

@@ -244,28 +244,28 @@ def open_otc(footing: Footing, places: ServedChains) -> OtcEngine:
     """
     orders = OtcOrders(footing.store, footing.leases)
     chains = {
-        chain_id: _chain(footing, place, orders)
-        for chain_id, place in places.items()
-        if place.settings.rfq and place.rfq
+        chain_id: _chain(footing, served, orders)
+        for chain_id, served in places.items()
+        if served.settings.rfq and served.rfq
     }
     return OtcEngine(footing.leases, footing.scheduler, orders=orders, chains=chains, wall_ms=footing.wall_ms)
 
 
-def _chain(footing: Footing, place: ServedChain, orders: OtcOrders) -> OtcChain:
-    followed = footing.chains.of(place.chain_id)
+def _chain(footing: Footing, served: ServedChain, orders: OtcOrders) -> OtcChain:
+    followed = footing.chains.of(served.chain_id)
     funds = OtcFundsWatch(
-        place.chain,
+        served.chain,
         footing.store,
         orders,
         followed.watch,
-        rfq=place.rfq,
+        rfq=served.rfq,
         read_to=followed.read_to,
         wall_ms=footing.wall_ms,
     )
     drafts = Drafts(
-        place.chain,
+        served.chain,
         orders,
-        rfq=place.rfq,
+        rfq=served.rfq,
         read_to=followed.read_to,
         is_short=funds.is_short,
         wall_ms=footing.wall_ms,
@@ -273,7 +273,7 @@ def _chain(footing: Footing, place: ServedChain, orders: OtcOrders) -> OtcChain:
     projection = OtcProjection(
         footing.store,
         orders,
-        confirmations=place.settings.confirmations,
+        confirmations=served.settings.confirmations,
         is_short=funds.is_short,
         now_ms=footing.wall_ms,
     )

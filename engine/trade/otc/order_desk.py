@@ -59,10 +59,10 @@ class OtcDesk:
         self._stored = stored
         named = {
             chain_id: NamedDomain(
-                place.settings.rfq_domain_name, limits.RFQ_DOMAIN_VERSION, chain_id, place.rfq
+                served.settings.rfq_domain_name, limits.RFQ_DOMAIN_VERSION, chain_id, served.rfq
             )
-            for chain_id, place in places.items()
-            if place.settings.rfq and place.rfq
+            for chain_id, served in places.items()
+            if served.settings.rfq and served.rfq
         }
         self._domains = {chain_id: otc_domain(here, named.values()) for chain_id, here in named.items()}
 
@@ -80,37 +80,37 @@ class OtcDesk:
             RequestError: a check fails; see `terms` and `submission`.
             StoreUnavailable: the write failed or its outcome is unknown: posting again is safe.
         """
-        place = otc_chain_at(self._places, chain_id, "chainId")
+        served = otc_chain_at(self._places, chain_id, "chainId")
         found = identify(body, self._domains[chain_id])
         if self._orders.get(found.order_hash) is None:
             try:
-                return await self._take_in(place, body, found, now_ms, signatures)
+                return await self._take_in(served, body, found, now_ms, signatures)
             except RequestError as error:
                 signatures.refused(error)
                 if await self._stored.order(found.order_hash) is None:
                     raise
-        return await self._kept(place, body, found, now_ms, signatures)
+        return await self._kept(served, body, found, now_ms, signatures)
 
     async def _take_in(
         self,
-        place: ServedChain,
+        served: ServedChain,
         body: OtcOrderBody,
         found: IdentifiedOtc,
         now_ms: int,
         signatures: SignatureBudget,
     ) -> PostedOrder:
-        terms = checked(body, found, self._domains, place.chain_id, now_ms)
+        terms = checked(body, found, self._domains, served.chain_id, now_ms)
         signatures.proven(terms.signature.is_by_key)
         if terms.signature.is_by_key:
             self._check_room(terms.order.maker, is_draft=False)
-        row, document = await in_time(self._judged(place, terms, now_ms))
+        row, document = await in_time(self._judged(served, terms, now_ms))
         if row.status is OtcState.DRAFT:
             signatures.wrong()
         self._check_room(terms.order.maker, is_draft=row.status is OtcState.DRAFT)
         self._check_memory(row.status)
         if await self._orders.add(row, document) is row:
             return posted(stored_order(row, document))
-        return await self._kept(place, body, found, now_ms, signatures)
+        return await self._kept(served, body, found, now_ms, signatures)
 
     def _check_room(self, maker: bytes, *, is_draft: bool) -> None:
         """Refuse a new order whose maker has as many open orders, or DRAFT orders, as the venue allows.
@@ -157,7 +157,7 @@ class OtcDesk:
 
     async def _kept(
         self,
-        place: ServedChain,
+        served: ServedChain,
         body: OtcOrderBody,
         found: IdentifiedOtc,
         now_ms: int,
@@ -169,7 +169,7 @@ class OtcDesk:
         """
         kept = await self._stored.order(found.order_hash)
         if kept is not None and kept.state is OtcState.DRAFT:
-            await self._sign(place, body, found, kept.signature, now_ms, signatures)
+            await self._sign(served, body, found, kept.signature, now_ms, signatures)
             kept = await self._stored.order(found.order_hash)
         if kept is None:
             raise StoreError("a stored order is missing")
@@ -177,7 +177,7 @@ class OtcDesk:
 
     async def _sign(
         self,
-        place: ServedChain,
+        served: ServedChain,
         body: OtcOrderBody,
         found: IdentifiedOtc,
         known: str,
@@ -195,11 +195,11 @@ class OtcDesk:
         """
         signatures.begin(1)
         try:
-            terms = checked(body, found, self._domains, place.chain_id, now_ms)
+            terms = checked(body, found, self._domains, served.chain_id, now_ms)
             if to_hex(terms.shown_signature) == known:
                 return
             signatures.proven(terms.signature.is_by_key)
-            told = await in_time(_asked(place, terms))
+            told = await in_time(_asked(served, terms))
         except ServiceUnavailable:
             raise
         except RequestError as error:
@@ -217,41 +217,41 @@ class OtcDesk:
         await self._orders.sign(found.order_hash, terms.shown_signature, terms.permit, decide)
 
     async def _judged(
-        self, place: ServedChain, terms: OtcTerms, now_ms: int
+        self, served: ServedChain, terms: OtcTerms, now_ms: int
     ) -> tuple[OtcOrderRow, OtcDocument]:
         """Check a posted order against the chain, and build the row and document to be stored."""
-        await place.followed.wait()
-        told = await _asked(place, terms)
-        start = Begun() if told.left is None else await self._begun(place, terms)
-        others = await self._stored.live_of(place.chain_id, terms.order.maker, terms.order.maker_asset)
-        row = new_row(terms, told, start, others, place.chain_id, now_ms)
+        await served.followed.wait()
+        told = await _asked(served, terms)
+        start = Begun() if told.left is None else await self._begun(served, terms)
+        others = await self._stored.live_of(served.chain_id, terms.order.maker, terms.order.maker_asset)
+        row = new_row(terms, told, start, others, served.chain_id, now_ms)
         return row, new_document(terms, start)
 
-    async def _begun(self, place: ServedChain, terms: OtcTerms) -> Begun:
+    async def _begun(self, served: ServedChain, terms: OtcTerms) -> Begun:
         """Find the fills that an order had before it was posted, up to the indexed height.
 
         Raises:
             ServiceUnavailable: the indexer has not read the chain yet.
         """
-        cursor, fills = await self._stored.fills(place.chain_id, terms.order_hash)
+        cursor, fills = await self._stored.fills(served.chain_id, terms.order_hash)
         if cursor is None:
             raise ServiceUnavailable("the order's earlier fills are not known yet")
-        call = EthCall(place.rfq, remaining(terms.order.maker, terms.order_hash))
-        (answer,) = await place.chain.call_many([call], cursor.block_hash)
+        call = EthCall(served.rfq, remaining(terms.order.maker, terms.order_hash))
+        (answer,) = await served.chain.call_many([call], cursor.block_hash)
         return begun(terms.order.maker_amount, left_of(answer, terms), fills)
 
 
-async def _asked(place: ServedChain, terms: OtcTerms) -> Answered:
+async def _asked(served: ServedChain, terms: OtcTerms) -> Answered:
     """Read at the latest block the chain state that a posted order is checked against."""
-    header = await latest_block(place.chain)
-    has_code = await signer_has_code(place.chain, terms.signature, header)
-    calls = submission_calls(terms, place.rfq)
-    answers = dict(zip(calls, await place.chain.call_many([*calls.values()], header.hash), strict=True))
+    header = await latest_block(served.chain)
+    has_code = await signer_has_code(served.chain, terms.signature, header)
+    calls = submission_calls(terms, served.rfq)
+    answers = dict(zip(calls, await served.chain.call_many([*calls.values()], header.hash), strict=True))
     assets = {"makerAsset": terms.order.maker_asset, "takerAsset": terms.order.taker_asset}
-    without_code = [field for field, asset in assets.items() if not await _is_contract(place, asset, header)]
+    without_code = [field for field, asset in assets.items() if not await _is_contract(served, asset, header)]
     return answered(terms, answers, without_code=without_code, has_code=has_code)
 
 
-async def _is_contract(place: ServedChain, asset: bytes, header: Header) -> bool:
+async def _is_contract(served: ServedChain, asset: bytes, header: Header) -> bool:
     """Whether a token's address has code; True, without a read, for a token that the operator has listed."""
-    return asset in place.tokens.by_address or bool(await place.chain.code(asset, header.hash))
+    return asset in served.tokens.by_address or bool(await served.chain.code(asset, header.hash))

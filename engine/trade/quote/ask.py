@@ -101,7 +101,7 @@ def with_partner(query: Q, partner: str) -> Q:
 
 
 def ask_of_prices(
-    place: "ServedChain",
+    served: "ServedChain",
     query: PricesQuery,
     fees: FeeRules,
     now_ms: int,
@@ -118,15 +118,15 @@ def ask_of_prices(
             spec 1.25 says.
     """
     src, dest = ends_of(
-        place.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)
+        served.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)
     )
     amount = parse_positive_amount(query.amount)
-    route = _route_of(place.tokens, query.route, src, dest) if query.route else ()
+    route = _route_of(served.tokens, query.route, src, dest) if query.route else ()
     if query.receiver is not None:
         parse_address(query.receiver, "receiver")
     users = _addresses({"userAddress": query.user_address or None, "txOrigin": tx_origin})
     _check_sources(query)
-    _check_makers(query, place.feeds)
+    _check_makers(query, served.feeds)
     wanted = SwapRequest(
         src_token=src.routed,
         dest_token=dest.routed,
@@ -136,7 +136,7 @@ def ask_of_prices(
         without=frozenset(query.exclude_dexs or ()),
         route=route,
         taxes=_taxes_of(query),
-        gas_price_wei=place.gas.gas_price_wei,
+        gas_price_wei=served.gas.gas_price_wei,
     )
     return MarketAsk(
         src=src,
@@ -145,12 +145,12 @@ def ask_of_prices(
         fee=resolve_fee(query.partner, query.partner_fee_bps, fees.partners, fees.tiers),
         version=query.version,
         impact=ImpactBounds(_percent_max(query.max_impact), None, query.ignore_bad_usd_price),
-        barred=place.barred(*users, now_ms=now_ms),
+        barred=served.barred(*users, now_ms=now_ms),
         has_others=query.other_exchange_prices,
     )
 
 
-def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, now_ms: int) -> MarketAsk:
+def ask_of_quote(served: "ServedChain", query: QuoteParameters, fees: FeeRules, now_ms: int) -> MarketAsk:
     """Parse a GET /v2/quote query into a request for a price, Market or Delta.
 
     A Market route has version 6.2 (choices.md#quotes-and-routes).
@@ -160,7 +160,7 @@ def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, n
             spec 1.25 says.
     """
     src, dest = ends_of(
-        place.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)
+        served.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)
     )
     amount = parse_positive_amount(query.amount)
     users = _addresses({"userAddress": query.user_address})
@@ -174,12 +174,12 @@ def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, n
             dest_token=dest.routed,
             amount=amount,
             side=query.side,
-            gas_price_wei=place.gas.gas_price_wei,
+            gas_price_wei=served.gas.gas_price_wei,
         ),
         fee=resolve_fee(query.partner, query.partner_fee_bps, fees.partners, fees.tiers),
         version=MarketVersion.V6_2,
         impact=ImpactBounds(_percent_max(query.max_impact), query.max_usd_impact),
-        barred=place.barred(*users, now_ms=now_ms),
+        barred=served.barred(*users, now_ms=now_ms),
     )
 
 

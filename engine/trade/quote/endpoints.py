@@ -115,7 +115,7 @@ class Quotes:
         self._random16 = random16
         self._partner_of = partner_of
         self._spenders = {
-            chain_id: to_checksum(place.delta) for chain_id, place in places.items() if place.delta
+            chain_id: to_checksum(served.delta) for chain_id, served in places.items() if served.delta
         }
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -168,8 +168,8 @@ class Quotes:
         return encode(response)
 
     def _response(self, query: QuoteQuery, now_ms: int) -> QuoteResponse:
-        place = served_chain_at(self._places, query.chain_id, "chainId")
-        mode, has_market = query.mode, place.settings.market
+        served = served_chain_at(self._places, query.chain_id, "chainId")
+        mode, has_market = query.mode, served.settings.market
         if query.dest_chain_id is not None and query.is_crosschain:
             has_market = False
         if mode is Mode.MARKET:
@@ -184,7 +184,7 @@ class Quotes:
                 raise NoRoute("Market is not served on this chain")
             return QuoteResponse(market=self._market(query, now_ms))
         try:
-            block = self._delta(place, query, now_ms)
+            block = self._delta(served, query, now_ms)
         except RequestError as error:
             if mode is Mode.DELTA or not has_market:
                 raise
@@ -198,8 +198,8 @@ class Quotes:
     def _delta_prices(self, call: HttpCall) -> Reply:
         query = decode_delta_prices_query(call.request.query or b"")
         query = with_partner(query, self._partner_of(call))
-        place = delta_chain_at(self._places, query.chain_id, "chainId")
-        return Reply(200, encode(self._delta(place, query, call.now_ms)))
+        served = delta_chain_at(self._places, query.chain_id, "chainId")
+        return Reply(200, encode(self._delta(served, query, call.now_ms)))
 
     def _is_supported(self, call: HttpCall) -> Reply:
         query = decode_token_support_query(call.request.query or b"")
@@ -216,37 +216,37 @@ class Quotes:
     def _market(self, query: QuoteQuery, now_ms: int) -> PriceRoute:
         return market_route(self._places, self._seal, self._fees, query, now_ms)
 
-    def _delta(self, place: ServedChain, query: QuoteParameters, now_ms: int) -> DeltaBlock:
+    def _delta(self, served: ServedChain, query: QuoteParameters, now_ms: int) -> DeltaBlock:
         if query.dest_chain_id not in (None, query.chain_id):
-            return self._crosschain(place, query, now_ms)
-        if place.no_delta:
-            raise NoRoute(place.no_delta)
-        block = delta_block(*self._swap(place, query, now_ms), place.usd, self._id())
-        self._issued.add(quoted_as(block.side, canonical_route(block.route)), place.chain_id, now_ms)
+            return self._crosschain(served, query, now_ms)
+        if served.no_delta:
+            raise NoRoute(served.no_delta)
+        block = delta_block(*self._swap(served, query, now_ms), served.usd, self._id())
+        self._issued.add(quoted_as(block.side, canonical_route(block.route)), served.chain_id, now_ms)
         return block
 
     def _id(self) -> str:
         return str(UUID(bytes=self._random16(), version=4))
 
-    def _swap(self, place: ServedChain, query: QuoteParameters, now_ms: int) -> tuple[DeltaAsk, PlanTotal]:
+    def _swap(self, served: ServedChain, query: QuoteParameters, now_ms: int) -> tuple[DeltaAsk, PlanTotal]:
         """Plan the swap of a query on one chain; raise NoRoute if the books give none."""
-        ask = ask_of_quote(place, query, self._fees, now_ms)
-        plan = place.pathfinder.total(ask.among)
+        ask = ask_of_quote(served, query, self._fees, now_ms)
+        plan = served.pathfinder.total(ask.among)
         if plan is None:
-            raise no_route(place, ask.src, ask.dest, ask.among)
+            raise no_route(served, ask.src, ask.dest, ask.among)
         delta = DeltaAsk(
-            chain_id=place.chain_id,
+            chain_id=served.chain_id,
             side=ask.wanted.side,
             src=ask.src,
             dest=ask.dest,
-            native=place.tokens.wrapped_native,
+            native=served.tokens.wrapped_native,
             gas_wei=self._gas(plan) * ask.wanted.gas_price_wei,
             fee=ask.fee,
-            spender=self._spenders[place.chain_id],
+            spender=self._spenders[served.chain_id],
         )
         return delta, plan
 
-    def _crosschain(self, place: ServedChain, query: QuoteParameters, now_ms: int) -> DeltaBlock:
+    def _crosschain(self, served: ServedChain, query: QuoteParameters, now_ms: int) -> DeltaBlock:
         """Price a query for another chain over each lane; raise NoRoute with all reasons without a price."""
         amount = parse_positive_amount(query.amount)
         found: list[Passage] = []
@@ -254,19 +254,19 @@ class Quotes:
         lanes = self._bridges.wanted(query)
         for lane in lanes:
             try:
-                found.append(self._passage(place, query, lane, amount, now_ms))
+                found.append(self._passage(served, query, lane, amount, now_ms))
             except (NoRoute, PricingError, GasCostExceedsTradeAmount) as error:
                 refused.append(f"{lane.name}: {error.detail.removeprefix('No route: ')}")
         if not found:
             raise NoRoute("; ".join(refused), message="No route (crosschain)")
         there = self._places[lanes[0].destination_chain]
-        block = crosschain_block(found, place.usd, there.usd, self._id())
+        block = crosschain_block(found, served.usd, there.usd, self._id())
         for route in (block.route, *block.alternatives):
-            self._issued.add(quoted_as(block.side, canonical_route(route)), place.chain_id, now_ms)
+            self._issued.add(quoted_as(block.side, canonical_route(route)), served.chain_id, now_ms)
         return block
 
     def _passage(
-        self, place: ServedChain, query: QuoteParameters, lane: BridgeLane, amount: int, now_ms: int
+        self, served: ServedChain, query: QuoteParameters, lane: BridgeLane, amount: int, now_ms: int
     ) -> Passage:
         fee = current_fee(lane, now_ms)
         on_origin = replace(
@@ -275,7 +275,7 @@ class Quotes:
             dest_decimals=lane.origin.decimals,
             amount=str(amount_to_plan(lane, fee, query.side, amount)),
         )
-        found = passage(*self._swap(place, on_origin, now_ms), lane, fee, place.usd, amount)
+        found = passage(*self._swap(served, on_origin, now_ms), lane, fee, served.usd, amount)
         return self._swapped_there(query, found, now_ms)
 
     def _swapped_there(self, query: QuoteParameters, found: Passage, now_ms: int) -> Passage:

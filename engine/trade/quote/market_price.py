@@ -57,38 +57,38 @@ def market_route(
     Raises:
         RequestError: the request is wrong or no price can be given; the subclass has the error code.
     """
-    place = market_chain_at(places, query.chain_id, "chainId")
-    return sealed(seal, best_route(place, ask_of_quote(place, query, fees, now_ms)), now_ms)
+    served = market_chain_at(places, query.chain_id, "chainId")
+    return sealed(seal, best_route(served, ask_of_quote(served, query, fees, now_ms)), now_ms)
 
 
-def best_route(place: ServedChain, ask: MarketAsk) -> UnsealedRoute:
+def best_route(served: ServedChain, ask: MarketAsk) -> UnsealedRoute:
     """Find the best route for a Market quote over the makers' live books.
 
     Raises:
         NoRoute: the books give no route.
         ServiceUnavailable: the price of gas is unknown.
     """
-    plan = place.pathfinder.find(ask.among)
+    plan = served.pathfinder.find(ask.among)
     if plan is None:
-        raise no_route(place, ask.src, ask.dest, ask.among)
-    wrapped = place.tokens.wrapped_native
-    src_usd = place.usd.value(ask.src.routed, plan.src_amount)
-    dest_usd = place.usd.value(ask.dest.routed, plan.dest_amount)
+        raise no_route(served, ask.src, ask.dest, ask.among)
+    wrapped = served.tokens.wrapped_native
+    src_usd = served.usd.value(ask.src.routed, plan.src_amount)
+    dest_usd = served.usd.value(ask.dest.routed, plan.dest_amount)
     offered = Offered(
-        chain_id=place.chain_id,
-        block_number=place.gas.head.number,
+        chain_id=served.chain_id,
+        block_number=served.gas.head.number,
         wanted=ask.wanted,
         src=ask.src,
         dest=ask.dest,
-        tokens=place.tokens.by_address,
-        router=place.router,
+        tokens=served.tokens.by_address,
+        router=served.router,
         fee=ask.fee,
         version=ask.version,
         src_usd=src_usd,
         dest_usd=dest_usd,
-        gas_usd=place.usd.value(wrapped, plan.gas * ask.wanted.gas_price_wei) if wrapped else None,
-        is_impact_reached=_is_reached(impact(plan, place.usd), src_usd, dest_usd, ask.impact),
-        others=place.pathfinder.by_maker(ask.among) if ask.has_others else None,
+        gas_usd=served.usd.value(wrapped, plan.gas * ask.wanted.gas_price_wei) if wrapped else None,
+        is_impact_reached=_is_reached(impact(plan, served.usd), src_usd, dest_usd, ask.impact),
+        others=served.pathfinder.by_maker(ask.among) if ask.has_others else None,
     )
     return price_route(offered, plan)
 

@@ -39,12 +39,12 @@ _AWAY = {
 }
 
 
-def no_route(place: "ServedChain", src: "ListedToken", dest: "ListedToken", wanted: SwapRequest) -> NoRoute:
+def no_route(served: "ServedChain", src: "ListedToken", dest: "ListedToken", wanted: SwapRequest) -> NoRoute:
     """Make the error for a swap for which the chain's pathfinder finds no route, with the reason as text."""
-    lack = place.pathfinder.lack(wanted)
+    lack = served.pathfinder.lack(wanted)
     said = [_SAID[lack].format(src=src.symbol, dest=dest.symbol)]
     if lack in (NoPlanReason.BOOKS, NoPlanReason.DEPTH):
-        hidden = {name: feed.cache.hidden(src.routed, dest.routed) for name, feed in place.feeds.items()}
+        hidden = {name: feed.cache.hidden(src.routed, dest.routed) for name, feed in served.feeds.items()}
         for standing, words in _AWAY.items():
             makers = [name for name, standings in sorted(hidden.items()) if standing in standings]
             if makers:

@@ -82,7 +82,7 @@ class Resources:
     def __init__(self, places: ServedChains, settings: Settings) -> None:
         self._places = places
         self._partners, self._tiers = settings.partners, settings.tiers
-        self._tokens = {chain_id: encode(_token_list([place])) for chain_id, place in places.items()}
+        self._tokens = {chain_id: encode(_token_list([served])) for chain_id, served in places.items()}
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return the HTTP endpoints of the class as rows of the route table."""
@@ -184,36 +184,36 @@ class Resources:
         )
 
     def _list_tokens(self, call: HttpCall) -> Reply:
-        place = place_in_path(self._places, call.parameters[0])
-        return Reply(200, self._tokens[place.chain_id])
+        served = place_in_path(self._places, call.parameters[0])
+        return Reply(200, self._tokens[served.chain_id])
 
     async def _user_tokens(self, call: HttpCall) -> Reply:
-        place = place_in_path(self._places, call.parameters[0])
+        served = place_in_path(self._places, call.parameters[0])
         user = parse_address(call.parameters[1], "user")
         return Reply(
-            200, encode(UserTokens(await user_tokens(place, user, place.tokens.by_address.values())))
+            200, encode(UserTokens(await user_tokens(served, user, served.tokens.by_address.values())))
         )
 
     async def _user_token(self, call: HttpCall) -> Reply:
         chain, named, text = call.parameters
-        place = place_in_path(self._places, chain)
-        user, token = parse_address(named, "user"), place.tokens.listed(text, "token")
-        found = await user_tokens(place, user, [token])
+        served = place_in_path(self._places, chain)
+        user, token = parse_address(named, "user"), served.tokens.listed(text, "token")
+        found = await user_tokens(served, user, [token])
         if not found:
             raise TokenNotSupported("its contract answers balanceOf with no number", field="token", got=text)
         return Reply(200, encode(OneUserToken(*found)))
 
     def _contracts(self, call: HttpCall) -> Reply:
-        place = self._asked(call)
+        served = self._asked(call)
         return Reply(
             200,
             encode(
                 AdaptersContracts(
-                    router=_text(place.router),
-                    token_transfer_proxy=_text(place.router),
-                    rfq=_text(place.rfq),
-                    delta=_text(place.delta),
-                    executors={"RfqExecutor": _text(place.executor)},
+                    router=_text(served.router),
+                    token_transfer_proxy=_text(served.router),
+                    rfq=_text(served.rfq),
+                    delta=_text(served.delta),
+                    executors={"RfqExecutor": _text(served.executor)},
                 )
             ),
         )
@@ -222,8 +222,8 @@ class Resources:
         return Reply(200, encode(sorted(self._asked(call).feeds)))
 
     def _takers(self, call: HttpCall) -> Reply:
-        place = self._asked(call)
-        return Reply(200, encode([to_checksum(place.executor)] if place.executor else []))
+        served = self._asked(call)
+        return Reply(200, encode([to_checksum(served.executor)] if served.executor else []))
 
     def _partner_fee(self, call: HttpCall) -> Reply:
         place_in_path(self._places, call.parameters[0])
@@ -246,7 +246,7 @@ class Resources:
 
 
 async def user_tokens(
-    place: ServedChain, user: bytes, tokens: Iterable[ListedToken]
+    served: ServedChain, user: bytes, tokens: Iterable[ListedToken]
 ) -> tuple[UserToken, ...]:
     """Read a user's balances of tokens and allowances for the Router, all at one block.
 
@@ -260,22 +260,24 @@ async def user_tokens(
     Raises:
         ChainError: no node answers.
     """
-    header = await place.chain.block()
+    header = await served.chain.block()
     if header is None:
         raise BlockGone("the latest block is not in the chain")
     listed = sorted(tokens, key=lambda token: token.address != NATIVE_TOKEN)
     others = [token for token in listed if token.address != NATIVE_TOKEN]
     found = [
-        _user_token(place, token, await place.chain.balance(user, header.hash), UINT256_MAX)
+        _user_token(served, token, await served.chain.balance(user, header.hash), UINT256_MAX)
         for token in listed[: len(listed) - len(others)]
     ]
     calls = [EthCall(token.address, balance_of(user)) for token in others]
-    if place.router:
-        calls += [EthCall(token.address, allowance(user, place.router)) for token in others]
-    answers = [_amount(answer) for answer in await place.chain.call_many(calls, header.hash)] if calls else []
+    if served.router:
+        calls += [EthCall(token.address, allowance(user, served.router)) for token in others]
+    answers = (
+        [_amount(answer) for answer in await served.chain.call_many(calls, header.hash)] if calls else []
+    )
     balances, allowed = answers[: len(others)], answers[len(others) :] or [None] * len(others)
     found += [
-        _user_token(place, token, balance, taken or 0)
+        _user_token(served, token, balance, taken or 0)
         for token, balance, taken in zip(others, balances, allowed, strict=True)
         if balance is not None
     ]
@@ -289,8 +291,8 @@ def _amount(answer: bytes | Exception) -> int | None:
     return None
 
 
-def _user_token(place: ServedChain, token: ListedToken, balance: int, allowed: int) -> UserToken:
-    return UserToken(token.symbol, token.text, token.decimals, place.chain_id, str(balance), str(allowed))
+def _user_token(served: ServedChain, token: ListedToken, balance: int, allowed: int) -> UserToken:
+    return UserToken(token.symbol, token.text, token.decimals, served.chain_id, str(balance), str(allowed))
 
 
 def _fixed(body: bytes) -> Callable[[HttpCall], Reply]:
@@ -301,20 +303,20 @@ def _chain_list(places: ServedChains) -> ChainList:
     return tuple(
         ChainEntry(
             chain_id=chain_id,
-            name=place.settings.name,
-            wallet_url=place.settings.wallet_url or UNSET,
-            **_roles(place),
+            name=served.settings.name,
+            wallet_url=served.settings.wallet_url or UNSET,
+            **_roles(served),
         )
-        for chain_id, place in sorted(places.items())
+        for chain_id, served in sorted(places.items())
     )
 
 
-def _roles(place: ServedChain) -> dict[str, bool]:
+def _roles(served: ServedChain) -> dict[str, bool]:
     """Return kind of trade (`delta`, `market`, `rfq`) -> whether the venue serves this kind on a chain."""
     return {
-        "delta": not place.no_delta,
-        "market": place.settings.market,
-        "rfq": place.settings.rfq and bool(place.rfq),
+        "delta": not served.no_delta,
+        "market": served.settings.market,
+        "rfq": served.settings.rfq and bool(served.rfq),
     }
 
 
@@ -322,10 +324,10 @@ def _token_list(places: Iterable[ServedChain]) -> TokenList:
     """List the tokens that may be traded on some chains, by chain id, each chain's native token first."""
     return TokenList(
         tuple(
-            TokenEntry(token.symbol, token.text, token.decimals, place.chain_id)
-            for place in sorted(places, key=lambda place: place.chain_id)
+            TokenEntry(token.symbol, token.text, token.decimals, served.chain_id)
+            for served in sorted(places, key=lambda served: served.chain_id)
             for token in sorted(
-                place.tokens.by_address.values(), key=lambda token: token.address != NATIVE_TOKEN
+                served.tokens.by_address.values(), key=lambda token: token.address != NATIVE_TOKEN
             )
         )
     )

@@ -76,10 +76,10 @@ def served_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedCh
     Raises:
         UnsupportedChain: the venue does not serve the chain (choices.md#chains-and-tokens).
     """
-    place = places.get(chain_id)
-    if place is None:
+    served = places.get(chain_id)
+    if served is None:
         raise UnsupportedChain(field=field, expected="a chain of GET /chains", got=chain_id)
-    return place
+    return served
 
 
 def market_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
@@ -91,10 +91,10 @@ def market_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedCh
     Raises:
         UnsupportedChain: the venue does not serve the chain, or no Market swaps on it.
     """
-    place = places.get(chain_id)
-    if place is None or not (place.settings.market and place.router):
+    served = places.get(chain_id)
+    if served is None or not (served.settings.market and served.router):
         raise UnsupportedChain(field=field, expected="a Market chain of GET /chains", got=chain_id)
-    return place
+    return served
 
 
 def otc_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
@@ -106,10 +106,10 @@ def otc_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain
     Raises:
         UnsupportedChain: the venue does not serve the chain, or the chain has no RFQ contract.
     """
-    place = served_chain_at(places, chain_id, field)
-    if not (place.settings.rfq and place.rfq):
+    served = served_chain_at(places, chain_id, field)
+    if not (served.settings.rfq and served.rfq):
         raise UnsupportedChain(field=field, expected="a chain with `rfq`", got=chain_id)
-    return place
+    return served
 
 
 def delta_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
@@ -122,7 +122,7 @@ def delta_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedCha
         UnsupportedChain: the venue does not serve the chain, or no Delta orders on it; the error gives the
             reason.
     """
-    place = served_chain_at(places, chain_id, field)
-    if place.no_delta:
-        raise UnsupportedChain(place.no_delta, field=field)
-    return place
+    served = served_chain_at(places, chain_id, field)
+    if served.no_delta:
+        raise UnsupportedChain(served.no_delta, field=field)
+    return served

@@ -181,7 +181,7 @@ class Auctioneer:
         wall_ms: Callable[[], int],
     ) -> None:
         self._at = at
-        self._place = at.place
+        self._served = at.served
         self._queue = queue
         self._orders = orders
         self._store = store
@@ -202,7 +202,7 @@ class Auctioneer:
         self._agents = agents
         self._handlers = handlers
         self._asking = RoundAsking(
-            agents, at.place, round_s=settings.round_s, slices=self._slices, wall_ms=wall_ms
+            agents, at.served, round_s=settings.round_s, slices=self._slices, wall_ms=wall_ms
         )
 
     def statistics(self) -> AuctioneerStatistics:
@@ -306,9 +306,9 @@ class Auctioneer:
             await self._round(this)
             is_void = False
         except (ChainError, RequestError, StoreError) as error:
-            _log.warning("a round is void", chain_id=self._place.chain_id, detail=str(error))
+            _log.warning("a round is void", chain_id=self._served.chain_id, detail=str(error))
         except Exception as error:  # noqa: BLE001  a bug in one round ends no other
-            _log.error("a round failed", chain_id=self._place.chain_id, detail=repr(error), exc_info=True)
+            _log.error("a round failed", chain_id=self._served.chain_id, detail=repr(error), exc_info=True)
         finally:
             self._open -= 1
             self._durations.add(trio.current_time() - opened_at)
@@ -388,8 +388,8 @@ class Auctioneer:
 
     async def _decision(self, this: Round, bids: Sequence[Proven]) -> Decision:
         """Decide a round's winners from bids that passed their simulation, at the present gas price."""
-        gas_price_wei = self._place.gas.gas_price_wei
-        costs = {key: cost for key, one in this.orders.items() if (cost := gas_cost(one, self._place))}
+        gas_price_wei = self._served.gas.gas_price_wei
+        costs = {key: cost for key, one in this.orders.items() if (cost := gas_cost(one, self._served))}
         return await self._slices.work(deciding(tuple(this.orders.values()), bids, gas_price_wei, costs))
 
     async def _upcoming(self, this: Round) -> Upcoming:
@@ -399,7 +399,7 @@ class Auctioneer:
         learns whether the slices are due.
         """
         if not any(is_scheduled(one.order) for one in this.orders.values()):
-            head = await self._place.chain.block()
+            head = await self._served.chain.block()
             if head is None:
                 raise ChainError("the chain has no latest block")
             return Upcoming(head, None)
@@ -434,7 +434,7 @@ class Auctioneer:
             The decision as stored: a bid whose settlement was given up has lost; orders of a settlement that
             may or may not be stored are missing.
         """
-        times = RoundTimes(this.auction_id, self._place.chain_id, this.opened_ms, closed_ms)
+        times = RoundTimes(this.auction_id, self._served.chain_id, this.opened_ms, closed_ms)
         refused = Rejections(rejections)
         with_winner = [verdict for verdict in decision.verdicts.values() if verdict.winner is not None]
         records = await self._records(times, with_winner, refused)
@@ -525,7 +525,7 @@ class Auctioneer:
         except (_NotOpen, OrderNotFound):
             return _End.NOT_OPEN
         except StoreError as error:
-            _log.warning("a settlement was not stored", chain_id=self._place.chain_id, detail=error.detail)
+            _log.warning("a settlement was not stored", chain_id=self._served.chain_id, detail=error.detail)
             return _End.UNKNOWN
         finally:
             self._claims.release(hashes)

@@ -50,7 +50,7 @@ class RoundAsking:
     """Sends the requests for bids of auction rounds to the agents of one chain, and collects the answers.
 
     Args:
-        place: the chain, with its contracts and its price of gas.
+        served: the chain, with its contracts and its price of gas.
         round_s: length of a round, seconds.
         slices: runs the encoding of requests in short steps.
         wall_ms: returns the time, Unix milliseconds.
@@ -59,14 +59,14 @@ class RoundAsking:
     def __init__(
         self,
         agents: Agents,
-        place: ServedChain,
+        served: ServedChain,
         *,
         round_s: float,
         slices: Slices,
         wall_ms: Callable[[], int],
     ) -> None:
         self._agents = agents
-        self._place = place
+        self._served = served
         self._round_s = round_s
         self._slices = slices
         self._wall_ms = wall_ms
@@ -137,21 +137,21 @@ class RoundAsking:
             hashes = tuple([key for key in this.orders if name in this.agents[key]])
             if hashes not in bodies:
                 bodies[hashes] = self._request(this, [as_shown[key] for key in hashes])
-            questions[name] = with_caller(bodies[hashes], caller_of(self._place.delta, name)), hashes
+            questions[name] = with_caller(bodies[hashes], caller_of(self._served.delta, name)), hashes
         return questions
 
     def _request(self, this: Round, orders: Sequence[AuctionOrder]) -> bytes:
-        place = self._place
+        served = self._served
         return encode(
             SolveRequest(
                 auction_id=this.auction_id,
-                chain_id=place.chain_id,
+                chain_id=served.chain_id,
                 closes_at_ms=this.opened_ms + round(self._round_s * 1_000),
-                delta=to_checksum(place.delta),
-                executor=to_checksum(place.executor),
-                rfq=to_checksum(place.rfq),
-                wrapped_native=to_checksum(place.tokens.wrapped_native),
-                gas_price_wei=str(place.gas.gas_price_wei),
+                delta=to_checksum(served.delta),
+                executor=to_checksum(served.executor),
+                rfq=to_checksum(served.rfq),
+                wrapped_native=to_checksum(served.tokens.wrapped_native),
+                gas_price_wei=str(served.gas.gas_price_wei),
                 orders=tuple(orders),
                 sent_at_ms=self._wall_ms(),
             )

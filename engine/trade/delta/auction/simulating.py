@@ -35,7 +35,7 @@ class AuctionAt(Struct, frozen=True):
         gas_max: most units of gas of one settlement.
     """
 
-    place: ServedChain
+    served: ServedChain
     relayer: bytes
     gas_max: int
 
@@ -74,8 +74,8 @@ async def simulated(
             try:
                 while done < len(bids):
                     some = bids[done : done + AGENT_SIMULATED_AT_ONCE]
-                    calls = [simulation_of(one, at.place.delta, at.relayer, at.gas_max) for one in some]
-                    answers = await at.place.chain.call_many(calls, where.head.hash, where.made_s)
+                    calls = [simulation_of(one, at.served.delta, at.relayer, at.gas_max) for one in some]
+                    answers = await at.served.chain.call_many(calls, where.head.hash, where.made_s)
                     judged = (proven(one, answer) for one, answer in zip(some, answers, strict=True))
                     good, refused = await slices.work(sorted_out(judged))
                     found.proven += good
@@ -93,16 +93,16 @@ async def simulated(
     return found
 
 
-def gas_cost(asked: RoundOrder, place: ServedChain) -> GasCost | None:
+def gas_cost(asked: RoundOrder, served: ServedChain) -> GasCost | None:
     """Return a function from a gas cost in wei to raw units of the token in which an order's bids compete.
 
     The token is the destination token (SELL) or the source token (BUY). None if the token has no price.
     """
     terms = asked.terms
-    token = place.tokens.by_address.get(terms.dest_token if terms.side is Side.SELL else terms.src_token)
+    token = served.tokens.by_address.get(terms.dest_token if terms.side is Side.SELL else terms.src_token)
     if token is None:
         return None
-    native, usd = place.tokens.wrapped_native, place.usd
+    native, usd = served.tokens.wrapped_native, served.usd
     try:
         gas_in_token(token, 10**18, native, usd)
     except PricingError:

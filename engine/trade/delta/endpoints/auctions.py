@@ -227,9 +227,9 @@ class Auctions:
     async def _latest(self, call: HttpCall) -> Reply:
         self._check_operator(call)
         query = decode_auctions_query(call.request.query or b"")
-        place = delta_chain_at(self._places, query.chain_id, "chainId")
+        served = delta_chain_at(self._places, query.chain_id, "chainId")
         (found,) = await self._store.read(
-            latest_rounds(place.chain_id, call.now_ms - _LISTED_MS, query.limit)
+            latest_rounds(served.chain_id, call.now_ms - _LISTED_MS, query.limit)
         )
         rows: list[AuctionRound] = [row_of(AUCTION_ROUND, values) for values in found]
         rounds = [list(one) for _, one in groupby(rows, attrgetter("auction_id"))]
@@ -242,15 +242,15 @@ class Auctions:
         return Reply(200, encode(await self.explain(call.parameters[0], call.now_ms)))
 
     def _list_agents(self, call: HttpCall) -> Reply:
-        place = delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
-        of_chain = self._auctions.get(place.chain_id)
+        served = delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        of_chain = self._auctions.get(served.chain_id)
         return Reply(200, encode([] if of_chain is None else sorted(of_chain.reports())))
 
     def _scores(self, call: HttpCall) -> Reply:
-        place = delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
-        of_chain = self._auctions.get(place.chain_id)
+        served = delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        of_chain = self._auctions.get(served.chain_id)
         reports = {} if of_chain is None else of_chain.reports()
-        return Reply(200, encode([_score(place.delta, name, reports[name]) for name in sorted(reports)]))
+        return Reply(200, encode([_score(served.delta, name, reports[name]) for name in sorted(reports)]))
 
 
 def _score(delta: bytes, agent: str, report: AgentReport) -> AgentScore:

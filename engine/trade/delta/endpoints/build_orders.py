@@ -86,21 +86,21 @@ class DeltaOrders:
         """
         route, side = await self._issued_route(body, now_ms)
         src, dest = route.origin.input.token, route.origin.output.token
-        place = delta_chain_at(self._places, src.chain_id, "route.origin.input.token.chainId")
+        served = delta_chain_at(self._places, src.chain_id, "route.origin.input.token.chainId")
         there = self._places.get(route.destination.input.token.chain_id)
         shares = 0
         if body.order_type is BuildOrderType.PRODUCTIVE_ORDER:
-            shares = await in_time(_shares(place, body, route))
+            shares = await in_time(_shares(served, body, route))
         terms = BuildTerms(
-            domain=self._domains[place.chain_id],
-            src=place.tokens.find(src.address, "srcToken", None),
-            dest=place.tokens.find(dest.address, "destToken", None),
+            domain=self._domains[served.chain_id],
+            src=served.tokens.find(src.address, "srcToken", None),
+            dest=served.tokens.find(dest.address, "destToken", None),
             quoted=side,
             fees=self._fees,
             now_s=now_ms // 1_000,
             nonce=int.from_bytes(self._random32(), "big"),
             shares=shares,
-            handlers=handlers_of(place.settings),
+            handlers=handlers_of(served.settings),
             arrivals=b"" if there is None else there.arrivals,
             salt=self._random32(),
         )
@@ -128,7 +128,7 @@ class DeltaOrders:
         return decode_route(bytes(body.route)), sides[at]
 
 
-async def _shares(place: ServedChain, body: BuildBody, route: Route) -> int:
+async def _shares(served: ServedChain, body: BuildBody, route: Route) -> int:
     """Read from the vault that a build names the shares that its order signs, at the latest block.
 
     Raises:
@@ -140,9 +140,9 @@ async def _shares(place: ServedChain, body: BuildBody, route: Route) -> int:
     """
     check_side(body)
     vault, source = strategy_in(body), route.origin.input
-    check_strategy(vault, vaults_of(place.settings.strategies), "strategy")
+    check_strategy(vault, vaults_of(served.settings.strategies), "strategy")
     amount = parse_positive_amount(source.amount, "route.origin.input.amount")
-    header = await latest_block(place.chain)
-    asset, shares = await place.chain.call_many([asset_call(vault), shares_call(vault, amount)], header.hash)
+    header = await latest_block(served.chain)
+    asset, shares = await served.chain.call_many([asset_call(vault), shares_call(vault, amount)], header.hash)
     check_asset(asset, vault, parse_address(source.token.address, "route.origin.input.token"), "strategy")
     return shares_to_sign(body, shares)

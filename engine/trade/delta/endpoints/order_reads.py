@@ -39,7 +39,7 @@ from ..orders.life import OPEN
 from ..orders.vault_checks import vaults_of
 
 
-async def usable_of(place: ServedChain, user: bytes, tokens: Sequence[bytes]) -> dict[bytes, int]:
+async def usable_of(served: ServedChain, user: bytes, tokens: Sequence[bytes]) -> dict[bytes, int]:
     """Read how much of each token the Delta contract can take from an account, all at one block.
 
     The amount is the smaller of balance and allowance, or 0 if the token's contract does not answer; for the
@@ -56,12 +56,12 @@ async def usable_of(place: ServedChain, user: bytes, tokens: Sequence[bytes]) ->
         ChainError: no node answers.
     """
     others = [token for token in tokens if token != NATIVE_TOKEN]
-    told = await holdings(place.chain, [HoldingQuestion(token, user, place.delta) for token in others])
+    told = await holdings(served.chain, [HoldingQuestion(token, user, served.delta) for token in others])
     usable = {
         token: 0 if found is None else found.usable for token, found in zip(others, told.found, strict=True)
     }
     if NATIVE_TOKEN in tokens:
-        usable[NATIVE_TOKEN] = await place.chain.balance(user, told.block_hash)
+        usable[NATIVE_TOKEN] = await served.chain.balance(user, told.block_hash)
     return usable
 
 
@@ -181,17 +181,17 @@ class OrderReads:
         return await self._stored.page_of_ids(query.ids, wanted, query.page, query.limit)
 
     async def _committed(self, call: HttpCall) -> Reply:
-        place, user, tokens = self._account(call)
-        taken = promised(await self._stored.settled_of(user, place.chain_id, OPEN, OrderType.LIMIT))
+        served, user, tokens = self._account(call)
+        taken = promised(await self._stored.settled_of(user, served.chain_id, OPEN, OrderType.LIMIT))
         answer: FillableBalance = {to_hex(token): str(taken.get(token, 0)) for token in tokens}
         return Reply(200, encode(answer))
 
     async def _available(self, call: HttpCall) -> Reply:
-        place, user, tokens = self._account(call)
-        held = {*place.tokens.by_address, *vaults_of(place.settings.strategies)}
+        served, user, tokens = self._account(call)
+        held = {*served.tokens.by_address, *vaults_of(served.settings.strategies)}
         listed = [token for token in tokens if token in held]
-        taken = promised(await self._stored.settled_of(user, place.chain_id, MAY_BE_SETTLED))
-        usable = await in_time(usable_of(place, user, listed))  # last: a fill in between counts twice
+        taken = promised(await self._stored.settled_of(user, served.chain_id, MAY_BE_SETTLED))
+        usable = await in_time(usable_of(served, user, listed))  # last: a fill in between counts twice
         answer: FillableBalance = {
             to_hex(token): str(fillable(usable.get(token, 0), taken.get(token, 0))) for token in tokens
         }
@@ -205,10 +205,10 @@ class OrderReads:
             listed tokens and the shares of the chain's strategies.
         """
         chain_text, user_text, *tokens = call.parameters
-        place = delta_chain_at(self._places, chain_in_path(chain_text), "chainId")
+        served = delta_chain_at(self._places, chain_in_path(chain_text), "chainId")
         user = parse_address(user_text, "user")
-        held = (*place.tokens.by_address, *vaults_of(place.settings.strategies))
-        return place, user, [parse_address(text, "token") for text in tokens] or list(dict.fromkeys(held))
+        held = (*served.tokens.by_address, *vaults_of(served.settings.strategies))
+        return served, user, [parse_address(text, "token") for text in tokens] or list(dict.fromkeys(held))
 
 
 def _filter(query: OrdersQuery) -> DeltaFilter:

@@ -40,5 +40,5 @@ class StrategyList:
         )
 
     def _strategies(self, call: HttpCall) -> Reply:
-        place = delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
-        return Reply(200, encode(self._watches[place.chain_id].listed()))
+        served = delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        return Reply(200, encode(self._watches[served.chain_id].listed()))

@@ -99,7 +99,7 @@ class OrderDesk:
         self._strict_partner = strict_partner
         self._domains = delta_domains(places)
         self._vaults = {
-            chain_id: frozenset(vaults_of(place.settings.strategies)) for chain_id, place in places.items()
+            chain_id: frozenset(vaults_of(served.settings.strategies)) for chain_id, served in places.items()
         }
         self._permit2 = Permit2s()
 
@@ -117,12 +117,12 @@ class OrderDesk:
             RequestError: a check fails; see spec 1.25 and `submission`.
             StoreUnavailable: the order may or may not be stored; submitting again is safe.
         """
-        place = delta_chain_at(self._places, body.chain_id, "chainId")
-        domain = self._domains[place.chain_id]
+        served = delta_chain_at(self._places, body.chain_id, "chainId")
+        domain = self._domains[served.chain_id]
         found = identify(body, domain)
         if self._orders.get(found.order_hash) is None:
             try:
-                return await self._take_in(body, found, place, domain, now_ms, signatures, default_partner)
+                return await self._take_in(body, found, served, domain, now_ms, signatures, default_partner)
             except RequestError as error:
                 signatures.refused(error)
                 if not await self._stored.is_kept(found.order_hash):
@@ -170,19 +170,19 @@ class OrderDesk:
         self,
         body: SubmitBody,
         found: IdentifiedDelta,
-        place: ServedChain,
+        served: ServedChain,
         domain: DeltaDomain,
         now_ms: int,
         signatures: SignatureBudget,
         default_partner: str,
     ) -> OrderRecord:
         rules = Rules(
-            chain_id=place.chain_id,
+            chain_id=served.chain_id,
             domain=domain,
-            tokens=place.tokens,
+            tokens=served.tokens,
             bridges=self._bridges,
-            vaults=self._vaults[place.chain_id],
-            handlers=handlers_of(place.settings),
+            vaults=self._vaults[served.chain_id],
+            handlers=handlers_of(served.settings),
             partners=self._partners,
             strict_partner=self._strict_partner,
             default_partner=default_partner,
@@ -191,7 +191,7 @@ class OrderDesk:
         submission = checked(body, found, rules)
         signatures.proven(submission.signature.is_by_key)
         self._check_room(submission.terms.owner)
-        row = await in_time(self._judged(place, submission, now_ms))
+        row = await in_time(self._judged(served, submission, now_ms))
         document, order, terms = submission.document, submission.order, submission.terms
         if await self._orders.add(row, document, order, terms) is row:
             return new_record(row, document, order, terms)
@@ -216,17 +216,17 @@ class OrderDesk:
             raise StoreError("a stored order is missing")
         return kept
 
-    async def _judged(self, place: ServedChain, submission: Submission, now_ms: int) -> DeltaOrderRow:
+    async def _judged(self, served: ServedChain, submission: Submission, now_ms: int) -> DeltaOrderRow:
         """Check a submitted order against the chain's latest block, and make the order's row to store."""
-        await place.followed.wait()
+        await served.followed.wait()
         permit2 = b""
         if needs_permit2(submission.terms.permit):
-            permit2 = await self._permit2.of(place.chain, place.delta, "order.permit")
-        header = await latest_block(place.chain)
-        has_code = await signer_has_code(place.chain, submission.signature, header)
-        calls = submission_calls(submission, place.delta, permit2)
-        answers = dict(zip(calls, await place.chain.call_many([*calls.values()], header.hash), strict=True))
-        status = accepted(submission, answers, header, place.delta, permit2, has_code=has_code)
+            permit2 = await self._permit2.of(served.chain, served.delta, "order.permit")
+        header = await latest_block(served.chain)
+        has_code = await signer_has_code(served.chain, submission.signature, header)
+        calls = submission_calls(submission, served.delta, permit2)
+        answers = dict(zip(calls, await served.chain.call_many([*calls.values()], header.hash), strict=True))
+        status = accepted(submission, answers, header, served.delta, permit2, has_code=has_code)
         if has_code:
             await self._check_owner_there(submission)
         return submission.row(status, now_ms)
@@ -248,11 +248,11 @@ class OrderDesk:
         return one_signer(order_ids, await self._stored.rows_of_ids(order_ids))
 
     def _domain_of(self, rows: Sequence[DeltaOrderRow]) -> DeltaDomain:
-        place = delta_chain_at(self._places, rows[0].chain_id, "orderIds")
-        return self._domains[place.chain_id]
+        served = delta_chain_at(self._places, rows[0].chain_id, "orderIds")
+        return self._domains[served.chain_id]
 
 
-async def _check_cancel(place: ServedChain, signature: OwnerSignature, delta: bytes) -> None:
+async def _check_cancel(served: ServedChain, signature: OwnerSignature, delta: bytes) -> None:
     """Check that an owner has signed a cancellation, by a contract call unless the owner's key has signed.
 
     Raises:
@@ -261,9 +261,9 @@ async def _check_cancel(place: ServedChain, signature: OwnerSignature, delta: by
     asked = signature_call(signature, delta)
     if asked is None:
         return
-    header = await latest_block(place.chain)
-    has_code = await signer_has_code(place.chain, signature, header)
-    (answer,) = await place.chain.call_many([asked], header.hash)
+    header = await latest_block(served.chain)
+    has_code = await signer_has_code(served.chain, signature, header)
+    (answer,) = await served.chain.call_many([asked], header.hash)
     if signature_state(signature, answer, has_code=has_code) is not SignatureState.SIGNED:
         raise InvalidCancelSignature(
             "the signature is empty, and the owner has not signed the cancellation by a call"

@@ -246,7 +246,7 @@ async def test_a_chain_that_goes_back_is_believed_after_one_round_in_vain(tmp_pa
 
 def found_chain(auction: PlayedAuction) -> Any:
     """The played chain of an auction."""
-    return auction.auctioneer._place.chain
+    return auction.auctioneer._served.chain
 
 
 # --- Orders of handlers ---------------------------------------------------------------------------------

@@ -294,7 +294,7 @@ async def test_orders_that_an_agent_did_not_reach_are_asked_for_again_at_once(tm
 async def test_rounds_pause_while_the_chain_is_away_and_none_counts(tmp_path: Path) -> None:
     ann = PlayedAgent(on_each)
     async with an_auction(tmp_path, ann=ann) as auction:
-        chain: Any = auction.auctioneer._place.chain
+        chain: Any = auction.auctioneer._served.chain
         block, failures = chain.block, 3
 
         async def away() -> Any:
@@ -348,7 +348,7 @@ def endless(request: SolveRequest) -> list[dict[str, Any]]:
 
 def simulations(auction: PlayedAuction) -> list[int]:
     """Calls of each question to the chain from now on; those of `endless` are not answered."""
-    chain: Any = auction.auctioneer._place.chain
+    chain: Any = auction.auctioneer._served.chain
     call_many, sizes = chain.call_many, list[int]()
 
     async def counted(calls: list[EthCall], *at: Any) -> list[bytes]:
@@ -399,7 +399,7 @@ async def test_an_order_that_was_not_simulated_is_in_the_next_round_and_none_cou
     monkeypatch.setattr(simulating, "AGENT_SIMULATED_AT_ONCE", 2)
     ann = PlayedAgent(on_each)
     async with an_auction(tmp_path, ann=ann) as auction:
-        sizes, chain = simulations(auction), cast("Any", auction.auctioneer._place.chain)
+        sizes, chain = simulations(auction), cast("Any", auction.auctioneer._served.chain)
         counted, failures = chain.call_many, 1
 
         async def fails_once(calls: list[EthCall], *at: Any) -> list[bytes]:

@@ -178,7 +178,7 @@ async def test_an_order_whose_handler_fails_in_the_simulation_pauses_and_names_t
         return [Reverted("StepFailed", selector("StepFailed(uint256,bytes)")) for _ in calls]
 
     async with an_auction(tmp_path) as auction:
-        chain: Any = auction.auctioneer._place.chain
+        chain: Any = auction.auctioneer._served.chain
         chain.call_many = refuses
         asked = asked_for(an_external_order())
         await auction.submitted(asked)
@@ -199,7 +199,7 @@ async def test_an_order_whose_handler_takes_too_long_pauses_as_one_that_failed(
 
     monkeypatch.setattr("cambist.engine.trade.delta.auction.simulating.AGENT_SIMULATION_S", 0.01)
     async with an_auction(tmp_path) as auction:
-        chain: Any = auction.auctioneer._place.chain
+        chain: Any = auction.auctioneer._served.chain
         chain.call_many = hangs
         asked = asked_for(an_external_order())
         await auction.submitted(asked)

@@ -46,7 +46,7 @@ class InVain(Auctioneer):
     """
 
     def __init__(self, market: Watched, orders: Any, scheduler: Scheduler, wall_ms: Any) -> None:
-        at = cast("Any", SimpleNamespace(place=SimpleNamespace(chain_id=1, chain=None)))
+        at = cast("Any", SimpleNamespace(served=SimpleNamespace(chain_id=1, chain=None)))
         clients, nothing = {"ann": cast("Any", Bidless())}, cast("Any", None)
         wakeup, settings = AuctioneerWakeup(), DeltaSettings()
         agents = Agents(clients, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
