@@ -157,7 +157,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """What is collected is kept: the collector looks through none of it, neither now nor in the tests."""
+    """The garbage collector leaves out the collected tests, which are kept: now, and while they run."""
     gc.disable()
     try:
         return (yield)

@@ -179,7 +179,7 @@ class AgentRest:
             self._soft_in_row += 1
             if self._soft_in_row < self._soft_faults_max:
                 return 0
-        # What led to this cool-down is paid by it: later faults are counted from nothing.
+        # The cool-down pays for the faults that led to it: later faults are counted from nothing.
         self._soft_in_row = 0
         self._doubted.clear()
         if fault in SLOW:
