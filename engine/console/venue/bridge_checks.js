@@ -1,5 +1,5 @@
 // Compares the bridge of a venue's route with what was wished, before its terms are shown and signed; pure.
-// The same checks, in the same order, as engine/client/order/bridge_safety.py of the command line.
+// The same checks, in the same order, as engine/trader/client/order/bridge_safety.py of the command line.
 import { isSame } from "./abi.js";
 import { UnsafeTerms } from "./checks.js";
 
