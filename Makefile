@@ -100,7 +100,7 @@ test-programs: setup-test ## Run all tests without any program that a machine ma
 	for name in $$(PYTHONPATH=.:tests $(PY) -m support.programs names); do \
 	  $(MAKE) --no-print-directory test-without WITHOUT="$$name" || exit 1; done
 
-test-orders: setup-test ## Run each file alone and in reverse, then all tests in three random orders.
+test-orders: setup-test ## Run each file alone and in reverse, tests that share a world alone, then all tests in three random orders.
 	$(WITH_ANVIL) PYTHONPATH=.:tests TEST_ORDER=reverse $(PY) -m support.files_alone
 	for order in $$(shuf -i 1-99999 -n 3); do \
 	  $(WITH_ANVIL) TEST_ORDER=$$order $(PY) -m pytest -q $(PARALLEL) || exit 1; done

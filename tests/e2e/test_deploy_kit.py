@@ -255,7 +255,9 @@ def test_prometheus_scrapes_every_role_and_has_a_series_for_every_panel(kit: Kit
         for panel in json.loads(path.read_text(encoding="utf-8"))["panels"]
         for target in panel["targets"]
     ]
-    with BlockingVenue.open(f"http://127.0.0.1:{kit.ports['engine-1'][0]}", CHAIN, rpc=kit.node) as venue:
+    engine = f"http://127.0.0.1:{kit.ports['engine-1'][0]}"
+    trade(engine, kit, 7)  # a counter with labels has no series before it counts
+    with BlockingVenue.open(engine, CHAIN, rpc=kit.node) as venue:
         venue.otc("WETH", "USDC", 1, price=2_500, key=kit.keys[7])
     with prometheus(kit, tmp_path) as url:
         give_up = time.monotonic() + PATIENCE_S
