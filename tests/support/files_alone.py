@@ -2,8 +2,8 @@
 
     TEST_ORDER=reverse python -m support.files_alone [FILE ...]
 
-The tests of a file that share a world run in a process each, too: each makes all that it needs. The process prints the
-output of each run that fails, and ends with 1 then. Without names it runs all files.
+The tests of a file that share a world run in a process each, too: each makes all that it needs. The output of
+each run that fails is printed, and the process ends with 1 then. Without names it runs all files.
 """
 
 import math
@@ -35,7 +35,7 @@ _FINE = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
 
 
 def start(part: str, folder: Path) -> int:
-    """Fork a process that runs a file or a test; return its id. Its output goes to the folder's file `output`."""
+    """Fork a process that runs a file or a test, with its output in the folder; return its id."""
     folder.mkdir()
     if child := os.fork():
         return child
