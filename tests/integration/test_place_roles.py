@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import trio
+from rich.console import Console
 
-from cambist.engine.dev.demo.settlement import a_stage
-from cambist.engine.dev.demo.venue import a_market_place
+from cambist.engine.dev.demo.stage import open_stage
 from cambist.engine.roles.agent.app import AgentApp
 from cambist.engine.roles.maker.app import MakerApp
 from cambist.engine.roles.venue.app import VenueApp
@@ -21,8 +21,8 @@ async def test_nobody_stops_before_those_that_ask_it(tmp_path: Path, monkeypatch
         drain = kind.drain
 
         def seen(app: Any) -> None:
-            asking: list[VenueApp | AgentApp] = [place.venue, *place.agents.values()]
-            told.append([one.drained for one in asking])
+            asking: list[VenueApp | AgentApp | None] = [roles.venue, *roles.agents.values()]
+            told.append([one is not None and one.drained for one in asking])
             drain(app)
 
         monkeypatch.setattr(kind, "drain", seen)
@@ -30,8 +30,9 @@ async def test_nobody_stops_before_those_that_ask_it(tmp_path: Path, monkeypatch
     for kind in (VenueApp, AgentApp, MakerApp):
         watched(kind)
     with trio.fail_after(STORY_S):
-        async with a_stage(tmp_path) as stage, a_market_place(stage, tmp_path) as place:
-            agents, makers = len(place.agents), len(place.makers)
+        async with open_stage(Console(quiet=True), tmp_path) as stage:
+            roles = stage.place.roles
+            agents, makers = len(roles.agents), len(roles.makers)
     assert told[0] == [False] * (1 + agents)
     assert {tuple(ended[:1]) for ended in told[1:]} == {(True,)}
     assert told[-makers:] == [[True] * (1 + agents)] * makers

@@ -1,6 +1,5 @@
-"""`cambist demo`: runs a market maker, a venue, agents and traders on two chains, and prints each step.
+"""`cambist demo`: eight scenes of traders at the venue of `cambist up`, by the public client.
 
-In: nothing. Out: each step's result on the terminal; an exception if a step fails.
-Reading order: `foundations`, `settlement`, `market_maker`, `venue`, `place_settings`, `balances`, `swaps`,
-    `order_scene`, `orders`, `waiting_orders`, `otc_orders`, `bridged_orders`, `earning_orders`.
+In: nothing. Out: each scene's results on the terminal; an exception if one is not as it should be.
+Reading order: `stage`, then the scenes in their order: `quotes`, `orders`, `beyond`.
 """

@@ -13,7 +13,7 @@ settings file in the folder; a role that is left out can run in a process of its
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from secrets import token_hex
 from socket import socket as Socket  # noqa: N812 - `socket` is the module's name
@@ -33,7 +33,7 @@ from ..bridge.devnet_bridge import DevnetBridge
 from ..devnet.bridge_places import approve_all
 from ..devnet.serve import DevnetOptions, RunningChain, listening, mine_regularly, running_chain
 from .layout import CHAIN_ID, FAR_CHAIN_ID, VENUE, Layout, MakerPlan
-from .roles import new_secrets, running_roles, write_roles
+from .roles import RunningRoles, new_secrets, running_roles, write_roles
 
 SECRETS_FILE = "secrets.env"
 OPERATOR_KEY = "OPERATOR_KEY"
@@ -96,12 +96,22 @@ class UpPlace(Struct, frozen=True):
     Attributes:
         layout: the roles, with chains and ports.
         keys: keys of the devnet's accounts.
-        operator_key: API key with which an operator signs in to the console.
+        secrets: environment variables that the roles' settings files name.
+        near, far: the chains, with the commands of a development chain.
+        roles: the roles that run in this process.
     """
 
     layout: Layout
     keys: tuple[SigningKey, ...]
-    operator_key: str
+    secrets: Mapping[str, str]
+    near: DevChain
+    far: DevChain
+    roles: RunningRoles
+
+    @property
+    def operator_key(self) -> str:
+        """API key with which an operator signs in to the console."""
+        return self.secrets[OPERATOR_KEY]
 
 
 async def serve_up(wanted: UpOptions, environ: Mapping[str, str], started: Callable[[UpPlace], None]) -> None:
@@ -114,9 +124,36 @@ async def serve_up(wanted: UpOptions, environ: Mapping[str, str], started: Calla
     Raises:
         ConfigError: a port or a file of the folder is in use, or a development chain is not installed.
     """
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with trio.open_nursery() as nursery:
+            async with running_up(wanted, environ, WallClock()) as place:
+                started(place)
+                ending = trio.Event()
+                nursery.start_soon(_end_at_signal, signals, ending, nursery.cancel_scope)
+                await ending.wait()
+            nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def running_up(
+    wanted: UpOptions,
+    environ: Mapping[str, str],
+    clock: WallClock,
+    planned: Callable[[Layout], Layout] = lambda layout: layout,
+) -> AsyncIterator[UpPlace]:
+    """Context manager: run the market place; its body starts once the venue has the books of the makers.
+
+    Args:
+        environ: environment variables, whose PATH is searched for anvil.
+        clock: clock of all roles.
+        planned: returns the layout to run in place of that of `cambist up`.
+
+    Raises:
+        ConfigError: as `serve_up`.
+    """
     keys = tuple(account_keys(DEV_MNEMONIC, DEVNET_ACCOUNTS))
     devnet = _devnet(wanted, keys)
-    with ExitStack() as owned, trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    with ExitStack() as owned:
         listeners = _listeners(owned, wanted)
         bridges = owned.enter_context(listening("127.0.0.1", _bridge_port(wanted), "--devnet-port"))
         async with (
@@ -128,7 +165,7 @@ async def serve_up(wanted: UpOptions, environ: Mapping[str, str], started: Calla
             await nursery.start(DevnetBridge(bridges, keys[0]).run, pairs)
             ports = {name: one.getsockname()[1] for name, one in listeners.items()}
             url = f"http://127.0.0.1:{bridges.getsockname()[1]}"
-            layout = up_layout(near[1], far[1], url, ports)
+            layout = planned(up_layout(near[1], far[1], url, ports))
             await _approve(near[0], near[1], keys)
             if wanted.block_time_s:
                 for chain, _ in (near, far):
@@ -139,13 +176,17 @@ async def serve_up(wanted: UpOptions, environ: Mapping[str, str], started: Calla
             here = {name: one for name, one in listeners.items() if name not in wanted.without}
             for name in wanted.without:
                 listeners[name].close()
-            roles = running_roles(layout, wanted.folder, variables, WallClock(), here, store_in_process=True)
+            roles = running_roles(layout, wanted.folder, variables, clock, here, store_in_process=True)
             async with roles as running:
                 await running.ready(sum(len(_QUOTED[name]) for name in running.makers))
-                started(UpPlace(layout, keys, variables[OPERATOR_KEY]))
-                ending = trio.Event()
-                nursery.start_soon(_end_at_signal, signals, ending, nursery.cancel_scope)
-                await ending.wait()
+                yield UpPlace(
+                    layout=layout,
+                    keys=keys,
+                    secrets=variables,
+                    near=near[0],
+                    far=far[0],
+                    roles=running,
+                )
             nursery.cancel_scope.cancel()
 
 
