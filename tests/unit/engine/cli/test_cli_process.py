@@ -221,7 +221,7 @@ def test_demo_plays_its_scenes_and_leaves_nothing_behind(tmp_path: Path) -> None
         "beta signed in its place: 4995.5004 USDC",
         "10004 USDC became 3.9996 WETH: signed once",
         "rests: the order waits for its price",
-        "60 and 60 s apart on the chain",
+        " s apart on the chain",
         "plain's bid of the same round has settled the order",
         "the contract refuses any other taker",
         "across delivered 5991.740963 USDC on chain 31338",
