@@ -23,7 +23,6 @@ from bench.peers.ports import held_port, port_of
 from bench.peers.postgres import postgres_programs
 from msgspec import Struct
 from msgspec.structs import replace
-from prometheus_client.parser import text_string_to_metric_families
 
 from cambist.client import BlockingVenue
 from cambist.crypto.addresses import to_checksum
@@ -31,7 +30,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from support.chain.devnet import telling_process
 from support.patience import PATIENCE_S, found_in_time
 from support.programs import program
-from support.promql import Scrape, evaluate
+from support.promtool import holding, scrape
 
 pytestmark = pytest.mark.process
 ROOT = Path(__file__).parents[2]
@@ -498,18 +497,13 @@ def lasting_rows(url: str, folder: Path) -> dict[str, int]:
 
 def firing(kit: Kit, role: str) -> set[str]:
     """Alarms of makers and agents that hold in a role's metrics now."""
-    families = text_string_to_metric_families(kit.inner(role, "/metrics").text)
-    found = {
-        (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in families
-        for sample in family.samples
-    }
     rules = (DEPLOY / "prometheus" / "alerts.yml").read_text(encoding="utf-8")
     alarms = dict(re.findall(r'alert: (\w+)\n +expr: "((?:[^"\\]|\\.)*)"', rules))
     names = ("MakerNotReady", "MakerHalted", "AgentNotReady", "StrategyFaults")
-    return {name for name in names if evaluate(alarms[name], [Scrape(0.0, found)] * 2)}
+    return holding({name: alarms[name] for name in names}, [scrape(kit.inner(role, "/metrics").text)] * 2)
 
 
+@pytest.mark.needs("promtool")
 def test_a_stopped_maker_and_its_agent_raise_their_alarms_and_are_well_again(kit: Kit) -> None:
     assert [firing(kit, role) for role in ("alpha", "beta", "agent")] == [set()] * 3
     for maker in ("alpha", "beta"):
@@ -526,9 +520,8 @@ def test_a_stopped_maker_and_its_agent_raise_their_alarms_and_are_well_again(kit
 
 def routed(kit: Kit, role: str) -> set[str]:
     """Makers of which an engine routes a pair."""
-    families = text_string_to_metric_families(kit.inner(role, "/metrics").text)
-    samples = (sample for family in families for sample in family.samples)
-    pairs = [(each.labels, each.value) for each in samples if each.name == "cambist_feed_pairs"]
+    samples = scrape(kit.inner(role, "/metrics").text).items()
+    pairs = [(dict(labels), count) for (name, labels), count in samples if name == "cambist_feed_pairs"]
     return {labels["maker"] for labels, count in pairs if labels["standing"] == "live" and count}
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from fcntl import LOCK_EX, flock
 from functools import partial
@@ -19,7 +19,6 @@ import pytest
 import trio
 from msgspec import Struct
 from msgspec.structs import replace
-from prometheus_client.parser import text_string_to_metric_families
 
 from cambist.config.errors import NodeUnavailable
 from cambist.config.settings import Settings
@@ -36,11 +35,12 @@ from support.chain.world import USDC, a_world, person
 from support.delta.delta_stories import DeltaStory, a_delta_story
 from support.events.webhook_socket import SECRET, a_webhook_socket
 from support.patience import until, until_told
-from support.promql import Scrape, evaluate
+from support.promtool import Scrape, holding, scrape
 from support.server.port_gate import PortGate, port_gate
 from support.store.store_work import full_disk, store_processes
 from support.venue.venue_role import CHAIN_ID, GRIDS, RunningVenue, running_venue
 
+pytestmark = pytest.mark.needs("promtool")
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "operations.md"
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| (\d+)([smh]) \|", re.MULTILINE)
 ALARMS = {
@@ -206,30 +206,26 @@ class Watched:
 
     def __init__(self, venue: RunningVenue) -> None:
         self._venue = venue
-        self.history: list[Scrape] = []
+        self._scrapes: list[Scrape] = []
 
     async def scrape(self) -> None:
         response = await self._venue.ask("GET", "/metrics")
         assert response.status == 200
-        families = text_string_to_metric_families(response.body.decode())
-        samples = {
-            (sample.name, frozenset(sample.labels.items())): sample.value
-            for family in families
-            for sample in family.samples
-        }
-        self.history.append(Scrape(trio.current_time(), samples))
+        self._scrapes.append(scrape(response.body.decode()))
 
     async def fires(self, name: str) -> bool:
         """Whether the expression of an alarm holds now."""
         await self.scrape()
-        return bool(evaluate(ALARMS[name], self.history))
+        return name in await self._holding({name: ALARMS[name]})
 
     async def silent(self) -> None:
         """No alarm fires, whichever."""
         await self.scrape()
         await self.scrape()
-        firing = {name for name, text in ALARMS.items() if evaluate(text, self.history)}
-        assert firing <= ALWAYS_POSSIBLE
+        assert await self._holding(ALARMS) <= ALWAYS_POSSIBLE
+
+    async def _holding(self, alarms: Mapping[str, str]) -> set[str]:
+        return await trio.to_thread.run_sync(holding, alarms, self._scrapes)
 
 
 @asynccontextmanager

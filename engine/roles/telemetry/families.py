@@ -70,9 +70,15 @@ def histogram(
 def durations_of(
     name: str, help_text: str, rows: Iterable[tuple[tuple[str, ...], Durations]], *labels: str
 ) -> Metric:
-    """Create a Prometheus family of durations, without those that have not counted yet."""
-    counted = ((values, found.counts, found.total_s) for values, found in rows if any(found.counts))
-    return histogram(name, help_text, BOUNDS_S, counted, *labels)
+    """Create a Prometheus family of durations; those with labels appear once they have counted.
+
+    One without labels appears from the start: Prometheus takes the first value of a series for its past, and
+    would never see what was counted before.
+    """
+    shown = (
+        (values, found.counts, found.total_s) for values, found in rows if not values or any(found.counts)
+    )
+    return histogram(name, help_text, BOUNDS_S, shown, *labels)
 
 
 def families_of(part: str, rows: Sequence[MetricRow], statistics: object) -> Iterator[Metric]:
