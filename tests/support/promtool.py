@@ -79,7 +79,7 @@ def _series(names: set[str], scrapes: Sequence[Scrape]) -> list[dict[str, Any]]:
     keys = {key for each in scrapes for key in each if key[0] in names}
     return [
         {
-            "series": f"{name}{{{','.join(f'{each}={json.dumps(value)}' for each, value in sorted(labels))}}}",
+            "series": f"{name}{{{','.join(f'{label}={json.dumps(of)}' for label, of in sorted(labels))}}}",
             "values": " ".join(_value(each.get((name, labels))) for each in scrapes),
         }
         for name, labels in sorted(keys, key=str)
