@@ -119,11 +119,12 @@ test-kit: setup ## Run deploy/ by its page in containers, and `make up` on a bar
 test-bare: ## Run `make up` and `make test` on a bare Debian in a root of its own; SUITE=unstable PYTHON=python3.13 takes another.
 	.ci/bare $(SUITE) $(PYTHON)
 
-lint: lint-style lint-mypy lint-pyright ## Check style and types: ruff, mypy, pyright.
+lint: lint-style lint-mypy lint-pyright ## Check style, directions of imports and types: ruff, import-linter, mypy, pyright.
 
 lint-style: setup
 	$(VENV)/bin/ruff check --quiet .
 	$(VENV)/bin/ruff format --quiet --check .
+	$(VENV)/bin/lint-imports --no-cache
 
 lint-mypy: setup
 	$(VENV)/bin/mypy --no-error-summary

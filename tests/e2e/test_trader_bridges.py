@@ -11,7 +11,7 @@ from cambist.codecs.messages.vocabulary import OrderStatus, OrderType, Side
 from cambist.config.errors import UnsafeTransaction
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.trader.client.order.order_following import SettledOnChain
-from cambist.engine.trader.client.order.order_terms import OrderWish
+from cambist.engine.trader.client.order_terms import OrderWish
 from cambist.engine.trader.client.schedule import Schedule
 from cambist.engine.trader.client.terms import TradedToken
 from support.chain.world import ONE, USDC, World, person

@@ -13,7 +13,7 @@ from cambist.config.errors import UnsafeTransaction, VenueError
 from cambist.engine.trader.client.client import VenueClient
 from cambist.engine.trader.client.order.order_following import OrderFollower, SettledOnChain, Subject, proven
 from cambist.engine.trader.client.order.order_safety import signed_order
-from cambist.engine.trader.client.order.order_terms import BridgeWish, OrderWish
+from cambist.engine.trader.client.order_terms import BridgeWish, OrderWish
 from cambist.engine.trader.client.terms import TradedToken
 from support.bridge.bridged_stories import FAIR, FEE, FILL_WITHIN_S, BridgedStory, a_bridged_story
 from support.bridge.two_chains import TwoChains

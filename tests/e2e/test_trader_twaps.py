@@ -9,7 +9,7 @@ from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.config.errors import UnsafeTransaction, VenueError
 from cambist.engine.trader.client.order.order_following import SettledOnChain
-from cambist.engine.trader.client.order.order_terms import OrderWish
+from cambist.engine.trader.client.order_terms import OrderWish
 from cambist.engine.trader.client.schedule import Schedule
 from support.chain.world import HOUR_S, NATIVE, ONE, USDC, World
 from support.client.order_trader import ETH, PAUSES, OrderTrader, an_order_trader

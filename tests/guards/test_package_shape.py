@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -13,20 +13,6 @@ import pytest
 from support.tracked_files import ROOT, tracked_files
 
 LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
-ENGINE_FOLDERS = ("host", "store", "chain", "console", "trade", "roles", "trader", "dev", "cli")
-"""Each folder of the engine imports only folders that stand before it."""
-INNER_FOLDERS = {
-    "host": ("server", "process", "safety", "admission"),
-    "trade": (
-        "api", "routing", "served", "makers", "orders", "events", "quote", "otc", "market", "delta",
-    ),
-    "roles": ("telemetry", "venue", "maker", "agent"),
-    "trader": ("client", "conformance"),
-}  # fmt: skip
-"""The same within a folder."""
-APART = frozenset({"venue", "maker", "agent", "client", "conformance"})
-"""Folders that import none of each other."""
-
 MAY_DO_IO: frozenset[str] = frozenset(
     {
         "engine/roles/agent/app.py",
@@ -299,98 +285,6 @@ def test_five_links_lead_to_the_five_folders() -> None:
 
 def test_top_level_is_the_agreed_one() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in tracked_files()} <= TOP_LEVEL
-
-
-def test_imports_run_one_way() -> None:
-    wrong = []
-    for depth, layer in enumerate(LAYERS):
-        for path in python_files(layer):
-            for name, line in imported_modules(path):
-                parts = name.split(".")
-                if parts[0] == "cambist" and len(parts) > 1 and parts[1] in LAYERS[depth + 1 :]:
-                    wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
-                if parts[0] in LAYERS or parts[0] in ("tests", "bench", "support"):
-                    wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
-    assert not wrong
-
-
-@pytest.mark.parametrize(
-    ("parent", "order"),
-    [("engine", ENGINE_FOLDERS), *((f"engine/{name}", order) for name, order in INNER_FOLDERS.items())],
-)
-def test_folders_of_the_engine_import_in_one_direction(parent: str, order: tuple[str, ...]) -> None:
-    folders = {path.name for path in (ROOT / parent).iterdir() if (path / "__init__.py").is_file()}
-    assert folders == set(order)
-    above, wrong = ["cambist", *parent.split("/")], []
-    for depth, folder in enumerate(order):
-        later = set(order[depth + 1 :]) | (APART - {folder} if folder in APART else set())
-        for path in python_files(f"{parent}/{folder}"):
-            for name, line in imported_modules(path):
-                target = name.split(".")
-                if target[: len(above)] == above and {*target[len(above) : len(above) + 1]} & later:
-                    wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
-    assert not wrong
-
-
-def test_modules_beside_the_folders_of_the_engine_import_none_of_them() -> None:
-    wrong = [
-        f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for path in (ROOT / "engine").glob("*.py")
-        for name, line in imported_modules(path)
-        if name.startswith("cambist.engine.")
-    ]
-    assert not wrong
-
-
-def test_no_modules_and_no_neighbouring_folders_import_each_other_in_a_circle() -> None:
-    modules = imports_of_ours()
-    assert not circles(modules)
-    for parent in {name.rpartition(".")[0] for name in modules}:
-        beside: dict[str, set[str]] = {}
-        for module, targets in modules.items():
-            if folder := folder_within(parent, module, modules):
-                found = {folder_within(parent, target, modules) for target in targets}
-                beside.setdefault(folder, set()).update(found - {folder, ""})
-        assert not circles(beside), parent
-
-
-def imports_of_ours() -> dict[str, set[str]]:
-    """Module -> modules of ours that it imports, for typing alone included."""
-    names = {module_name(path): path for path in python_files(*LAYERS)}
-    return {
-        name: {target for target, _ in imported_modules(path) if target in names} - {name}
-        for name, path in names.items()
-    }
-
-
-def module_name(path: Path) -> str:
-    """Dotted name of a source file; of a folder, for its `__init__.py`."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(["cambist", *(parts[:-1] if parts[-1] == "__init__" else parts)])
-
-
-def folder_within(parent: str, module: str, modules: Mapping[str, object]) -> str:
-    """Folder directly in `parent` that contains a module; empty if none does."""
-    if not module.startswith(f"{parent}."):
-        return ""
-    folder = ".".join(module.split(".")[: parent.count(".") + 2])
-    return folder if any(name.startswith(f"{folder}.") for name in modules) else ""
-
-
-def circles(graph: Mapping[str, set[str]]) -> list[str]:
-    """Nodes that lead back to themselves."""
-    found = []
-    for start in graph:
-        reached: set[str] = set()
-        left = [*graph[start]]
-        while left:
-            node = left.pop()
-            if node not in reached:
-                reached.add(node)
-                left += graph.get(node, ())
-        if start in reached:
-            found.append(start)
-    return found
 
 
 def test_each_folder_names_its_files_in_reading_order() -> None:

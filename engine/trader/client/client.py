@@ -54,7 +54,7 @@ from ....crypto.hexadecimal import parse_hex
 from ....feeds.transport.httpx_transport import DialTransport
 from ....feeds.transport.streams import client_tls
 from ....feeds.transport.websocket import HandshakeRefused, WebSocket, connect_websocket
-from .order.order_terms import OrderWish, QuotedDelta
+from .order_terms import OrderWish, QuotedDelta
 from .terms import TradeWish, Wish
 
 T = TypeVar("T")

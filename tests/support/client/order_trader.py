@@ -23,7 +23,7 @@ from cambist.engine.trader.client.following import Placed
 from cambist.engine.trader.client.order.order_following import OrderFollower, SettledOnChain, Subject, proven
 from cambist.engine.trader.client.order.order_placing import OrderOffer, OrderPlacer
 from cambist.engine.trader.client.order.order_safety import signed_order
-from cambist.engine.trader.client.order.order_terms import OrderWish
+from cambist.engine.trader.client.order_terms import OrderWish
 from cambist.engine.trader.client.terms import TradedToken
 from cambist.engine.trader.client.trader import Trader
 from support.chain.world import HOUR_S, NATIVE, ONE, World

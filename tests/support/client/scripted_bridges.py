@@ -48,7 +48,7 @@ from cambist.engine.trader.client.following import Placed as PlacedOrder
 from cambist.engine.trader.client.order.order_following import SettledOnChain, Subject, proven
 from cambist.engine.trader.client.order.order_placing import OrderOffer
 from cambist.engine.trader.client.order.order_safety import signed_order
-from cambist.engine.trader.client.order.order_terms import BridgeWish, OrderWish
+from cambist.engine.trader.client.order_terms import BridgeWish, OrderWish
 from cambist.engine.trader.client.safety import contract_events
 from cambist.engine.trader.client.terms import TradedToken
 from support.chain.anvil import OTHER_CHAIN_ID

@@ -38,9 +38,9 @@ from .....config.chains import CCTP_DOMAINS, CCTP_MESSENGER, SPOKE_POOLS
 from .....config.errors import UnsafeTransaction
 from .....crypto.addresses import parse_address, to_checksum
 from .....crypto.hexadecimal import parse_hex
+from ..order_terms import BridgeWish, CheckedBridge, OrderWish
 from ..safety import ComparedMember, hold, token_spelling, unsafe_if_invalid
 from ..terms import TradedToken
-from .order_terms import BridgeWish, CheckedBridge, OrderWish
 
 _PARAMS = "route.bridge.contractParams"
 

@@ -32,12 +32,7 @@ from .....crypto.signatures import to_compact64
 from ....chain.port import EthCall, Receipt
 from ..allowing import Held, MissingAllowance, held
 from ..following import Placed, placed
-from ..tokens import find_token
-from ..trader import Trader, VenueTrader
-from ..trusted_contract import DELTA, SigningContract, address_in, signing_contract
-from .bridge_safety import check_bridge, check_contract, contract_getter, entering_token
-from .order_safety import CheckedOrder, check_build, check_price, check_record
-from .order_terms import (
+from ..order_terms import (
     CheckedBridge,
     OrderWish,
     QuotedDelta,
@@ -46,6 +41,11 @@ from .order_terms import (
     build_body,
     terms_of,
 )
+from ..tokens import find_token
+from ..trader import Trader, VenueTrader
+from ..trusted_contract import DELTA, SigningContract, address_in, signing_contract
+from .bridge_safety import check_bridge, check_contract, contract_getter, entering_token
+from .order_safety import CheckedOrder, check_build, check_price, check_record
 
 
 class OrderOffer(Struct, frozen=True, kw_only=True):

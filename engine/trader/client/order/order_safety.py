@@ -47,9 +47,9 @@ from .....codecs.messages.delta_messages import (
 from .....config.errors import InvalidInput, UnsafeTransaction, VenueError
 from .....crypto.addresses import to_checksum
 from .....crypto.hexadecimal import to_hex
+from ..order_terms import OrderWish, SignableOrder, SignableTerms, SigningInputs, order_of
 from ..safety import ComparedMember, bps_of_percent, hold, one_spelling, token_spelling, unsafe_if_invalid
 from ..trusted_contract import SigningContract
-from .order_terms import OrderWish, SignableOrder, SignableTerms, SigningInputs, order_of
 
 
 class CheckedOrder(Struct, frozen=True):

@@ -15,6 +15,7 @@ from .....crypto.addresses import to_checksum
 from .....crypto.hexadecimal import parse_hex, to_hex
 from ..allowing import Allowing
 from ..limit_price import percent_away
+from ..order_terms import SignableTerms
 from ..outcome import OrderOutcome, TradeVerdict, followed_verdict, new_table, order_lines_of
 from ..schedule import duration_text
 from ..terms import TradedToken, amount_text, impact_percent, price_text
@@ -29,7 +30,6 @@ from .order_following import (
     told_amount,
 )
 from .order_placing import OrderOffer
-from .order_terms import SignableTerms
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -23,8 +23,8 @@ from ..order.order_cancelling import cancel, follow_all
 from ..order.order_following import TERMINAL, OfferTokens, OrderFollower, Subject, is_crosschain, proven
 from ..order.order_placing import OrderOffer, OrderPlacer, take_back
 from ..order.order_safety import signed_order
-from ..order.order_terms import OrderWish
 from ..order.order_view import DeltaOutcome, outcome_of
+from ..order_terms import OrderWish
 from ..outcome import TradeVerdict
 from ..schedule import Schedule, checked_life_s
 from ..terms import TradedToken

@@ -25,7 +25,7 @@ from ....chain.nodes.rpc import RpcChain
 from ....chain.port import Chain
 from ..allowing import Allowing
 from ..client import VenueClient, checked_url
-from ..order.order_terms import BridgeWish
+from ..order_terms import BridgeWish
 from ..terms import TradedToken
 from ..tokens import find_token, listed_token
 from ..trader import Trader

@@ -40,7 +40,7 @@ from cambist.engine.trader.client.order.bridge_safety import (
     public_contract,
 )
 from cambist.engine.trader.client.order.order_safety import check_build, check_price
-from cambist.engine.trader.client.order.order_terms import (
+from cambist.engine.trader.client.order_terms import (
     BridgeWish,
     CheckedBridge,
     OrderWish,

@@ -20,7 +20,7 @@ from cambist.engine.trade.delta.orders.terms import terms_of as venue_terms_of
 from cambist.engine.trade.quote.ask import FeeRules
 from cambist.engine.trade.routing.tokens import ListedToken
 from cambist.engine.trader.client.order.order_safety import check_build, check_price
-from cambist.engine.trader.client.order.order_terms import (
+from cambist.engine.trader.client.order_terms import (
     OrderWish,
     SignableTerms,
     SigningInputs,

@@ -11,7 +11,7 @@ from cambist.engine.chain.port import EthCall
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.trader.client.allowing import Allowing, MissingAllowance
 from cambist.engine.trader.client.order.order_placing import OrderPlacer
-from cambist.engine.trader.client.order.order_terms import OrderWish
+from cambist.engine.trader.client.order_terms import OrderWish
 from cambist.engine.trader.client.otc.otc_posting import OtcPoster
 from cambist.engine.trader.client.otc.otc_terms import OtcWish
 from cambist.engine.trader.client.swap.swapping import Swapper

@@ -19,8 +19,8 @@ from typing import Any
 
 from msgspec import Raw, Struct, structs
 
-from .....codecs.bridges.bridge_terms import BridgeTerms
-from .....codecs.eip712_orders.delta import (
+from ....codecs.bridges.bridge_terms import BridgeTerms
+from ....codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
     ORDER,
@@ -34,15 +34,15 @@ from .....codecs.eip712_orders.delta import (
     TwapBuyOrder,
     TwapOrder,
 )
-from .....codecs.eip712_orders.typed_struct import TypedStruct
-from .....codecs.messages.delta_messages import BuildBody, DeltaBlock
-from .....codecs.messages.vocabulary import BuildOrderType, OnChainOrderType, OrderType
-from .....codecs.rounding import mul_div_up
-from .....config.limits import BPS_ONE
-from .....crypto.addresses import to_checksum
-from .....crypto.hexadecimal import to_hex
-from ..schedule import Schedule
-from ..terms import BoundedTrade, TradedToken, TradeWish, slipped
+from ....codecs.eip712_orders.typed_struct import TypedStruct
+from ....codecs.messages.delta_messages import BuildBody, DeltaBlock
+from ....codecs.messages.vocabulary import BuildOrderType, OnChainOrderType, OrderType
+from ....codecs.rounding import mul_div_up
+from ....config.limits import BPS_ONE
+from ....crypto.addresses import to_checksum
+from ....crypto.hexadecimal import to_hex
+from .schedule import Schedule
+from .terms import BoundedTrade, TradedToken, TradeWish, slipped
 
 SignableOrder = DeltaOrder | TwapOrder | TwapBuyOrder | ProductiveOrder
 """A Delta order in one of the four forms that a trader can sign."""
