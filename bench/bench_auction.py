@@ -39,7 +39,7 @@ def hash_of(number: int) -> bytes:
     return hashlib.sha256(b"order %d" % number).digest()
 
 
-def asked(number: int) -> RoundOrder:
+def round_order(number: int) -> RoundOrder:
     owner = hash_of(number)[:20]
     order = DeltaOrder(
         owner, owner, WETH_AT, USDC_AT, ONE, 2_400 * USDC, 2_500 * USDC, 1_900_000_000, KIND_SELL, number, 0,
@@ -60,9 +60,9 @@ def promised(number: int, agent: int, turn: int) -> int:
 def bids(orders: list[RoundOrder], turn: int) -> list[Proven]:
     found = []
     for agent in range(AGENTS):
-        for place, one in enumerate(orders):
+        for place, order in enumerate(orders):
             amount = promised(place, agent, turn)
-            part = CandidatePart(one, one.part, amount, 0, 0, (SettlementStep(USDC_AT, GAS, b""),), ())
+            part = CandidatePart(order, order.part, amount, 0, 0, (SettlementStep(USDC_AT, GAS, b""),), ())
             calldata = b"%d %d" % (agent, place)
             candidate = Candidate(f"agent-{agent}", agent, 10 * agent, place, (part,), calldata)
             found.append(Proven(candidate, (SettlementOutcome(ONE, amount, GAS + agent),)))
@@ -75,13 +75,13 @@ def gas_cost(wei: int) -> int:
 
 def bench_auction_decision(benchmark: Any) -> None:
     """Measure the decision on all orders of an auction round: winner, and rank of every bid."""
-    orders = [asked(number) for number in range(ORDERS)]
+    orders = [round_order(number) for number in range(ORDERS)]
     rounds = [bids(orders, turn) for turn in range(ROUNDS)]
-    costs = {one.order_hash: gas_cost for one in orders}
+    costs = {order.order_hash: gas_cost for order in orders}
     decision = decide(orders, rounds[0], GAS_PRICE_WEI, costs)
     ranks = plain_ranks(plain_bids(0))
-    for place, one in enumerate(orders):
-        winner = decision.verdicts[one.order_hash].winner
+    for place, order in enumerate(orders):
+        winner = decision.verdicts[order.order_hash].winner
         assert winner is not None
         assert winner.candidate.agent == ranks[place][0][0]
     following = itertools.cycle(rounds).__next__
@@ -116,7 +116,7 @@ def answers(orders: list[RoundOrder]) -> list[bytes]:
                     SolverBid(
                         (
                             BidPart(
-                                "0x" + one.order_hash.hex(),
+                                "0x" + order.order_hash.hex(),
                                 str(promised(place, 0, turn)),
                                 (
                                     BidStep("0x" + WETH_AT.hex(), "0xa9059cbb" + f"{turn:0128x}", GAS),
@@ -125,7 +125,7 @@ def answers(orders: list[RoundOrder]) -> list[bytes]:
                             ),
                         )
                     )
-                    for place, one in enumerate(orders)
+                    for place, order in enumerate(orders)
                 )
             )
         )
@@ -135,10 +135,12 @@ def answers(orders: list[RoundOrder]) -> list[bytes]:
 
 def bench_auction_answer(benchmark: Any) -> None:
     """Measure the decoding of an agent's answer to 64 bids, with the calldata of their settlements."""
-    orders = [asked(number) for number in range(ORDERS)]
-    by_hash = {one.order_hash: one for one in orders}
+    orders = [round_order(number) for number in range(ORDERS)]
+    by_hash = {order.order_hash: order for order in orders}
     made = [answer_of("agent-0", 0, 10, raw) for raw in answers(orders)]
-    candidates = [one for one in read_answer(made[0], by_hash) if isinstance(one, Candidate)]
+    candidates = [
+        candidate for candidate in read_answer(made[0], by_hash) if isinstance(candidate, Candidate)
+    ]
     assert len(candidates) == ORDERS
     assert all(candidate.parts[0].steps[1].data in candidate.calldata for candidate in candidates)
     following = itertools.cycle(made).__next__
@@ -159,7 +161,7 @@ def plain_answer(raw: bytes) -> list[bytes]:
 
 
 def bench_auction_answer_plain(benchmark: Any) -> None:
-    following = itertools.cycle(answers([asked(number) for number in range(ORDERS)])).__next__
+    following = itertools.cycle(answers([round_order(number) for number in range(ORDERS)])).__next__
     assert len(benchmark(lambda: plain_answer(following()))) == ORDERS
 
 
@@ -190,17 +192,17 @@ def bench_told_by_chain(benchmark: Any) -> None:
         )  # fmt: skip
         facts.append((row, DeltaFacts((fill,), None, False, 90, None), [effect]))
 
-    def told() -> list[Any]:
+    def completed() -> list[Any]:
         return [told_by_chain(row, fact, effects, 10, NOW_MS) for row, fact, effects in facts]
 
-    steps = benchmark(told)
+    steps = benchmark(completed)
     assert {step.after.status for step in steps} == {OrderStatus.COMPLETED}
 
 
 def bench_told_by_chain_plain(benchmark: Any) -> None:
     rows = [(row_of(number), fill_of(number)) for number in range(ORDERS)]
 
-    def told() -> list[DeltaOrderRow]:
+    def completed() -> list[DeltaOrderRow]:
         return [
             msgspec.structs.replace(
                 row, status=OrderStatus.COMPLETED, version=row.version + 1, updated_ms=NOW_MS,
@@ -210,4 +212,4 @@ def bench_told_by_chain_plain(benchmark: Any) -> None:
             for row, fill in rows
         ]  # fmt: skip
 
-    assert len(benchmark(told)) == ORDERS
+    assert len(benchmark(completed)) == ORDERS

@@ -17,7 +17,7 @@ from bench.trio_thread import Visited, living_in_trio
 from cambist.engine.store.sqlite.sqlite import SqliteBackend
 from cambist.engine.trade.otc.stored_orders import StoredOtcOrders
 
-_BY_NAME = {asked.what: asked for asked in PAGES}
+_BY_NAME = {requested.what: requested for requested in PAGES}
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +33,10 @@ async def _opened() -> AsyncIterator[StoredOtcOrders]:
 
 
 def _asks(benchmark: Any, stored: Visited[StoredOtcOrders], what: str) -> None:
-    asked: Asked = _BY_NAME[what]
+    requested: Asked = _BY_NAME[what]
 
     async def work(inside: StoredOtcOrders) -> bytes:
-        return await answer(inside, asked)
+        return await answer(inside, requested)
 
     assert benchmark(stored.visit, work).startswith(b'{"orders":[{')
 

@@ -139,9 +139,9 @@ def run(benchmark: Any, count: int) -> None:
     market = Market(resting(count))
     before = market.watch.statistics()
     market.change()
-    told = market.watch.statistics()
-    assert (told.orders, told.pairs) == (count, len(ENDS))
-    assert (told.looks, told.touched, told.priced) == (before.looks + 1, 0, 0)
+    after = market.watch.statistics()
+    assert (after.orders, after.pairs) == (count, len(ENDS))
+    assert (after.looks, after.touched, after.priced) == (before.looks + 1, 0, 0)
     benchmark(market.change)
     assert market.watch.statistics().touched == 0
 
@@ -162,8 +162,8 @@ def bench_resting_crossed(benchmark: Any) -> None:
     market = Market([*resting(MANY), *large])
     before = market.watch.statistics()
     market.change()
-    told = market.watch.statistics()
-    assert told.touched - before.touched == told.priced - before.priced == CROSSING
+    after = market.watch.statistics()
+    assert after.touched - before.touched == after.priced - before.priced == CROSSING
     benchmark(market.change)
     assert market.auctions.offers == 0
 
@@ -181,9 +181,9 @@ def bench_resting_parts(benchmark: Any) -> None:
     market.look()
     before = market.watch.statistics()
     market.change()
-    told = market.watch.statistics()
-    assert told.touched - before.touched == CROSSING
-    assert told.priced - before.priced == AMOUNTS * CROSSING
+    after = market.watch.statistics()
+    assert after.touched - before.touched == CROSSING
+    assert after.priced - before.priced == AMOUNTS * CROSSING
     benchmark(market.change)
     assert market.auctions.offers == 0
 

@@ -51,7 +51,7 @@ class Asking:
         self._began, self._cpu_began = time.perf_counter(), time.process_time()
         self._until = self._began + seconds
 
-    def told(self) -> str:
+    def result(self) -> str:
         """Return the measurement's result since `begin` as text: `answers seconds cpu`."""
         seconds = time.perf_counter() - self._began
         return f"{self.answered} {seconds} {time.process_time() - self._cpu_began}"
@@ -63,10 +63,10 @@ class Asking:
             RuntimeError: an answer is for another amount than requested.
         """
         while time.perf_counter() < self._until:
-            asked = asked_for(next(self._numbers))
-            order = await ask(asked)
-            if order.taker_amount != str(asked.amount):
-                raise RuntimeError(f"asked for {asked.amount}, answered {order.taker_amount}")
+            parameters = asked_for(next(self._numbers))
+            order = await ask(parameters)
+            if order.taker_amount != str(parameters.amount):
+                raise RuntimeError(f"asked for {parameters.amount}, answered {order.taker_amount}")
             self.answered += 1
 
 
@@ -76,15 +76,15 @@ def asked_for(number: int) -> FirmAsked:
     return FirmAsked(_SRC, _DEST, Side.SELL, BASE_AMOUNT + number, user, _TAKER)
 
 
-def body_of(asked: FirmAsked) -> bytes:
+def body_of(parameters: FirmAsked) -> bytes:
     """Encode the body of a request for a firm quote, as cambist's client does."""
     return encode(
         FirmRequest(
-            maker_asset=f"0x{asked.dest_token.hex()}",
-            taker_asset=f"0x{asked.src_token.hex()}",
-            taker_amount=str(asked.amount),
-            user_address=f"0x{asked.user.hex()}",
-            taker_address=f"0x{asked.taker.hex()}",
+            maker_asset=f"0x{parameters.dest_token.hex()}",
+            taker_asset=f"0x{parameters.src_token.hex()}",
+            taker_amount=str(parameters.amount),
+            user_address=f"0x{parameters.user.hex()}",
+            taker_address=f"0x{parameters.taker.hex()}",
         )
     )
 

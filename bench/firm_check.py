@@ -30,34 +30,34 @@ _ADDRESS_BITS = 160
 EXPIRY_AHEAD_S_MIN = 120
 
 
-def fault(asked: Work, answer: bytes, now_s: int, versions: int = 1) -> str:
+def fault(parameters: Work, answer: bytes, now_s: int, versions: int = 1) -> str:
     """Return what is wrong with an answer to POST /firm as text; empty if the answer is right.
 
     Args:
-        asked: the request's parameters.
+        parameters: the request's parameters.
         now_s: arrival of the answer, Unix seconds.
         versions: number of price versions that may have been in force.
     """
     try:
         order = json.loads(answer)["order"]
-        told = int(order["nonceAndMeta"]), int(order["makerAmount"]), int(order["takerAmount"])
+        numbers = int(order["nonceAndMeta"]), int(order["makerAmount"]), int(order["takerAmount"])
         signature = bytes.fromhex(order["signature"][2:])
     except (ValueError, KeyError, TypeError) as error:
         return f"no order: {error!r} in {answer[:200]!r}"
-    nonce_and_meta, maker_amount, taker_amount = told
-    base, quote = base_address(asked.pair), quote_address(asked.pair)
-    gives, takes = (base, quote) if asked.gives_base else (quote, base)
+    nonce_and_meta, maker_amount, taker_amount = numbers
+    base, quote = base_address(parameters.pair), quote_address(parameters.pair)
+    gives, takes = (base, quote) if parameters.gives_base else (quote, base)
     expected = {"makerAsset": gives, "takerAsset": takes, "maker": MAKER, "taker": TAKER}
     for name, value in expected.items():
         if order[name].lower() != value:
             return f"{name} is {order[name]}, not {value}"
-    if nonce_and_meta % (1 << _ADDRESS_BITS) != int(asked.user, 16):
-        return f"nonceAndMeta {nonce_and_meta} is not the user's, {asked.user}"
+    if nonce_and_meta % (1 << _ADDRESS_BITS) != int(parameters.user, 16):
+        return f"nonceAndMeta {nonce_and_meta} is not the user's, {parameters.user}"
     if order["expiry"] < now_s + EXPIRY_AHEAD_S_MIN:
         return f"expiry {order['expiry']} is too near at {now_s}"
-    right = [amounts(asked, version) for version in range(versions)]
+    right = [amounts(parameters, version) for version in range(versions)]
     if (maker_amount, taker_amount) not in right:
-        return f"amounts {maker_amount}, {taker_amount}: expected {right[0]} for {asked}"
+        return f"amounts {maker_amount}, {taker_amount}: expected {right[0]} for {parameters}"
     digest32 = _DIGEST_OF(
         RfqOrder(
             nonce_and_meta,
@@ -77,21 +77,21 @@ def fault(asked: Work, answer: bytes, now_s: int, versions: int = 1) -> str:
     return "" if is_makers else "the signature is not the maker's"
 
 
-def amounts(asked: Work, version: int = 0) -> tuple[int, int]:
+def amounts(parameters: Work, version: int = 0) -> tuple[int, int]:
     """Compute (maker amount, taker amount) of a firm quote, raw units, by the levels of the maker's book.
 
     Args:
         version: version of the book's prices.
     """
-    prices = grid(asked.pair, version)
-    side = prices.asks if asked.gives_base else prices.bids
+    prices = grid(parameters.pair, version)
+    side = prices.asks if parameters.gives_base else prices.bids
     assert isinstance(side, tuple)
-    base_unit, quote_unit = 10**BASE_DECIMALS, 10 ** quote_decimals(asked.pair)
-    left = Fraction(asked.amount, base_unit if asked.amount_is_base else quote_unit)
+    base_unit, quote_unit = 10**BASE_DECIMALS, 10 ** quote_decimals(parameters.pair)
+    left = Fraction(parameters.amount, base_unit if parameters.amount_is_base else quote_unit)
     other = Fraction(0)
     for price_text, amount_text in side:
         price, amount = Fraction(price_text), Fraction(amount_text)
-        if asked.amount_is_base:
+        if parameters.amount_is_base:
             taken = min(left, amount)
             left, other = left - taken, other + taken * price
         else:
@@ -100,11 +100,11 @@ def amounts(asked: Work, version: int = 0) -> tuple[int, int]:
         if not left:
             break
     else:
-        raise ValueError(f"beyond the depth: {asked}")
-    unit = quote_unit if asked.amount_is_base else base_unit
-    if asked.names_maker_amount:
-        return asked.amount, ceil(other * unit)
-    return floor(other * unit), asked.amount
+        raise ValueError(f"beyond the depth: {parameters}")
+    unit = quote_unit if parameters.amount_is_base else base_unit
+    if parameters.names_maker_amount:
+        return parameters.amount, ceil(other * unit)
+    return floor(other * unit), parameters.amount
 
 
 def nonce(answer: bytes) -> int:

@@ -38,15 +38,15 @@ async def measure(port: int, first: int, seconds: float) -> str:
         wall_ms=wall_ms,
     ) as client:
 
-        async def ask(asked: FirmAsked) -> FirmOrder:
-            return await client.ask(asked, deadline_s=DEADLINE_S)
+        async def ask(parameters: FirmAsked) -> FirmOrder:
+            return await client.ask(parameters, deadline_s=DEADLINE_S)
 
         for lasts_s in (WARM_S, seconds):
             asking.begin(lasts_s)
             async with trio.open_nursery() as nursery:
                 for _ in range(CALLERS):
                     nursery.start_soon(asking.call, ask)
-    return asking.told()
+    return asking.result()
 
 
 if __name__ == "__main__":

@@ -112,8 +112,8 @@ def table(sales: int = SALES) -> Table:
             shown.add_row(
                 str(engines),
                 f"{row.rate:.0f}",
-                ", ".join(f"{one:.1f}" for one in row.engines_ms),
-                ", ".join(f"{one:.1f}" for one in row.stores_ms),
+                ", ".join(f"{cpu_ms:.1f}" for cpu_ms in row.engines_ms),
+                ", ".join(f"{cpu_ms:.1f}" for cpu_ms in row.stores_ms),
             )
     return shown
 

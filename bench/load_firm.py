@@ -229,10 +229,12 @@ class FirmLoad:
             found = msgspec.structs.replace(row, tries=len(tried) + 1)
             self._once(found, serving, asking, rate_max, seconds, witness=witness, watch=watch)
             tried.append(found)
-            self._tell(told(found))
+            self._tell(row_line(found))
             if not found.noisy:
                 break
-        best = min(tried, key=lambda one: one.measured.waited_core or one.measured.foreign_core or 0.0)
+        best = min(
+            tried, key=lambda attempt: attempt.measured.waited_core or attempt.measured.foreign_core or 0.0
+        )
         best.tries = len(tried)
         self.rows.append(best)
 
@@ -292,7 +294,7 @@ def rows_of(rows: Iterable[Row], phase: str, server: str = OURS) -> list[Row]:
     return [row for row in rows if (row.phase, row.server) == (phase, server)]
 
 
-def told(row: Row) -> str:
+def row_line(row: Row) -> str:
     """Describe the results of a measurement as a line of text."""
     measured = row.measured
     noise = "" if measured.foreign_core is None else f", foreign use {measured.foreign_core:.2f} of a core"

@@ -120,7 +120,7 @@ def _ratios(rows: Sequence[Row], what: str) -> Rounds:
     by_round: dict[int, dict[str, Row]] = {}
     for row in rows:
         by_round.setdefault(row.round, {})[row.what] = row
-    pairs = [(one[what], one[FLOOR]) for one in by_round.values()]
+    pairs = [(by_what[what], by_what[FLOOR]) for by_what in by_round.values()]
     quiet = [pair for pair in pairs if not any(row.is_noisy for row in pair)]
     return Rounds(tuple(ours.cpu_us / floor.cpu_us for ours, floor in quiet or pairs), not quiet)
 
@@ -158,7 +158,7 @@ def main() -> None:
     console.print(table(rows))
     for name, found in metrics(rows).items():
         console.print(
-            f"{name}: {median(found.values):.2f} ({' '.join(f'{one:.2f}' for one in found.values)})"
+            f"{name}: {median(found.values):.2f} ({' '.join(f'{value:.2f}' for value in found.values)})"
             f"{', beside something else' if found.noisy else ''}"
         )
 

@@ -128,8 +128,8 @@ class OrderLoad:
         ]
         self._swaps = [orders.signed(number) for number in numbers[half:]]
         self._bodies = {
-            **{one.order_hash: orders.body(one) for one in (*self._warm, *self._swaps)},
-            **{one.order_hash: orders.body(one, type="LIMIT") for one in self._limits},
+            **{signed.order_hash: orders.body(signed) for signed in (*self._warm, *self._swaps)},
+            **{signed.order_hash: orders.body(signed, type="LIMIT") for signed in self._limits},
         }
 
     async def run(self, waves: int) -> None:
@@ -161,7 +161,7 @@ class OrderLoad:
 
     async def _fill(self, swaps: Sequence[Signed]) -> None:
         await self._submit(swaps)
-        hashes = {one.order_hash for one in swaps}
+        hashes = {signed.order_hash for signed in swaps}
         await self._until(lambda: hashes <= self._completed)
 
     async def _rest(self) -> None:
@@ -176,7 +176,7 @@ class OrderLoad:
         """Change the books so that they reach every second limit order, and wait until these are filled."""
         assert self._chain.prices.statistics().offered == 0, "an order out of reach was auctioned"
         self._price = CROSSED_PRICE
-        reached = {one.order_hash for one in self._limits if one.order.dest_amount == LIMIT}
+        reached = {signed.order_hash for signed in self._limits if signed.order.dest_amount == LIMIT}
         await self._until(lambda: reached <= self._completed)
         await self._is_still()
         self._look("crossed")
@@ -184,13 +184,13 @@ class OrderLoad:
 
     async def _end(self) -> None:
         """Cancel the limit orders that are not filled; mine blocks until all orders are final."""
-        rest = sorted((one for one in self._limits if one.order.dest_amount != LIMIT), key=_owner)
+        rest = sorted((signed for signed in self._limits if signed.order.dest_amount != LIMIT), key=_owner)
         place = self.app.places[CHAIN_ID]
         domain = delta_domains(self.app.places)[CHAIN_ID]
         async with HttpClient("127.0.0.1", self.port, connections_max=1, limits=Http1Limits()) as client:
             for _, of_owner in itertools.groupby(rest, _owner):
                 orders = list(of_owner)
-                ids = [str(order_id(one.order_hash)) for one in orders]
+                ids = [str(order_id(signed.order_hash)) for signed in orders]
                 key = owner_key(orders[0].order.nonce % OWNERS)
                 digest32 = signing_digest(domain.separator, cancellation_hash(ids))
                 signature = to_hex(to_compact64(*key.sign(digest32)))
@@ -212,9 +212,13 @@ class OrderLoad:
 
     async def _check(self, chain: EmbeddedChain) -> None:
         """Check that each owner has received exactly what its filled orders promise."""
-        filled = [*self._warm, *self._swaps, *(one for one in self._limits if one.order.dest_amount == LIMIT)]
-        assert self._completed == {one.order_hash for one in filled}
-        bought = Counter(one.order.owner for one in filled)
+        filled = [
+            *self._warm,
+            *self._swaps,
+            *(signed for signed in self._limits if signed.order.dest_amount == LIMIT),
+        ]
+        assert self._completed == {signed.order_hash for signed in filled}
+        bought = Counter(signed.order.owner for signed in filled)
         answers = await chain.call_many([EthCall(self.world.usdc, balance_of(owner)) for owner in bought])
         for (owner, count), answer in zip(bought.items(), answers, strict=True):
             assert isinstance(answer, bytes), answer
@@ -246,7 +250,7 @@ class OrderLoad:
             self.tasks_max = max(self.tasks_max, trio.lowlevel.current_statistics().tasks_living)
 
     async def _submit(self, orders: Sequence[Signed]) -> None:
-        waiting = [(one.order_hash, self._bodies[one.order_hash]) for one in orders]
+        waiting = [(signed.order_hash, self._bodies[signed.order_hash]) for signed in orders]
         await submit_all(self.port, waiting, {})
 
     async def _until(self, holds: Callable[[], bool]) -> None:
@@ -299,8 +303,8 @@ class OrderLoad:
         )
 
 
-def _owner(one: Signed) -> bytes:
-    return one.order.owner
+def _owner(signed: Signed) -> bytes:
+    return signed.order.owner
 
 
 def _rss_mb() -> float:
@@ -329,16 +333,16 @@ def check_flat(samples: Sequence[Sample]) -> None:
     warm, rest, *waves, crossed, ended = samples
     assert rest.resting == rest.orders == rest.funds > 0, rest
     assert rest.timers == warm.timers + rest.resting, (warm, rest)
-    for one in waves:
-        assert (one.orders, one.resting, one.funds, one.pairs) == (
+    for wave in waves:
+        assert (wave.orders, wave.resting, wave.funds, wave.pairs) == (
             rest.orders, rest.resting, rest.funds, rest.pairs,
-        ), one  # fmt: skip
-        assert (one.timers, one.accounts) == (rest.timers, rest.accounts), one
+        ), wave  # fmt: skip
+        assert (wave.timers, wave.accounts) == (rest.timers, rest.accounts), wave
     assert crossed.timers == warm.timers + crossed.resting, crossed
     assert 0 < crossed.resting < rest.resting, crossed
-    for one in (rest, *waves, crossed, ended):
-        assert one.tasks <= warm.tasks + _TASKS_MORE, (warm, one)
-        assert one.entries <= 3 * max(each.timers for each in samples) + 2 * rest.resting + 100, one
+    for sample in (rest, *waves, crossed, ended):
+        assert sample.tasks <= warm.tasks + _TASKS_MORE, (warm, sample)
+        assert sample.entries <= 3 * max(each.timers for each in samples) + 2 * rest.resting + 100, sample
     assert (ended.orders, ended.resting, ended.pairs, ended.funds, ended.accounts) == (0, 0, 0, 0, 0), ended
     assert ended.timers == warm.timers, ended
 
@@ -360,11 +364,11 @@ def table(samples: Sequence[Sample]) -> Table:
         "most",
         box=None,
     )
-    for one in samples:
+    for sample in samples:
         shown.add_row(
-            one.part, f"{one.at_s:.0f}", f"{one.filled:,}", f"{one.rss_mb:.0f}", f"{one.tasks}",
-            f"{one.orders:,}", f"{one.timers:,}", f"{one.entries:,}", f"{one.resting:,}", f"{one.funds:,}",
-            f"{one.lag_ms:.1f}", f"{one.lag_ms_max:.1f}",
+            sample.part, f"{sample.at_s:.0f}", f"{sample.filled:,}", f"{sample.rss_mb:.0f}",
+            f"{sample.tasks}", f"{sample.orders:,}", f"{sample.timers:,}", f"{sample.entries:,}",
+            f"{sample.resting:,}", f"{sample.funds:,}", f"{sample.lag_ms:.1f}", f"{sample.lag_ms_max:.1f}",
         )  # fmt: skip
     return shown
 

@@ -115,7 +115,7 @@ def operation_verdicts(verdicts: Iterable[Verdict]) -> str:
 
 def load_verdicts(verdicts: Iterable[LoadVerdict]) -> str:
     header = ("what", "measured", "rounds", "must", "stretch", "")
-    return markdown(header, [(*_verdict_cells(one), _word(one)) for one in verdicts])
+    return markdown(header, [(*_verdict_cells(verdict), _word(verdict)) for verdict in verdicts])
 
 
 def _word(verdict: LoadVerdict) -> str:
@@ -139,7 +139,8 @@ def _verdict_cells(verdict: LoadVerdict) -> tuple[str, str, str, str, str]:
     return (
         budget.what,
         f"{verdict.ratio:.3f}",
-        " ".join(f"{one:.2f}" for one in verdict.rounds.values) + (" noisy" if verdict.rounds.noisy else ""),
+        " ".join(f"{value:.2f}" for value in verdict.rounds.values)
+        + (" noisy" if verdict.rounds.noisy else ""),
         f"{'>=' if budget.at_least else '<='} {budget.must}",
         f"{budget.stretch}",
     )
@@ -254,7 +255,7 @@ def _wrk(rows: Sequence[Row]) -> str:
 
 
 def _snapshot(rows: Sequence[Row]) -> str:
-    taken = [one for row in rows for one in row.snapshot_ms]
+    taken = [time_ms for row in rows for time_ms in row.snapshot_ms]
     return f"{median(taken):.1f}" if taken else ""
 
 

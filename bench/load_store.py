@@ -334,9 +334,9 @@ def metrics(found: list[Row]) -> dict[str, Rounds]:
         "store_postgres_pgbench": ("PostgreSQL, 64", "pgbench"),
     }
     measured = {
-        metric: Rounds(tuple(one[ours].rate / one[theirs].rate for one in by_round.values()))
+        metric: Rounds(tuple(by_what[ours].rate / by_what[theirs].rate for by_what in by_round.values()))
         for metric, (ours, theirs) in ratios.items()
-        if all(ours in one and theirs in one for one in by_round.values())
+        if all(ours in by_what and theirs in by_what for by_what in by_round.values())
     }
     lags = tuple(row.p99_ms for row in found if row.what == "event lag")
     return measured | ({"store_event_lag_ms": Rounds(lags)} if lags else {})
@@ -384,5 +384,5 @@ if __name__ == "__main__":
     console.print(table(measured_rows))
     for name, values in metrics(measured_rows).items():
         console.print(
-            f"{name}: {median(values.values):.3f} ({' '.join(f'{one:.2f}' for one in values.values)})"
+            f"{name}: {median(values.values):.3f} ({' '.join(f'{value:.2f}' for value in values.values)})"
         )

@@ -303,35 +303,35 @@ def is_evm(stack: Stack) -> bool:
 def table(found: list[Swaps]) -> Table:
     """Make a table of the runs of whole swaps: rates, times and CPU per order."""
     shown = Table("swaps", "a second", "taken a second", "p50 s", "p99 s", "CPU ms each", box=None)
-    for one in found:
-        each = one.each_s
+    for run in found:
+        each = run.each_s
         shown.add_row(
-            f"{one.count}",
-            f"{one.count / one.seconds:.0f}",
-            f"{one.count / one.taken_s:.0f}",
+            f"{run.count}",
+            f"{run.count / run.seconds:.0f}",
+            f"{run.count / run.taken_s:.0f}",
             f"{each[len(each) // 2]:.2f}",
             f"{each[len(each) * 99 // 100]:.2f}",
-            f"{1e3 * one.cpu_s / one.count:.1f}",
+            f"{1e3 * run.cpu_s / run.count:.1f}",
         )
     return shown
 
 
-def shares_table(samples: CpuSamples, one: Swaps) -> Table:
+def shares_table(samples: CpuSamples, run: Swaps) -> Table:
     """Make a table of the share of the CPU that each step of a swap uses."""
     shown = Table("step", "share", "of it the EVM", "ms a swap", box=None)
     total = samples.stacks.total()
     for step, share in samples.shares(step_of).items():
         evm = sum(n for stack, n in samples.stacks.items() if step_of(stack) == step and is_evm(stack))
         shown.add_row(
-            step, f"{share:.1%}", f"{evm / total:.1%}", f"{1e3 * share * one.cpu_s / one.count:.2f}"
+            step, f"{share:.1%}", f"{evm / total:.1%}", f"{1e3 * share * run.cpu_s / run.count:.2f}"
         )
     return shown
 
 
-def counts_table(one: Swaps) -> Table:
+def counts_table(run: Swaps) -> Table:
     """Make a table of the engine's counters of a run of whole swaps."""
     shown = Table("counter", "of the run", box=None)
-    for what, count in one.counts.items():
+    for what, count in run.counts.items():
         shown.add_row(what, f"{count:,}")
     return shown
 

@@ -88,13 +88,13 @@ def table(rows: Sequence[Row]) -> Table:
     shown = Table("orders that wait", "bytes each", "with its data", "start us", "end us", box=None)
     for what in KINDS:
         mine = [row.waited for row in rows if row.what == what]
-        counted = next(one for one in mine if one.bytes_each)
+        counted = next(waited for waited in mine if waited.bytes_each)
         shown.add_row(
             what,
             f"{counted.bytes_each:,.0f}",
             f"{counted.bytes_each + counted.data_bytes:,.0f}",
-            f"{median(one.start_us for one in mine):.1f}",
-            f"{median(one.end_us for one in mine):.1f}",
+            f"{median(waited.start_us for waited in mine):.1f}",
+            f"{median(waited.end_us for waited in mine):.1f}",
         )
     return shown
 
@@ -106,7 +106,7 @@ def main() -> None:
     console.print(table(rows))
     for name, found in metrics(rows).items():
         console.print(
-            f"{name}: {median(found.values):.3f} ({' '.join(f'{one:.3f}' for one in found.values)})"
+            f"{name}: {median(found.values):.3f} ({' '.join(f'{value:.3f}' for value in found.values)})"
         )
 
 

@@ -79,14 +79,14 @@ def work(number: int, pairs: int = PAIRS) -> Work:
     return Work(pair, gives_base, names_maker_amount, amount, f"0x{_USERS_FROM + number % USERS:040x}")
 
 
-def body(asked: Work) -> bytes:
+def body(parameters: Work) -> bytes:
     """Encode the body of POST /firm for a request's parameters, as clients write it."""
-    base, quote = base_address(asked.pair), quote_address(asked.pair)
-    maker_asset, taker_asset = (base, quote) if asked.gives_base else (quote, base)
-    kind = "makerAmount" if asked.names_maker_amount else "takerAmount"
+    base, quote = base_address(parameters.pair), quote_address(parameters.pair)
+    maker_asset, taker_asset = (base, quote) if parameters.gives_base else (quote, base)
+    kind = "makerAmount" if parameters.names_maker_amount else "takerAmount"
     return (
-        f'{{"makerAsset":"{maker_asset}","takerAsset":"{taker_asset}","{kind}":"{asked.amount}",'
-        f'"userAddress":"{asked.user}","takerAddress":"{TAKER}"}}'
+        f'{{"makerAsset":"{maker_asset}","takerAsset":"{taker_asset}","{kind}":"{parameters.amount}",'
+        f'"userAddress":"{parameters.user}","takerAddress":"{TAKER}"}}'
     ).encode()
 
 

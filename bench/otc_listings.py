@@ -121,29 +121,29 @@ async def listings() -> AsyncIterator[StoredOtcOrders]:
             yield StoredOtcOrders(store)
 
 
-async def answer(stored: StoredOtcOrders, asked: Asked) -> bytes:
+async def answer(stored: StoredOtcOrders, requested: Asked) -> bytes:
     """Read and encode one page of OTC orders; a page after the first is as of the first page's time."""
-    as_of = AS_OF if asked.offset else None
-    page = await stored.page(asked.wanted, LIMIT, asked.offset, as_of)
-    check(page, asked)
-    has_more = asked.offset + LIMIT < page.total
-    return encode(OtcListing(page.orders, LIMIT, asked.offset, page.total, has_more, page.as_of))
+    as_of = AS_OF if requested.offset else None
+    page = await stored.page(requested.wanted, LIMIT, requested.offset, as_of)
+    check(page, requested)
+    has_more = requested.offset + LIMIT < page.total
+    return encode(OtcListing(page.orders, LIMIT, requested.offset, page.total, has_more, page.as_of))
 
 
-def check(page: StoredOtcPage, asked: Asked) -> None:
+def check(page: StoredOtcPage, requested: Asked) -> None:
     """Check the size and the total of a page of OTC orders; raise AssertionError if it is not as expected."""
-    assert (page.total, len(page.orders)) == (asked.total, LIMIT), asked.what
+    assert (page.total, len(page.orders)) == (requested.total, LIMIT), requested.what
 
 
 async def measured() -> dict[str, list[float]]:
     """Measure the CPU seconds of each requested page of OTC orders, by kind of page."""
-    found: dict[str, list[float]] = {asked.what: [] for asked in PAGES}
+    found: dict[str, list[float]] = {requested.what: [] for requested in PAGES}
     async with listings() as stored:
         for _ in range(LOOKS):
-            for asked in PAGES:
+            for requested in PAGES:
                 began = thread_time()
-                await answer(stored, asked)
-                found[asked.what].append(thread_time() - began)
+                await answer(stored, requested)
+                found[requested.what].append(thread_time() - began)
     return found
 
 

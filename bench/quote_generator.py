@@ -40,7 +40,7 @@ class Corpus:
         return self._first + at, self._requests[at]
 
 
-def fault(asked: Asked, answer: bytes) -> str:
+def fault(parameters: Asked, answer: bytes) -> str:
     """Return what is wrong with an answer to GET /v2/quote; empty if the answer is right."""
     try:
         block = json.loads(answer)["delta"]
@@ -51,14 +51,14 @@ def fault(asked: Asked, answer: bytes) -> str:
         gas_amount, gas_token = int(gas["amount"]), gas["token"]["address"].lower()
     except (ValueError, KeyError, TypeError) as error:
         return f"no price: {error!r} in {answer[:200]!r}"
-    if tokens != [asked.src.address, asked.dest.address]:
+    if tokens != [parameters.src.address, parameters.dest.address]:
         return f"tokens are {tokens}"
-    fixed, other = (paid, received) if asked.sells else (received, paid)
-    if fixed != asked.amount:
-        return f"the amount is {fixed}, not {asked.amount}"
-    right = expected(asked)
+    fixed, other = (paid, received) if parameters.sells else (received, paid)
+    if fixed != parameters.amount:
+        return f"the amount is {fixed}, not {parameters.amount}"
+    right = expected(parameters)
     allowed = right * TOLERANCE
-    other_token = asked.dest if asked.sells else asked.src
+    other_token = parameters.dest if parameters.sells else parameters.src
     if gas_token == other_token.address:
         allowed += Fraction(gas_amount)
     return "" if abs(other - right) <= allowed else f"{other}, at mid prices {int(right)}, gas {gas_amount}"

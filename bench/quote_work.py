@@ -85,16 +85,16 @@ def asked_for(number: int) -> Asked:
 
 def request(number: int) -> bytes:
     """Return the bytes of HTTP request `number` for a quote."""
-    asked = asked_for(number)
+    parameters = asked_for(number)
     query = urlencode(
         {
             "chainId": CHAIN_ID,
-            "srcToken": asked.src.address,
-            "destToken": asked.dest.address,
-            "amount": asked.amount,
-            "srcDecimals": asked.src.decimals,
-            "destDecimals": asked.dest.decimals,
-            "side": "SELL" if asked.sells else "BUY",
+            "srcToken": parameters.src.address,
+            "destToken": parameters.dest.address,
+            "amount": parameters.amount,
+            "srcDecimals": parameters.src.decimals,
+            "destDecimals": parameters.dest.decimals,
+            "side": "SELL" if parameters.sells else "BUY",
         }
     )
     return (
@@ -103,10 +103,11 @@ def request(number: int) -> bytes:
     ).encode()
 
 
-def expected(asked: Asked) -> Fraction:
+def expected(parameters: Asked) -> Fraction:
     """Compute the amount that a quote leaves open at mid prices, in raw units."""
-    fixed, other = (asked.src, asked.dest) if asked.sells else (asked.dest, asked.src)
-    return Fraction(asked.amount * fixed.usd * 10**other.decimals, other.usd * 10**fixed.decimals)
+    src, dest = parameters.src, parameters.dest
+    fixed, other = (src, dest) if parameters.sells else (dest, src)
+    return Fraction(parameters.amount * fixed.usd * 10**other.decimals, other.usd * 10**fixed.decimals)
 
 
 def grids(graph: str, maker: int, version: int) -> dict[tuple[Token, Token], PriceGrid]:

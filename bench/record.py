@@ -83,8 +83,8 @@ def keep_loads(
 ) -> None:
     """Keep the metrics and tables of a run's load tests in place of those in the record."""
     rounds = {
-        one.budget.metric: Rounds(tuple(map(_rounded, one.rounds.values)), one.rounds.noisy)
-        for one in verdicts
+        verdict.budget.metric: Rounds(tuple(map(_rounded, verdict.rounds.values)), verdict.rounds.noisy)
+        for verdict in verdicts
     }
     lines = tuple(Line(line.title, [_rounded(each) for each in line.latency_ms]) for line in latency)
     loads = RecordedLoads(_machine(), rounds, lines, {**tables})

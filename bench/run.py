@@ -125,12 +125,16 @@ def main() -> int:
         others = run_others(console, chosen.rounds)
         if chosen.record:
             keep_others(others)
-    over = [f"{one.budget.what}: {one.ratio:.3f} > {one.budget.must}" for one in operations if not one.kept]
+    over = [
+        f"{verdict.budget.what}: {verdict.ratio:.3f} > {verdict.budget.must}"
+        for verdict in operations
+        if not verdict.kept
+    ]
     over += [
-        f"{one.budget.what}: {one.ratio:.3f}, must {one.budget.must}"
-        f"{', measured beside something else: measure again' if one.rounds.noisy else ''}"
-        for one in loads
-        if not one.kept
+        f"{verdict.budget.what}: {verdict.ratio:.3f}, must {verdict.budget.must}"
+        f"{', measured beside something else: measure again' if verdict.rounds.noisy else ''}"
+        for verdict in loads
+        if not verdict.kept
     ]
     for text in over:
         console.print(f"[red]not kept[/red] {text}")

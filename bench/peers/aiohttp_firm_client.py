@@ -38,8 +38,8 @@ async def measure(port: int, first: int, seconds: float) -> str:
         cookie_jar=aiohttp.DummyCookieJar(),
     ) as session:
 
-        async def ask(asked: FirmAsked) -> FirmOrder:
-            body = body_of(asked)
+        async def ask(parameters: FirmAsked) -> FirmOrder:
+            body = body_of(parameters)
             headers = {"content-type": "application/json", **signed_headers(body, wall_ms())}
             async with session.post(url, data=body, headers=headers) as answer:
                 return order_of(answer.status, await answer.read())
@@ -47,7 +47,7 @@ async def measure(port: int, first: int, seconds: float) -> str:
         for lasts_s in (WARM_S, seconds):
             asking.begin(lasts_s)
             await asyncio.gather(*(asking.call(ask) for _ in range(CALLERS)))
-    return asking.told()
+    return asking.result()
 
 
 if __name__ == "__main__":

@@ -91,27 +91,27 @@ class Maker:
             self.markets[base, quote] = (True, asks, quote_decimals(pair))
             self.markets[quote, base] = (False, bids, quote_decimals(pair))
 
-    def quote(self, asked: FirmRequest) -> dict[str, Any]:
+    def quote(self, firm_request: FirmRequest) -> dict[str, Any]:
         """Sign the order of a firm quote and reserve its amount; raise Refused if the maker cannot quote."""
-        market = self.markets.get((asked.makerAsset.lower(), asked.takerAsset.lower()))
-        if market is None or asked.takerAddress.lower() != TAKER:
+        market = self.markets.get((firm_request.makerAsset.lower(), firm_request.takerAsset.lower()))
+        if market is None or firm_request.takerAddress.lower() != TAKER:
             raise Refused("Pair not quoted")
-        maker_amount, taker_amount = _amounts(asked, *market)
-        reserved = self.reserved.get(asked.makerAsset, 0)
+        maker_amount, taker_amount = _amounts(firm_request, *market)
+        reserved = self.reserved.get(firm_request.makerAsset, 0)
         if maker_amount >= FUNDS - reserved:
             raise Refused("Not enough funds")
         order = {
-            "nonceAndMeta": secrets.randbits(96) << 160 | int(asked.userAddress, 16),
+            "nonceAndMeta": secrets.randbits(96) << 160 | int(firm_request.userAddress, 16),
             "expiry": int(time.time()) + EXPIRY_S,
-            "makerAsset": asked.makerAsset,
-            "takerAsset": asked.takerAsset,
+            "makerAsset": firm_request.makerAsset,
+            "takerAsset": firm_request.takerAsset,
             "maker": MAKER,
-            "taker": asked.takerAddress,
+            "taker": firm_request.takerAddress,
             "makerAmount": maker_amount,
             "takerAmount": taker_amount,
         }
         signed = Account.sign_message(encode_typed_data(DOMAIN_DATA, TYPES, order), KEY_HEX)
-        self.reserved[asked.makerAsset] = reserved + maker_amount
+        self.reserved[firm_request.makerAsset] = reserved + maker_amount
         self.quotes += 1
         amounts = {name: str(order[name]) for name in ("nonceAndMeta", "makerAmount", "takerAmount")}
         return order | amounts | {"signature": "0x" + bytes(signed.signature).hex()}
@@ -121,11 +121,11 @@ def _side(levels: tuple[tuple[str, str], ...]) -> Side:
     return [(Decimal(price), Decimal(amount)) for price, amount in levels]
 
 
-def _amounts(asked: FirmRequest, gives_base: bool, side: Side, decimals: int) -> tuple[int, int]:
+def _amounts(firm_request: FirmRequest, gives_base: bool, side: Side, decimals: int) -> tuple[int, int]:
     """Compute (maker amount, taker amount) of a firm quote, raw units, level by level of a book's side."""
-    text = asked.makerAmount if asked.takerAmount is None else asked.takerAmount
+    text = firm_request.makerAmount if firm_request.takerAmount is None else firm_request.takerAmount
     amount = int(text or "0")
-    is_base = gives_base is (asked.takerAmount is None)
+    is_base = gives_base is (firm_request.takerAmount is None)
     base_unit, quote_unit = Decimal(10) ** BASE_DECIMALS, Decimal(10) ** decimals
     left, other = Decimal(amount) / (base_unit if is_base else quote_unit), Decimal(0)
     for price, available in side:
@@ -137,7 +137,7 @@ def _amounts(asked: FirmRequest, gives_base: bool, side: Side, decimals: int) ->
     else:
         raise Refused("Beyond depth")
     raw = other * (quote_unit if is_base else base_unit)
-    if asked.takerAmount is None:
+    if firm_request.takerAmount is None:
         return amount, int(raw.to_integral_value(ROUND_CEILING))
     return int(raw.to_integral_value(ROUND_FLOOR)), amount
 
@@ -162,11 +162,11 @@ def make_application() -> FastAPI:
         body = await request.body()
         if not _is_signed(request, body):
             return JSONResponse({"error": "not signed"}, 401)
-        asked = FirmRequest.model_validate_json(body)
-        if asked.userAddress.lower() in maker.blacklist:
+        firm_request = FirmRequest.model_validate_json(body)
+        if firm_request.userAddress.lower() in maker.blacklist:
             return JSONResponse({"message": "this user gets no firm quotes"})
         try:
-            return JSONResponse({"order": maker.quote(asked)})
+            return JSONResponse({"order": maker.quote(firm_request)})
         except Refused as refusal:
             return JSONResponse({"error": str(refusal)}, 400)
 

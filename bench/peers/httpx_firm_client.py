@@ -32,8 +32,8 @@ async def measure(port: int, first: int, seconds: float) -> str:
     url = httpx.URL(f"http://127.0.0.1:{port}{TARGET}")
     async with httpx.AsyncClient(limits=limits, timeout=DEADLINE_S, trust_env=False) as client:
 
-        async def ask(asked: FirmAsked) -> FirmOrder:
-            body = body_of(asked)
+        async def ask(parameters: FirmAsked) -> FirmOrder:
+            body = body_of(parameters)
             headers = {"content-type": "application/json", **signed_headers(body, wall_ms())}
             answer = await client.post(url, content=body, headers=headers)
             return order_of(answer.status_code, answer.content)
@@ -43,7 +43,7 @@ async def measure(port: int, first: int, seconds: float) -> str:
             async with trio.open_nursery() as nursery:
                 for _ in range(CALLERS):
                     nursery.start_soon(asking.call, ask)
-    return asking.told()
+    return asking.result()
 
 
 if __name__ == "__main__":

@@ -136,8 +136,8 @@ def postgres_programs() -> Path | None:
     """Return the folder of the newest `initdb` and `pg_ctl` of PostgreSQL; None if not installed."""
     folders = []
     if shutil.which("pg_config"):
-        told = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=False)
-        folders.append(Path(told.stdout.strip()))
+        completed = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=False)
+        folders.append(Path(completed.stdout.strip()))
     if _DEBIAN.is_dir():
         versions = [path for path in _DEBIAN.iterdir() if path.name.isdigit()]
         folders += [path / "bin" for path in sorted(versions, key=lambda path: -int(path.name))]

@@ -117,14 +117,14 @@ def _reason(data: bytes, errors: CustomErrors, nested_max: int) -> str:
 
 
 def _in_words(error: CustomError, body: bytes, errors: CustomErrors, nested_max: int) -> str:
-    told = []
+    texts = []
     for at, member in enumerate(error.members):
         if (member.type, member.name) == _NESTED and nested_max:
             value = _reason(decode_bytes(body, at), errors, nested_max - 1) or "none"
         else:
             value = _value(member.type, body, at)
-        told.append(f"{member.name} {value}".strip())
-    return f"{error.name}({', '.join(told)})"
+        texts.append(f"{member.name} {value}".strip())
+    return f"{error.name}({', '.join(texts)})"
 
 
 def _value(kind: str, body: bytes, at: int) -> str:

@@ -40,14 +40,14 @@ class Listing:
             click.echo("  ".join(cells).rstrip())
         self._count += len(shown)
 
-    def end(self, one: str, many: str) -> int:
+    def end(self, singular: str, plural: str) -> int:
         """Print the number of entries on standard error, unless the output is JSON; return the exit status.
 
         Args:
-            one, many: noun for the entries, singular and plural.
+            singular, plural: the two forms of the noun for the entries.
         """
         if not self._is_json:
-            click.echo(f"{self._count} {one if self._count == 1 else many}", err=True)
+            click.echo(f"{self._count} {singular if self._count == 1 else plural}", err=True)
         return 0
 
 

@@ -213,27 +213,27 @@ def _options(url: str, settings: dict[str, Any]) -> CheckOptions:
     if not any(row in selection for row in CHECKS.values()):
         raise ConfigError("--only", "no check is left; a strict one needs --strict")
     encoding: SecretEncoding = settings.pop("secret_encoding")
-    told = {name: settings.pop(name) for name in ("domain", "access_key", "secret")}
-    base, credentials = read_base_url(url, "URL", _HTTP), credentials_of(told, encoding)
+    values = {name: settings.pop(name) for name in ("domain", "access_key", "secret")}
+    base, credentials = read_base_url(url, "URL", _HTTP), credentials_of(values, encoding)
     return CheckOptions(base=base, selection=selection, credentials=credentials, **settings)
 
 
-def credentials_of(told: Mapping[str, str | None], encoding: SecretEncoding) -> Credentials | None:
+def credentials_of(values: Mapping[str, str | None], encoding: SecretEncoding) -> Credentials | None:
     """Read the credentials that --domain, --access-key and --secret name; None if all three are absent.
 
     Args:
-        told: `domain`, `access_key` and `secret` -> the option's value.
+        values: `domain`, `access_key` and `secret` -> the option's value.
 
     Raises:
         ConfigError: an option is missing or wrong.
     """
-    missing = [f"--{name.replace('_', '-')}" for name, value in told.items() if value is None]
-    if len(missing) == len(told):
+    missing = [f"--{name.replace('_', '-')}" for name, value in values.items() if value is None]
+    if len(missing) == len(values):
         return None
     if missing:
         raise ConfigError(", ".join(missing), "needed too: a signature takes all three")
-    secret = decode_secret(read_secret(told["secret"], os.environ, "--secret").reveal(), encoding)
-    credentials = Credentials(str(told["domain"]), str(told["access_key"]), secret)
+    secret = decode_secret(read_secret(values["secret"], os.environ, "--secret").reveal(), encoding)
+    credentials = Credentials(str(values["domain"]), str(values["access_key"]), secret)
     credentials.signer()  # refuses values that no header can carry
     return credentials
 

@@ -85,10 +85,10 @@ def show(
     Requests are signed as a venue signs them. Entries that a venue would refuse are named.
     """
     base = read_base_url(url, "URL", _HTTP)
-    told = {"domain": domain, "access_key": access_key, "secret": secret}
-    credentials = credentials_of(told, secret_encoding)
+    values = {"domain": domain, "access_key": access_key, "secret": secret}
+    credentials = credentials_of(values, secret_encoding)
     signer = credentials.signer() if credentials else None
-    shown = trio.run(_asked, base.url, signer, timeout)
+    shown = trio.run(_fetch, base.url, signer, timeout)
     if pair_id is not None and pair_id not in shown.pairs.pairs:
         known = ", ".join(shown.pairs.pairs) or "none"
         raise click.BadParameter(f"the maker has no pair {pair_id!r}; it has {known}", param_hint="--pair")
@@ -98,7 +98,7 @@ def show(
         _print(shown, [pair_id] if pair_id else [*shown.pairs.pairs], levels)
 
 
-async def _asked(url: str, signer: RequestSigner | None, timeout_s: float) -> ShownMaker:
+async def _fetch(url: str, signer: RequestSigner | None, timeout_s: float) -> ShownMaker:
     """Get the four resources of a maker.
 
     Raises:

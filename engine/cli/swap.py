@@ -42,7 +42,7 @@ class _SwapOptions(TradeOptions, frozen=True, kw_only=True):
 @click.command("swap")
 @gathered(
     _SwapOptions,
-    "asked",
+    "options",
     *pair_arguments,
     *signing_list(ROUTER),
     click.option(
@@ -60,7 +60,7 @@ class _SwapOptions(TradeOptions, frozen=True, kw_only=True):
     *consent_list("Show the price, simulate if allowed already, and stop."),
     *venue_list(),
 )
-def swap(asked: _SwapOptions) -> None:
+def swap(options: _SwapOptions) -> None:
     """Swap AMOUNT of SELL_TOKEN for BUY_TOKEN on the Market route.
 
     Tokens are addresses, or symbols of the venue's list; AMOUNT is in whole tokens, such as 1.5. Shows the
@@ -68,20 +68,20 @@ def swap(asked: _SwapOptions) -> None:
     0 swapped, 1 refused or failed before the transaction was sent, 2 wrong usage, 3 mined and reverted, 4
     sent, outcome unknown.
     """
-    asked.run(_swap, asked)
+    options.run(_swap, options)
 
 
-async def _swap(session: TradeSession, asked: _SwapOptions) -> int:
+async def _swap(session: TradeSession, options: _SwapOptions) -> int:
     listed = await session.program.tokens()
     symbols = {token.address.lower(): token.symbol for token in listed.tokens}
 
     def agree(offered: OfferedTrade[Offer]) -> bool:
         offer = offered.detail
-        session.console.print(offer_table(offer, symbols, asked.allowing))
-        if asked.is_rehearsal:
+        session.console.print(offer_table(offer, symbols, options.allowing))
+        if options.is_rehearsal:
             return True
-        asked.agree("Swap?")
-        if asked.is_sure and offer.route.max_impact_reached:
+        options.agree("Swap?")
+        if options.is_sure and offer.route.max_impact_reached:
             raise VenueError(
                 "the price impact is above the venue's ceiling, or unknown: set --max-impact, "
                 "or leave out --yes"
@@ -93,22 +93,22 @@ async def _swap(session: TradeSession, asked: _SwapOptions) -> int:
 
     try:
         done = await session.program.swap(
-            asked.sell,
-            asked.buy,
-            asked.amount,
+            options.sell,
+            options.buy,
+            options.amount,
             key=session.trader.key,
-            side=asked.side,
-            slippage_bps=asked.slippage_bps,
-            max_impact=asked.max_impact,
-            receiver=asked.receiver,
-            partner=asked.partner,
-            allowing=asked.allowing,
+            side=options.side,
+            slippage_bps=options.slippage_bps,
+            max_impact=options.max_impact,
+            receiver=options.receiver,
+            partner=options.partner,
+            allowing=options.allowing,
             agree=agree,
-            rehearse=asked.is_rehearsal,
-            pinned=asked.pinned,
+            rehearse=options.is_rehearsal,
+            pinned=options.pinned,
         )
         outcome, offer = done.outcome, done.offer
     except TradeFailed as failed:
         outcome, offer = failed.outcome, failed.offer
-    asked.show(outcome_json(outcome, offer), outcome_lines(outcome, offer))
+    options.show(outcome_json(outcome, offer), outcome_lines(outcome, offer))
     return EXIT[outcome.verdict]

@@ -140,10 +140,10 @@ class VenueOptions(Struct, frozen=True, kw_only=True):
         """Return a text with the command that takes back a deposit of native tokens."""
         return f"`cambist order withdraw --venue {self.url} ...` takes the deposit back"
 
-    def show(self, told: Mapping[str, Any], lines: Iterable[str]) -> None:
-        """Print a command's result on standard output: with --json the members `told` as one line of JSON,
+    def show(self, result: Mapping[str, Any], lines: Iterable[str]) -> None:
+        """Print a command's result on standard output: with --json the members `result` as one line of JSON,
         else the lines of text."""
-        for line in (encode(told).decode(),) if self.is_json else lines:
+        for line in (encode(result).decode(),) if self.is_json else lines:
             click.echo(line)
 
 

@@ -107,8 +107,8 @@ async def _replay(under_way: UnderWay, place: VenueOptions, name: str, tokens: t
     async with place.open() as venue:
         if tokens:
             for at in range(0, len(tokens), WEBHOOK_PAGE_MAX):
-                told = await venue.replay_deliveries(name, tokens[at : at + WEBHOOK_PAGE_MAX])
-                anew |= dict.fromkeys(told.replayed)
+                answer = await venue.replay_deliveries(name, tokens[at : at + WEBHOOK_PAGE_MAX])
+                anew |= dict.fromkeys(answer.replayed)
         else:
             async for replayed in _all_anew(venue, name):
                 anew |= dict.fromkeys(replayed)
@@ -145,11 +145,11 @@ async def _all_anew(venue: VenueClient, name: str) -> AsyncIterator[tuple[str, .
     """
     seen: set[str] = set()
     while True:
-        told = await venue.replay_deliveries(name, ())
-        yield told.replayed
-        if not told.more or seen.issuperset(told.replayed):
+        answer = await venue.replay_deliveries(name, ())
+        yield answer.replayed
+        if not answer.more or seen.issuperset(answer.replayed):
             return
-        seen.update(told.replayed)
+        seen.update(answer.replayed)
 
 
 def _with_key(place: VenueOptions) -> VenueOptions:

@@ -67,7 +67,7 @@ def chain_entry(name: str, at: DeployedContracts, **more: object) -> DeployedCha
         name: name of the chain.
         more: further members of `DeployedChain`, by name.
     """
-    told = {
+    addresses = {
         "augustusV6_2": to_checksum(at.router),
         "delta": to_checksum(at.delta),
         "augustusRFQ": to_checksum(at.rfq),
@@ -76,7 +76,7 @@ def chain_entry(name: str, at: DeployedContracts, **more: object) -> DeployedCha
         "bridges": to_checksum(at.bridges),
         "arrivals": to_checksum(at.arrivals),
     }
-    return msgspec.convert({"name": name, **told, **more}, DeployedChain)
+    return msgspec.convert({"name": name, **addresses, **more}, DeployedChain)
 
 
 def read_book(path: Path) -> AddressBook:

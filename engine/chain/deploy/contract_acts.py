@@ -138,13 +138,13 @@ def read_powers(at: OwnedContracts, answers: Iterable[bytes]) -> dict[str, Power
     Raises:
         InvalidInput: a result has another form than cambist's contracts return.
     """
-    told = iter(answers)
+    results = iter(answers)
     found = {}
     for name in at.named():
-        holder, proposed = decode_address(next(told)), decode_address(next(told))
+        holder, proposed = decode_address(next(results)), decode_address(next(results))
         if name in at.railed():
-            pauser, protocol = decode_address(next(told)), decode_address(next(told))
-            found[name] = Powers(holder, proposed, pauser, protocol, bool(decode_uint(next(told))))
+            pauser, protocol = decode_address(next(results)), decode_address(next(results))
+            found[name] = Powers(holder, proposed, pauser, protocol, bool(decode_uint(next(results))))
         else:
             found[name] = Powers(holder, proposed, None, None, None)
     return found

@@ -71,8 +71,8 @@ async def roles_of(chain: Chain, at: OwnedContracts, since: int) -> Roles:
     for name, contract in at.railed().items():
         tokens = named_in(logs, CAP_CHANGED, contract)
         calls = [EthCall(contract, ask(token)) for token in tokens for ask in (owner.cap_of, owner.given_of)]
-        told = [decode_uint(answer) for answer in await _answers(chain, calls)]
-        found = {token: Bound(*told[2 * at : 2 * at + 2]) for at, token in enumerate(tokens)}
+        amounts = [decode_uint(answer) for answer in await _answers(chain, calls)]
+        found = {token: Bound(*amounts[2 * at : 2 * at + 2]) for at, token in enumerate(tokens)}
         bounds[name] = {token: bound for token, bound in found.items() if bound.cap}
     return Roles(
         powers,
@@ -124,16 +124,16 @@ async def owed_to(
         logs = await _logs(chain, LogFilter((at.fee_vault,), ((CREDITED,), (word,))), since)
         tokens = credited_tokens(logs, at.fee_vault, account)
     answers = await _answers(chain, [owed_call(at, account, token) for token in tokens])
-    told = {token: decode_uint(answer) for token, answer in zip(tokens, answers, strict=True)}
-    return {token: amount for token, amount in told.items() if amount}
+    amounts = {token: decode_uint(answer) for token, answer in zip(tokens, answers, strict=True)}
+    return {token: amount for token, amount in amounts.items() if amount}
 
 
 async def _answers(chain: Chain, calls: Sequence[EthCall]) -> list[bytes]:
     answers = await chain.call_many(calls) if calls else []
-    told = [answer for answer in answers if isinstance(answer, bytes)]
-    if len(told) < len(calls):
+    results = [answer for answer in answers if isinstance(answer, bytes)]
+    if len(results) < len(calls):
         raise ChainError("the contracts are not those of the address book")
-    return told
+    return results
 
 
 async def _logs(chain: Chain, wanted: LogFilter, since: int) -> list[Log]:

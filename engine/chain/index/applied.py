@@ -108,13 +108,13 @@ def rows_of(chain_id: int, found: Iterable[LoggedEvent], times: Mapping[int, int
     """
     rows: list[KeptRow] = []
     nonces: set[tuple[bytes, int]] = set()
-    for one in found:
-        log = one.log
-        rows += _rows_of_log(chain_id, one.event, log, times[log.block_number] * 1_000)
-        used = _used_nonce(one.event)
+    for logged in found:
+        log = logged.log
+        rows += _rows_of_log(chain_id, logged.event, log, times[log.block_number] * 1_000)
+        used = _used_nonce(logged.event)
         if used is not None and used not in nonces:
             nonces.add(used)
-            order_hash = one.event.order_hash if isinstance(one.event, events.OrderSettled) else None
+            order_hash = logged.event.order_hash if isinstance(logged.event, events.OrderSettled) else None
             owner, nonce = used
             row = UsedNonce(chain_id, owner, amount32(nonce), log.tx_hash, log.block_number, order_hash)
             rows.append((tables.NONCE_USED, row))

@@ -340,9 +340,9 @@ class Indexer:
         marks = [mark for mark in ring.marks if mark.number <= head.number]
         search = last_common(marks)
         try:
-            asked = next(search)
+            candidate = next(search)
             while True:
-                asked = search.send(await self._has(asked))
+                candidate = search.send(await self._has(candidate))
         except StopIteration as found:
             common: Mark | None = found.value
         is_known = ring.top.hash != UNKNOWN or ring.top.number == NOTHING_READ

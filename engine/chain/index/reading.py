@@ -187,8 +187,8 @@ async def _check_receipts(chain: Chain, wanted: LogFilter, logs: Sequence[Log]) 
     for log in logs:
         by_transaction.setdefault(log.tx_hash, []).append(log)
 
-    async def check(one: tuple[bytes, list[Log]]) -> None:
-        tx_hash, there = one
+    async def check(entry: tuple[bytes, list[Log]]) -> None:
+        tx_hash, there = entry
         receipt = await chain.receipt(tx_hash)
         if receipt is None or receipt.block_hash != there[0].block_hash:
             raise NodeContradiction(
@@ -236,9 +236,9 @@ async def _all(ask: Callable[[A], Awaitable[T]], about: Sequence[A]) -> list[T]:
     numbered = iter(enumerate(about))
 
     async def work(scope: trio.CancelScope) -> None:
-        for number, one in numbered:
+        for number, element in numbered:
             try:
-                answers[number] = await ask(one)
+                answers[number] = await ask(element)
             except ChainError as error:
                 errors.append(error)
                 scope.cancel()

@@ -536,10 +536,10 @@ async def _knows(talk: Talk, tx_hash: bytes) -> bool:
 
 
 def _eth_call(call: EthCall, at: At, time_s: int | None = None) -> RpcCall:
-    asked: list[object] = [values.call_parameter(call), values.block_parameter(at)]
+    parameters: list[object] = [values.call_parameter(call), values.block_parameter(at)]
     if time_s is not None:
-        asked += [{}, {"time": hex(time_s)}]  # no state override, one block override
-    return "eth_call", asked
+        parameters += [{}, {"time": hex(time_s)}]  # no state override, one block override
+    return "eth_call", parameters
 
 
 def _ranged(wanted: LogFilter, first: int, last: int) -> dict[str, object]:

@@ -262,26 +262,26 @@ def block_parameter(at: At) -> object:
 
 def call_parameter(call: EthCall) -> dict[str, str]:
     """Encode a call as the call parameter of `eth_call` and `eth_estimateGas`."""
-    asked = {"data": to_hex(call.data)}
+    parameter = {"data": to_hex(call.data)}
     if call.to:
-        asked["to"] = to_hex(call.to)
+        parameter["to"] = to_hex(call.to)
     if call.sender != ZERO_ADDRESS:
-        asked["from"] = to_hex(call.sender)
+        parameter["from"] = to_hex(call.sender)
     if call.value_wei:
-        asked["value"] = hex(call.value_wei)
+        parameter["value"] = hex(call.value_wei)
     if call.gas_max:
-        asked["gas"] = hex(call.gas_max)
-    return asked
+        parameter["gas"] = hex(call.gas_max)
+    return parameter
 
 
 def filter_parameter(wanted: LogFilter) -> dict[str, object]:
     """Encode a filter as the parameter of `eth_getLogs`; the caller adds the blocks to search."""
-    asked: dict[str, object] = {}
+    parameter: dict[str, object] = {}
     if wanted.addresses:
-        asked["address"] = [to_hex(address) for address in wanted.addresses]
+        parameter["address"] = [to_hex(address) for address in wanted.addresses]
     if wanted.topics:
-        asked["topics"] = [[to_hex(topic) for topic in any_of] or None for any_of in wanted.topics]
-    return asked
+        parameter["topics"] = [[to_hex(topic) for topic in any_of] or None for any_of in wanted.topics]
+    return parameter
 
 
 def _log(log: _Log) -> Log:

@@ -36,7 +36,7 @@ from ...host.process.interrupts import until_interrupted
 from ...trader.client.trader import policed
 from ..parameters import ADDRESS
 from ..sources import PASSWORD_HELP, agree, read_key
-from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_key, raw_cap
+from .contract_options import CHAIN, CONFIG, chain_settings, named_key, parse_caps, raw_cap
 
 _CONTRACT = click.option(
     "--contract", type=click.Choice(["Delta", "Router"]), help="Contract to act on; both if absent."
@@ -118,12 +118,12 @@ def _options(command: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 def _standing(settings: Settings, chain_id: int) -> OwnedContracts:
     path = Path(settings.state_dir).expanduser() / FILE_NAME
     entry = read_book(path).chains.get(str(chain_id))
-    told = () if entry is None else (entry.delta, entry.router, entry.executor, entry.fee_vault)
-    if not told or None in told:
+    addresses = () if entry is None else (entry.delta, entry.router, entry.executor, entry.fee_vault)
+    if not addresses or None in addresses:
         raise ConfigError(
             str(path), f"has no contracts of chain {chain_id}: `cambist contracts deploy` writes them"
         )
-    return OwnedContracts(*(checked_address(text, str(path)) for text in told))
+    return OwnedContracts(*(checked_address(text, str(path)) for text in addresses))
 
 
 # --- The commands ---------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ async def roles(chain: RpcChain, place: ActOptions, since: int) -> None:
     caps."""
     found = await roles_of(chain, place.at, since)
     if place.is_json:
-        click.echo(encode(_told(found)).decode())
+        click.echo(encode(_roles_json(found)).decode())
         return
     for name, powers in found.powers.items():
         for role, holder in _holders(powers):
@@ -242,8 +242,8 @@ async def cap(chain: RpcChain, place: ActOptions, caps: tuple[str, ...]) -> None
 
     AMOUNT is in whole tokens, or `max` for no cap; TOKEN is an address, or a symbol that the settings list.
     """
-    asked = caps_asked(caps, place.settings, place.chain_id)
-    raw = {token: await raw_cap(chain, token, amount) for token, amount in asked}
+    token_amounts = parse_caps(caps, place.settings, place.chain_id)
+    raw = {token: await raw_cap(chain, token, amount) for token, amount in token_amounts}
     await _carry_out(chain, place, acts.cap_acts(place.at, raw))
 
 
@@ -277,19 +277,19 @@ def _accounts(found: Roles) -> tuple[tuple[str, str, Sequence[bytes]], ...]:
     )
 
 
-def _told(found: Roles) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+def _roles_json(found: Roles) -> dict[str, Any]:
+    by_contract: dict[str, Any] = {}
     for name, powers in found.powers.items():
-        told[name] = {role: to_checksum(holder) for role, holder in _holders(powers)}
+        by_contract[name] = {role: to_checksum(holder) for role, holder in _holders(powers)}
         if powers.is_paused is not None:
-            told[name]["paused"] = powers.is_paused
-            told[name]["caps"] = {
+            by_contract[name]["paused"] = powers.is_paused
+            by_contract[name]["caps"] = {
                 to_checksum(token): {"cap": str(bound.cap), "given": str(bound.given)}
                 for token, bound in found.bounds[name].items()
             }
     for name, role, accounts in _accounts(found):
-        told[name][f"{role}s"] = [to_checksum(account) for account in accounts]
-    return told
+        by_contract[name][f"{role}s"] = [to_checksum(account) for account in accounts]
+    return by_contract
 
 
 async def _carry_out(chain: RpcChain, place: ActOptions, made: Sequence[Act], account: bytes = b"") -> None:

@@ -59,12 +59,12 @@ async def raw_cap(chain: RpcChain, token: bytes, cap: str) -> int:
     return raw
 
 
-def caps_asked(asked: tuple[str, ...], settings: Settings, chain_id: int) -> list[tuple[bytes, str]]:
+def parse_caps(texts: tuple[str, ...], settings: Settings, chain_id: int) -> list[tuple[bytes, str]]:
     """Parse the values of `--cap` to (token's address, text of the amount); a token is named by its address,
     or by a symbol that the settings list."""
     listed = {token.symbol: token.address for token in settings.tokens if token.chain_id == chain_id}
     caps = []
-    for text in asked:
+    for text in texts:
         token, _, amount = text.partition("=")
         with usage_errors():
             caps.append((checked_address(listed.get(token, token), "--cap"), amount))

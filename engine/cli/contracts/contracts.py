@@ -29,7 +29,7 @@ from .. import CommandGroup
 from ..parameters import ADDRESS
 from ..sources import PASSWORD_HELP, agree, read_key
 from .contract_acts import COMMANDS
-from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_key, raw_cap
+from .contract_options import CHAIN, CONFIG, chain_settings, named_key, parse_caps, raw_cap
 
 PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 """Address of Uniswap's Permit2 contract, the same on all chains that have it."""
@@ -160,15 +160,15 @@ def deploy_command(
     check_secrecy("--key", key.address, (chain_id,))
     plan = _plan(chain, chain_id, key.address, protocol, **places)
     plan = replace(plan, relayers=relayers, pauser=pauser or b"", is_open=is_open)
-    job = _Job(key, plan, caps_asked(caps, settings, chain_id), new_owner or b"", yes)
+    job = _Job(key, plan, parse_caps(caps, settings, chain_id), new_owner or b"", yes)
     folder = path.parent if path else Path()
     node = NodeSettings(urls=(node_url,)) if node_url else chain.node
     node = revealed(node, f"chains.{chain_id}.node", os.environ, folder)
     at, plan = trio.run(until_interrupted, _deploy, job, chain_id, node)
-    told = {"wrappedNative": to_checksum(plan.weth), "permit2": to_checksum(plan.permit2)}
+    addresses = {"wrappedNative": to_checksum(plan.weth), "permit2": to_checksum(plan.permit2)}
     bridges = {"spokePool": plan.spoke_pool, "tokenMessenger": plan.token_messenger}
-    told |= {name: to_checksum(address) for name, address in bridges.items() if address != ZERO_ADDRESS}
-    entry = chain_entry(chain.name, at, **told)
+    addresses |= {name: to_checksum(address) for name, address in bridges.items() if address != ZERO_ADDRESS}
+    entry = chain_entry(chain.name, at, **addresses)
     file = write_entries(Path(settings.state_dir).expanduser(), {chain_id: entry})
     click.echo(f"the code on the chain is the artifacts'; addresses are in {file}")
 

@@ -150,7 +150,7 @@ def _started(
     *,
     is_public: bool,
 ) -> _Started:
-    chains = [_Chain(one.chain_id, one.engine, one.url, one.ws_url, one.entry) for one in running]
+    chains = [_Chain(chain.chain_id, chain.engine, chain.url, chain.ws_url, chain.entry) for chain in running]
     roles = (*ROLES, *("" for _ in keys))
     accounts = [
         _Account(to_checksum(key.address), role, to_hex(key.secret32()) if is_public else None)

@@ -152,18 +152,18 @@ def up(
 
 def _shown(folder: Path, *, quiet: bool, as_json: bool) -> Callable[[UpPlace], None]:
     def show(place: UpPlace) -> None:
-        told = _told(place, folder)
+        printed = _printed(place, folder)
         if as_json:
-            click.echo(msgspec.json.encode(told))
+            click.echo(msgspec.json.encode(printed))
         elif quiet:
-            click.echo(told.venue)
+            click.echo(printed.venue)
         else:
-            _show(told)
+            _show(printed)
 
     return show
 
 
-def _told(place: UpPlace, folder: Path) -> _Up:
+def _printed(place: UpPlace, folder: Path) -> _Up:
     layout = place.layout
     urls = {name: f"http://127.0.0.1:{port}" for name, port in layout.ports.items()}
     accounts = [_UpAccount(to_checksum(key.address), to_hex(key.secret32())) for key in place.keys[TRADERS]]
@@ -208,35 +208,39 @@ def _quote(layout: Layout, owner: str, mode: str) -> str:
     return "/v2/quote?" + "&".join(f"{name}={value}" for name, value in query.items())
 
 
-def _show(told: _Up) -> None:
+def _show(printed: _Up) -> None:
     from rich.console import Console
     from rich.table import Table
 
     console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
     table = Table(box=None, show_header=False, pad_edge=False)
-    rows: dict[str, Any] = {"console": told.console, "operator key": told.operator_key, "API": told.docs}
-    rows |= {f"chain {chain_id}": url for chain_id, url in told.chains.items()}
-    rows |= {"bridges": told.bridges}
-    rows |= {name: url for name, url in told.roles.items() if name != VENUE}
+    rows: dict[str, Any] = {
+        "console": printed.console,
+        "operator key": printed.operator_key,
+        "API": printed.docs,
+    }
+    rows |= {f"chain {chain_id}": url for chain_id, url in printed.chains.items()}
+    rows |= {"bridges": printed.bridges}
+    rows |= {name: url for name, url in printed.roles.items() if name != VENUE}
     for name, value in rows.items():
         table.add_row(name, value)
     console.print(table)
     console.print("\naccounts, whose keys everybody knows", style="bold")
-    for account in told.accounts:
+    for account in printed.accounts:
         console.print(f"{account.address}  {account.key}")
     console.print("\ntokens, the same on both chains", style="bold")
-    for symbol, address in told.tokens.items():
+    for symbol, address in printed.tokens.items():
         console.print(f"{symbol:<5} {address}")
     console.print("\nask the venue", style="bold")
-    for command in told.curl:
+    for command in printed.curl:
         console.print(command)
     console.print("\ntrade with ethers: save as trade.mjs, npm install ethers, node trade.mjs", style="bold")
-    console.print(told.ethers)
-    node = told.chains[str(CHAIN_ID)]
+    console.print(printed.ethers)
+    node = printed.chains[str(CHAIN_ID)]
     console.print("or with the command", style="bold")
-    console.print(f"export TRADER_KEY={told.accounts[0].key}")
+    console.print(f"export TRADER_KEY={printed.accounts[0].key}")
     console.print(
-        f"cambist order swap WETH USDC 1.5 --venue {told.venue} --chain {CHAIN_ID} --rpc {node} "
+        f"cambist order swap WETH USDC 1.5 --venue {printed.venue} --chain {CHAIN_ID} --rpc {node} "
         "--key env:TRADER_KEY --yes"
     )
     console.print("\nCtrl-C ends it.", style="bold")

@@ -167,8 +167,8 @@ def _apart(settings: Settings, folder: Path) -> Iterator[Settings]:
         yield replace(settings, state_dir=name, store=StoreSettings())
 
 
-def _chains(places: Iterable[ServedChain], makers: Mapping[str, VenueMaker]) -> Iterator[RoleFact]:
-    for place in places:
+def _chains(served: Iterable[ServedChain], makers: Mapping[str, VenueMaker]) -> Iterator[RoleFact]:
+    for place in served:
         kinds = [
             name
             for name, is_served in (

@@ -26,8 +26,8 @@ from .order_options import is_native, order_name
 
 @click.command("cancel")
 @click.argument("names", metavar="ID...", nargs=-1, required=True)
-@gathered(SigningOptions, "asked", *signing_list(DELTA), *venue_list(follows=True))
-def cancel_orders(asked: SigningOptions, names: tuple[str, ...]) -> None:
+@gathered(SigningOptions, "options", *signing_list(DELTA), *venue_list(follows=True))
+def cancel_orders(options: SigningOptions, names: tuple[str, ...]) -> None:
     """Cancel Delta orders, by their ids or hashes: the venue cancels all of them or none. A cancellation
     costs no gas.
 
@@ -36,18 +36,18 @@ def cancel_orders(asked: SigningOptions, names: tuple[str, ...]) -> None:
     if len(names) > limits.CANCEL_IDS_MAX:
         raise click.UsageError(f"ID: at most {limits.CANCEL_IDS_MAX} at once, got {len(names)}")
     checked = tuple(dict.fromkeys(order_name(name, "ID") for name in names))
-    asked.run(_cancel, asked, checked)
+    options.run(_cancel, options, checked)
 
 
-async def _cancel(session: TradeSession, asked: SigningOptions, names: tuple[str, ...]) -> int:
+async def _cancel(session: TradeSession, options: SigningOptions, names: tuple[str, ...]) -> int:
     contract = await session.contract(DELTA)
-    session.under_way.hint = f"`cambist order watch ID --venue {asked.url}` says whether it is cancelled"
+    session.under_way.hint = f"`cambist order watch ID --venue {options.url}` says whether it is cancelled"
     followers = await cancel(session.trader, session.venue, contract, names)
     try:
-        await follow_all(followers, asked.timeout_s)
+        await follow_all(followers, options.timeout_s)
     except VenueError as fault:
         click.echo(f"Error: {fault.detail}", err=True)
-    return _report_cancelled(asked, [each.record for each in followers if each.record is not None])
+    return _report_cancelled(options, [each.record for each in followers if each.record is not None])
 
 
 def _report_cancelled(place: VenueOptions, records: Sequence[OrderRecord]) -> int:

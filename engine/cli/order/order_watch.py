@@ -100,7 +100,7 @@ class WatchOptions(VenueOptions, frozen=True, kw_only=True):
 
 
 def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> Decorator:
-    """Decorator that adds the options of `WatchOptions` to a command, which receives them as `asked`.
+    """Decorator that adds the options of `WatchOptions` to a command, which receives them as `options`.
 
     Args:
         word: metavariable for the order's name in the help, such as ID.
@@ -109,7 +109,7 @@ def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> D
     """
     return gathered(
         WatchOptions,
-        "asked",
+        "options",
         click.argument("name", metavar=f"[{word}]", required=False),
         *owners,
         click.option(
@@ -159,38 +159,38 @@ def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> D
         help=f"With --rpc: proves the delivery of an order across chains. {RPC_HELP}",
     ),
 )
-def watch(asked: WatchOptions, owner: str, partner: str, to_rpc: NodeSettings | None) -> None:
+def watch(options: WatchOptions, owner: str, partner: str, to_rpc: NodeSettings | None) -> None:
     """Follow the order ID until it has ended; without ID, print every change of many orders.
 
     ID is the order's id or its hash. The command prints changes as the venue pushes them. With --json, the
     command prints each change of many orders as one line, with a token for --after.
     """
-    asked.check("an ID", "--delta", owner=owner, partner=partner)
-    if to_rpc is not None and asked.rpc is None:
+    options.check("an ID", "--delta", owner=owner, partner=partner)
+    if to_rpc is not None and options.rpc is None:
         raise click.UsageError("--to-rpc: only with --rpc")
-    if asked.name is None:
-        wanted = EventsWanted(owner=owner, chain_ids=asked.chain_ids, partner=partner)
-        asked.listen(wanted, partial(event_line, MEANS))
-    run(_watch, asked, order_name(asked.name, "ID"), to_rpc)
+    if options.name is None:
+        wanted = EventsWanted(owner=owner, chain_ids=options.chain_ids, partner=partner)
+        options.listen(wanted, partial(event_line, MEANS))
+    run(_watch, options, order_name(options.name, "ID"), to_rpc)
 
 
-async def _watch(under_way: UnderWay, asked: WatchOptions, name: str, to_rpc: NodeSettings | None) -> int:
+async def _watch(under_way: UnderWay, options: WatchOptions, name: str, to_rpc: NodeSettings | None) -> int:
     tell = new_tell()
-    async with asked.open() as venue:
+    async with options.open() as venue:
         follower = OrderFollower(venue, name, tell)
-        under_way.hint = f"the order goes on: {asked.hint(name)}"
-        await follower.follow(asked.watch_s or TRADER_WATCH_S)
+        under_way.hint = f"the order goes on: {options.hint(name)}"
+        await follower.follow(options.watch_s or TRADER_WATCH_S)
         record = follower.record
         if record is None:
             outcome = DeltaOutcome(verdict=TradeVerdict.UNKNOWN, reason="the venue does not answer")
-            return report(asked, outcome, OfferTokens())
-        state = await _checked(record, venue, asked, to_rpc, tell)
-    return report(asked, state.outcome, state.tokens)
+            return report(options, outcome, OfferTokens())
+        state = await _checked(record, venue, options, to_rpc, tell)
+    return report(options, state.outcome, state.tokens)
 
 
 async def _listen(
     under_way: UnderWay,
-    asked: WatchOptions,
+    options: WatchOptions,
     wanted: EventSelection,
     line_of: Callable[[OrderEventMessage], str],
 ) -> int:
@@ -209,14 +209,14 @@ async def _listen(
     def hear(message: OrderStreamMessage) -> None:
         under_way.hint = f"`--after {message.token}` goes on from here"
         if isinstance(message, OrderEventMessage):
-            click.echo(encode(message) if asked.is_json else line_of(message))
+            click.echo(encode(message) if options.is_json else line_of(message))
         elif isinstance(message, OpenMessage):
             tell("the venue pushes changes")
 
-    async with asked.open() as venue:
-        after = asked.after or ""
+    async with options.open() as venue:
+        after = options.after or ""
         events = OrderEvents(venue, wanted, hear, tell=tell, random=SystemRandom(), after=after)
-        await events.run(math.inf if asked.watch_s is None else asked.watch_s)
+        await events.run(math.inf if options.watch_s is None else options.watch_s)
     click.echo(under_way.hint, err=True)
     return 0
 
@@ -224,7 +224,7 @@ async def _listen(
 async def _checked(
     record: OrderRecord,
     venue: VenueClient,
-    asked: WatchOptions,
+    options: WatchOptions,
     to_rpc: NodeSettings | None,
     tell: Callable[[str], None],
 ) -> DeltaOrderState:
@@ -235,10 +235,10 @@ async def _checked(
             chain.
     """
     chain_id, to_chain = record.input.chain_id, record.output.chain_id
-    nodes = {chain_id: asked.rpc} | ({to_chain: to_rpc} if is_crosschain(record) else {})
+    nodes = {chain_id: options.rpc} | ({to_chain: to_rpc} if is_crosschain(record) else {})
     async with AsyncExitStack() as opened:
         chains: dict[int, Chain] = {}
         for each, node in nodes.items():
             if node is not None:
                 chains[each] = await opened.enter_async_context(RpcChain.open(each, node, known_errors()))
-        return await Venue(venue, chain_id, chains, tell=tell).state(record, pinned=asked.pinned)
+        return await Venue(venue, chain_id, chains, tell=tell).state(record, pinned=options.pinned)

@@ -23,16 +23,16 @@ _wei = parsed(lambda text, field: parse_units(text, NATIVE_DECIMALS, field))
 @click.option(
     "--to", "receiver", callback=parsed(checked_address), help="Receiver, in place of the key's account."
 )
-@gathered(SigningOptions, "asked", *signing_list(DELTA), *venue_list())
-def withdraw(asked: SigningOptions, wei: int | None, receiver: bytes | None) -> None:
+@gathered(SigningOptions, "options", *signing_list(DELTA), *venue_list())
+def withdraw(options: SigningOptions, wei: int | None, receiver: bytes | None) -> None:
     """Take back native tokens that are deposited with the Delta contract.
 
     A live order that gives native tokens cannot be settled without its deposit.
     """
-    asked.run(_withdraw, asked, wei, receiver)
+    options.run(_withdraw, options, wei, receiver)
 
 
-async def _withdraw(session: TradeSession, asked: SigningOptions, wei: int | None, to: bytes | None) -> int:
+async def _withdraw(session: TradeSession, options: SigningOptions, wei: int | None, to: bytes | None) -> int:
     contract = await session.contract(DELTA)
     session.under_way.hint = (
         "a withdrawal that was sent may be mined all the same; ask again for what is left"
@@ -43,6 +43,6 @@ async def _withdraw(session: TradeSession, asked: SigningOptions, wei: int | Non
     except StepFailedError as failed:
         click.echo(f"Error: {failed}", err=True)
         return EXIT[failed_verdict(failed)]
-    told = {"txHash": to_hex(receipt.tx_hash), "amountWei": str(amount)}
-    asked.show(told, [f"{amount} wei came back: {told['txHash']}"])
+    result = {"txHash": to_hex(receipt.tx_hash), "amountWei": str(amount)}
+    options.show(result, [f"{amount} wei came back: {result['txHash']}"])
     return 0

@@ -40,8 +40,8 @@ _MAY_BE_MINED = "a cancellation that was sent may be mined all the same: ask aga
     type=Duration(),
     help="Cancel all orders that expire within this time, such as 30m or 90d, and all without expiry.",
 )
-@gathered(SigningOptions, "asked", *signing_list(RFQ), *venue_list(is_needed=False))
-def cancel(asked: SigningOptions, sources: tuple[str, ...], life_s: int | None) -> None:
+@gathered(SigningOptions, "options", *signing_list(RFQ), *venue_list(is_needed=False))
+def cancel(options: SigningOptions, sources: tuple[str, ...], life_s: int | None) -> None:
     """Cancel your orders on chain, in one transaction; you pay the gas.
 
     Name the orders by their hashes, or by FILEs that hold them. With --rfq in place of --venue, the command
@@ -54,17 +54,17 @@ def cancel(asked: SigningOptions, sources: tuple[str, ...], life_s: int | None) 
         raise click.UsageError(f"{SOURCE}... or --all-within: exactly one of them names the orders")
     if len(sources) > limits.CANCEL_IDS_MAX:
         raise click.UsageError(f"{SOURCE}: at most {limits.CANCEL_IDS_MAX} at once, got {len(sources)}")
-    check_contract_named(asked, asked.pinned)
+    check_contract_named(options, options.pinned)
     if life_s is not None:
-        asked.run(_cancel_all, asked, life_s)
-    asked.run(_cancel, asked, [named_order(source) for source in dict.fromkeys(sources)])
+        options.run(_cancel_all, options, life_s)
+    options.run(_cancel, options, [named_order(source) for source in dict.fromkeys(sources)])
 
 
-async def _cancel(session: TradeSession, asked: SigningOptions, named: list[Named]) -> int:
+async def _cancel(session: TradeSession, options: SigningOptions, named: list[Named]) -> int:
     tell = session.trader.tell
     contract = await session.contract(RFQ)
     orders: dict[bytes, RfqOrder | None] = {}
-    told: dict[bytes, tuple[SignedOtc, StoredOrder]] = {}
+    found: dict[bytes, tuple[SignedOtc, StoredOrder]] = {}
     for each in named:
         if session.client is None and each.order_hash:
             orders.setdefault(each.order_hash, None)
@@ -72,46 +72,46 @@ async def _cancel(session: TradeSession, asked: SigningOptions, named: list[Name
         signed, stored = await find_order(session, each, contract)
         orders[signed.order_hash] = signed.order
         if stored is not None:
-            told[signed.order_hash] = signed, stored
+            found[signed.order_hash] = signed, stored
     if None in orders.values():
         tell(f"what only its hash is known of is closed for {session.trader.account} and nobody else")
     session.under_way.hint = _MAY_BE_MINED
     try:
         cancelled = await cancel_otc(session.trader, contract, orders)
     except StepFailedError as failed:
-        return _report_failed(asked, failed, orders)
+        return _report_failed(options, failed, orders)
     if cancelled.receipt is not None:
         session.under_way.hint = f"the cancellation {to_hex(cancelled.receipt.tx_hash)} is mined"
-    states = {order_hash: stored.state for order_hash, (_, stored) in told.items()}
-    closed = [each for each in told if cancelled.endings.get(each) is Ending.CLOSED]
+    states = {order_hash: stored.state for order_hash, (_, stored) in found.items()}
+    closed = [each for each in found if cancelled.endings.get(each) is Ending.CLOSED]
     faults = await disproofs(
-        session.trader.chain, contract, [told[each] for each in closed], int(time.time())
+        session.trader.chain, contract, [found[each] for each in closed], int(time.time())
     )
     for order_hash, fault in zip(closed, faults, strict=True):
         if fault:
             tell(f"order {to_hex(order_hash)}: {fault}")
             del states[order_hash]
-    return _report(asked, cancelled, states)
+    return _report(options, cancelled, states)
 
 
-async def _cancel_all(session: TradeSession, asked: SigningOptions, life_s: int) -> int:
+async def _cancel_all(session: TradeSession, options: SigningOptions, life_s: int) -> int:
     contract = await session.contract(RFQ)
     session.under_way.hint = _MAY_BE_MINED
     try:
         expiry, receipt = await cancel_until(session.trader, contract, life_s)
     except StepFailedError as failed:
-        return _report_failed(asked, failed, ())
+        return _report_failed(options, failed, ())
     tx_hash = to_hex(receipt.tx_hash)
     said = f"all orders that expire until {expiry} are cancelled: {tx_hash}"
-    asked.show({"txHash": tx_hash, "until": expiry}, [said])
+    options.show({"txHash": tx_hash, "until": expiry}, [said])
     return 0
 
 
 def _report_failed(place: VenueOptions, failed: StepFailedError, orders: Iterable[bytes]) -> int:
     """Print that the cancelling transaction reverted or may still be mined; return the exit status."""
     verdict = failed_verdict(failed)
-    told = [{"orderHash": to_hex(each), "outcome": verdict.value, "stateBefore": None} for each in orders]
-    place.show({"txHash": to_hex(failed.tx_hash), "orders": told}, ())
+    entries = [{"orderHash": to_hex(each), "outcome": verdict.value, "stateBefore": None} for each in orders]
+    place.show({"txHash": to_hex(failed.tx_hash), "orders": entries}, ())
     click.echo(f"Error: {failed}", err=True)
     return EXIT[verdict]
 

@@ -49,7 +49,7 @@ class _FillOptions(SigningOptions, frozen=True, kw_only=True):
 @click.argument("source", metavar=SOURCE)
 @gathered(
     _FillOptions,
-    "asked",
+    "options",
     amount_option(_AMOUNT, "given", "Largest amount to give; the whole rest if absent."),
     amount_option(_RECEIVE, "receive", "In place of --amount: amount to receive."),
     *signing_list(RFQ),
@@ -58,35 +58,35 @@ class _FillOptions(SigningOptions, frozen=True, kw_only=True):
     *consent_list("Show the given and received amounts, simulate, and stop."),
     *venue_list(is_needed=False),
 )
-def fill(asked: _FillOptions, source: str) -> None:
+def fill(options: _FillOptions, source: str) -> None:
     """Fill an OTC order on chain, whole or in part; you pay the gas.
 
     Name the order by its hash, which the command looks up at the venue, or by a FILE from the maker; - reads
     standard input. A FILE needs no --venue if --rfq names the contract. The command checks the order on the
     chain, shows both amounts, and asks.
     """
-    if asked.given is not None and asked.receive is not None:
+    if options.given is not None and options.receive is not None:
         raise click.UsageError(f"{_AMOUNT} and {_RECEIVE} exclude each other")
-    check_contract_named(asked, asked.pinned)
-    if source == STDIN and not (asked.is_sure or asked.is_rehearsal):
+    check_contract_named(options, options.pinned)
+    if source == STDIN and not (options.is_sure or options.is_rehearsal):
         raise click.UsageError(f"{STDIN}: with --yes or --dry-run only: the command cannot prompt")
     named = named_order(source)
-    if named.order_hash and not asked.url:
+    if named.order_hash and not options.url:
         raise click.UsageError("--venue: is needed to look an order up by its hash; a FILE needs none")
-    asked.run(_fill, asked, named)
+    options.run(_fill, options, named)
 
 
 # --- Its work -----------------------------------------------------------------------------------------
 
 
-async def _fill(session: TradeSession, asked: _FillOptions, named: Named) -> int:
-    listed = await _listed(session.client, asked.chain_id)
+async def _fill(session: TradeSession, options: _FillOptions, named: Named) -> int:
+    listed = await _listed(session.client, options.chain_id)
 
     def agree(offered: OfferedTrade[FillOffer]) -> bool:
         offer = offered.detail
-        session.console.print(fill_table(offer, asked.allowing, listed))
-        if not asked.is_rehearsal:
-            asked.agree("Fill it?")
+        session.console.print(fill_table(offer, options.allowing, listed))
+        if not options.is_rehearsal:
+            options.agree("Fill it?")
             session.under_way.hint = (
                 "a transaction that was sent may be mined all the same: look at "
                 f"{to_hex(offer.signed.order_hash)} before you fill it again"
@@ -97,17 +97,17 @@ async def _fill(session: TradeSession, asked: _FillOptions, named: Named) -> int
         done = await session.program.fill(
             named.handed_over or named.text,
             key=session.trader.key,
-            amount=asked.given,
-            receive=asked.receive,
-            allowing=asked.allowing,
+            amount=options.given,
+            receive=options.receive,
+            allowing=options.allowing,
             agree=agree,
-            rehearse=asked.is_rehearsal,
-            pinned=asked.pinned,
+            rehearse=options.is_rehearsal,
+            pinned=options.pinned,
         )
         outcome, offer = done.outcome, done.offer
     except TradeFailed as failed:
         outcome, offer = failed.outcome, failed.offer
-    asked.show(fill_json(outcome, offer), fill_lines(outcome, offer))
+    options.show(fill_json(outcome, offer), fill_lines(outcome, offer))
     return EXIT[outcome.verdict]
 
 

@@ -40,7 +40,7 @@ class Named(Struct, frozen=True):
     handed_over: OtcHandOver | None = None
 
 
-_decode_told = decoder(_PostedJson, bytes_max=limits.JSON_BYTES_MAX)
+_decode_posted = decoder(_PostedJson, bytes_max=limits.JSON_BYTES_MAX)
 
 
 def named_order(text: str, field: str = SOURCE) -> Named:
@@ -59,8 +59,8 @@ def named_order(text: str, field: str = SOURCE) -> Named:
         else:
             with Path(text).open("rb") as file:
                 raw = read_bounded(file, limits.JSON_BYTES_MAX)
-        told = _decode_told(raw).signed_order
-        return Named(text, handed_over=told or decode_hand_over(raw))
+        posted = _decode_posted(raw).signed_order
+        return Named(text, handed_over=posted or decode_hand_over(raw))
     except OSError as error:
         raise click.UsageError(f"{field}: {text} cannot be read: {error.strerror}") from None
     except InvalidInput as error:

@@ -61,7 +61,7 @@ class _PostOptions(TradeOptions, frozen=True, kw_only=True):
 @click.command("post")
 @gathered(
     _PostOptions,
-    "asked",
+    "options",
     *pair_arguments,
     price_option(_PRICE),
     amount_option(_RECEIVE, "receive", "In place of --price: amount to receive for the whole order."),
@@ -83,23 +83,23 @@ class _PostOptions(TradeOptions, frozen=True, kw_only=True):
     *consent_list("Show the terms and stop."),
     *venue_list(follows=True),
 )
-def post(asked: _PostOptions) -> None:
+def post(options: _PostOptions) -> None:
     """Offer AMOUNT of SELL_TOKEN for BUY_TOKEN to a counterparty, or to anyone.
 
     You sign the order at no gas and the venue stores it; a taker fills it on chain, whole or in parts. The
     command checks balance and allowance, shows the terms and asks. --out FILE or --json gives the signed
     order, which the taker can fill without the venue.
     """
-    out = asked.out
-    if (asked.price is None) == (asked.receive is None):
+    out = options.out
+    if (options.price is None) == (options.receive is None):
         raise click.UsageError(f"one of {_PRICE} and {_RECEIVE} is needed")
-    if asked.taker == ZERO_ADDRESS:
+    if options.taker == ZERO_ADDRESS:
         raise click.UsageError("--taker: the zero address is no account; leave --taker out for anyone")
     if out is not None and os.path.lexists(out):
         raise click.UsageError(f"--out: {out} exists; it is not overwritten")
     if out is not None and not (out.parent.is_dir() and os.access(out.parent, os.W_OK)):
         raise click.UsageError(f"--out: no file can be made in {out.parent}")
-    asked.run(_post, asked)
+    options.run(_post, options)
 
 
 def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None) -> int:
@@ -120,44 +120,44 @@ def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None
 # --- Its work -----------------------------------------------------------------------------------------
 
 
-async def _post(session: TradeSession, asked: _PostOptions) -> int:
+async def _post(session: TradeSession, options: _PostOptions) -> int:
     under_way, name = session.under_way, ""
 
     def agree(offered: OfferedTrade[OtcOffer]) -> bool:
         offer = offered.detail
-        session.console.print(post_table(offer, asked.allowing))
-        if not asked.is_rehearsal:
-            _agreed(asked, offer)
-            if asked.allowing.approves(offer.missing):
+        session.console.print(post_table(offer, options.allowing))
+        if not options.is_rehearsal:
+            _agreed(options, offer)
+            if options.allowing.approves(offer.missing):
                 under_way.hint = "no order was posted; an approval that was sent may be mined all the same"
         return True
 
     def about_to(signed: SignedOtc) -> None:
         nonlocal name
-        if asked.out is not None:
-            handed = encode(hand_over_of(signed, asked.chain_id))
-            write_new(asked.out, handed + b"\n", "--out", str(asked.out))
+        if options.out is not None:
+            handed = encode(hand_over_of(signed, options.chain_id))
+            write_new(options.out, handed + b"\n", "--out", str(options.out))
         name = to_hex(signed.order_hash)
-        under_way.hint = f"the order {name} may be live: {asked.hint(name, 'otc')}"
+        under_way.hint = f"the order {name} may be live: {options.hint(name, 'otc')}"
 
     try:
         state = await session.program.otc(
-            asked.sell,
-            asked.buy,
-            asked.amount,
+            options.sell,
+            options.buy,
+            options.amount,
             key=session.trader.key,
-            price=asked.price,
-            receive=asked.receive,
-            taker=asked.taker,
-            life_s=asked.life_s,
-            allowing=asked.allowing,
+            price=options.price,
+            receive=options.receive,
+            taker=options.taker,
+            life_s=options.life_s,
+            allowing=options.allowing,
             agree=agree,
             about_to=about_to,
-            rehearse=asked.is_rehearsal,
-            pinned=asked.pinned,
+            rehearse=options.is_rehearsal,
+            pinned=options.pinned,
         )
     except TradeFailed as failed:
-        return report(asked, failed.outcome, asked.chain_id)
+        return report(options, failed.outcome, options.chain_id)
     except VenueError as refusal:
         if not name:
             raise
@@ -166,27 +166,27 @@ async def _post(session: TradeSession, asked: _PostOptions) -> int:
             f"{refusal.detail}. The venue has seen the signed order {name}: `cambist otc cancel {name} "
             f"--rfq {to_checksum(contract.address)} ...` closes it for good"
         ) from None
-    if asked.is_rehearsal:
-        return report(asked, state.outcome)
-    under_way.hint = f"the order goes on: {asked.hint(name, 'otc')}"
-    if asked.follows or state.has_ended:
-        state = await session.program.follow_otc(state, timeout_s=asked.timeout_s, pinned=asked.pinned)
-    return report(asked, state.outcome, asked.chain_id)
+    if options.is_rehearsal:
+        return report(options, state.outcome)
+    under_way.hint = f"the order goes on: {options.hint(name, 'otc')}"
+    if options.follows or state.has_ended:
+        state = await session.program.follow_otc(state, timeout_s=options.timeout_s, pinned=options.pinned)
+    return report(options, state.outcome, options.chain_id)
 
 
-def _agreed(asked: _PostOptions, offer: OtcOffer) -> None:
+def _agreed(options: _PostOptions, offer: OtcOffer) -> None:
     """Ask for consent to post the order, unless --yes has given it.
 
     Raises:
         ChainError: the balance does not cover the order, and with --yes the command cannot ask whether to
             post all the same.
     """
-    is_short = offer.is_short and not asked.even_if_short
-    if asked.is_sure and is_short:
+    is_short = offer.is_short and not options.even_if_short
+    if options.is_sure and is_short:
         wish = offer.wish
         raise ChainError(
             f"you have {amount_text(offer.held.balance, wish.src)}, and "
             f"{amount_text(wish.src_amount, wish.src)} is offered: "
             "the venue would suspend the order; --even-if-short posts it"
         )
-    asked.agree("Post it, although you do not have that much?" if is_short else "Post it?")
+    options.agree("Post it, although you do not have that much?" if is_short else "Post it?")

@@ -39,19 +39,19 @@ from .otc_post import report
     ),
     click.option("--taker", type=ADDRESS, callback=address_text, help="Without HASH: orders for this taker."),
 )
-def watch(asked: WatchOptions, maker: str, taker: str) -> None:
+def watch(options: WatchOptions, maker: str, taker: str) -> None:
     """Follow the OTC order HASH until it has ended; without HASH, print every change of many orders.
 
     The command prints changes as the venue pushes them. With --json, the command prints each change of many
     orders as one line, with a token for --after.
     """
-    asked.check("a HASH", "--rfq", maker=maker, taker=taker)
-    if asked.pinned is not None and asked.rpc is None:
+    options.check("a HASH", "--rfq", maker=maker, taker=taker)
+    if options.pinned is not None and options.rpc is None:
         raise click.UsageError("--rfq: needs --rpc: only the chain knows the contract")
-    if asked.name is None:
-        wanted = OtcEventsWanted(maker=maker, taker=taker, chain_ids=asked.chain_ids)
-        asked.listen(wanted, partial(event_line, OTC_MEANS))
-    run(_watch, asked, order_hash_of(asked.name, "HASH"))
+    if options.name is None:
+        wanted = OtcEventsWanted(maker=maker, taker=taker, chain_ids=options.chain_ids)
+        options.listen(wanted, partial(event_line, OTC_MEANS))
+    run(_watch, options, order_hash_of(options.name, "HASH"))
 
 
 async def _watch(under_way: UnderWay, place: WatchOptions, order_hash: bytes) -> int:

@@ -138,7 +138,9 @@ class DevAttester:
         again_s = inf
         for domain in self.ends:
             await self._read(domain)
-        for found in [one for messages in self._messages.values() for one in messages if not one.raw]:
+        for found in [
+            message for messages in self._messages.values() for message in messages if not message.raw
+        ]:
             end = self.ends.get(found.sent.destination_domain)
             head = await end.chain.block() if end else None
             waited_s = trio.current_time() - found.seen_s

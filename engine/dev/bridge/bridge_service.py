@@ -88,13 +88,13 @@ class BridgeService:
             "bridge_state": Method(Nothing, self.state),
         }
 
-    async def order_relayer(self, asked: _OfOrders) -> object:
+    async def order_relayer(self, params: _OfOrders) -> object:
         """Answer `bridge_orderRelayer`: change the relayer's orders, and return the new orders."""
-        return _ordered(self._relayer, asked.changes)
+        return _ordered(self._relayer, params.changes)
 
-    async def order_attester(self, asked: _OfOrders) -> object:
+    async def order_attester(self, params: _OfOrders) -> object:
         """Answer `bridge_orderAttester`: change the attester's orders, and return the new orders."""
-        return _ordered(self._attester, asked.changes)
+        return _ordered(self._attester, params.changes)
 
     async def state(self, _: Nothing) -> object:
         """Answer `bridge_state`: return the orders of relayer and attester, and the deposits not paid out."""
@@ -103,20 +103,22 @@ class BridgeService:
             for deposit in self._relayer.open_deposits()
         ]
         orders = {"relayer": self._relayer.orders, "attester": self._attester.orders}
-        return {name: msgspec.to_builtins(one) for name, one in orders.items()} | {"openDeposits": deposits}
+        return {name: msgspec.to_builtins(role_orders) for name, role_orders in orders.items()} | {
+            "openDeposits": deposits
+        }
 
     async def _control(self, call: HttpCall) -> Reply:
         body = await answer(call.request.body, self._methods)
         return Reply(200, body) if body else Reply(204, b"")
 
     async def _suggested_fees(self, call: HttpCall) -> Reply:
-        asked = _fees_query(call.request.query or b"")
-        amount = parse_positive_amount(asked.amount)
-        origin = asked.origin_chain_id, parse_address(asked.input_token, "inputToken")
-        destination = asked.destination_chain_id, parse_address(asked.output_token, "outputToken")
+        query = _fees_query(call.request.query or b"")
+        amount = parse_positive_amount(query.amount)
+        origin = query.origin_chain_id, parse_address(query.input_token, "inputToken")
+        destination = query.destination_chain_id, parse_address(query.output_token, "outputToken")
         lane = self._relayer.lane(origin, destination)
         if lane is None:
-            raise InvalidInput(field="outputToken", expected="a token of a lane", got=asked.output_token)
+            raise InvalidInput(field="outputToken", expected="a token of a lane", got=query.output_token)
         ends = self._relayer.ends
         head = await ends[origin[0]].chain.block()
         if head is None:
@@ -134,18 +136,18 @@ class BridgeService:
 
     def _messages(self, call: HttpCall) -> Reply:
         domain = _domain(call.parameters[0])
-        asked = _messages_query(call.request.query or b"")
-        if asked.transaction_hash is not None:
-            tx_hash = parse_hex(asked.transaction_hash, "transactionHash")
+        query = _messages_query(call.request.query or b"")
+        if query.transaction_hash is not None:
+            tx_hash = parse_hex(query.transaction_hash, "transactionHash")
             found = self._attester.messages(domain, tx_hash)
-        elif asked.nonce is not None:
-            one = self._attester.message(domain, parse_hex(asked.nonce, "nonce"))
-            found = [one] if one else []
+        elif query.nonce is not None:
+            message = self._attester.message(domain, parse_hex(query.nonce, "nonce"))
+            found = [message] if message else []
         else:
             raise InvalidInput("missing", field="transactionHash")
         if not found:
             raise PathNotFound
-        return Reply(200, encode({"messages": [message_entry(one) for one in found]}))
+        return Reply(200, encode({"messages": [message_entry(message) for message in found]}))
 
     def _reattest(self, call: HttpCall) -> Reply:
         nonce = parse_hex(call.parameters[0], "nonce")
@@ -155,8 +157,8 @@ class BridgeService:
         if not found.raw:
             raise InvalidInput(field="nonce", expected="an attested message's", got=to_hex(nonce))
         self._attester.attest_again(found)
-        told = {"message": "Re-attestation successfully requested for nonce.", "nonce": to_hex(nonce)}
-        return Reply(200, encode(told))
+        body = {"message": "Re-attestation successfully requested for nonce.", "nonce": to_hex(nonce)}
+        return Reply(200, encode(body))
 
     def _burn_fees(self, call: HttpCall) -> Reply:
         source, destination = map(_domain, call.parameters)

@@ -191,15 +191,15 @@ class DemoStage(Struct, frozen=True):
         """
         with trio.fail_after(WAIT_S):
             while True:
-                told = await self.venue.explain(order)
-                if told.reasons and told.reasons[0].code == code and told.reasons[0].text != before:
-                    return told.reasons[0].text
+                reasons = (await self.venue.explain(order)).reasons
+                if reasons and reasons[0].code == code and reasons[0].text != before:
+                    return reasons[0].text
                 await trio.sleep(LOOK_S)
 
     async def bids(self, order: DeltaOrderState) -> list[dict[str, Any]]:
         """Bids of an order's latest auction round, best first, as GET /v2/delta/auctions/ID shows them."""
-        told = await self.venue.explain(order)
-        auction = await self.json("GET", f"{self.url}/v2/delta/auctions/{told.last_rounds[0].auction_id}")
+        auction_id = (await self.venue.explain(order)).last_rounds[0].auction_id
+        auction = await self.json("GET", f"{self.url}/v2/delta/auctions/{auction_id}")
         (of_order,) = [each for each in auction["orders"] if each["orderHash"] == order.order_hash]
         return list(of_order["bids"])
 
@@ -310,10 +310,10 @@ def _is_up(feed: MakerFeed) -> bool:
 
 
 async def _balances(chain: DevChain, people: Mapping[str, bytes], tokens: Mapping[str, bytes]) -> Balances:
-    asked = {(who, symbol): (people[who], tokens[symbol]) for who in people for symbol in tokens}
-    calls = [EthCall(token, balance_of(address)) for address, token in asked.values()]
+    holdings = {(who, symbol): (people[who], tokens[symbol]) for who in people for symbol in tokens}
+    calls = [EthCall(token, balance_of(address)) for address, token in holdings.values()]
     return {
-        key: int.from_bytes(await chain.call(call), "big") for key, call in zip(asked, calls, strict=True)
+        key: int.from_bytes(await chain.call(call), "big") for key, call in zip(holdings, calls, strict=True)
     }
 
 

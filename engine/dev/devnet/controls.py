@@ -46,78 +46,78 @@ class Controls:
         }
         return named | {alias: named[name] for alias, name in _ALIASES.items()}
 
-    async def evm_mine(self, asked: given.OfEvmMine) -> str:
+    async def evm_mine(self, params: given.OfEvmMine) -> str:
         """Answer `evm_mine`: mine a number of blocks, the first with the request's time, if one is given."""
-        options = asked.read()
+        options = params.read()
         if options.timestamp is not None:
             await self._chain.set_time(options.timestamp)
         await self._chain.mine(options.blocks)
         return "0x0"
 
-    async def mine(self, asked: given.OfMine) -> None:
+    async def mine(self, params: given.OfMine) -> None:
         """Answer `anvil_mine`: mine a number of blocks, whose times are `interval` seconds apart."""
-        if not asked.interval:
-            await self._chain.mine(asked.blocks)
+        if not params.interval:
+            await self._chain.mine(params.blocks)
             return
-        for number in range(asked.blocks):
+        for number in range(params.blocks):
             if number:
-                await self._chain.pass_time(asked.interval)
+                await self._chain.pass_time(params.interval)
             await self._chain.mine()
 
-    async def pass_time(self, asked: given.OfSeconds) -> int:
+    async def pass_time(self, params: given.OfSeconds) -> int:
         """Answer `evm_increaseTime`: add seconds to the times of all later blocks.
 
         The answer is the number of seconds by which block times are then ahead of the wall clock.
         """
-        return await self._chain.pass_time(asked.seconds)
+        return await self._chain.pass_time(params.seconds)
 
-    async def set_time(self, asked: given.OfSeconds) -> None:
+    async def set_time(self, params: given.OfSeconds) -> None:
         """Answer `evm_setNextBlockTimestamp`: set the time of the next block, Unix seconds."""
-        await self._chain.set_time(asked.seconds)
+        await self._chain.set_time(params.seconds)
 
     async def snapshot(self, _: given.Nothing) -> str:
         """Answer `evm_snapshot`: save the chain's state; return the number of the snapshot, hexadecimal."""
         return hex(await self._chain.snapshot())
 
-    async def restore(self, asked: given.OfFilterId) -> bool:
+    async def restore(self, params: given.OfFilterId) -> bool:
         """Answer `evm_revert`: return the chain to a saved state, and delete the snapshot.
 
         The answer is False if the snapshot is unknown or cannot be restored.
         """
         try:
-            await self._chain.restore(asked.id)
+            await self._chain.restore(params.id)
         except ChainError:
             return False
         return True
 
-    async def set_automine(self, asked: given.OfSwitch) -> bool:
+    async def set_automine(self, params: given.OfSwitch) -> bool:
         """Answer `evm_setAutomine`: set whether each sent transaction is mined at once; return True."""
-        await self._chain.set_automine(on=asked.on)
+        await self._chain.set_automine(on=params.on)
         return True
 
-    async def set_balance(self, asked: given.OfBalance) -> None:
+    async def set_balance(self, params: given.OfBalance) -> None:
         """Answer `anvil_setBalance`: set an account's balance of native tokens, in wei."""
-        await self._chain.set_balance(bytes(asked.address), asked.wei)
+        await self._chain.set_balance(bytes(params.address), params.wei)
 
-    async def set_base_fee(self, asked: given.OfWei) -> None:
+    async def set_base_fee(self, params: given.OfWei) -> None:
         """Answer `anvil_setNextBlockBaseFeePerGas`: set the next block's base fee, in wei per unit of gas."""
-        await self._chain.set_base_fee(asked.wei)
+        await self._chain.set_base_fee(params.wei)
 
-    async def reorganise(self, asked: given.OfReorg) -> None:
+    async def reorganise(self, params: given.OfReorg) -> None:
         """Answer `anvil_reorg`: replace the last `depth` blocks by others; see `DevChain.reorganise`."""
-        again = [(bytes(raw), int(at)) for raw, at in asked.transactions]
-        if any(at >= asked.depth for _, at in again):
+        again = [(bytes(raw), int(at)) for raw, at in params.transactions]
+        if any(at >= params.depth for _, at in again):
             raise RpcFault(
-                INVALID_PARAMS, f"invalid argument 1: transactions: expected blocks below {asked.depth}"
+                INVALID_PARAMS, f"invalid argument 1: transactions: expected blocks below {params.depth}"
             )
-        await self._chain.reorganise(asked.depth, again)
+        await self._chain.reorganise(params.depth, again)
 
-    async def drop(self, asked: given.OnlyHash) -> str | None:
+    async def drop(self, params: given.OnlyHash) -> str | None:
         """Answer `anvil_dropTransaction`: remove a waiting transaction; return its hash.
 
         The answer is None if no transaction with this hash waits.
         """
-        tx_hash = bytes(asked.hash)
+        tx_hash = bytes(params.hash)
         waits = await self._chain.knows(tx_hash) and await self._chain.receipt(tx_hash) is None
         await self._chain.drop(tx_hash)
         return to_hex(tx_hash) if waits else None

@@ -45,7 +45,7 @@ async def answer(body: bytes, methods: Methods) -> bytes:
     except InvalidInput as error:
         return error_body(unreadable(error))
     if not isinstance(request, list):
-        return await _one(request, methods)
+        return await _answer_call(request, methods)
     if not request:
         return error_body(RpcFault(INVALID_REQUEST, "empty batch"))
     if len(request) > limits.DEVNET_BATCH_CALLS_MAX:
@@ -57,7 +57,7 @@ async def answer(body: bytes, methods: Methods) -> bytes:
     for call in request:
         if size > limits.DEVNET_ANSWER_BYTES_MAX:
             answers.append(error_body(_too_large(), _id(call)))
-        elif answered := await _one(call, methods):
+        elif answered := await _answer_call(call, methods):
             size += len(answered)
             answers.append(answered)
     return b"[%b]" % b",".join(answers) if answers else b""
@@ -75,7 +75,7 @@ def error_body(fault: RpcFault, call_id: object = None) -> bytes:
     return encode({"jsonrpc": "2.0", "id": call_id, "error": error})
 
 
-async def _one(call: object, methods: Methods) -> bytes:
+async def _answer_call(call: object, methods: Methods) -> bytes:
     """Answer a single JSON-RPC call; the answer to a notification, a valid call without id, is empty."""
     try:
         name, parameters = _read(call)

@@ -27,7 +27,7 @@ from ...chain.port import At, EthCall
 from ..embedded.blocks import Block
 from ..embedded.embedded import EmbeddedChain
 from . import parameters as given
-from . import rendering as told
+from . import rendering
 from .faults import INVALID_PARAMS, LOGS_TOO_MANY, REFUSED, RpcFault, known_already, refusal_of
 
 _SAFE_BELOW, _FINALIZED_BELOW = 32, 64
@@ -103,9 +103,9 @@ class Reads:
         """Answer `web3_clientVersion`: name, version and platform of this node."""
         return f"cambist/v{__version__}/{platform.system().lower()}/python{platform.python_version()}"
 
-    async def keccak(self, asked: given.OfRaw) -> str:
+    async def keccak(self, params: given.OfRaw) -> str:
         """Answer `web3_sha3`: the keccak-256 hash of the given bytes."""
-        return to_hex(keccak256(asked.raw))
+        return to_hex(keccak256(params.raw))
 
     async def network(self, _: given.Nothing) -> str:
         """Answer `net_version`: the chain id in decimal."""
@@ -137,89 +137,91 @@ class Reads:
         """Answer `eth_blockNumber`: the height of the latest block, hexadecimal."""
         return hex((await self._chain.head()).header.number)
 
-    async def block(self, asked: given.OfBlock) -> told.Json | None:
+    async def block(self, params: given.OfBlock) -> rendering.Json | None:
         """Answer `eth_getBlockByNumber`: a block by height or tag; None if the chain has no such block.
 
         The pending block has no hash and no transactions.
         """
-        if asked.block.named == "pending":
-            return told.block_json(await self._chain.pending(), full=asked.full) | {
+        if params.block.named == "pending":
+            return rendering.block_json(await self._chain.pending(), full=params.full) | {
                 "hash": None,
                 "nonce": None,
             }
-        block = await self._found(asked.block)
-        return None if block is None else told.block_json(block, full=asked.full)
+        block = await self._found(params.block)
+        return None if block is None else rendering.block_json(block, full=params.full)
 
-    async def block_by_hash(self, asked: given.OfBlockHash) -> told.Json | None:
+    async def block_by_hash(self, params: given.OfBlockHash) -> rendering.Json | None:
         """Answer `eth_getBlockByHash`: the block with a hash; None if the chain has no such block."""
-        block = await self._chain.full_block(bytes(asked.hash))
-        return None if block is None else told.block_json(block, full=asked.full)
+        block = await self._chain.full_block(bytes(params.hash))
+        return None if block is None else rendering.block_json(block, full=params.full)
 
-    async def count(self, asked: given.OnlyBlock) -> str | None:
+    async def count(self, params: given.OnlyBlock) -> str | None:
         """Answer `eth_getBlockTransactionCountByNumber`: the number of a block's transactions.
 
         The answer is None if the chain has no block with the given height or tag.
         """
-        block = await self._found(asked.block)
+        block = await self._found(params.block)
         return None if block is None else hex(len(block.transactions))
 
-    async def count_by_hash(self, asked: given.OnlyHash) -> str | None:
+    async def count_by_hash(self, params: given.OnlyHash) -> str | None:
         """Answer `eth_getBlockTransactionCountByHash`: the number of a block's transactions.
 
         The answer is None if the chain has no block with the given hash.
         """
-        block = await self._chain.full_block(bytes(asked.hash))
+        block = await self._chain.full_block(bytes(params.hash))
         return None if block is None else hex(len(block.transactions))
 
-    async def receipts(self, asked: given.OnlyBlock) -> list[told.Json] | None:
+    async def receipts(self, params: given.OnlyBlock) -> list[rendering.Json] | None:
         """Answer `eth_getBlockReceipts`: all receipts of a block; None if the chain has no such block."""
-        block = await self._found(asked.block)
-        return None if block is None else [told.receipt_json(block, at) for at in range(len(block.receipts))]
+        block = await self._found(params.block)
+        if block is None:
+            return None
+        return [rendering.receipt_json(block, at) for at in range(len(block.receipts))]
 
-    async def transaction(self, asked: given.OnlyHash) -> told.Json | None:
+    async def transaction(self, params: given.OnlyHash) -> rendering.Json | None:
         """Answer `eth_getTransactionByHash`: a mined or waiting transaction; None if the hash is unknown."""
-        placed = await self._placed(asked.hash)
+        placed = await self._placed(params.hash)
         if placed is not None:
             block, tx_index = placed
-            return told.transaction_json(block.transactions[tx_index], block, tx_index)
-        waiting = await self._chain.transaction(bytes(asked.hash))
-        return None if waiting is None else told.transaction_json(waiting, None)
+            return rendering.transaction_json(block.transactions[tx_index], block, tx_index)
+        waiting = await self._chain.transaction(bytes(params.hash))
+        return None if waiting is None else rendering.transaction_json(waiting, None)
 
-    async def pool(self, _: given.Nothing) -> dict[str, dict[str, dict[str, told.Json]]]:
+    async def pool(self, _: given.Nothing) -> dict[str, dict[str, dict[str, rendering.Json]]]:
         """Answer `txpool_content`: waiting transactions by sender and decimal nonce.
 
         `pending` has the executable transactions, `queued` those that wait for a lower nonce.
         """
-        content: dict[str, dict[str, dict[str, told.Json]]] = {"pending": {}, "queued": {}}
+        content: dict[str, dict[str, dict[str, rendering.Json]]] = {"pending": {}, "queued": {}}
         for received, is_executable in await self._chain.waiting():
             senders = content["pending" if is_executable else "queued"]
             line = senders.setdefault(to_hex(received.sender), {})
-            line[str(received.transaction.nonce)] = told.transaction_json(received, None)
+            line[str(received.transaction.nonce)] = rendering.transaction_json(received, None)
         return content
 
-    async def transaction_at(self, asked: given.OfPlace) -> told.Json | None:
+    async def transaction_at(self, params: given.OfPlace) -> rendering.Json | None:
         """Answer `eth_getTransactionByBlockNumberAndIndex`: the transaction at an index of a block.
 
         The answer is None if the chain has no such block, or the block has no transaction at the index.
         """
-        return _transaction_of(await self._found(asked.block), asked.index)
+        return _transaction_of(await self._found(params.block), params.index)
 
-    async def transaction_at_hash(self, asked: given.OfHashPlace) -> told.Json | None:
+    async def transaction_at_hash(self, params: given.OfHashPlace) -> rendering.Json | None:
         """Answer `eth_getTransactionByBlockHashAndIndex`: the transaction at an index of a block.
 
         The answer is None if the chain has no block with the hash, or the block has no transaction at the
         index.
         """
-        return _transaction_of(await self._chain.full_block(bytes(asked.hash)), asked.index)
+        return _transaction_of(await self._chain.full_block(bytes(params.hash)), params.index)
 
-    async def receipt(self, asked: given.OnlyHash) -> told.Json | None:
+    async def receipt(self, params: given.OnlyHash) -> rendering.Json | None:
         """Answer `eth_getTransactionReceipt`: the receipt of a transaction; None if it is not mined."""
-        placed = await self._placed(asked.hash)
-        return None if placed is None else told.receipt_json(*placed)
+        placed = await self._placed(params.hash)
+        return None if placed is None else rendering.receipt_json(*placed)
 
-    async def logs(self, asked: given.OfLogs) -> list[told.Json]:
+    async def logs(self, params: given.OfLogs) -> list[rendering.Json]:
         """Answer `eth_getLogs`: the logs that match a filter, in a range of blocks or in one block."""
-        return [told.log_json(log) for log in await self.found_logs(asked.filter)]
+        return [rendering.log_json(log) for log in await self.found_logs(params.filter)]
 
     async def found_logs(self, wanted: given.Filter) -> list[Any]:
         """Return the logs that match a filter, in a range of blocks or in one block, as `Log` values.
@@ -242,55 +244,55 @@ class Reads:
 
     # --- State ------------------------------------------------------------------------------------
 
-    async def nonce(self, asked: given.OfAccount) -> str:
+    async def nonce(self, params: given.OfAccount) -> str:
         """Answer `eth_getTransactionCount`: an account's nonce after a block.
 
         The nonce after the block `pending` counts the account's waiting transactions.
         """
-        if asked.block.named == "pending":
-            return hex(await self._chain.pending_nonce(bytes(asked.address)))
-        return hex(await self._chain.nonce(bytes(asked.address), await self._at(asked.block)))
+        if params.block.named == "pending":
+            return hex(await self._chain.pending_nonce(bytes(params.address)))
+        return hex(await self._chain.nonce(bytes(params.address), await self._at(params.block)))
 
-    async def balance(self, asked: given.OfAccount) -> str:
+    async def balance(self, params: given.OfAccount) -> str:
         """Answer `eth_getBalance`: an account's balance after a block, in wei."""
-        return hex(await self._chain.balance(bytes(asked.address), await self._at(asked.block)))
+        return hex(await self._chain.balance(bytes(params.address), await self._at(params.block)))
 
-    async def code(self, asked: given.OfAccount) -> str:
+    async def code(self, params: given.OfAccount) -> str:
         """Answer `eth_getCode`: the code of the contract at an address, after a block."""
-        return to_hex(await self._chain.code(bytes(asked.address), await self._at(asked.block)))
+        return to_hex(await self._chain.code(bytes(params.address), await self._at(params.block)))
 
-    async def slot(self, asked: given.OfSlot) -> str:
+    async def slot(self, params: given.OfSlot) -> str:
         """Answer `eth_getStorageAt`: the value of a contract's storage slot after a block, 32 bytes."""
-        word = await self._chain.slot(bytes(asked.address), int(asked.slot), await self._at(asked.block))
+        word = await self._chain.slot(bytes(params.address), int(params.slot), await self._at(params.block))
         return to_hex(word.to_bytes(32, "big"))
 
-    async def call(self, asked: given.OfCall) -> str:
+    async def call(self, params: given.OfCall) -> str:
         """Answer `eth_call`: the output of a call on the state after a block.
 
         The called contracts read the time of the given block, or for `pending` the time of the next block,
         unless the request overrides the time.
         """
-        time_s = await self._time_s(asked)
+        time_s = await self._time_s(params)
         (answer,) = await self._chain.call_many(
-            [_call(asked.transaction)], await self._at(asked.block), time_s
+            [_call(params.transaction)], await self._at(params.block), time_s
         )
         if isinstance(answer, Exception):
             raise answer
         return to_hex(answer)
 
-    async def _time_s(self, asked: given.OfCall) -> int | None:
+    async def _time_s(self, params: given.OfCall) -> int | None:
         """Return the block time that the contracts of an `eth_call` read, Unix seconds.
 
         The result is None for the time of the block on whose state the call is executed.
         """
-        if asked.block_overrides is not None and asked.block_overrides.time is not None:
-            return int(asked.block_overrides.time)
-        is_pending = asked.block is not None and asked.block.named == "pending"
+        if params.block_overrides is not None and params.block_overrides.time is not None:
+            return int(params.block_overrides.time)
+        is_pending = params.block is not None and params.block.named == "pending"
         return (await self._chain.upcoming()).made_s if is_pending else None
 
-    async def estimate(self, asked: given.OfCall) -> str:
+    async def estimate(self, params: given.OfCall) -> str:
         """Answer `eth_estimateGas`: the gas limit that a transaction needs, always at the latest block."""
-        return hex(await self._chain.estimate_gas(_call(asked.transaction)))
+        return hex(await self._chain.estimate_gas(_call(params.transaction)))
 
     # --- Fees -------------------------------------------------------------------------------------
 
@@ -303,10 +305,10 @@ class Reads:
         """Answer `eth_maxPriorityFeePerGas`: the suggested tip, in wei per unit of gas."""
         return hex((await self._chain.fees()).tip_wei)
 
-    async def fee_history(self, asked: given.OfFeeHistory) -> told.Json:
+    async def fee_history(self, params: given.OfFeeHistory) -> rendering.Json:
         """Answer `eth_feeHistory`: base fees, gas use and tips of a number of blocks up to `newest`."""
-        newest = await self._known(asked.newest)
-        count = min(max(1, asked.blocks), limits.DEVNET_FEE_BLOCKS_MAX, newest.header.number + 1)
+        newest = await self._known(params.newest)
+        count = min(max(1, params.blocks), limits.DEVNET_FEE_BLOCKS_MAX, newest.header.number + 1)
         blocks = [newest]
         while len(blocks) < count:
             block = await self._chain.full_block(blocks[-1].header.parent_hash)
@@ -316,20 +318,20 @@ class Reads:
         blocks.reverse()
         above = await self._chain.full_block(newest.header.number + 1)
         next_wei = above.header.base_fee_wei if above else (await self._chain.fees()).base_fee_wei
-        return told.fee_history_json(blocks, next_wei, asked.percentiles)
+        return rendering.fee_history_json(blocks, next_wei, params.percentiles)
 
     # --- Transactions -----------------------------------------------------------------------------
 
-    async def send_raw(self, asked: given.OfRaw) -> str:
+    async def send_raw(self, params: given.OfRaw) -> str:
         """Answer `eth_sendRawTransaction`: send a signed transaction; return its hash."""
-        return await self._hand_in(bytes(asked.raw))
+        return await self._hand_in(bytes(params.raw))
 
-    async def send(self, asked: given.OfMessage) -> str:
+    async def send(self, params: given.OfMessage) -> str:
         """Answer `eth_sendTransaction`: sign and send a transaction of an account of this node.
 
         The answer is the hash of the transaction.
         """
-        wanted = asked.transaction
+        wanted = params.transaction
         key = self._keys.get(bytes(wanted.sender or b""))
         if key is None:
             raise RpcFault(REFUSED, "unknown account: this node signs for those of eth_accounts")
@@ -421,7 +423,7 @@ def _prices(wanted: given.UnsignedTransaction, base_fee_wei: int, tip_wei: int) 
     return min(tip, most), most
 
 
-def _transaction_of(block: Block | None, index: int) -> told.Json | None:
+def _transaction_of(block: Block | None, index: int) -> rendering.Json | None:
     if block is None or index >= len(block.transactions):
         return None
-    return told.transaction_json(block.transactions[index], block, int(index))
+    return rendering.transaction_json(block.transactions[index], block, int(index))

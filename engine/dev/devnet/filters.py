@@ -20,7 +20,7 @@ from ....config import limits
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import LogFilter
 from . import parameters as given
-from . import rendering as told
+from . import rendering
 from .facade import Method, Methods, Reads
 from .faults import INVALID_PARAMS, REFUSED, RpcFault
 from .moves import Lost, Move, Moves
@@ -32,11 +32,11 @@ class _Filter(Struct):
     """A client's filter, which the client polls for new logs or new blocks.
 
     Attributes:
-        asked: selection of the logs that the client polls for; None if the client polls for blocks.
+        log_filter: selection of the logs that the client polls for; None if the client polls for blocks.
         heard: number of the chain's block changes (blocks added or removed) up to the client's last poll.
     """
 
-    asked: given.Filter | None
+    log_filter: given.Filter | None
     heard: int
 
 
@@ -70,47 +70,47 @@ class Filters:
             "eth_uninstallFilter": Method(given.OfFilterId, self.remove),
         }
 
-    async def new(self, asked: given.OfLogs) -> str:
+    async def new(self, params: given.OfLogs) -> str:
         """Answer `eth_newFilter`: create a filter of logs; return its id."""
-        return await self._keep(asked.filter)
+        return await self._keep(params.filter)
 
     async def new_of_blocks(self, _: given.Nothing) -> str:
         """Answer `eth_newBlockFilter`: create a filter of new blocks; return its id."""
         return await self._keep(None)
 
-    async def changes(self, asked: given.OfFilterId) -> list[told.Json] | list[str]:
+    async def changes(self, params: given.OfFilterId) -> list[rendering.Json] | list[str]:
         """Answer `eth_getFilterChanges`: hashes of new blocks, or matching logs, since the last poll.
 
         An answer has at most DEVNET_LOGS_MAX logs; further logs are dropped.
         """
-        kept = self._found(asked.id)
+        kept = self._found(params.id)
         count = await self._moves.catch_up()
         try:
             moves = self._moves.since(kept.heard)
         except Lost:
-            del self._kept[asked.id]
+            del self._kept[params.id]
             raise _not_found() from None
         kept.heard = count
-        if kept.asked is None:
+        if kept.log_filter is None:
             return [to_hex(move.block.header.hash) for move in moves if not move.is_gone]
-        wanted = kept.asked.wanted()
+        wanted = kept.log_filter.wanted()
         return [log for move in moves for log in logs_of(move, wanted)][: limits.DEVNET_LOGS_MAX]
 
-    async def logs(self, asked: given.OfFilterId) -> list[told.Json]:
+    async def logs(self, params: given.OfFilterId) -> list[rendering.Json]:
         """Answer `eth_getFilterLogs`: all logs that match a filter, as `eth_getLogs` returns them."""
-        kept = self._found(asked.id)
-        if kept.asked is None:
+        kept = self._found(params.id)
+        if kept.log_filter is None:
             raise RpcFault(REFUSED, "filter is of blocks, not of logs")
-        return [told.log_json(log) for log in await self._reads.found_logs(kept.asked)]
+        return [rendering.log_json(log) for log in await self._reads.found_logs(kept.log_filter)]
 
-    async def remove(self, asked: given.OfFilterId) -> bool:
+    async def remove(self, params: given.OfFilterId) -> bool:
         """Answer `eth_uninstallFilter`: remove a filter; return whether it existed."""
-        return self._kept.pop(asked.id, None) is not None
+        return self._kept.pop(params.id, None) is not None
 
-    async def _keep(self, asked: given.Filter | None) -> str:
+    async def _keep(self, log_filter: given.Filter | None) -> str:
         heard = await self._moves.catch_up()
         number = secrets.randbits(_ID_BITS)
-        self._kept[number] = _Filter(asked, heard)
+        self._kept[number] = _Filter(log_filter, heard)
         if len(self._kept) > limits.DEVNET_FILTERS_MAX:
             self._kept.popitem(last=False)
         return hex(number)
@@ -142,23 +142,23 @@ class Subscriptions:
             "eth_unsubscribe": Method(given.OfFilterId, self.unsubscribe),
         }
 
-    async def subscribe(self, asked: given.OfSubscription) -> str:
+    async def subscribe(self, params: given.OfSubscription) -> str:
         """Answer `eth_subscribe`: subscribe to new headers or to logs; return the subscription's id."""
-        if asked.kind not in ("newHeads", "logs"):
+        if params.kind not in ("newHeads", "logs"):
             raise RpcFault(
-                INVALID_PARAMS, f"no {asked.kind[:32]!a} subscription: there are newHeads and logs"
+                INVALID_PARAMS, f"no {params.kind[:32]!a} subscription: there are newHeads and logs"
             )
         if len(self._kept) >= limits.DEVNET_SUBSCRIPTIONS_MAX:
             raise RpcFault(REFUSED, f"too many subscriptions: at most {limits.DEVNET_SUBSCRIPTIONS_MAX}")
-        asked_filter = None if isinstance(asked.filter, UnsetType) else asked.filter
-        wanted = None if asked.kind == "newHeads" else (asked_filter or given.Filter()).wanted()
+        log_filter = None if isinstance(params.filter, UnsetType) else params.filter
+        wanted = None if params.kind == "newHeads" else (log_filter or given.Filter()).wanted()
         number = secrets.randbits(_ID_BITS)
         self._kept[number] = _Subscription(wanted, await self._moves.catch_up())
         return hex(number)
 
-    async def unsubscribe(self, asked: given.OfFilterId) -> bool:
+    async def unsubscribe(self, params: given.OfFilterId) -> bool:
         """Answer `eth_unsubscribe`: remove a subscription; return whether it existed."""
-        return self._kept.pop(asked.id, None) is not None
+        return self._kept.pop(params.id, None) is not None
 
     async def run(self) -> None:
         """Send subscribed headers and logs as the chain adds and removes blocks, until cancelled.
@@ -181,15 +181,15 @@ class Subscriptions:
                     self._send(encode(message).decode())
 
 
-def logs_of(move: Move, wanted: LogFilter) -> list[told.Json]:
+def logs_of(move: Move, wanted: LogFilter) -> list[rendering.Json]:
     """Return the logs of an added or removed block that match a filter, as JSON objects."""
-    return [told.log_json(log, removed=move.is_gone) for log in move.logs(wanted)]
+    return [rendering.log_json(log, removed=move.is_gone) for log in move.logs(wanted)]
 
 
-def _announced(move: Move, wanted: LogFilter | None) -> list[told.Json]:
+def _announced(move: Move, wanted: LogFilter | None) -> list[rendering.Json]:
     if wanted is not None:
         return logs_of(move, wanted)
-    return [] if move.is_gone else [told.header_json(move.block)]
+    return [] if move.is_gone else [rendering.header_json(move.block)]
 
 
 def _not_found() -> RpcFault:

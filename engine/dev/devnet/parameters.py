@@ -390,7 +390,7 @@ class OfFeeHistory(_Positional):
             raise ValueError(
                 f"expected at most {limits.DEVNET_PERCENTILES_MAX} percentiles, got {len(wanted)}"
             )
-        if any(not 0 <= one <= 100 for one in wanted) or wanted != sorted(wanted):
+        if any(not 0 <= percentile <= 100 for percentile in wanted) or wanted != sorted(wanted):
             raise ValueError("expected percentiles from 0 to 100 that rise")
 
 

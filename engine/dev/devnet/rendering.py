@@ -58,9 +58,11 @@ def block_json(block: Block, *, full: bool) -> Json:
     """Render a block as a JSON object, with whole transactions if `full`, else with their hashes."""
     transactions: list[object]
     if full:
-        transactions = [transaction_json(one, block, at) for at, one in enumerate(block.transactions)]
+        transactions = [
+            transaction_json(transaction, block, at) for at, transaction in enumerate(block.transactions)
+        ]
     else:
-        transactions = [to_hex(one.tx_hash) for one in block.transactions]
+        transactions = [to_hex(transaction.tx_hash) for transaction in block.transactions]
     more: Json = {"totalDifficulty": "0x0", "uncles": [], "withdrawals": [], "transactions": transactions}
     return header_json(block) | more
 
@@ -73,7 +75,7 @@ def transaction_json(received: ReceivedTransaction, block: Block | None, tx_inde
         tx_index: index of the transaction in the block.
     """
     tx, kind = received.transaction, received.kind
-    told: Json = {
+    fields: Json = {
         "hash": to_hex(received.tx_hash),
         "type": hex(kind),
         "chainId": hex(tx.chain_id),
@@ -92,15 +94,15 @@ def transaction_json(received: ReceivedTransaction, block: Block | None, tx_inde
         "s": hex(int.from_bytes(received.rs64[32:], "big")),
     }
     if kind != LEGACY:
-        told["yParity"] = hex(received.y_parity)
-        told["accessList"] = [
+        fields["yParity"] = hex(received.y_parity)
+        fields["accessList"] = [
             {"address": to_hex(address), "storageKeys": [to_hex(slot) for slot in slots]}
             for address, slots in tx.access_list
         ]
     if kind == DYNAMIC_FEE:
-        told["maxFeePerGas"] = hex(tx.fee_max_wei)
-        told["maxPriorityFeePerGas"] = hex(tx.tip_wei)
-    return told
+        fields["maxFeePerGas"] = hex(tx.fee_max_wei)
+        fields["maxPriorityFeePerGas"] = hex(tx.tip_wei)
+    return fields
 
 
 def receipt_json(block: Block, tx_index: int) -> Json:
@@ -155,14 +157,14 @@ def fee_history_json(blocks: list[Block], next_base_fee_wei: int, percentiles: l
         percentiles: percentiles (0 to 100) at which each block's tips are reported as rewards, see `tips_at`;
             None or empty for no rewards.
     """
-    told: Json = {
+    history: Json = {
         "oldestBlock": hex(blocks[0].header.number),
         "baseFeePerGas": [hex(block.header.base_fee_wei) for block in blocks] + [hex(next_base_fee_wei)],
         "gasUsedRatio": [block.gas_used / limits.EMBEDDED_BLOCK_GAS for block in blocks],
     }
     if percentiles:
-        told["reward"] = [[hex(tip) for tip in tips_at(block, percentiles)] for block in blocks]
-    return told
+        history["reward"] = [[hex(tip) for tip in tips_at(block, percentiles)] for block in blocks]
+    return history
 
 
 def tips_at(block: Block, percentiles: list[float]) -> list[int]:

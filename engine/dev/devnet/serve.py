@@ -154,20 +154,20 @@ async def serve_devnet(
         opened: list[_Opened] = []
         running: list[RunningChain] = []
         for chain_id in wanted.chains:
-            one, there = await _open_furnished(owned, wanted, environ, chain_id)
-            opened.append(one)
+            node, there = await _open_furnished(owned, wanted, environ, chain_id)
+            opened.append(node)
             running.append(there)
-        path = write_entries(wanted.state_dir, {one.chain_id: one.entry for one in running})
+        path = write_entries(wanted.state_dir, {chain.chain_id: chain.entry for chain in running})
         async with trio.open_nursery() as nursery:
             if companion:
-                pairs = [(one.chain, there.entry) for one, there in zip(opened, running, strict=True)]
+                pairs = [(node.chain, there.entry) for node, there in zip(opened, running, strict=True)]
                 await nursery.start(companion.run, pairs)
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
                 async with trio.open_nursery() as serving:
-                    for one in opened:
-                        serving.start_soon(one.serve)
+                    for node in opened:
+                        serving.start_soon(node.serve)
                         if wanted.block_time_s:
-                            nursery.start_soon(mine_regularly, one.chain, wanted.block_time_s)
+                            nursery.start_soon(mine_regularly, node.chain, wanted.block_time_s)
                     nursery.start_soon(_drain_on_signal, signals, opened, nursery.cancel_scope)
                     started(running, path)
                 nursery.cancel_scope.cancel()
@@ -302,8 +302,8 @@ async def _drain_on_signal(
         everything: cancel scope around all tasks of the devnet.
     """
     async for _ in signals:
-        for one in opened:
-            one.drain()
+        for node in opened:
+            node.drain()
         break
     async for _ in signals:
         everything.cancel()

@@ -58,26 +58,26 @@ class WalletMethods:
         """Answer `eth_requestAccounts`: the addresses of the accounts for which this node signs."""
         return [to_hex(address) for address in self._keys]
 
-    async def sign_text(self, asked: given.OfAccountData | given.OfDataAccount) -> str:
+    async def sign_text(self, params: given.OfAccountData | given.OfDataAccount) -> str:
         """Answer `eth_sign` and `personal_sign`: the 65-byte signature over a text with EIP-191 prefix."""
-        text = bytes(asked.data)
-        return self._signed(asked.address, keccak256(b"%b%d%b" % (_PREFIX, len(text), text)))
+        text = bytes(params.data)
+        return self._signed(params.address, keccak256(b"%b%d%b" % (_PREFIX, len(text), text)))
 
-    async def sign_typed_data(self, asked: given.OfTypedData) -> str:
+    async def sign_typed_data(self, params: given.OfTypedData) -> str:
         """Answer `eth_signTypedData_v4`: the 65-byte signature over EIP-712 typed data."""
-        document: object = asked.typed_data
+        document: object = params.typed_data
         try:
             if isinstance(document, str):
                 document = _decode(document.encode())
             digest32 = hash_typed_data(document).digest
         except InvalidInput as error:
             raise RpcFault(INVALID_PARAMS, f"invalid argument 1: typed_data: {error.detail}") from None
-        return self._signed(asked.address, digest32)
+        return self._signed(params.address, digest32)
 
-    async def switch(self, asked: given.OfChain) -> None:
+    async def switch(self, params: given.OfChain) -> None:
         """Answer `wallet_switchEthereumChain`: accept this node's chain id; refuse others with error 4902."""
-        if asked.chain.chain_id != self._chain_id:
-            wanted = hex(asked.chain.chain_id)
+        if params.chain.chain_id != self._chain_id:
+            wanted = hex(params.chain.chain_id)
             raise RpcFault(UNKNOWN_CHAIN, f"unrecognized chain ID {wanted}: this is {hex(self._chain_id)}")
 
     def _signed(self, address: bytes, digest32: bytes) -> str:

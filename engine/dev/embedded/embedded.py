@@ -357,7 +357,7 @@ class EmbeddedChain:
             if self._ledger.block(kept.head.hash) is None:
                 raise ChainError(f"the block of snapshot {snapshot} is not on the chain any more")
             self._ledger.roll_back(kept.head.number, kept.steps)
-            for number in [one for one in self._snapshots if one >= snapshot]:
+            for number in [later for later in self._snapshots if later >= snapshot]:
                 del self._snapshots[number]
             self._waiting = kept.waiting
             self._clock_ahead_s, self._time_s = kept.clock_ahead_s, kept.time_s
@@ -396,8 +396,8 @@ class EmbeddedChain:
         below = ledger.head.header.number - depth
         taken = ledger.roll_back(below)
         try:
-            for one, transactions in zip(reversed(taken), planned, strict=True):
-                draft = ledger.begin(one.block.header.time_s, blocks.base_fee_after(ledger.head))
+            for rolled_back, transactions in zip(reversed(taken), planned, strict=True):
+                draft = ledger.begin(rolled_back.block.header.time_s, blocks.base_fee_after(ledger.head))
                 try:
                     for received in transactions:
                         self._check_form(received)

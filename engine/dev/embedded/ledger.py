@@ -74,9 +74,8 @@ class BlockLedger:
     def __init__(self, chain_id: int, time_s: int, funded: Mapping[bytes, int]) -> None:
         self.evm = Evm(chain_id)
         deployer = Account(1, 0, self.evm.learn_code(FACTORY_CODE))
-        self.evm.apply(
-            [(FACTORY, None, deployer), *((one, None, Account(0, wei)) for one, wei in funded.items())]
-        )
+        accounts = ((address, None, Account(0, wei)) for address, wei in funded.items())
+        self.evm.apply([(FACTORY, None, deployer), *accounts])
         first = blocks.block_hash(
             chain_id.to_bytes(32, "big"), 0, time_s, blocks.BASE_FEE_FIRST_WEI, list(funded), 0
         )
@@ -143,7 +142,7 @@ class BlockLedger:
             return
         self._check_reach(height)
         above = range(self.head.header.number, height, -1)
-        writes = [write for one in above for step in reversed(self._undo[one]) for write in step]
+        writes = [write for number in above for step in reversed(self._undo[number]) for write in step]
         with self.evm.applied(writes):
             yield
 
@@ -268,8 +267,8 @@ class BlockLedger:
 
     def bring_back(self, taken: Sequence[RolledBack]) -> None:
         """Restore blocks that `roll_back` has removed, and the state after the highest of them."""
-        for one in reversed(taken):
-            self._add(one.block, [self.evm.apply(writes) for writes in one.redo])
+        for rolled_back in reversed(taken):
+            self._add(rolled_back.block, [self.evm.apply(writes) for writes in rolled_back.redo])
 
     def _roll_back(self) -> RolledBack:
         block, height = self.head, self.head.header.number
@@ -283,7 +282,7 @@ class BlockLedger:
         head = self.head.header.number
         if not 0 <= height <= head:
             raise ChainError(f"no block of height {height}")
-        if any(one not in self._undo for one in (height, min(height + 1, head))):
+        if any(number not in self._undo for number in (height, min(height + 1, head))):
             raise ChainError(
                 f"block {height} is too old: the last {limits.EMBEDDED_UNDO_BLOCKS} can be undone"
             )

@@ -163,7 +163,7 @@ async def running_up(
         ):
             pairs = [(chain, running.entry) for chain, running in (near, far)]
             await nursery.start(DevnetBridge(bridges, keys[0]).run, pairs)
-            ports = {name: one.getsockname()[1] for name, one in listeners.items()}
+            ports = {name: listener.getsockname()[1] for name, listener in listeners.items()}
             url = f"http://127.0.0.1:{bridges.getsockname()[1]}"
             layout = planned(up_layout(near[1], far[1], url, ports))
             await _approve(near[0], near[1], keys)
@@ -173,7 +173,7 @@ async def running_up(
             write_roles(layout, wanted.folder)
             _forget_quotes(wanted.folder)
             variables = _secrets(wanted, layout, keys)  # a variable that overrides settings is no role's
-            here = {name: one for name, one in listeners.items() if name not in wanted.without}
+            here = {name: listener for name, listener in listeners.items() if name not in wanted.without}
             for name in wanted.without:
                 listeners[name].close()
             roles = running_roles(layout, wanted.folder, variables, clock, here, store_in_process=True)

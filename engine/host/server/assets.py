@@ -144,4 +144,4 @@ def _accepts_gzip(accepted: bytes | None) -> bool:
 
 def _names(listed: bytes, tag: bytes) -> bool:
     """Whether an If-None-Match header names an entity tag; the comparison is weak (RFC 9110 8.8.3.2)."""
-    return any(one.strip().removeprefix(b"W/") in (tag, b"*") for one in listed.split(b","))
+    return any(candidate.strip().removeprefix(b"W/") in (tag, b"*") for candidate in listed.split(b","))

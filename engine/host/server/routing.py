@@ -227,12 +227,12 @@ class RouteGroup:
         """Headers of an OPTIONS answer besides `cors_headers`: Allow, and the answer to a CORS preflight."""
         if not self.cors or header(request, b"access-control-request-method") is None:
             return ((b"allow", allow),)
-        asked = header(request, b"access-control-request-headers")
+        requested = header(request, b"access-control-request-headers")
         is_private = header(request, b"access-control-request-private-network") == b"true"
         return (
             (b"allow", allow),
             (b"access-control-allow-methods", allow),
-            *(((b"access-control-allow-headers", asked),) if asked else ()),
+            *(((b"access-control-allow-headers", requested),) if requested else ()),
             *(((b"access-control-allow-private-network", b"true"),) if is_private else ()),
             (b"access-control-max-age", b"%d" % _PREFLIGHT_S),
         )

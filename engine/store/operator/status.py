@@ -94,7 +94,9 @@ def schema_of(known: list[Migration], there: list[AppliedMigration]) -> Schema:
     theirs = {row.number: row for row in there}
     return Schema(
         applied=tuple(f"{row.number:04}_{row.name}" for row in there),
-        pending=tuple(f"{one.number:04}_{one.name}" for one in known if one.number not in theirs),
+        pending=tuple(
+            f"{migration.number:04}_{migration.name}" for migration in known if migration.number not in theirs
+        ),
         unknown=tuple(f"{row.number:04}_{row.name}" for row in there if row.number not in ours),
         changed=tuple(
             f"{row.number:04}_{row.name}"
@@ -107,18 +109,18 @@ def schema_of(known: list[Migration], there: list[AppliedMigration]) -> Schema:
 def contents_of(snapshot: Snapshot) -> Contents:
     """Count the rows of a database's tables. Raises StoreError or StoreUnavailable if they cannot be read."""
 
-    def one(sql: str) -> Any:
+    def scalar(sql: str) -> Any:
         ((value,),) = snapshot.rows(sql)
         return value
 
     return Contents(
-        rows={name: one(f"SELECT count(*) FROM {name}") for name in TABLES},
+        rows={name: scalar(f"SELECT count(*) FROM {name}") for name in TABLES},
         open_orders={
-            surface: one(f"SELECT count(*) FROM {table.name} WHERE is_final = FALSE")
+            surface: scalar(f"SELECT count(*) FROM {table.name} WHERE is_final = FALSE")
             for surface, table in (("delta", DELTA_ORDER), ("otc", OTC_ORDER))
         },
-        unfinished_effects=one(f"SELECT count(*) FROM {EFFECT.name} WHERE state = 'INTENDED'"),
-        oldest_event_ms=one(f"SELECT min(at_ms) FROM {ORDER_EVENT.name}"),
+        unfinished_effects=scalar(f"SELECT count(*) FROM {EFFECT.name} WHERE state = 'INTENDED'"),
+        oldest_event_ms=scalar(f"SELECT min(at_ms) FROM {ORDER_EVENT.name}"),
         holders=tuple(
             Holder(*values)
             for values in snapshot.rows(

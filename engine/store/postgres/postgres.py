@@ -167,10 +167,10 @@ class PostgresBackend:
             connection = self._reader.open()
             try:
                 if len(queries) == 1:
-                    return [_asked(connection, queries[0]).fetchall()]
+                    return [_executed(connection, queries[0]).fetchall()]
                 with connection.pipeline():
                     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                    cursors = [_asked(connection, query) for query in queries]
+                    cursors = [_executed(connection, query) for query in queries]
                     connection.execute("COMMIT")
                 return [cursor.fetchall() for cursor in cursors]
             except BaseException:
@@ -318,7 +318,7 @@ class PostgresBackend:
         numbers = [number for number, outcome in enumerate(work.outcomes) if outcome is None]
         if one_by_one:
             for number in numbers:
-                self._one(pipe, work, number)
+                self._write_unit(pipe, work, number)
         else:
             waves = waves_of(units, numbers)
             for wave in waves.waves:
@@ -329,7 +329,7 @@ class PostgresBackend:
             pipe.send(f"NOTIFY {CHANNEL}".encode())
         return work.settled()
 
-    def _one(self, pipe: Pipe, work: UnitWriter, number: int) -> None:
+    def _write_unit(self, pipe: Pipe, work: UnitWriter, number: int) -> None:
         """Write one unit of changes after setting a savepoint, so that a failure undoes this unit alone."""
         pipe.send(b"SAVEPOINT one")
         pipe.sync()
@@ -419,7 +419,7 @@ def _listening(url: str) -> Connection:
     return connection
 
 
-def _asked(connection: Connection, query: Query) -> Cursor[tuple[Any, ...]]:
+def _executed(connection: Connection, query: Query) -> Cursor[tuple[Any, ...]]:
     """Execute a query, with PostgreSQL's placeholders in place of the `?` marks, and return the cursor."""
     numbered = query.sql.replace("%", "%%")
     for number in range(len(query.values)):

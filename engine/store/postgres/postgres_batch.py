@@ -93,7 +93,7 @@ def array(kind: type[Array], values: Sequence[Any]) -> Array:
 def _kind(annotation: Any) -> type[Array]:
     """Array type of a column, from the type annotation of the row's field."""
     if get_origin(annotation) is UnionType:
-        (annotation,) = (one for one in get_args(annotation) if one is not NoneType)
+        (annotation,) = (member for member in get_args(annotation) if member is not NoneType)
     if issubclass(annotation, bool):
         return BoolArray
     if issubclass(annotation, int):

@@ -225,8 +225,8 @@ def batch_frames(
 
 def question(body: bytes) -> StoreQuestion:
     """Decode a frame's body to the engine's request. Raises msgspec.DecodeError for an invalid body."""
-    asked: StoreQuestion = _decode_question(body)
-    return asked
+    request: StoreQuestion = _decode_question(body)
+    return request
 
 
 def answer(body: bytes) -> StoreAnswer:

@@ -59,7 +59,7 @@ class ProcessLine:
         self._socket = connection
         self._announce = announce
         self._frames = FrameReader()
-        self._asked: deque[_PendingAnswer] = deque()
+        self._pending: deque[_PendingAnswer] = deque()
         self._unsent: deque[memoryview] = deque()
         self._to_send = trio.lowlevel.ParkingLot()
         self._lost = False
@@ -78,14 +78,14 @@ class ProcessLine:
         """
         if self._lost:
             raise LineLost
-        if len(self._asked) >= STORE_READS_MAX:
+        if len(self._pending) >= STORE_READS_MAX:
             raise StoreFull(f"{STORE_READS_MAX} questions wait for the store")
-        asked = _PendingAnswer()
-        self._asked.append(asked)
+        pending = _PendingAnswer()
+        self._pending.append(pending)
         for framed in frames:
             self._send(memoryview(framed))
-        await asked.answered.wait()
-        said = asked.said
+        await pending.answered.wait()
+        said = pending.said
         if said is None:
             raise LineLost
         if isinstance(said, Failed):
@@ -106,8 +106,8 @@ class ProcessLine:
         finally:
             self._lost = True
             self._socket.close()
-            while self._asked:
-                self._asked.popleft().end(None)
+            while self._pending:
+                self._pending.popleft().end(None)
 
     def _send(self, data: memoryview) -> None:
         """Send as many bytes of a request as the socket takes now; queue the others for the task `_write`."""
@@ -157,4 +157,4 @@ class ProcessLine:
         if isinstance(said, Announce):
             self._announce()
         else:
-            self._asked.popleft().end(said)
+            self._pending.popleft().end(said)

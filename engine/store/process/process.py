@@ -114,11 +114,11 @@ def _serve(work: socket.socket, reading: Sequence[socket.socket], now_ms: Callab
                 stack.enter_context(_beside(backend, reading[0], work))
             _send(work, frame(Opened()))
             held: list[Unit] = []
-            for asked in questions:
-                if isinstance(asked, More):
-                    held += asked.units
+            for request in questions:
+                if isinstance(request, More):
+                    held += request.units
                 else:
-                    _send(work, _answer(backend, asked, held))
+                    _send(work, _answer(backend, request, held))
                     held = []
     except (ConfigError, StoreError) as error:  # of opening: the rest is answered
         _send(work, frame(failed(error)))
@@ -136,15 +136,15 @@ def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket
         source: socket for reads and announcements.
         work: socket for writes. A thread that fails shuts this socket down, which ends the process.
     """
-    ending, one_speaks = Event(), Lock()
+    ending, sending = Event(), Lock()
 
     def say(framed: bytes) -> None:
-        with one_speaks:
+        with sending:
             _send(source, framed)
 
     def read() -> None:
-        for asked in _questions(source):
-            say(_answer(backend, asked, []))
+        for request in _questions(source):
+            say(_answer(backend, request, []))
 
     def listen() -> None:
         while not ending.is_set():
@@ -174,40 +174,42 @@ def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket
             thread.join(STORE_END_S / 4)
 
 
-def _answer(backend: Backend, asked: StoreQuestion, held: list[Unit]) -> bytes:
+def _answer(backend: Backend, request: StoreQuestion, held: list[Unit]) -> bytes:
     """Execute an engine's request on the database and return the frame with the answer or error.
 
     Args:
         held: units of the `More` messages before the request, which belong to the batch of an `Apply`.
     """
     try:
-        return frame(_done(backend, asked, held))
+        return frame(_done(backend, request, held))
     except StoreError as error:
         return frame(failed(error))
     except Exception as error:  # noqa: BLE001 - a bug: nothing was written, and the next may go well
-        if isinstance(asked, Read) and isinstance(error, ValueError):
+        if isinstance(request, Read) and isinstance(error, ValueError):
             return frame(failed(error))
         _log_exception("the store failed")
         return frame(failed(StoreError(f"{type(error).__name__}: {error}")))
 
 
-def _done(backend: Backend, asked: StoreQuestion, held: list[Unit]) -> StoreAnswer:
-    match asked:
+def _done(backend: Backend, request: StoreQuestion, held: list[Unit]) -> StoreAnswer:
+    match request:
         case Apply():
-            return Applied(backend.apply(asked.writer, asked.batch, held + asked.units))
+            return Applied(backend.apply(request.writer, request.batch, held + request.units))
         case Attend():
-            return Attended(backend.attend(asked.holder, asked.now_ms, asked.life_ms))
+            return Attended(backend.attend(request.holder, request.now_ms, request.life_ms))
         case Claim():
-            return LeasesClaimed(backend.lease(asked.holder, asked.count, asked.now_ms, asked.life_ms))
+            return LeasesClaimed(
+                backend.lease(request.holder, request.count, request.now_ms, request.life_ms)
+            )
         case Release():
-            backend.release(asked.holder, asked.shards)
+            backend.release(request.holder, request.shards)
             return Released()
         case Prune():
-            return Pruned(backend.prune(asked.before_ms, asked.count_max))
+            return Pruned(backend.prune(request.before_ms, request.count_max))
         case Read():
-            return Rows(backend.read(asked.queries))
+            return Rows(backend.read(request.queries))
         case _:
-            raise StoreError(f"{type(asked).__name__} is not asked here")
+            raise StoreError(f"{type(request).__name__} is not asked here")
 
 
 def _questions(source: socket.socket) -> Iterator[StoreQuestion]:

@@ -172,14 +172,14 @@ class ProcessLink:
         """Delete final orders, old events and expired routes. See `Backend.prune`."""
         return (await self._ask(Pruned, Prune(before_ms, count_max))).count
 
-    async def _ask(self, kind: type[A], asked: Attend | Claim | Release | Prune) -> A:
+    async def _ask(self, kind: type[A], request: Attend | Claim | Release | Prune) -> A:
         """Send a request to the store process once, without a retry, and return the answer.
 
         If the answer is lost, the request may have taken effect all the same.
         """
         with trio.move_on_after(STORE_OUTCOME_S):
             try:
-                return await self._line().ask(kind, frame(asked))
+                return await self._line().ask(kind, frame(request))
             except LineLost:
                 raise StoreUnavailable(self._away) from None
         self._give_up()

@@ -218,7 +218,7 @@ class SqliteBackend:
                 return _decode_outcomes(before[1])
             try:
                 with self._transaction():
-                    outcomes = [self._one(unit) for unit in units]
+                    outcomes = [self._write_unit(unit) for unit in units]
                     self._remember(writer, batch, outcomes)
             except _POISON:
                 with self._transaction():
@@ -281,7 +281,7 @@ class SqliteBackend:
 
     # --- One unit -----------------------------------------------------------------------------------
 
-    def _one(self, unit: Unit) -> UnitOutcome:
+    def _write_unit(self, unit: Unit) -> UnitOutcome:
         """Write one unit of changes in the open transaction. If a change after the first can fail to apply,
         set a savepoint before the write.
         """
@@ -300,7 +300,7 @@ class SqliteBackend:
         """Write one unit of changes after setting a savepoint; a failed statement undoes this unit alone."""
         self._execute("SAVEPOINT alone")
         try:
-            outcome = self._one(unit)
+            outcome = self._write_unit(unit)
         except _POISON as error:
             self._execute("ROLLBACK TO alone")
             outcome = Refused(f"{type(error).__name__}: {error}")
