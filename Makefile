@@ -160,6 +160,7 @@ demo: setup ## Show what works today, step by step.
 
 contracts: setup-node ## Compile the contracts anew into engine/chain/contracts/artifacts.
 	$(PY) $(NODE) $(ORACLES)/compile_contracts.mjs engine/chain/contracts engine/chain/contracts/artifacts
+	PYTHONPATH=.:tests $(PY) -m support.contracts.contract_inputs
 
 docs-page: setup-node ## Copy the files of Swagger UI anew into engine/roles/venue/docs, compressed.
 	for file in swagger-ui-bundle.js swagger-ui.css; do \

@@ -25,7 +25,7 @@ from support.browser import Browser, artefacts
 from support.chain.anvil import OTHER_CHAIN_ID, Anvil, opened
 from support.examples import IS_LONG, USUAL
 from support.oracles import Oracle, Stories, eth_account_oracle, javascript_oracle, running_stories
-from support.order_of_tests import arrange
+from support.order_of_tests import arrange, sampled
 from support.step_delays import delay_steps
 from support.store.stores import ENGINES, Engine, engine_for
 from support.store.warm_store import migrate_from_copy
@@ -117,11 +117,12 @@ def _parts(arg: str) -> list[str]:
     return [str(path) for path in sorted(Path(arg).iterdir()) if path.is_dir() or path.match("test_*.py")]
 
 
+@pytest.hookimpl(trylast=True)  # after -k and -m
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not IS_LONG:
-        left_out = [item for item in items if item.get_closest_marker("long")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        left_out = {item for item in items if item.get_closest_marker("long")} | {*sampled(items)}
+        config.hook.pytest_deselected(items=[*left_out])
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
         needed = getattr(item, "fixturenames", ())
         if "postgres_server" in needed:

@@ -24,6 +24,8 @@ from support.delta.delta_stories import CONFIRMATIONS, Record
 from support.events.event_streams import following
 from support.patience import until_told
 
+pytestmark = pytest.mark.one_of(2)
+
 KINDS = pytest.mark.parametrize("kind", BridgeKind)
 
 

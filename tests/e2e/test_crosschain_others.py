@@ -20,6 +20,8 @@ from support.contracts.bridging import PAUSE_DEPOSITS, SET_LIMIT
 from support.delta.delta_stories import Record
 from support.patience import until
 
+pytestmark = pytest.mark.one_of(2)
+
 KINDS = pytest.mark.parametrize("kind", BridgeKind)
 
 REFUSALS = {ACROSS: "DepositsArePaused()", CCTP: "Burn token not supported"}

@@ -23,6 +23,8 @@ from support.chain.world import ONE, USDC
 from support.delta.delta_stories import Record
 from support.patience import until, until_told
 
+pytestmark = pytest.mark.one_of(2)
+
 HOUR_S = 3_600
 
 

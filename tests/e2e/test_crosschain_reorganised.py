@@ -11,6 +11,8 @@ from support.chain.world import ONE, USDC
 from support.delta.delta_stories import Record
 from support.patience import until
 
+pytestmark = pytest.mark.one_of(2)
+
 KINDS = pytest.mark.parametrize("kind", BridgeKind)
 
 

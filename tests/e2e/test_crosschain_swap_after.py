@@ -9,6 +9,8 @@ from support.bridge.bridged_stories import FAIR, a_swapped_story, arriving, dai_
 from support.bridge.two_chains import TwoChains
 from support.chain.world import ONE, Moved
 
+pytestmark = pytest.mark.one_of(2)
+
 ENTERED = FAIR - FAIR // 10_000
 """USDC that enters the bridge, after the venue's fee."""
 BRIDGES = pytest.mark.parametrize("bridge", ["across", "cctp", "express"])

@@ -28,6 +28,8 @@ from support.chain.world import ONE, Moved
 from support.delta.delta_stories import Record
 from support.patience import PATIENCE_S, until
 
+pytestmark = pytest.mark.one_of(2)
+
 ENTERED = FAIR - FAIR // 10_000
 ARRIVED = {"across": arriving(ENTERED), "cctp": ENTERED}
 """Bridge -> raw units of USDC that it delivers."""

@@ -13,6 +13,8 @@ from support.chain.world import ONE, USDC, Moved
 from support.contracts.settling import events
 from support.delta.delta_stories import Record
 
+pytestmark = pytest.mark.one_of(2)
+
 OF_PROTOCOL = 10_000
 """Divisor of the fee that the venue takes of a quoted trade."""
 SIGNED = {"across": FEE, "cctp": BridgeFee(0, 0), "express": BridgeFee(110, 0)}

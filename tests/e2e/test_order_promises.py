@@ -202,6 +202,7 @@ def crosses(ann: StoryAgent, paid: int) -> None:
     ann.gives, ann.also = (lambda _: None), crossed
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("sign", Sign, ids=lambda sign: sign.name.lower())
 @pytest.mark.parametrize(
     ("submitted", "fills", "token", "moves"),

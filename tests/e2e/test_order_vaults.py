@@ -79,6 +79,7 @@ async def test_an_amount_takes_fewer_shares_for_the_yield_since_the_order(
         assert (await story.proof(record)).fault == ""
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("mode", "by"),
     [

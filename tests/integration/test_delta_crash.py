@@ -109,6 +109,7 @@ async def before_it_is_final(story: CrashStory, order: DeltaOrder) -> Record:
     return await story.becomes(await story.submitted(order), "COMPLETED")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "moment",
     [

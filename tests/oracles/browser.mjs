@@ -1,7 +1,8 @@
 // A browser for scripts that visit a page: Chromium, started at the first visit; each visit has a fresh profile.
 // A script exports `run = visiting(async (page, base, tools, ...arguments) => told)`; stories.mjs calls it.
 //
-// `base` is the origin of the pages, and `tools` has `shot(name)`, which keeps a picture of the page.
+// `base` is the origin of the pages, and `tools` has `shot(name)`, which keeps a picture of the page
+// where somebody looks: if BROWSER_ARTEFACTS names a folder.
 // The report of a visit: `told`, `complaints` (errors and warnings of the console, errors of scripts), `foreign`
 // (each URL of another origin that the page asked for). A visit that fails leaves a picture `failed.png`.
 import path from "node:path";
@@ -39,11 +40,12 @@ export function visiting(act) {
     for (const end of ["requestfinished", "requestfailed"]) context.on(end, (request) => underWay.delete(request));
     context.on("page", (opened) => opened.on("websocket", (socket) => note(socket.url())));
     const page = await context.newPage();
-    const shot = (name) => page.screenshot({ path: path.join(artefacts, `${name}.png`), fullPage: true });
+    const kept = (name) => page.screenshot({ path: path.join(artefacts, `${name}.png`), fullPage: true });
+    const shot = async (name) => process.env.BROWSER_ARTEFACTS && kept(name);
     try {
       return { told: await act(page, base, { shot }, ...given), complaints, foreign };
     } catch (error) {
-      await shot("failed").catch(() => {});
+      await kept("failed").catch(() => {});
       const text = await page.locator("body").innerText().catch(String);
       const asks = [...underWay].map((request) => `under way: ${request.method()} ${request.url()}`);
       throw Object.assign(error, { stack: [error.stack, ...complaints, ...asks, text].join("\n") });

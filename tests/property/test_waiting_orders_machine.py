@@ -27,7 +27,7 @@ from support.examples import IS_LONG, examples
 
 pytestmark = pytest.mark.needs("pyrevm")
 
-EXAMPLES = 200 if IS_LONG else examples(8)
+EXAMPLES = 200 if IS_LONG else examples(4)
 PHASES = tuple(Phase) if IS_LONG else (Phase.explicit, Phase.reuse, Phase.generate)
 """A life takes seconds: to make a failing one short takes minutes."""
 

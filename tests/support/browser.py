@@ -2,7 +2,8 @@
 
     told = await browser.visit("docs_visit", "http://127.0.0.1:8080", "/docs")
 
-Pictures of pages are kept in the folder BROWSER_ARTEFACTS, or in the folder of the test.
+Pictures of pages are kept in the folder BROWSER_ARTEFACTS; without it only that of a failed visit is taken,
+into the folder of the test.
 """
 
 import os
