@@ -88,7 +88,7 @@ def test_a_real_chain_from_keys_to_the_first_fill(tmp_path: Path) -> None:
                 start_new_session=True,
             )  # fmt: skip
         try:
-            trio.run(until, (tmp_path / "made").exists)
+            trio.run(until, (tmp_path / "made").exists, STORY_S)
             paths = (tmp_path / "keys").glob("*.address")
             accounts = {path.stem: parse_address(path.read_text().strip(), path.stem) for path in paths}
             assert len(accounts) == 5
@@ -99,6 +99,7 @@ def test_a_real_chain_from_keys_to_the_first_fill(tmp_path: Path) -> None:
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
         said = (tmp_path / "said").read_text()
         logs = "".join(path.read_text()[-1_000:] for path in tmp_path.glob("*.log"))
         assert process.returncode == 0, said[-3_000:] + logs

@@ -47,39 +47,58 @@ class Releases(Struct, frozen=True):
     new: Path
 
 
-def installed(folder: Path, version: str, migration: str = "") -> Path:
-    """Build this checkout as another version, and install it; returns the installation's folder."""
+def installed(folder: Path) -> Path:
+    """Build this checkout, and install it; returns the installation's folder."""
     source = folder / "source"
     for path in tracked_files():
         target = source / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, target, follow_symlinks=False)
-    (source / "config" / "version.py").write_text(f'"""The version."""\n\n__version__ = "{version}"\n')
-    for dialect in ("sqlite", "postgres") if migration else ():
-        (source / "engine" / "store" / "migrations" / dialect / "0999_newer.sql").write_text(migration)
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
     subprocess.run(build, cwd=source, check=True, capture_output=True, timeout=PATIENCE_S)
     home = folder / "cambist"
     venv.create(home, symlinks=True)
-    (site,) = home.glob("lib/python*/site-packages")
     with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
-        wheel.extractall(site)
+        wheel.extractall(site_of(home))
     libraries = Path(httpx.__file__).parents[1]
-    (site / "libraries.pth").write_text(f"{libraries}\n")  # cambist there is found by a further .pth alone
+    # cambist there is found by a further .pth alone
+    (site_of(home) / "libraries.pth").write_text(f"{libraries}\n")
+    is_version(home, __version__)  # which leaves the compiled modules for the other versions too
+    return home
+
+
+def another(old: Path, folder: Path, version: str, migration: str = "") -> Path:
+    """Install another version, which differs in its number and may have a further migration; its folder."""
+    home = shutil.copytree(old, folder / "cambist", symlinks=True)
+    package = site_of(home) / "cambist"
+    (package / "config" / "version.py").write_text(f'"""The version."""\n\n__version__ = "{version}"\n')
+    for dialect in ("sqlite", "postgres") if migration else ():
+        (package / "engine" / "store" / "migrations" / dialect / "0999_newer.sql").write_text(migration)
+    is_version(home, version)
+    return home
+
+
+def site_of(home: Path) -> Path:
+    (site,) = home.glob("lib/python*/site-packages")
+    return site
+
+
+def is_version(home: Path, version: str) -> None:
+    """Make the command of an installation, which has to say this version."""
     program = home / "bin" / "cambist"
     program.write_text(f"#!{home}/bin/python\nfrom cambist.engine.cli import main\nmain()\n")
     program.chmod(0o755)
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     assert said == f"cambist, version {version}\n"
-    return home
 
 
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory: pytest.TempPathFactory) -> Releases:
+    old = installed(tmp_path_factory.mktemp("old"))
     return Releases(
-        old=installed(tmp_path_factory.mktemp("old"), __version__),
-        patch=installed(tmp_path_factory.mktemp("patch"), "0.2.1"),
-        new=installed(tmp_path_factory.mktemp("new"), "0.3.0", MIGRATION),
+        old=old,
+        patch=another(old, tmp_path_factory.mktemp("patch"), "0.2.1"),
+        new=another(old, tmp_path_factory.mktemp("new"), "0.3.0", MIGRATION),
     )
 
 

@@ -347,8 +347,8 @@ async def test_an_anvil_of_the_engines_own() -> None:
     ("command", "said"),
     [
         (["/nowhere/anvil"], "cannot be started: No such file"),
-        (["/bin/echo", "hello"], "does not start: hello"),
-        (["/bin/false"], "does not start: silent"),
+        (["/bin/echo", "hello"], "ended with status 0: hello"),
+        (["/bin/false"], "ended with status 1: silent"),
     ],
 )
 async def test_a_program_that_is_no_anvil(command: list[str], said: str) -> None:

@@ -203,7 +203,7 @@ async def running_anvil(command: Sequence[str]) -> AsyncGenerator[NodeSettings]:
             trio.run_process,
             list(command),
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
             check=False,
             deliver_cancel=_end,
         )
@@ -233,6 +233,7 @@ async def _started(process: trio.Process, nursery: trio.Nursery) -> int:
         while output is not None and len(said) < _LINE_BYTES_MAX:
             data = await output.receive_some()
             if not data:
+                await process.wait()
                 break
             said += data
             ports = [listening_port(line) for line in said.splitlines(keepends=True) if line.endswith(b"\n")]
@@ -240,7 +241,10 @@ async def _started(process: trio.Process, nursery: trio.Nursery) -> int:
             if port is not None:
                 nursery.start_soon(_drain, output)
                 return port
-    raise ConfigError("anvil", f"does not start: {said[-200:].decode(errors='replace').strip() or 'silent'}")
+    shown = said[-200:].decode(errors="replace").strip() or "silent"
+    if process.poll() is None:
+        raise ConfigError("anvil", f"does not listen within {ANVIL_START_S:g} s: {shown}")
+    raise ConfigError("anvil", f"ended with status {process.returncode}: {shown}")
 
 
 async def _drain(output: trio.abc.ReceiveStream) -> None:

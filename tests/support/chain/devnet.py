@@ -20,7 +20,7 @@ from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.devnet.furnish import furnish
 from cambist.engine.dev.devnet.node import DevNode
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, STORY_S
 from support.programs import DEVELOPMENT_CHAIN, program
 from support.server.asked_front import listening
 
@@ -74,7 +74,7 @@ def telling_process(*command: str, folder: Path, environ: dict[str, str] | None 
             env=os.environ | (environ or {}),
             start_new_session=True,
         )
-        give_up = threading.Timer(PATIENCE_S, process.kill)
+        give_up = threading.Timer(STORY_S, process.kill)
         give_up.start()
         assert process.stdout
         try:
