@@ -28,6 +28,7 @@ from cambist.client import BlockingVenue
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
 from support.chain.devnet import telling_process
+from support.http_get import first_answer, http_get
 from support.patience import PATIENCE_S, found_in_time
 from support.programs import program
 from support.promtool import holding, scrape
@@ -76,7 +77,7 @@ class Kit(Struct, frozen=True):
 
     def inner(self, role: str, path: str) -> httpx.Response:
         """Ask a role at its inner listener."""
-        return httpx.get(f"http://127.0.0.1:{self.ports[role][1]}{path}", timeout=PATIENCE_S)
+        return http_get(f"http://127.0.0.1:{self.ports[role][1]}{path}")
 
 
 def localised(text: str, node: str, role: str, ports: dict[str, tuple[int, int]], folder: Path) -> str:
@@ -92,14 +93,8 @@ def localised(text: str, node: str, role: str, ports: dict[str, tuple[int, int]]
 
 def ready(kit: Kit, role: str) -> None:
     """Return once a role is ready."""
-    give_up = time.monotonic() + PATIENCE_S
-    while time.monotonic() < give_up:
-        try:
-            if kit.inner(role, "/readyz").status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-    raise AssertionError(f"{role} is not ready")
+    url = f"http://127.0.0.1:{kit.ports[role][1]}/readyz"
+    found_in_time(partial(first_answer, url), lambda answer: answer.status_code == 200)
 
 
 def samples(kit: Kit, role: str) -> dict[str, float]:
@@ -139,8 +134,8 @@ def running_kit(folder: Path, store_url: str) -> Iterator[Kit]:
         began = time.monotonic()
         for role in ROLES:
             ready(kit, role)
-        while {samples(kit, role)["cambist_delta_shards"] for role in ("engine-1", "engine-2")} != {128}:
-            assert time.monotonic() < began + PATIENCE_S
+        for role in ("engine-1", "engine-2"):
+            shares(kit, role, 128)
         yield replace(kit, shared_s=time.monotonic() - began)
 
 
@@ -194,7 +189,7 @@ def test_traders_trade_at_either_engine_and_each_shows_the_others_orders(kit: Ki
     ids = [trade(url, kit, 4) for url in urls]
     for url in urls:
         for name in ids:
-            answer = httpx.get(f"{url}/v2/delta/orders/{name}", timeout=PATIENCE_S)
+            answer = http_get(f"{url}/v2/delta/orders/{name}")
             assert (answer.status_code, answer.json()["status"]) == (200, "COMPLETED")
 
 
@@ -238,7 +233,7 @@ def prometheus(kit: Kit, folder: Path) -> Iterator[str]:
 def asked(url: str, **query: str) -> Any:
     """Data of Prometheus' answer; None while it does not listen yet."""
     try:
-        answer = httpx.get(url, params=query, timeout=PATIENCE_S)
+        answer = http_get(url, **query)
     except httpx.ConnectError:
         return None
     return (
@@ -259,23 +254,26 @@ def test_prometheus_scrapes_every_role_and_has_a_series_for_every_panel(kit: Kit
     with BlockingVenue.open(engine, CHAIN, rpc=kit.node) as venue:
         venue.otc("WETH", "USDC", 1, price=2_500, key=kit.keys[7])
     with prometheus(kit, tmp_path) as url:
-        give_up = time.monotonic() + PATIENCE_S
-        missing = list(lines)
-        while missing:
-            assert time.monotonic() < give_up, missing
-            found = [asked(f"{url}/query", query=expression) for _, expression, _ in missing]
-            missing = [
-                line
-                for line, data in zip(missing, found, strict=True)
-                if not data or not any(series_fits(each["metric"], line[2]) for each in data["result"])
-            ]
-        healths: list[str] = []
-        while healths != ["up"] * len(ROLES):  # a single scrape within 200 ms may come too late
-            assert time.monotonic() < give_up, healths
-            healths = [target["health"] for target in asked(f"{url}/targets")["activeTargets"]]
+        found_in_time(lambda: missing_panels(url, lines), lambda missing: not missing)
+        found_in_time(lambda: healths(url), lambda found: found == ["up"] * len(ROLES))
         rules = [rule for group in asked(f"{url}/rules")["groups"] for rule in group["rules"]]
         assert {rule["health"] for rule in rules} <= {"ok", "unknown"}
         assert [rule["name"] for rule in rules if rule["state"] == "firing"] == []
+
+
+def missing_panels(url: str, lines: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Panels without a series that has the labels of their legend."""
+    found = [asked(f"{url}/query", query=expression) for _, expression, _ in lines]
+    return [
+        line
+        for line, data in zip(lines, found, strict=True)
+        if not data or not any(series_fits(each["metric"], line[2]) for each in data["result"])
+    ]
+
+
+def healths(url: str) -> list[str]:
+    """Health of each target of Prometheus: a single scrape within 200 ms may come too late."""
+    return [target["health"] for target in asked(f"{url}/targets")["activeTargets"]]
 
 
 def series_fits(labels: dict[str, str], legend: str) -> bool:
@@ -336,16 +334,6 @@ def engines(kit: Kit) -> tuple[int, int]:
     return kit.ports["engine-1"][0], kit.ports["engine-2"][0]
 
 
-def first_answer(url: str) -> httpx.Response:
-    """Answer of a proxy that may still start."""
-    give_up = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            return httpx.get(url, timeout=PATIENCE_S)
-        except httpx.ConnectError:
-            assert time.monotonic() < give_up
-
-
 @contextmanager
 def silent_port() -> Iterator[int]:
     """Port that answers no attempt to connect, like a machine that is gone."""
@@ -364,7 +352,7 @@ def test_an_engine_whose_machine_is_gone_costs_no_request(kit: Kit, tmp_path: Pa
     with silent_port() as gone, proxy((gone, engines(kit)[1]), tmp_path) as url:
         answers = [
             first_answer(f"{url}/tokens/{CHAIN}"),
-            *(httpx.get(f"{url}/chains", timeout=PATIENCE_S) for _ in range(8)),
+            *(http_get(f"{url}/chains") for _ in range(8)),
         ]
         assert [answer.status_code for answer in answers] == [200] * 9
         trade(url, kit, 5)
@@ -378,7 +366,7 @@ def test_a_proxy_passes_trades_streams_and_sockets_and_hides_what_is_inner(
         tokens = first_answer(f"{url}/tokens/{CHAIN}")
         assert tokens.status_code == 200
         for path in ("/metrics", "/readyz", "/healthz"):
-            assert httpx.get(url + path, timeout=PATIENCE_S).status_code == 404
+            assert http_get(url + path).status_code == 404
         token = {each["symbol"]: each["address"] for each in tokens.json()["tokens"]}
         pair = f"srcToken={token['WETH']}&srcDecimals=18&destToken={token['USDC']}&destDecimals=6"
         wish = f"chainId={CHAIN}&{pair}&amount={10**18}&mode=MARKET"
@@ -419,9 +407,7 @@ def test_engines_are_restarted_one_after_the_other_behind_a_proxy_while_traders_
 
 def shares(kit: Kit, role: str, shards: int) -> None:
     """Return once an engine holds so many shards."""
-    give_up = time.monotonic() + PATIENCE_S
-    while samples(kit, role)["cambist_delta_shards"] != shards:
-        assert time.monotonic() < give_up
+    found_in_time(partial(samples, kit, role), lambda found: found["cambist_delta_shards"] == shards)
 
 
 def test_a_dump_of_the_database_is_restored_with_every_order(
@@ -455,7 +441,7 @@ def completed(url: str, kit: Kit) -> set[str]:
     """Ids of an account's completed orders, as a venue lists them."""
     owner = to_checksum(SigningKey(bytes.fromhex(kit.keys[6].removeprefix("0x"))).address)
     query = {"userAddress": owner, "status": "COMPLETED", "limit": "100"}
-    answer = httpx.get(f"{url}/v2/delta/orders", params=query, timeout=PATIENCE_S)
+    answer = http_get(f"{url}/v2/delta/orders", **query)
     assert answer.status_code == 200, answer.text
     return {order["id"] for order in answer.json()["data"]}
 
@@ -534,6 +520,4 @@ def act(kit: Kit, maker: str, command: str) -> None:
 
 def settled(kit: Kit, role: str, alarms: set[str]) -> None:
     """Return once just these alarms hold."""
-    give_up = time.monotonic() + PATIENCE_S
-    while firing(kit, role) != alarms:
-        assert time.monotonic() < give_up, firing(kit, role)
+    found_in_time(partial(firing, kit, role), lambda found: found == alarms)

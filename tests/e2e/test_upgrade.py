@@ -9,10 +9,9 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import venv
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +25,8 @@ from msgspec import Struct, field
 from cambist.client import BlockingVenue
 from cambist.config.version import __version__
 from support.chain.devnet import Devnet, telling_process
-from support.patience import PATIENCE_S
+from support.http_get import first_answer
+from support.patience import PATIENCE_S, found_in_time
 from support.tracked_files import tracked_files
 
 pytestmark = pytest.mark.process
@@ -146,7 +146,7 @@ class Place(Struct):
             stderr=subprocess.DEVNULL,
         )
         try:
-            answered(url)
+            first_answer(f"{url}/chains")
             yield url
             process.terminate()
             assert process.wait(PATIENCE_S) == 0
@@ -201,28 +201,11 @@ class Place(Struct):
         return text.removeprefix("0x").lower()
 
 
-def answered(url: str, path: str = "/chains") -> httpx.Response:
-    """Answer of an engine that may still start."""
-    give_up = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            return httpx.get(url + path, timeout=PATIENCE_S)
-        except httpx.TransportError:
-            assert time.monotonic() < give_up
-
-
 def status(url: str, order: str) -> str:
     """Status of an order in the venue's words; "404" if it has none."""
-    answer = answered(url, f"/v2/delta/orders/{order}")
+    answer = first_answer(f"{url}/v2/delta/orders/{order}")
     text: str = answer.json()["status"] if answer.status_code == 200 else str(answer.status_code)
     return text
-
-
-def until(ask: Callable[[], T], is_enough: Callable[[T], bool]) -> None:
-    """Ask again until an answer is enough."""
-    give_up = time.monotonic() + PATIENCE_S
-    while not is_enough(answer := ask()):
-        assert time.monotonic() < give_up, answer
 
 
 @pytest.fixture
@@ -306,7 +289,7 @@ def test_a_release_with_a_migration_and_the_way_back(
     with place.engine() as url:
         check_settings, check_store, point = as_printed(place, releases.new)
         with place.agents():
-            until(lambda: place.run(check_settings), lambda done: done.returncode == 0)
+            found_in_time(lambda: place.run(check_settings), lambda done: done.returncode == 0)
         early, resting = place.order(url, LOW), place.order(url, HIGH)
         store.back_up()
         done = place.run(check_store)
@@ -329,7 +312,7 @@ def test_a_release_with_a_migration_and_the_way_back(
     place.use(releases.old)
     with place.engine() as url:
         # No agent runs: the chain has the settlement.
-        until(lambda: status(url, early), lambda found: found == "COMPLETED")
+        found_in_time(lambda: status(url, early), lambda found: found == "COMPLETED")
         assert (status(url, resting), status(url, late)) == ("ACTIVE", "404")
         with place.agents():
             place.settle(url, place.order(url, LOW))

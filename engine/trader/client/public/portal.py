@@ -1,9 +1,10 @@
 """A thread that runs trio's event loop for callers outside of trio: plain code, and asyncio.
 
-    submit   a coroutine function runs in the thread; the caller gets a concurrent.futures.Future
+    start    a coroutine function runs in the thread; the caller gets a concurrent.futures.Future
     hold     a context manager is entered in a task of the thread, and left by the same task
 
-Cancelling the future cancels the work. `close` cancels all work that is left, and ends the thread.
+Cancelling the future cancels the work. `close` cancels all work that is left, and ends the thread. A blocking
+portal of anyio lets interrupted work run on, and blocks asyncio's loop while a context is entered or left.
 """
 
 import math
