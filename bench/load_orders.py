@@ -185,8 +185,8 @@ class OrderLoad:
     async def _end(self) -> None:
         """Cancel the limit orders that are not filled; mine blocks until all orders are final."""
         rest = sorted((signed for signed in self._limits if signed.order.dest_amount != LIMIT), key=_owner)
-        place = self.app.places[CHAIN_ID]
-        domain = delta_domains(self.app.places)[CHAIN_ID]
+        place = self.app.chains[CHAIN_ID]
+        domain = delta_domains(self.app.chains)[CHAIN_ID]
         async with HttpClient("127.0.0.1", self.port, connections_max=1, limits=Http1Limits()) as client:
             for _, of_owner in itertools.groupby(rest, _owner):
                 orders = list(of_owner)
@@ -233,7 +233,7 @@ class OrderLoad:
 
     async def _change_books(self) -> None:
         """Replace one maker's book after another, RATE per second, without end."""
-        numbers, index = random.Random(7), self.app.places[CHAIN_ID].index
+        numbers, index = random.Random(7), self.app.chains[CHAIN_ID].index
         for at in itertools.count():
             best = self._price - numbers.random()
             bids = [(f"{best - level:.2f}", f"{numbers.random() + 1:.3f}") for level in range(LEVELS)]

@@ -207,7 +207,7 @@ async def opened(folder: Path, count: int) -> AsyncIterator[tuple[VenueApp, Depl
         port = listener.getsockname()[1]
         await nursery.start(app.run, listener)
         with trio.fail_after(PATIENCE_S):
-            while not app.places[CHAIN_ID].gas.is_fresh:
+            while not app.chains[CHAIN_ID].gas.is_fresh:
                 await trio.lowlevel.checkpoint()
         yield app, world, port
         nursery.cancel_scope.cancel()
@@ -254,7 +254,7 @@ async def _check(app: VenueApp, world: Deployed, hashes: list[bytes]) -> None:
     bought = Counter(number % OWNERS for number in range(len(hashes)))
     calls = [EthCall(world.usdc, calldata.balance_of(owner_key(number).address)) for number in bought]
     for (number, orders), answer in zip(
-        bought.items(), await app.places[CHAIN_ID].chain.call_many(calls), strict=True
+        bought.items(), await app.chains[CHAIN_ID].chain.call_many(calls), strict=True
     ):
         assert isinstance(answer, bytes), answer
         assert decode_uint(answer) == orders * _GIVEN, number

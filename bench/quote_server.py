@@ -117,7 +117,7 @@ async def serve(listener: socket.socket, folder: Path, graph: str) -> None:
     async with opened_venue(
         settings, environ=environ, folder=folder, clock=WallClock(), chains={CHAIN_ID: chain}
     ) as app:
-        books = Books(app.places[CHAIN_ID].index, graph)
+        books = Books(app.chains[CHAIN_ID].index, graph)
         freeze()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(books.keep_fresh)

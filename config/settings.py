@@ -352,7 +352,7 @@ def _keys_at(path: Sequence[str]) -> list[str]:
 def _table_kind(kind: msgspec.inspect.Type) -> msgspec.inspect.Type:
     """Return the type of a value that may be absent, without its absence."""
     if isinstance(kind, msgspec.inspect.UnionType):
-        return next(one for one in kind.types if not isinstance(one, msgspec.inspect.NoneType))
+        return next(member for member in kind.types if not isinstance(member, msgspec.inspect.NoneType))
     return kind
 
 

@@ -172,41 +172,41 @@ class MakerCache:
 
     # --- Reports ------------------------------------------------------------------------------------
 
-    def apply_tokens(self, told: Decoded[TokensBody], asked_ms: int, now_ms: int) -> Iterator[None]:
+    def apply_tokens(self, decoded: Decoded[TokensBody], asked_ms: int, now_ms: int) -> Iterator[None]:
         """Apply an answer (all tokens) to the /tokens poll sent at `asked_ms`; yield after each entry."""
         self._updated_ms = now_ms
-        tokens = _with_faults("tokens", told.body.tokens, told.refused)
+        tokens = _with_faults("tokens", decoded.body.tokens, decoded.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_tokens(tokens, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
-    def apply_pairs(self, told: Decoded[PairsBody], asked_ms: int, now_ms: int) -> Iterator[None]:
+    def apply_pairs(self, decoded: Decoded[PairsBody], asked_ms: int, now_ms: int) -> Iterator[None]:
         """Apply an answer (all pairs) to the /pairs poll sent at `asked_ms`; yield after each entry."""
         self._updated_ms = now_ms
-        pairs = _with_faults("pairs", told.body.pairs, told.refused)
+        pairs = _with_faults("pairs", decoded.body.pairs, decoded.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
-    def apply_prices(self, told: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
+    def apply_prices(self, decoded: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
         """Apply an answer to the /prices poll sent at `asked_ms`; yield per entry. Disable absent pairs."""
         self._updated_ms = now_ms
-        prices = _with_faults("prices", told.body.prices, told.refused)
+        prices = _with_faults("prices", decoded.body.prices, decoded.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_prices(prices, now_ms, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
-    def apply_blacklist(self, told: Decoded[BlacklistBody], asked_ms: int, now_ms: int) -> Iterator[None]:
+    def apply_blacklist(self, decoded: Decoded[BlacklistBody], asked_ms: int, now_ms: int) -> Iterator[None]:
         """Apply a /blacklist answer, which replaces the last complete list; yield after each entry."""
         self._updated_ms = now_ms
         if asked_ms >= self._first_ms:
-            yield from self._take_addresses(told.body.blacklist, told.refused, now_ms, is_complete=True)
+            yield from self._take_addresses(decoded.body.blacklist, decoded.refused, now_ms, is_complete=True)
 
     def apply_message(
-        self, told: Decoded[StreamMessage], now_ms: int, *, is_first: bool = False
+        self, decoded: Decoded[StreamMessage], now_ms: int, *, is_first: bool = False
     ) -> Iterator[None]:
         """Apply a WebSocket message; yield after each entry. If `is_first`, the message replaces all data."""
         self._updated_ms = now_ms
         if is_first:
             self._first_ms = now_ms
-        body, refused = told.body, told.refused
+        body, refused = decoded.body, decoded.refused
         if body.tokens is not UNSET:
             tokens = _with_faults("tokens", body.tokens, refused)
             yield from self._take_tokens(tokens, is_complete=is_first, heard_ms=now_ms, asked_ms=now_ms)
@@ -333,8 +333,12 @@ class MakerCache:
                 found.add(PairStanding.RESTING if self._withheld == {_REST} else PairStanding.WITHHELD)
         elif any(ends in self._usable and (ends[0] in tokens or ends[1] in tokens) for ends in self._rests):
             found.add(PairStanding.RESTING)
-        stale = (one for one in self._entries.values() if one.is_stale and one.standing is PairStanding.LIVE)
-        is_stale = any(one.base in tokens or one.quote in tokens for one in stale)
+        stale = (
+            entry
+            for entry in self._entries.values()
+            if entry.is_stale and entry.standing is PairStanding.LIVE
+        )
+        is_stale = any(entry.base in tokens or entry.quote in tokens for entry in stale)
         return frozenset(found | {PairStanding.STALE} if is_stale else found)
 
     def statistics(self) -> CacheStatistics:
@@ -352,14 +356,14 @@ class MakerCache:
     # --- Tokens -------------------------------------------------------------------------------------
 
     def _take_tokens(
-        self, told: Mapping[str, Token | str], *, is_complete: bool, heard_ms: int, asked_ms: int
+        self, tokens: Mapping[str, Token | str], *, is_complete: bool, heard_ms: int, asked_ms: int
     ) -> Iterator[None]:
         if is_complete:
-            gone = [name for name, token in self._tokens.items() if name not in told]
+            gone = [name for name, token in self._tokens.items() if name not in tokens]
             for token_id in gone:
                 if self._tokens[token_id].heard_ms <= asked_ms:
                     del self._tokens[token_id]
-        for token_id, token in told.items():
+        for token_id, token in tokens.items():
             before = self._tokens.get(token_id)
             if before is None and not self._has_room("tokens", token_id, len(self._tokens)):
                 continue
@@ -368,7 +372,7 @@ class MakerCache:
             yield
         for pair_id, entry in tuple(self._entries.items()):
             pair = entry.pair
-            if pair is not None and (is_complete or pair.base in told or pair.quote in told):
+            if pair is not None and (is_complete or pair.base in tokens or pair.quote in tokens):
                 self._rejudge(pair_id, entry)
                 yield
 
@@ -395,15 +399,15 @@ class MakerCache:
     # --- Pairs --------------------------------------------------------------------------------------
 
     def _take_pairs(
-        self, told: Mapping[str, Pair | str], *, is_complete: bool, heard_ms: int, asked_ms: int
+        self, pairs: Mapping[str, Pair | str], *, is_complete: bool, heard_ms: int, asked_ms: int
     ) -> Iterator[None]:
         if is_complete:
             for pair_id, entry in tuple(self._entries.items()):
-                if pair_id not in told and entry.heard_ms <= asked_ms:
+                if pair_id not in pairs and entry.heard_ms <= asked_ms:
                     entry.pair, entry.pair_fault = None, ""
                     self._rejudge(pair_id, entry)
                     yield
-        for pair_id, pair in told.items():
+        for pair_id, pair in pairs.items():
             known = self._entry("pairs", pair_id)
             if known is None or known.heard_ms > asked_ms:
                 continue
@@ -422,7 +426,7 @@ class MakerCache:
 
     def _take_prices(
         self,
-        told: Mapping[str, PriceGrid | str],
+        grids: Mapping[str, PriceGrid | str],
         now_ms: int,
         *,
         is_complete: bool,
@@ -431,12 +435,12 @@ class MakerCache:
     ) -> Iterator[None]:
         if is_complete:
             for pair_id, entry in tuple(self._entries.items()):
-                if pair_id in told or entry.priced_ms > asked_ms:
+                if pair_id in grids or entry.priced_ms > asked_ms:
                     continue
                 if entry.grid is not None or entry.grid_fault:
                     self._take_grid(pair_id, entry, None)
                     yield
-        for pair_id, grid in told.items():
+        for pair_id, grid in grids.items():
             known = self._entry("prices", pair_id)
             if known is None or known.priced_ms > asked_ms:
                 continue
@@ -463,11 +467,11 @@ class MakerCache:
     # --- Blacklist ----------------------------------------------------------------------------------
 
     def _take_addresses(
-        self, told: tuple[str, ...], refused: Mapping[str, str], now_ms: int, *, is_complete: bool
+        self, texts: tuple[str, ...], refused: Mapping[str, str], now_ms: int, *, is_complete: bool
     ) -> Iterator[None]:
         self._refused["blacklist"] += sum(name.startswith("blacklist.") for name in refused)
         addresses: set[bytes] = set()
-        for text in told:
+        for text in texts:
             try:
                 address = parse_address(text, "blacklist")
             except InvalidInput:

@@ -189,11 +189,11 @@ class Stream:
 
     def _apply(self, raw: bytes, *, is_first: bool) -> Generator[None, None, None]:
         """Decode and apply a message, yielding per entry; raise InvalidInput for a malformed message."""
-        told = yield from decode_stream_message.in_steps(raw)
+        decoded = yield from decode_stream_message.in_steps(raw)
         if is_first:
-            _refuse_incomplete(told.body)
-        self._remarks.take(told.body.message)
-        yield from self._cache.apply_message(told, self._wall_ms(), is_first=is_first)
+            _refuse_incomplete(decoded.body)
+        self._remarks.take(decoded.body.message)
+        yield from self._cache.apply_message(decoded, self._wall_ms(), is_first=is_first)
 
 
 def _refuse_incomplete(first: StreamMessage) -> None:

@@ -107,8 +107,8 @@ def resolve_fee(
     name = _shown_name(partner)
     registered = registered_partner(name, partners)
     tier = tiers.get(registered.tier if registered else "default", DEFAULT_TIER)
-    asked = requested_bps or 0
-    if not limits.PARTNER_FEE_BPS_MIN <= asked <= limits.PARTNER_FEE_BPS_MAX:
+    own_bps = requested_bps or 0
+    if not limits.PARTNER_FEE_BPS_MIN <= own_bps <= limits.PARTNER_FEE_BPS_MAX:
         raise InvalidInput(
             field="partnerFeeBps", expected=f"0 to {limits.PARTNER_FEE_BPS_MAX}", got=requested_bps
         )
@@ -119,11 +119,11 @@ def resolve_fee(
                 expected=f"none, or {registered.address}, where partner {name!r} is paid",
                 got=partner_address,
             )
-        fee_bps, address = registered.fee_bps + asked, registered.address
+        fee_bps, address = registered.fee_bps + own_bps, registered.address
     else:
-        fee_bps = asked or limits.ANON_FEE_BPS
-        address = partner_address if asked or takes_surplus else ""
-    if (registered or asked) and fee_bps > tier.fee_bps_max:
+        fee_bps = own_bps or limits.ANON_FEE_BPS
+        address = partner_address if own_bps or takes_surplus else ""
+    if (registered or own_bps) and fee_bps > tier.fee_bps_max:
         raise PartnerNotAllowed(
             field="partnerFeeBps", expected=f"a sum of at most {tier.fee_bps_max}", got=fee_bps
         )

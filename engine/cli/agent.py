@@ -18,7 +18,7 @@ def _announce(app: "AgentApp", url: str) -> None:
     import structlog
 
     log = structlog.get_logger("cambist.agent")
-    log.info("serving", agent=app.name, url=url, chains=sorted(app.places))
+    log.info("serving", agent=app.name, url=url, chains=sorted(app.chains))
 
 
 @click.group(cls=CommandGroup)

@@ -19,8 +19,8 @@ def _begin(app: "VenueApp", url: str) -> None:
 
     log = structlog.get_logger("cambist.venue")
     app.reference.make()
-    log.info("serving", url=url, chains=sorted(app.places))
-    for place in app.places.values():
+    log.info("serving", url=url, chains=sorted(app.chains))
+    for place in app.chains.values():
         if place.settings.delta and place.no_delta:
             log.warning(place.no_delta, missing=f"[relayers.{place.chain_id}]")
 

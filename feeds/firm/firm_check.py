@@ -112,7 +112,7 @@ class CheckedQuote(Struct, frozen=True):
 
 
 def check_firm(
-    answer: FirmOrder, asked: FirmAsked, digest_of: Callable[[RfqOrder], bytes], now_s: int
+    answer: FirmOrder, request: FirmAsked, digest_of: Callable[[RfqOrder], bytes], now_s: int
 ) -> CheckedQuote:
     """Check a maker's firm quote against the request.
 
@@ -133,7 +133,7 @@ def check_firm(
         order, signature = _read(answer)
     except InvalidInput as error:
         raise FirmFailure(FirmFault.INVALID, f"{error.field}: expected {error.expected}") from None
-    _check_terms(order, asked)
+    _check_terms(order, request)
     earliest_s = now_s + limits.FIRM_EXPIRY_MIN_S - limits.MAKER_FIRM_EXPIRY_GRACE_S
     if not earliest_s <= order.expiry <= now_s + limits.MAKER_FIRM_EXPIRY_MAX_S:
         raise _wrong(
@@ -145,18 +145,18 @@ def check_firm(
     return CheckedQuote(order, signature, digest32, _signed_by_key(order.maker, digest32, signature))
 
 
-def book_amount(live: LiveBook, asked: FirmAsked) -> int | None:
+def book_amount(live: LiveBook, request: FirmAsked) -> int | None:
     """Compute the amount that the request does not fix, at the prices of the maker's book.
 
     Returns:
         Raw units that the user would get (SELL) or pay (BUY); None if the book is too shallow.
     """
-    book, amount = live.book, asked.amount
-    if asked.side is Side.SELL:
-        if asked.src_token == live.base:
+    book, amount = live.book, request.amount
+    if request.side is Side.SELL:
+        if request.src_token == live.base:
             return quote_received(book.bids, amount)
         return base_received(book.asks, amount)
-    if asked.src_token == live.base:
+    if request.src_token == live.base:
         return base_paid(book.bids, amount)
     return quote_paid(book.asks, amount)
 
@@ -195,25 +195,25 @@ def _read(answer: FirmOrder) -> tuple[RfqOrder, bytes]:
     return order, signature
 
 
-def _check_terms(order: RfqOrder, asked: FirmAsked) -> None:
+def _check_terms(order: RfqOrder, request: FirmAsked) -> None:
     echoes = (
-        ("makerAsset", order.maker_asset, asked.dest_token),
-        ("takerAsset", order.taker_asset, asked.src_token),
-        ("taker", order.taker, asked.taker),
-        ("user in nonceAndMeta", firm_user(order.nonce_and_meta), asked.user),
+        ("makerAsset", order.maker_asset, request.dest_token),
+        ("takerAsset", order.taker_asset, request.src_token),
+        ("taker", order.taker, request.taker),
+        ("user in nonceAndMeta", firm_user(order.nonce_and_meta), request.user),
     )
     for name, got, wanted in echoes:
         if got != wanted:
             raise _wrong(name, f"0x{wanted.hex()}", f"0x{got.hex()}")
-    if order.maker == asked.user:
+    if order.maker == request.user:
         raise FirmFailure(FirmFault.SELF_DEALT)
-    if order.maker in (ZERO_ADDRESS, asked.taker):
+    if order.maker in (ZERO_ADDRESS, request.taker):
         raise _wrong("maker", "an account of the maker's", f"0x{order.maker.hex()}")
-    sells = asked.side is Side.SELL
+    sells = request.side is Side.SELL
     fixed, other = ("takerAmount", "makerAmount") if sells else ("makerAmount", "takerAmount")
     amounts = {"takerAmount": order.taker_amount, "makerAmount": order.maker_amount}
-    if amounts[fixed] != asked.amount:
-        raise _wrong(fixed, str(asked.amount), str(amounts[fixed]))
+    if amounts[fixed] != request.amount:
+        raise _wrong(fixed, str(request.amount), str(amounts[fixed]))
     if not amounts[other]:
         raise _wrong(other, "above 0", "0")
     if (order.taker_amount + 1) * order.maker_amount > limits.UINT256_MAX:

@@ -73,7 +73,7 @@ class FirmClient(SignedClient):
         )
         self.maker = maker
 
-    async def ask(self, asked: FirmAsked, *, deadline_s: float) -> FirmOrder:
+    async def ask(self, request: FirmAsked, *, deadline_s: float) -> FirmOrder:
         """Request a quote and wait for the answer.
 
         Args:
@@ -87,21 +87,21 @@ class FirmClient(SignedClient):
                 answer (`fault` gives the kind). The text names no host, key or header.
         """
         try:
-            answer = await self.post("/firm", encode(_request(asked)), deadline_s)
+            answer = await self.post("/firm", encode(_request(request)), deadline_s)
         except HttpFailure as failure:
             raise _failure_of(failure) from None
         return _order_of(answer)
 
 
-def _request(asked: FirmAsked) -> FirmRequest:
-    sells = asked.side is Side.SELL
+def _request(request: FirmAsked) -> FirmRequest:
+    sells = request.side is Side.SELL
     return FirmRequest(
-        maker_asset=f"0x{asked.dest_token.hex()}",
-        taker_asset=f"0x{asked.src_token.hex()}",
-        maker_amount=None if sells else str(asked.amount),
-        taker_amount=str(asked.amount) if sells else None,
-        user_address=f"0x{asked.user.hex()}",
-        taker_address=f"0x{asked.taker.hex()}",
+        maker_asset=f"0x{request.dest_token.hex()}",
+        taker_asset=f"0x{request.src_token.hex()}",
+        maker_amount=None if sells else str(request.amount),
+        taker_amount=str(request.amount) if sells else None,
+        user_address=f"0x{request.user.hex()}",
+        taker_address=f"0x{request.taker.hex()}",
     )
 
 

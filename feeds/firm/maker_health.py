@@ -161,7 +161,7 @@ class _Record:
         self.forget(now_ms)
         if quote.fault is None or now_ms < self.until_ms:
             return 0
-        of_pairs = Counter(one.pair for one in self.quotes if one.fault is not None)
+        of_pairs = Counter(past.pair for past in self.quotes if past.fault is not None)
         faults = sum(min(number, counted) for number in of_pairs.values())
         tolerated = max(self._tolerance.least, len(self.quotes) * self._tolerance.percent // 100)
         if faults <= tolerated:
@@ -177,7 +177,7 @@ class _Record:
         while self.refusals and self.refusals[0] <= now_ms - _MEMORY_MS:
             self.refusals.popleft()
 
-    def told(self, now_ms: int) -> QuoteHealth:
+    def health(self, now_ms: int) -> QuoteHealth:
         """Summarize the last quotes and the cool-down, as of `now_ms`."""
         self.forget(now_ms)
         reasons = Counter(quote.fault.value for quote in self.quotes if quote.fault is not None)
@@ -229,8 +229,8 @@ class MakerHealth:
         """
         self.outcomes["clean" if fault is None else fault.value] += 1
         if fault is FirmFault.REFUSED:
-            for told in (self._maker, self._record(one, other)):
-                told.refusals.append(now_ms)
+            for record in (self._maker, self._record(one, other)):
+                record.refusals.append(now_ms)
             return NO_RESTS
         if fault is not None and fault not in AGAINST_MAKER:
             return NO_RESTS
@@ -258,9 +258,9 @@ class MakerHealth:
         self._maker.until_ms, self._maker.reason = now_ms + _UNSERVING_MS, UNSERVING
         return self._maker.until_ms
 
-    def remember(self, told: FaultTold) -> None:
+    def remember(self, fault: FaultTold) -> None:
         """Add a fault to the list in the maker's report; a full list drops its oldest entry."""
-        self._last.appendleft(told)
+        self._last.appendleft(fault)
 
     def end_rest(self, one: bytes, other: bytes, now_ms: int) -> None:
         """End the cool-downs of a pair and of its maker.
@@ -280,11 +280,11 @@ class MakerHealth:
 
     def report(self, now_ms: int) -> HealthReport:
         """Make the report to a maker: scores, cool-downs, faults and size bounds of its firm quotes."""
-        pairs = [PairHealth(*pair, record.told(now_ms)) for pair, record in self._pairs.items()]
+        pairs = [PairHealth(*pair, record.health(now_ms)) for pair, record in self._pairs.items()]
         shown = [pair for pair in pairs if pair.health.reasons or pair.health.block_until_ms]
         shown.sort(key=lambda pair: (pair.health.score, pair.one, pair.other))
         return HealthReport(
-            self._maker.told(now_ms), tuple(shown), tuple(self._last), self.bounds.told(now_ms)
+            self._maker.health(now_ms), tuple(shown), tuple(self._last), self.bounds.told(now_ms)
         )
 
     def _record(self, one: bytes, other: bytes) -> _Record:

@@ -12,7 +12,7 @@ def dial_fault(error: OSError) -> str:
     cause = error.__cause__
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
-    told = cause if isinstance(cause, OSError) else error
-    if type(told).__module__ == "builtins" and told.errno and not isinstance(told, TimeoutError):
-        return os.strerror(told.errno)
-    return getattr(told, "verify_message", None) or told.strerror or str(told) or type(told).__name__
+    inner = cause if isinstance(cause, OSError) else error
+    if type(inner).__module__ == "builtins" and inner.errno and not isinstance(inner, TimeoutError):
+        return os.strerror(inner.errno)
+    return getattr(inner, "verify_message", None) or inner.strerror or str(inner) or type(inner).__name__

@@ -24,7 +24,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 def is_outward(address: str) -> bool:
     """Whether an IP address belongs to the public internet."""
     found = ip_address(address.partition("%")[0])
-    return all(one.is_global and not one.is_multicast for one in (found, *_carried(found)))
+    return all(ip.is_global and not ip.is_multicast for ip in (found, *_carried(found)))
 
 
 async def dial_outward(
@@ -61,4 +61,4 @@ def _carried(address: IPv4Address | IPv6Address) -> list[IPv4Address]:
     if isinstance(address, IPv4Address):
         return []
     nat64 = IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
-    return [one for one in (address.ipv4_mapped, address.sixtofour, nat64) if one is not None]
+    return [ip for ip in (address.ipv4_mapped, address.sixtofour, nat64) if ip is not None]

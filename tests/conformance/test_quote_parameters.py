@@ -56,7 +56,7 @@ async def test_a_required_parameter(venue: QuietVenue, name: str) -> None:
 @pytest.mark.parametrize("chain_id", CHAINS)
 async def test_chain_id_of_the_specs_list_is_served_if_configured(venue: QuietVenue, chain_id: int) -> None:
     status, told = await venue.answer(QUOTE, **A_SALE | {"chainId": chain_id})
-    if chain_id in venue.app.places:
+    if chain_id in venue.app.chains:
         assert status == 200
     else:
         assert (status, told["errorType"]) == (422, "UnsupportedChain")
@@ -129,7 +129,7 @@ async def test_addresses(venue: QuietVenue, name: str) -> None:
 async def test_a_user_whom_a_maker_has_blacklisted_is_not_quoted_from_it(
     venue: QuietVenue, mode: str
 ) -> None:
-    blacklist = venue.app.places[CHAIN_ID].feeds["alpha"].cache.blacklist
+    blacklist = venue.app.chains[CHAIN_ID].feeds["alpha"].cache.blacklist
     blacklist.add([parse_hex(USER, "user")], venue.clock.now_ms())
     free = await venue.get(QUOTE, **A_SALE, mode=mode, userAddress=PARTNER)
     barred = await venue.get(QUOTE, **A_SALE, mode=mode, userAddress=USER)

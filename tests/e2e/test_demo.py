@@ -47,7 +47,7 @@ async def test_a_unit_that_is_lost_is_seen(tmp_path: Path) -> None:
 async def test_a_maker_that_trades_again_is_live_once_its_readers_hear_it(tmp_path: Path) -> None:
     """A reader keeps the books of a closed WebSocket for a second, and would lose them during an auction."""
     async with opened(tmp_path) as stage:
-        feed = stage.place.roles.agents["rapid"].places[stage.near.chain_id].makers.feeds["alpha"]
+        feed = stage.place.roles.agents["rapid"].chains[stage.near.chain_id].makers.feeds["alpha"]
         switch = stage.place.roles.makers["alpha"].switch
         switch.stop("all")
         await until(lambda: (stream := feed.statistics().stream) is not None and not stream.is_up)

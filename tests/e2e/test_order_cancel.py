@@ -136,7 +136,7 @@ async def test_an_order_is_not_taken_before_its_cancellation_on_chain_would_be_r
             answers.append(await story.submit(order))
 
         nursery.start_soon(submits)
-        followed = story.web.app.places[CHAIN_ID].followed
+        followed = story.web.app.chains[CHAIN_ID].followed
         await until(lambda: followed.statistics().tasks_waiting == 1)
         ids = [str(order_id(world.delta_hash(order)))]
         shown = show_cancellation(world.user.address, ids, world.cancellation(ids), [order])

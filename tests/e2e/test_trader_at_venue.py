@@ -51,7 +51,7 @@ async def trading(world: World, tmp_path: Path) -> AsyncIterator[Trading]:
     async with a_delta_story(world, tmp_path, "ann") as story:
         grid = PriceGrid(bids=(("2500", "50"),), asks=(("2501", "50"),))
         book = LiveBook("alpha", world.weth, world.usdc, build_book(grid, 18, 6), Decimal(1_000_000))
-        story.web.app.places[CHAIN_ID].index.put(book)
+        story.web.app.chains[CHAIN_ID].index.put(book)
         async with VenueClient.open(story.web.url) as client:
             yield Trading(story, TraderAtVenue(world, client))
 

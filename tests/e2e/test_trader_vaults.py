@@ -52,7 +52,7 @@ async def trading(world: World, tmp_path: Path) -> AsyncIterator[VaultTrading]:
     async with a_vault_story(world, tmp_path) as vaults:
         grid = PriceGrid(bids=(("2500", "50"),), asks=(("2501", "50"),))
         book = LiveBook("alpha", world.weth, world.usdc, build_book(grid, 18, 6), Decimal(1_000_000))
-        vaults.story.web.app.places[CHAIN_ID].index.put(book)
+        vaults.story.web.app.chains[CHAIN_ID].index.put(book)
         await world.approve(world.user, vaults.vault.address, world.at.delta, 0)
         await vaults.vault.earns(ONE)  # 5 WETH for 4 shares
         async with VenueClient.open(vaults.story.web.url) as client:

@@ -44,7 +44,7 @@ async def a_failure(story: Story, src: str = "WETH", dest: str = "USDC") -> None
 
 def pairs_of(story: Story, maker: str) -> int:
     """Number of a maker's routed pairs."""
-    index = story.web.app.places[story.world.chain.chain_id].index
+    index = story.web.app.chains[story.world.chain.chain_id].index
     return sum(live.maker == maker for live in index.books())
 
 

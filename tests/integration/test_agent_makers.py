@@ -109,7 +109,7 @@ async def test_makers_sign_anew_once_their_books_are_better(tmp_path: Path) -> N
     async with running_agent(tmp_path) as agent:
         sale = await agent.sells(ONE, "WETH", "USDC", least=2_400 * USDC)
         (before,) = await agent.solve(sale)
-        pathfinder = agent.app.places[CHAIN_ID].makers.pathfinder
+        pathfinder = agent.app.chains[CHAIN_ID].makers.pathfinder
         ends = agent.devnet.at("WETH"), agent.devnet.at("USDC")
         shown = pathfinder.best_rate(*ends)
         better = {"WETH/USDC": {"bids": [["2600", "5"]], "asks": [["2601", "5"]]}}

@@ -165,7 +165,7 @@ async def test_its_operator_sees_whether_it_can_trade(tmp_path: Path) -> None:
             assert response.status == status
         for name in ("alpha", "beta"):
             (tmp_path / f"maker-{name}" / f"{name}.json").unlink()
-        index = agent.app.places[CHAIN_ID].makers.index
+        index = agent.app.chains[CHAIN_ID].makers.index
         await until(lambda: not any(index.books()))
         response = await agent.client.request(b"GET", b"/readyz", deadline_s=PATIENCE_S)
         assert response.status == 503
@@ -261,6 +261,6 @@ async def test_a_drain_waits_for_the_answer_of_a_round(tmp_path: Path) -> None:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(solve)
-            await until(lambda: agent.app.places[CHAIN_ID].makers.desk.statistics().filled == 1)
+            await until(lambda: agent.app.chains[CHAIN_ID].makers.desk.statistics().filled == 1)
             agent.app.drain()
         assert len(bids) == 1

@@ -123,7 +123,7 @@ async def test_a_maker_sees_its_own_ladders_by_its_signature(tmp_path: Path) -> 
 async def test_a_stopped_maker_is_shown_with_the_reason(tmp_path: Path) -> None:
     async with running_venue(tmp_path) as venue:
         venue.makers["beta"].switch.stop("pair 31337 WETH/DAI")
-        index = venue.app.places[CHAIN_ID].index
+        index = venue.app.chains[CHAIN_ID].index
         await until(lambda: len(list(index.books())) == 4)
         pairs = (await books(venue, "&makerName=beta"))["beta"].pairs or ()
         assert {pair.pair: pair.standing for pair in pairs} == {

@@ -97,7 +97,7 @@ async def bridged(tmp_path: Path) -> AsyncIterator[tuple[RunningVenue, BridgeApi
             ) as (app, client, port),
         ):
             venue = RunningVenue(app, devnet, {}, client, port)
-            place, pairs = app.places[CHAIN_ID], sum(len(books) for books in GRIDS.values())
+            place, pairs = app.chains[CHAIN_ID], sum(len(books) for books in GRIDS.values())
             await until(lambda: len([*place.index.books()]) == pairs and place.gas.is_fresh)
             await until(lambda: all(lane.fees.statistics().answers for lane in app.bridges))
             yield venue, apis

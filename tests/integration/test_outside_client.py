@@ -286,7 +286,7 @@ async def test_no_route_says_why(outside: Outside) -> None:
     told = response.json()
     assert (response.status_code, told["errorType"]) == (400, "GasCostExceedsTradeAmount")
     assert told["details"].startswith("Gas cost exceeds trade amount: expected gas below 2, got ")
-    feeds = outside.venue.app.places[CHAIN_ID].feeds
+    feeds = outside.venue.app.chains[CHAIN_ID].feeds
     until_ms = WallClock().now_ms() + 3_600_000
     feeds["alpha"].cache.rest_maker(until_ms)
     feeds["beta"].cache.withhold(EXCLUDED)

@@ -135,7 +135,7 @@ class Market:
         self.bad = bad
         self.mortal = mortal
         self.statuses: Counter[int] = Counter()
-        self.place = venue.app.places[CHAIN_ID]
+        self.place = venue.app.chains[CHAIN_ID]
 
     async def get(self, path: str, **query: Any) -> Any:
         """An answer whose status is taken note of; None if it is no 200."""
@@ -364,7 +364,7 @@ async def test_makers_behind_one_gateway_do_not_take_each_others_connections(tmp
             for name in ("hung-one", "hung-two", "hung-three", "sound")
         )
         async with serving(tmp_path, devnet, {}, more=more) as (app, _, _):
-            feed = app.places[CHAIN_ID].feeds["sound"]
+            feed = app.chains[CHAIN_ID].feeds["sound"]
             await until(lambda: feed.statistics().polls["prices"].answers > 10, PATIENCE_S)
             assert not any(one.failures for one in feed.statistics().polls.values())
             assert feed.statistics().cache.pairs == {PairStanding.LIVE: 1}

@@ -24,7 +24,7 @@ FOREIGN = {"x-forwarded-for": "192.0.2.7"}
 
 def quoting(venue: RunningVenue) -> set[str]:
     """Makers with a book that is routed."""
-    return {live.maker for live in venue.app.places[CHAIN_ID].index.books()}
+    return {live.maker for live in venue.app.chains[CHAIN_ID].index.books()}
 
 
 def write(folder: Path, rules: MakerRules) -> None:
@@ -61,15 +61,15 @@ async def test_a_maker_is_left_out_at_once_and_stays_out_after_a_restart(tmp_pat
         status, built = await transaction(venue, route)
         assert status == 200, built
         assert (signed(venue, "alpha"), signed(venue, "beta")) == (0, 1)
-        venue.app.places[CHAIN_ID].feeds["alpha"].cache.release(EXCLUDED)
+        venue.app.chains[CHAIN_ID].feeds["alpha"].cache.release(EXCLUDED)
         assert quoting(venue) == {"alpha", "beta"}
-        MakerWatch(tmp_path / FILE_NAME, venue.app.places, now_ms)
+        MakerWatch(tmp_path / FILE_NAME, venue.app.chains, now_ms)
         assert quoting(venue) == {"beta"}
 
 
 async def test_a_release_forgets_faults_and_ends_rests(tmp_path: Path) -> None:
     async with running_venue(tmp_path) as venue:
-        place = venue.app.places[CHAIN_ID]
+        place = venue.app.chains[CHAIN_ID]
         maker, cache = place.desk.makers["alpha"], place.feeds["alpha"].cache
         cache.rest_maker(2**62)
         maker.health.record(b"\x01" * 20, b"\x02" * 20, FirmFault.LATE, now_ms())
@@ -93,7 +93,7 @@ async def test_a_file_that_is_not_understood_changes_nothing(tmp_path: Path) -> 
 
 async def test_faults_are_for_the_maker_and_this_machine_alone(tmp_path: Path) -> None:
     async with running_venue(tmp_path) as venue:
-        place = venue.app.places[CHAIN_ID]
+        place = venue.app.chains[CHAIN_ID]
         told = FaultTold(7, FirmFault.DRIFTED, b"\x01" * 20, b"\x02" * 20, "drifted: 3 for 4")
         for maker in place.desk.makers.values():
             maker.health.remember(told)

@@ -105,7 +105,7 @@ async def test_nothing_else_is_asked_for_a_ready_answer(
     async with gated_venue(tmp_path) as (venue, gate):
         own_bounds(monkeypatch, pulse)
         gate.hang()
-        await until(lambda: venue.app.places[CHAIN_ID].pulse.fault)
+        await until(lambda: venue.app.chains[CHAIN_ID].pulse.fault)
         with trio.fail_after(PATIENCE_S):
             for _ in range(100):
                 assert (await venue.answer("/readyz"))[0] == 503

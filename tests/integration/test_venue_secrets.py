@@ -35,7 +35,7 @@ async def test_secrets_are_told_nowhere(tmp_path: Path) -> None:
                 f"{app.not_ready()}",
                 repr(app),
                 repr(app.admission),
-                repr(app.places),
+                repr(app.chains),
             ]
             settings = parse_settings(
                 venue_text(venue.devnet, dict.fromkeys(GRIDS, 9)) + OPTIONS["more"],

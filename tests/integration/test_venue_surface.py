@@ -401,7 +401,7 @@ async def test_operators_see_it(tmp_path: Path) -> None:
         assert status["chains"][str(CHAIN_ID)]["makers"].keys() == {"alpha", "beta"}
         for maker in venue.makers.values():
             maker.switch.stop("all")
-        await until(lambda: not list(venue.app.places[CHAIN_ID].index.books()))
+        await until(lambda: not list(venue.app.chains[CHAIN_ID].index.books()))
         status_code, told = await venue.answer("/readyz")
         assert status_code == 503
         assert told["reasons"] == [f"chain {CHAIN_ID}: no maker has a live book"]

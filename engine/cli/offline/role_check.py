@@ -95,8 +95,8 @@ async def _venue(
             store_in_process=True,
         )
         async with opened as app:
-            facts = [*_chains(app.places.values(), settings.venue.makers), *_sections(settings)]
-            for place in app.places.values() if online else ():
+            facts = [*_chains(app.chains.values(), settings.venue.makers), *_sections(settings)]
+            for place in app.chains.values() if online else ():
                 contracts = {name: getattr(place, at) for name, at in _CONTRACTS.items()}
                 field = f"chains.{place.chain_id}"
                 facts += await chain_answers(place.chain, field, contracts)
@@ -118,10 +118,10 @@ async def _agent(
     )
     async with opened as app:
         facts = [
-            RoleFact(f"chain {chain_id}", _makers(agent.makers, chain_id)) for chain_id in sorted(app.places)
+            RoleFact(f"chain {chain_id}", _makers(agent.makers, chain_id)) for chain_id in sorted(app.chains)
         ]
         facts.append(RoleFact("strategies", ", ".join(agent.strategies)))
-        for chain_id, place in app.places.items() if online else ():
+        for chain_id, place in app.chains.items() if online else ():
             contracts = {name: place.served.addresses[name] for name in ("executor", "delta_contract")}
             facts += await chain_answers(place.chain, f"chains.{chain_id}", contracts)
             facts += await maker_answers(place.makers.feeds, "agent.makers", chain_id)
@@ -167,8 +167,8 @@ def _apart(settings: Settings, folder: Path) -> Iterator[Settings]:
         yield replace(settings, state_dir=name, store=StoreSettings())
 
 
-def _chains(served: Iterable[ServedChain], makers: Mapping[str, VenueMaker]) -> Iterator[RoleFact]:
-    for place in served:
+def _chains(chains: Iterable[ServedChain], makers: Mapping[str, VenueMaker]) -> Iterator[RoleFact]:
+    for place in chains:
         kinds = [
             name
             for name, is_served in (

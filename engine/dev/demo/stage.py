@@ -298,8 +298,8 @@ class DemoStage(Struct, frozen=True):
     def _readers(self) -> list[tuple[Mapping[str, MakerFeed], PairIndex]]:
         """Feeds by maker and index of the books, of each who reads makers' prices: venue and agents."""
         roles = self.place.roles
-        makers = [agent.places[CHAIN_ID].makers for agent in roles.agents.values()]
-        served = [] if roles.venue is None else [roles.venue.places[CHAIN_ID]]
+        makers = [agent.chains[CHAIN_ID].makers for agent in roles.agents.values()]
+        served = [] if roles.venue is None else [roles.venue.chains[CHAIN_ID]]
         return [(each.feeds, each.index) for each in (*served, *makers)]
 
 

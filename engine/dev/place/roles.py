@@ -58,7 +58,7 @@ class RunningRoles(Struct, frozen=True):
             return True
         if not self.venue:
             return False
-        known = sum(1 for place in self.venue.places.values() for _ in place.index.books())
+        known = sum(1 for place in self.venue.chains.values() for _ in place.index.books())
         return known < books or bool(self.venue.not_ready())
 
 

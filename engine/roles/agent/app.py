@@ -52,14 +52,14 @@ class AgentApp:
 
     Args:
         settings: settings with a section `[agent]`.
-        places: chain id -> chain with open connections to its nodes and makers.
+        chains: chain id -> chain with open connections to its nodes and makers.
         strategies: bidding strategies by name.
         clock: the wall clock.
         access_log: log of the requests that the server answers; None for no log.
 
     Attributes:
         name: the agent's name in the settings.
-        places: as the argument.
+        chains: as the argument.
         solver: finder of the bids for the orders of an auction round.
         scheme: `http` or `https`, of the listener.
         drained: whether `run` has returned because of `drain`, after the last request in flight was answered.
@@ -68,7 +68,7 @@ class AgentApp:
     def __init__(
         self,
         settings: Settings,
-        places: Mapping[int, AgentChain],
+        chains: Mapping[int, AgentChain],
         strategies: Mapping[str, SolverStrategy],
         *,
         clock: WallClock,
@@ -76,10 +76,10 @@ class AgentApp:
     ) -> None:
         agent = _agent_of(settings)
         self.name = agent.name
-        self.places = places
+        self.chains = chains
         self.scheme = "https" if settings.server.tls else "http"
         self.drained = False
-        self.solver = Solver(places, strategies, agent, clock.now_ms)
+        self.solver = Solver(chains, strategies, agent, clock.now_ms)
         gate = Gate(request_verifier(settings), agent.auth)
         router = Router(encode_maker_error)
         surface = AgentSurface(gate, self.solver, self.not_ready, self.status)
@@ -110,7 +110,7 @@ class AgentApp:
             if health_listener is not None:
                 await nursery.start(self._health.serve, health_listener)
             nursery.start_soon(self._lag.run)
-            for place in self.places.values():
+            for place in self.chains.values():
                 place.makers.start(nursery)
             await self.server.serve(listener, task_status=task_status)
             nursery.cancel_scope.cancel()
@@ -124,7 +124,7 @@ class AgentApp:
         """Return a message for each chain with configured makers but without any live order book."""
         return [
             f"chain {chain_id}: no maker has a live book"
-            for chain_id, place in self.places.items()
+            for chain_id, place in self.chains.items()
             if place.makers.feeds and not any(place.makers.index.books())
         ]
 
@@ -137,13 +137,13 @@ class AgentApp:
         return metrics
 
     def _feeds(self) -> Iterator[FeedReading]:
-        for chain_id, place in self.places.items():
+        for chain_id, place in self.chains.items():
             for maker, feed in place.makers.feeds.items():
                 yield maker, chain_id, feed.statistics()
 
     def status(self) -> dict[str, Any]:
         """Return the counters of the server, the solver, and each chain's makers, for GET /status."""
-        told: dict[str, Any] = msgspec.to_builtins(
+        counters: dict[str, Any] = msgspec.to_builtins(
             {
                 "server": self.server.statistics(),
                 "solver": self.solver.statistics(),
@@ -152,11 +152,11 @@ class AgentApp:
                         "firm": place.makers.desk.statistics(),
                         "makers": {maker: feed.statistics() for maker, feed in place.makers.feeds.items()},
                     }
-                    for chain_id, place in self.places.items()
+                    for chain_id, place in self.chains.items()
                 },
             }
         )
-        return told
+        return counters
 
 
 @asynccontextmanager
@@ -200,17 +200,17 @@ async def opened_agent(
     )
     async with AsyncExitStack() as owned:
         found = await open_chains(owned, nodes, chains or {})
-        places = {
+        agent_chains = {
             chain_id: AgentChain(
-                one,
+                configured,
                 found[chain_id],
-                await open_makers(owned, opening, one, found[chain_id]),
+                await open_makers(owned, opening, configured, found[chain_id]),
                 trio.CapacityLimiter(agent.orders_at_once),
                 KeptRoutes(),
             )
-            for chain_id, one in served.items()
+            for chain_id, configured in served.items()
         }
-        yield AgentApp(settings, places, strategies, clock=clock, access_log=access_log)
+        yield AgentApp(settings, agent_chains, strategies, clock=clock, access_log=access_log)
 
 
 def _agent_of(settings: Settings) -> AgentSettings:
@@ -227,7 +227,7 @@ def _served(
     """Return the configured chains on which Delta orders are settled, by chain id."""
     book = read_book(folder / Path(settings.state_dir).expanduser() / FILE_NAME)
     served = served_chains(settings, agent.makers, book, chains.keys(), "agent.makers")
-    found = {chain_id: one for chain_id, one in served.items() if one.settings.delta}
+    found = {chain_id: configured for chain_id, configured in served.items() if configured.settings.delta}
     for name, maker in agent.makers.items():
         for chain_id in maker.chains:
             if chain_id not in found:

@@ -29,12 +29,12 @@ class FirmQuotes:
     async def solve(self, request: SolveRequest, market: RoundMarket) -> Sequence[SolverBid]:  # noqa: ARG002
         """Return a bid for each order that makers fill within its limit and before the round's deadline."""
         bids: dict[int, SolverBid] = {}
-        asked = {
+        solvable = {
             at: order
             for at, order in enumerate(market.orders)
             if order.order_type in SOLVABLE and order.fixed_amount
         }
-        market.not_reached.update(order.order_hash for order in asked.values())
+        market.not_reached.update(order.order_hash for order in solvable.values())
 
         async def solve_one(at: int, order: OpenOrder) -> None:
             bid = await _bid(order, market)
@@ -44,7 +44,7 @@ class FirmQuotes:
 
         with trio.move_on_at(market.deadline):
             async with trio.open_nursery() as nursery:
-                for at, order in asked.items():
+                for at, order in solvable.items():
                     nursery.start_soon(solve_one, at, order)
         return [bids[at] for at in sorted(bids)]
 

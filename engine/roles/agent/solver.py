@@ -66,19 +66,19 @@ class Solver:
     """Solver of auction rounds, which runs the agent's bidding strategies on each round.
 
     Args:
-        places: chain id -> chain that the agent serves.
+        chains: chain id -> chain that the agent serves.
         strategies: strategies by name, in the sequence of the settings.
         wall_ms: function that returns the time of the wall clock, Unix milliseconds.
     """
 
     def __init__(
         self,
-        places: Mapping[int, AgentChain],
+        chains: Mapping[int, AgentChain],
         strategies: Mapping[str, SolverStrategy],
         settings: AgentSettings,
         wall_ms: Callable[[], int],
     ) -> None:
-        self._places = places
+        self._chains = chains
         self._strategies = strategies
         self._settings = settings
         self._wall_ms = wall_ms
@@ -142,8 +142,8 @@ class Solver:
         """
         for entry in notice.notices:
             self._notices[entry.notice.value] += 1
-            if notice.chain_id in self._places:
-                self._places[notice.chain_id].kept.told(entry.notice, entry.order_hash)
+            if notice.chain_id in self._chains:
+                self._chains[notice.chain_id].kept.told(entry.notice, entry.order_hash)
             said = {
                 name: value
                 for name, value in msgspec.structs.asdict(entry).items()
@@ -182,9 +182,9 @@ class Solver:
         _log.error("a strategy failed", strategy=name, reason=said)
 
     def _place_of(self, request: SolveRequest) -> AgentChain:
-        place = self._places.get(request.chain_id)
+        place = self._chains.get(request.chain_id)
         if place is None:
-            served = ", ".join(map(str, self._places))
+            served = ", ".join(map(str, self._chains))
             raise UnsupportedChain(field="chainId", expected=f"one of {served}", got=request.chain_id)
         for member, field, setting in _CONTRACTS:
             ours, theirs = place.served.addresses[setting], getattr(request, member)

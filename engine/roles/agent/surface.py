@@ -57,9 +57,9 @@ class AgentSurface:
         surface.coroutine("POST", "/notify", self.notify)
         surface.plain("GET", "/status", self.status)
         self.health = RouteGroup(encode_maker_error)
-        for told in (surface, self.health):
-            told.plain("GET", "/healthz", self.healthy)
-            told.plain("GET", "/readyz", self.ready)
+        for group in (surface, self.health):
+            group.plain("GET", "/healthz", self.healthy)
+            group.plain("GET", "/readyz", self.ready)
 
     async def solve(self, call: HttpCall) -> Reply:
         """Answer POST /solve with bids and unreached orders as JSON, or with 204 if both are empty."""

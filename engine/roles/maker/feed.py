@@ -59,7 +59,7 @@ class Feed:
         self._refresh_ms = refresh_ms
         self._wall_ms = wall_ms
         self._random = random
-        self._told: dict[str, str] = {}
+        self._refusals: dict[str, str] = {}
         self.updates = self.refused = self.restarts = 0
 
     async def follow_source(self) -> None:
@@ -136,9 +136,9 @@ class Feed:
             self._board.disable(pair_id)
             self.refused += 1
             known = pair_id if pair_id in self._board.pairs else ""
-            if self._told.get(known) != error.detail:  # once, not with every update
-                self._told[known] = error.detail
+            if self._refusals.get(known) != error.detail:  # once, not with every update
+                self._refusals[known] = error.detail
                 _log.warning("price refused", pair=pair_id, detail=error.detail)
         else:
             self.updates += 1
-            self._told.pop(pair_id, None)
+            self._refusals.pop(pair_id, None)

@@ -204,11 +204,11 @@ def _markets(
 
 
 def _exposure(pair: MakerPair, quote: MakerToken, where: str, share: int) -> Exposure:
-    one, total = (
+    one_max, total = (
         _units(text, quote.decimals, f"{where}.{name}") if text else None
         for name, text in (("notional_max", pair.notional_max), ("open_notional_max", pair.open_notional_max))
     )
-    return Exposure(one, None if total is None else total // share)
+    return Exposure(one_max, None if total is None else total // share)
 
 
 def _token(token_id: str, token: MakerToken, address: bytes) -> Token:

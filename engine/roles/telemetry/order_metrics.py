@@ -43,19 +43,19 @@ def otc_families(statistics: OtcStatistics) -> Iterator[Metric]:
     drafts = [((name,), chain.drafts) for name, chain in statistics.chains.items()]
     yield gauge(
         "otc_drafts", "Orders that wait for the signature of their maker's contract",
-        ((at, one.waiting) for at, one in drafts), "chain",
+        ((at, counts.waiting) for at, counts in drafts), "chain",
     )  # fmt: skip
     yield counter(
         "otc_draft_questions", "Calls of makers' contracts for their signatures",
-        ((at, one.asked) for at, one in drafts), "chain",
+        ((at, counts.asked) for at, counts in drafts), "chain",
     )  # fmt: skip
     yield counter(
         "otc_drafts_signed", "Orders whose signature was accepted",
-        ((at, one.signed) for at, one in drafts), "chain",
+        ((at, counts.signed) for at, counts in drafts), "chain",
     )  # fmt: skip
     yield counter(
         "otc_drafts_failed", "Failed looks at drafts",
-        ((at, one.failed) for at, one in drafts), "chain",
+        ((at, counts.failed) for at, counts in drafts), "chain",
     )  # fmt: skip
 
 
@@ -124,32 +124,34 @@ def _auctions(chains: _Of) -> Iterator[Metric]:
         ),
         "chain", "what",
     )  # fmt: skip
-    agents = [((*at, agent), told) for at, chain in chains for agent, told in chain.auctions.agents.items()]
+    agents = [
+        ((*at, agent), counts) for at, chain in chains for agent, counts in chain.auctions.agents.items()
+    ]
     yield _counter(
         "agent_questions", "Rounds in which the venue asked an agent",
-        ((at, told.asked) for at, told in agents), "chain", "agent",
+        ((at, counts.asked) for at, counts in agents), "chain", "agent",
     )  # fmt: skip
     yield _counter(
         "agent_questions_failed", "Rounds without the agent's answer, by the party at fault",
         (
             ((*at, why), count)
-            for at, told in agents
-            for why, count in (("agent", told.failed - told.unasked), ("venue", told.unasked))
+            for at, counts in agents
+            for why, count in (("agent", counts.failed - counts.unasked), ("venue", counts.unasked))
         ),
         "chain", "agent", "whose",
     )  # fmt: skip
     yield _counter(
         "agent_notices", "Notices to an agent by outcome",
         (
-            ((*at, what), getattr(told, what))
-            for at, told in agents
+            ((*at, what), getattr(counts, what))
+            for at, counts in agents
             for what in ("notified", "lost", "dropped")
         ),
         "chain", "agent", "what",
     )  # fmt: skip
     yield _gauge(
         "agent_notices_waiting", "Notices that are not sent yet",
-        ((at, told.waiting) for at, told in agents), "chain", "agent",
+        ((at, counts.waiting) for at, counts in agents), "chain", "agent",
     )  # fmt: skip
     yield _counter(
         "settlements", "Settlements that have ended",
@@ -190,7 +192,7 @@ def _relayers(chains: _Of) -> Iterator[Metric]:
 def _bridges(chains: Mapping[str, BridgeChainStatistics]) -> Iterator[Metric]:
     to = [(chain_id, chain.deliveries) for chain_id, chain in chains.items()]
     back = [(chain_id, chain.refunds) for chain_id, chain in chains.items()]
-    under_way = [((at, name), count) for at, one in to for name, count in one.under_way.items()]
+    under_way = [((at, name), count) for at, deliveries in to for name, count in deliveries.under_way.items()]
     yield _gauge(
         "bridge_transfers", "Bridge transfers under way to the chain",
         ((at, count) for at, (count, _) in under_way), "chain", "protocol",
@@ -201,19 +203,21 @@ def _bridges(chains: Mapping[str, BridgeChainStatistics]) -> Iterator[Metric]:
     )  # fmt: skip
     yield _gauge(
         "bridge_refunds_due", "Failed bridge transfers from the chain that are not refunded",
-        (((at,), one.owed) for at, one in back), "chain",
+        (((at,), refunds.owed) for at, refunds in back), "chain",
     )  # fmt: skip
     yield _gauge(
         "bridge_refunds_oldest_seconds", "Age of the oldest failure without a refund",
-        (((at,), one.oldest_ms / 1_000) for at, one in back), "chain",
+        (((at,), refunds.oldest_ms / 1_000) for at, refunds in back), "chain",
     )  # fmt: skip
-    late = [((at, "delivery"), one.late) for at, one in to] + [((at, "refund"), one.late) for at, one in back]
+    late = [((at, "delivery"), deliveries.late) for at, deliveries in to] + [
+        ((at, "refund"), refunds.late) for at, refunds in back
+    ]
     yield _gauge(
         "bridge_late", "Deliveries to and refunds on the chain that are later than their bound",
         late, "chain", "what",
     )  # fmt: skip
-    held_up = [((at, "delivery"), one.fault) for at, one in to] + [
-        ((at, "refund"), one.fault) for at, one in back
+    held_up = [((at, "delivery"), deliveries.fault) for at, deliveries in to] + [
+        ((at, "refund"), refunds.fault) for at, refunds in back
     ]
     yield _gauge(
         "bridge_held_up", "1 while the chain or the store cannot be asked about bridge transfers",
@@ -222,9 +226,10 @@ def _bridges(chains: Mapping[str, BridgeChainStatistics]) -> Iterator[Metric]:
     yield _counter(
         "bridge_ends", "Bridge transfers by what became of them",
         [
-            *(((at, what), getattr(one, what)) for at, one in to for what in ("delivered", "failed", "odd")),
-            *(((at, "refunded"), one.refunded) for at, one in back),
-            *(((at, "undone"), one.gone) for at, one in to),
+            *(((at, what), getattr(deliveries, what)) for at, deliveries in to
+              for what in ("delivered", "failed", "odd")),
+            *(((at, "refunded"), refunds.refunded) for at, refunds in back),
+            *(((at, "undone"), deliveries.gone) for at, deliveries in to),
         ],
         "chain", "what",
     )  # fmt: skip
@@ -240,7 +245,8 @@ def _bridges(chains: Mapping[str, BridgeChainStatistics]) -> Iterator[Metric]:
     )  # fmt: skip
     yield _gauge(
         "bridge_arrivals", "Deliveries by bridges that wait for their swap on the chain",
-        (((at,), one.swapper.waiting) for at, one in chains.items() if one.swapper is not None), "chain",
+        (((at,), chain.swapper.waiting) for at, chain in chains.items() if chain.swapper is not None),
+        "chain",
     )  # fmt: skip
     yield _counter(
         "bridge_swaps", "Swaps and pay-outs of deliveries handed to the relayer, and tries without one",

@@ -106,7 +106,7 @@ class VenueParts(Struct, frozen=True):
 
     Attributes:
         venue: section `[venue]` of the settings.
-        places: served chains by chain id.
+        chains: served chains by chain id.
         seal: authenticates Market routes, so that a client cannot alter them.
         delta: runs the Delta orders.
         otc: runs the OTC orders.
@@ -117,7 +117,7 @@ class VenueParts(Struct, frozen=True):
     """
 
     venue: VenueSettings
-    places: Mapping[int, ServedChain]
+    chains: Mapping[int, ServedChain]
     store: Store
     seal: RouteSeal
     delta: DeltaEngine
@@ -138,7 +138,7 @@ class VenueApp:
         access_log: log of requests that the server writes; None for no log.
 
     Attributes:
-        places: served chains by chain id.
+        chains: served chains by chain id.
         bridges: lanes between the chains.
         issued: digests of the Delta routes that quotes have issued.
         delta: runs the Delta orders.
@@ -155,7 +155,7 @@ class VenueApp:
         self, settings: Settings, parts: VenueParts, *, clock: WallClock, access_log: AccessLog | None = None
     ) -> None:
         venue = parts.venue
-        self.places = parts.places
+        self.chains = parts.chains
         self._firm = venue.firm
         self.scheme = "https" if settings.server.tls else "http"
         self.drained = False
@@ -165,15 +165,15 @@ class VenueApp:
         self._engines = parts.engines
         self._webhooks = parts.webhooks
         self._store, self.bridges = parts.store, parts.bridges
-        self._makers = MakerWatch(parts.maker_rules, parts.places, clock.now_ms)
+        self._makers = MakerWatch(parts.maker_rules, parts.chains, clock.now_ms)
         self._retention = Retention(parts.store, days=settings.store.retention_days, now_ms=clock.now_ms)
         self._clock, self._wall_ms = clock, clock.now_ms
         self.issued = IssuedRoutes(parts.store, venue.route_life_s)
         self.admission = Admission(venue, secrets.token_bytes(HASH_SECRET_BYTES))
         partners, user_places = (settings.partners, settings.tiers), venue.firm.unfilled_user_max
-        market = MarketDesk(parts.places, parts.seal, *partners, user_places=user_places)
+        market = MarketDesk(parts.chains, parts.seal, *partners, user_places=user_places)
         self.quotes = Quotes(
-            parts.places,
+            parts.chains,
             settings,
             parts.seal,
             self.bridges,
@@ -182,7 +182,7 @@ class VenueApp:
             random16=lambda: secrets.token_bytes(16),
             partner_of=self.admission.partner,
         )
-        self.yields = _yield_watches(parts.places)
+        self.yields = _yield_watches(parts.chains)
         self._streams = self._quote_streams(venue)
         self._hub = EventHub(parts.store)
         self._events = EventStreams(
@@ -196,7 +196,7 @@ class VenueApp:
         rows: tuple[Endpoint, ...] = (
             *self.quotes.endpoints(),
             *DeltaOrders(
-                parts.places,
+                parts.chains,
                 settings,
                 self.issued,
                 random32=lambda: secrets.token_bytes(32),
@@ -207,13 +207,13 @@ class VenueApp:
             *MarketEndpoints(
                 market, self._asker_of, self.admission.partner, self.admission.signatures
             ).endpoints(),
-            *Resources(parts.places, settings).endpoints(),
+            *Resources(parts.chains, settings).endpoints(),
             *self._partner_endpoints(venue),
             *stream_endpoints(self._streams),
             *health_rows,
         )
-        self.reference = Reference(rows, parts.places, is_tls=self.scheme == "https")
-        self.router = self._router(settings, (*rows, *self.reference.endpoints()), venue_pages(parts.places))
+        self.reference = Reference(rows, parts.chains, is_tls=self.scheme == "https")
+        self.router = self._router(settings, (*rows, *self.reference.endpoints()), venue_pages(parts.chains))
         self.server = Server(
             self.router,
             settings.server,
@@ -242,7 +242,7 @@ class VenueApp:
     def _quote_streams(self, venue: VenueSettings) -> QuoteStreams:
         return QuoteStreams(
             self.quotes.body,
-            {chain_id: StreamedChain(place.index, place.tokens) for chain_id, place in self.places.items()},
+            {chain_id: StreamedChain(place.index, place.tokens) for chain_id, place in self.chains.items()},
             self.bridges,
             caller=self.admission.caller,
             partner_of=self.admission.partner,
@@ -258,8 +258,8 @@ class VenueApp:
         secrets_of_makers = MakerSecrets(venue.makers, self.admission.sees_orders)
         check = self.admission.check_operator
         return (
-            *MakerScoreBoard(self.places, secrets_of_makers).endpoints(),
-            *MakerBookShelf(self.places, secrets_of_makers).endpoints(),
+            *MakerScoreBoard(self.chains, secrets_of_makers).endpoints(),
+            *MakerBookShelf(self.chains, secrets_of_makers).endpoints(),
             *Operation(self.status, venue.makers, self._makers.change, check).endpoints(),
             *desk.endpoints(),
         )
@@ -283,7 +283,7 @@ class VenueApp:
     def _otc_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
         """Return the endpoints of OTC orders and of the stream of their events."""
         endpoints = OtcEndpoints(
-            self.places,
+            self.chains,
             self.otc.orders,
             self._store,
             small_usd=venue.otc_small_usd,
@@ -300,7 +300,7 @@ class VenueApp:
         auctions = {chain_id: chain.auctioneer for chain_id, chain in delta.chains.items()}
         return (
             *OrderSubmission(
-                self.places,
+                self.chains,
                 self.bridges,
                 settings,
                 delta.orders,
@@ -309,11 +309,11 @@ class VenueApp:
                 signatures_of=self.admission.signatures,
             ).endpoints(),
             *BridgeEndpoints(self.bridges).endpoints(),
-            *StrategyList(self.places, self.yields).endpoints(),
-            *OrderReads(self.places, store, sees_all=self.admission.sees_orders).endpoints(),
+            *StrategyList(self.chains, self.yields).endpoints(),
+            *OrderReads(self.chains, store, sees_all=self.admission.sees_orders).endpoints(),
             *order_event_endpoints(self._events),
             *Auctions(
-                self.places,
+                self.chains,
                 store,
                 delta.orders.get,
                 auctions,
@@ -343,7 +343,7 @@ class VenueApp:
             if health_listener is not None:
                 self._held_back = "the venue starts"
                 await nursery.start(self._health.serve, health_listener)
-            for place in self.places.values():
+            for place in self.chains.values():
                 nursery.start_soon(place.pulse.run)
                 place.start(nursery)
             for lane in self.bridges:
@@ -383,10 +383,10 @@ class VenueApp:
         quotes no prices on it; such a chain alone does not make the venue ready.
         """
         reached = {lane.destination_chain for lane in self.bridges}
-        prices = {chain: bool(place.feeds) or chain not in reached for chain, place in self.places.items()}
-        by_chain = {chain: place.not_ready(needs_books=prices[chain]) for chain, place in self.places.items()}
+        prices = {chain: bool(place.feeds) or chain not in reached for chain, place in self.chains.items()}
+        by_chain = {chain: place.not_ready(needs_books=prices[chain]) for chain, place in self.chains.items()}
         away = self._store.away
-        reasons = [reason for told in by_chain.values() for reason in told]
+        reasons = [reason for faults in by_chain.values() for reason in faults]
         if away:
             reasons.append(f"store: {away}")
         if self._held_back:
@@ -414,7 +414,7 @@ class VenueApp:
 
     def status(self) -> dict[str, Any]:
         """Return the counters of all parts of the venue, by part, as JSON values for the operator."""
-        told: dict[str, Any] = msgspec.to_builtins(
+        counters: dict[str, Any] = msgspec.to_builtins(
             {
                 "readiness": self.readiness(),
                 "server": self.server.statistics(),
@@ -432,14 +432,14 @@ class VenueApp:
                 "delta": self.delta.statistics(),
                 "otc": self.otc.statistics(),
                 "retention": self._retention.statistics(),
-                "chains": {str(chain_id): chain_status(place) for chain_id, place in self.places.items()},
+                "chains": {str(chain_id): chain_status(place) for chain_id, place in self.chains.items()},
                 "bridges": [
                     {"bridge": lane.name, "chains": lane.fees.lane.chains, "fee": lane.fees.statistics()}
                     for lane in self.bridges
                 ],
             }
         )
-        return told
+        return counters
 
     async def _flush_issued(self) -> None:
         """Write the digests of issued Delta routes that are not stored yet; log an error if that fails."""
@@ -456,7 +456,7 @@ class VenueApp:
         metrics.add(store_families, self._store.statistics)
         metrics.add(admission_families, self.admission.statistics)
         metrics.add(self._readiness_families, self.readiness)
-        metrics.add(partial(venue_families, self.places, self.quotes, self._streams), self._wall_ms)
+        metrics.add(partial(venue_families, self.chains, self.quotes, self._streams), self._wall_ms)
         metrics.add(partial(bridge_families, self.bridges), self._wall_ms)
         metrics.add(partial(event_families, self._hub, self._events), lambda: self._webhooks)
         metrics.add(delta_families, self.delta.statistics)
@@ -464,7 +464,7 @@ class VenueApp:
         metrics.add(engine_families, self._engines.statistics)
 
     def _readiness_families(self, readiness: Readiness) -> Iterable[Metric]:
-        return readiness_families(self.places, is_ready=readiness.ready, clock_off_s=self._clock_off_s())
+        return readiness_families(self.chains, is_ready=readiness.ready, clock_off_s=self._clock_off_s())
 
 
 @asynccontextmanager
@@ -512,25 +512,25 @@ async def opened_venue(
             open_store(settings, environ, folder, clock.now_ms, in_process=store_in_process)
         )
         found = await open_chains(owned, nodes, chains or {})
-        places = {
+        venue_chains = {
             chain_id: await _place(
-                owned, opening, one, found[chain_id], has_relayer=chain_id in settings.relayers
+                owned, opening, configured, found[chain_id], has_relayer=chain_id in settings.relayers
             )
-            for chain_id, one in served.items()
+            for chain_id, configured in served.items()
         }
         bridges = await open_bridges(
             owned,
             settings.bridges,
-            places,
+            venue_chains,
             wall_ms=clock.now_ms,
             random=opening.random,
             tls=opening.tls,
         )
-        footing = open_footing(settings, store, places, clock.now_ms)
+        footing = open_footing(settings, store, venue_chains, clock.now_ms)
         delta = await open_delta(
-            owned, DeltaOpening(settings, venue, footing, bridges, opening.random, opening.tls), places
+            owned, DeltaOpening(settings, venue, footing, bridges, opening.random, opening.tls), venue_chains
         )
-        otc = open_otc(footing, places)
+        otc = open_otc(footing, venue_chains)
         engines = OrderEngines(footing, (delta, otc))
         webhooks = await open_webhooks(
             owned,
@@ -544,7 +544,7 @@ async def opened_venue(
         rules = rules_file(settings, folder)
         parts = VenueParts(
             venue=venue,
-            places=places,
+            chains=venue_chains,
             store=store,
             seal=seal,
             delta=delta,
@@ -578,9 +578,9 @@ async def _place(
     )
 
 
-def _yield_watches(places: Mapping[int, ServedChain]) -> dict[int, YieldWatch]:
+def _yield_watches(chains: Mapping[int, ServedChain]) -> dict[int, YieldWatch]:
     return {
-        chain_id: YieldWatch(place.chain, place.settings.strategies) for chain_id, place in places.items()
+        chain_id: YieldWatch(place.chain, place.settings.strategies) for chain_id, place in chains.items()
     }
 
 

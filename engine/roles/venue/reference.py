@@ -35,14 +35,14 @@ class Reference:
 
     Args:
         endpoints: the other rows of the route table.
-        places: served chains, the source of the examples.
+        chains: served chains, the source of the examples.
         is_tls: whether the venue serves https.
 
     Attributes:
         described: all rows of the route table, those of this class included.
     """
 
-    def __init__(self, endpoints: tuple[Endpoint, ...], places: ServedChains, *, is_tls: bool) -> None:
+    def __init__(self, endpoints: tuple[Endpoint, ...], chains: ServedChains, *, is_tls: bool) -> None:
         row = partial(Endpoint, method="GET", cost=0, group="Reference", answer=dict[str, Any])
         self._is_tls = is_tls
         self._rows = (
@@ -58,7 +58,7 @@ class Reference:
             ),
         )
         self.described = (*endpoints, *self._rows)
-        self._examples = _examples(places)
+        self._examples = _examples(chains)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return the two HTTP endpoints, as rows of the route table."""
@@ -82,9 +82,9 @@ def _packed(document: dict[str, Any]) -> Asset:
     return Asset(body, JSON, page_policy(), gzip.compress(body, mtime=0))
 
 
-def _examples(places: ServedChains) -> dict[str, Any]:
+def _examples(chains: ServedChains) -> dict[str, Any]:
     """Choose example values of the API's parameters, for a trade between two tokens of the first chain."""
-    chain_id, served = next(iter(places.items()))
+    chain_id, served = next(iter(chains.items()))
     listed = [token for token in served.tokens.by_address.values() if token.listed is not None]
     src, dest = listed[0], listed[min(1, len(listed) - 1)]
     return {
@@ -103,7 +103,7 @@ def _examples(places: ServedChains) -> dict[str, Any]:
     }
 
 
-def venue_pages(places: ServedChains) -> dict[str, Asset]:
+def venue_pages(chains: ServedChains) -> dict[str, Asset]:
     """Read the files of the venue's pages, its console and the API's description: URL path -> file."""
-    nodes = (served.settings.wallet_url for served in places.values())
+    nodes = (served.settings.wallet_url for served in chains.values())
     return {**docs_page(), **console_pages("venue", nodes)}

@@ -127,11 +127,11 @@ def bridge_families(lanes: BridgeLanes, now_ms: int) -> Iterator[Metric]:
     counted = [(values, fees.statistics()) for values, fees in found]
     yield counter(
         "bridge_fee_answers", "Fees that a bridge's API gave",
-        ((values, one.answers) for values, one in counted), *labels,
+        ((values, counts.answers) for values, counts in counted), *labels,
     )  # fmt: skip
     yield counter(
         "bridge_fee_failures", "Requests for a fee that failed",
-        ((values, one.failures) for values, one in counted), *labels,
+        ((values, counts.failures) for values, counts in counted), *labels,
     )  # fmt: skip
 
 

@@ -85,9 +85,10 @@ def _query(row: Endpoint, components: dict[str, Any]) -> dict[str, Any]:
     parameters = list(query_parameters(row, components))
     return {
         "type": "object",
-        "required": [one["name"] for one in parameters if one["required"]],
+        "required": [parameter["name"] for parameter in parameters if parameter["required"]],
         "properties": {
-            one["name"]: one["schema"] | {"description": one["description"]} for one in parameters
+            parameter["name"]: parameter["schema"] | {"description": parameter["description"]}
+            for parameter in parameters
         },
     }
 

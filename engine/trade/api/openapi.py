@@ -50,8 +50,8 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
     for row in endpoints:
         if row.body is not None:
             for name, member in components[row.body.__name__]["properties"].items():
-                told = MEMBERS.get(row.body.__name__, {})
-                member["description"] = told.get(name) or PARAMETERS[name][0]
+                descriptions = MEMBERS.get(row.body.__name__, {})
+                member["description"] = descriptions.get(name) or PARAMETERS[name][0]
     paths: dict[str, dict[str, Any]] = {}
     for row in endpoints:
         paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas, components)

@@ -184,13 +184,15 @@ def _transfer(wait: TransferWait, live: "LiveOrder | None") -> ExplainedReason:
     transfer = wait.transfer
     sent, end, kind = transfer.sent, transfer.end, kind_of_transfer(transfer.sent)
     code, text = _WAITS[transfer.state, wait.is_late]
-    told: ReasonAmount | None
+    reason_amount: ReasonAmount | None
     if transfer.state is TransferState.FAILED:
         amount = transfer.owed
-        told = None if live is None else ReasonAmount(str(amount), to_checksum(live.order.dest_token))
+        reason_amount = (
+            None if live is None else ReasonAmount(str(amount), to_checksum(live.order.dest_token))
+        )
     else:
         amount = amount_of(sent.output if end is None else end.amount)
-        told = ReasonAmount(str(amount), to_checksum(sent.output_token), sent.destination_chain_id)
+        reason_amount = ReasonAmount(str(amount), to_checksum(sent.output_token), sent.destination_chain_id)
     text = text.format(
         bridge="a bridge" if kind is None else kind.value,
         chain=sent.destination_chain_id,
@@ -198,7 +200,9 @@ def _transfer(wait: TransferWait, live: "LiveOrder | None") -> ExplainedReason:
         since=iso_ms(sent.at_ms if end is None else end.at_ms),
     )
     return ExplainedReason(
-        code, f"{text}; {wait.hint}" if wait.hint else text, UNSET if told is None else (told,)
+        code,
+        f"{text}; {wait.hint}" if wait.hint else text,
+        UNSET if reason_amount is None else (reason_amount,),
     )
 
 
@@ -297,10 +301,10 @@ def _last_round(kept: OrderRound, closed_at: str) -> list[tuple[str, str]]:
         if found:
             count = "1 answer" if len(found) == 1 else f"{len(found)} answers"
             agents = ", ".join(sorted({bid.agent for bid in found}))
-            told = text.format(
+            reason = text.format(
                 count=count, agents=agents, agent=found[0].agent, detail=found[0].detail or "no detail"
             )
-            reasons.append((notice.value, told))
+            reasons.append((notice.value, reason))
     return reasons
 
 

@@ -21,7 +21,7 @@ from .orders.live_orders import LiveOrders
 async def open_desk(
     owned: AsyncExitStack,
     bridges: Mapping[str, BridgeSettings],
-    places: ServedChains,
+    chains: ServedChains,
     relayers: Mapping[int, tuple[Relayer, int]],
     *,
     store: Store,
@@ -37,20 +37,20 @@ async def open_desk(
         relayers: chain id -> (relayer, most units of gas of a call); relayers hand in attested messages, and
             send the swaps of arrivals.
     """
-    cctp = next((one for one in bridges.values() if one.kind == "cctp"), None)
+    cctp = next((bridge for bridge in bridges.values() if bridge.kind == "cctp"), None)
     attester = None
     if cctp is not None:
         http = await owned.enter_async_context(attester_http(tls))
         attester = AttesterClient(cctp.url, http, cctp.request_s)
     ends = {
         chain_id: end
-        for chain_id, served in places.items()
+        for chain_id, served in chains.items()
         if (end := _bridge_end(served, relayers.get(chain_id, (None, 0))[0])).spoke_pool or end.transmitter
     }
     arrivals = {
-        chain_id: ArrivalPlace(places[chain_id], *relayers[chain_id])
+        chain_id: ArrivalPlace(chains[chain_id], *relayers[chain_id])
         for chain_id in ends
-        if places[chain_id].arrivals and chain_id in relayers
+        if chains[chain_id].arrivals and chain_id in relayers
     }
     return BridgeDesk(
         store,
@@ -67,10 +67,12 @@ def bounds_of(bridges: Mapping[str, BridgeSettings]) -> BridgeBounds:
     """Return the ages at which waiting transfers raise alarms: per protocol, its bridges' longest age."""
     least_ms = round(BRIDGE_LATE_S_MIN * 1_000)
     late_ms = {
-        kind: max((one.late_ms for one in bridges.values() if one.kind == kind.value), default=least_ms)
+        kind: max(
+            (bridge.late_ms for bridge in bridges.values() if bridge.kind == kind.value), default=least_ms
+        )
         for kind in BridgeKind
     }
-    of_refunds = [one.refund_late_s for one in bridges.values() if one.kind == "across"]
+    of_refunds = [bridge.refund_late_s for bridge in bridges.values() if bridge.kind == "across"]
     return BridgeBounds(late_ms, round(max(of_refunds, default=BRIDGE_REFUND_LATE_S) * 1_000))
 
 

@@ -121,7 +121,9 @@ class DeltaOpening(Struct, frozen=True):
     tls: SSLContext
 
 
-async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: ServedChains) -> DeltaEngine:
+async def open_delta(
+    owned: AsyncExitStack, opening: DeltaOpening, served_chains: ServedChains
+) -> DeltaEngine:
     """Create the engine of Delta orders, for the chains that have a Delta contract and a relayer.
 
     Args:
@@ -135,13 +137,13 @@ async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: Serve
     ids = AuctionIds()
     chains = {
         chain_id: await _chain(owned, opening, served, orders, ids)
-        for chain_id, served in places.items()
+        for chain_id, served in served_chains.items()
         if not served.no_delta
     }
     bridges = await open_desk(
         owned,
         opening.settings.bridges,
-        places,
+        served_chains,
         {
             chain_id: (chain.relayer, opening.settings.relayers[chain_id].gas_max)
             for chain_id, chain in chains.items()

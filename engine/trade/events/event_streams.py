@@ -181,27 +181,27 @@ class EventStreams:
         subscription.leave()
         self._open.leave(caller)
 
-    def _asked(self, asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
+    def _request(self, asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
         """Parse a request for an event stream, and check that the caller may read the orders that it names.
 
         Raises:
             InvalidInput: a parameter is malformed; or the request names neither orders nor an owner or taker,
                 and the request's API key does not give access to the orders of every owner.
         """
-        asked = _asked(asking, call)
-        wanted = asked.wanted
+        request = _request_of(asking, call)
+        wanted = request.wanted
         is_named = wanted.orders or wanted.owner is not None or wanted.taker is not None
         if not is_named and not self._sees(call, wanted.partner):
             field, expected = _WHOSE[wanted.surface or DELTA.name]
             raise InvalidInput(field=field, expected=expected)
-        return asked
+        return request
 
     # --- Server-sent events -----------------------------------------------------------------------------
 
     async def _stream(self, asking: ReadStreamQuery, call: HttpCall) -> StreamReply:
-        asked = self._asked(asking, call)
+        request = self._request(asking, call)
         caller = self._caller(call)
-        subscription = await self._enter(caller, asked)
+        subscription = await self._enter(caller, request)
         return StreamReply(
             content_type=CONTENT_TYPE,
             headers=HEADERS,
@@ -209,7 +209,7 @@ class EventStreams:
             endless=True,
         )
 
-    async def _enter(self, caller: str, asked: _StreamRequest) -> Subscription:
+    async def _enter(self, caller: str, request: _StreamRequest) -> Subscription:
         """Subscribe to the requested order events, and count the stream for its caller.
 
         Raises:
@@ -218,7 +218,7 @@ class EventStreams:
         self._open.check(caller)
         self._open.enter(caller)
         try:
-            subscription = await self._hub.subscribe(asked.wanted, asked.after, field=asked.field)
+            subscription = await self._hub.subscribe(request.wanted, request.after, field=request.field)
         except BaseException:
             self._open.leave(caller)
             raise
@@ -228,14 +228,14 @@ class EventStreams:
     # --- WebSocket --------------------------------------------------------------------------------------
 
     def _check(self, asking: ReadStreamQuery, call: HttpCall) -> None:
-        self._asked(asking, call)
+        self._request(asking, call)
         self._open.check(self._caller(call))
 
     async def _serve(self, asking: ReadStreamQuery, call: HttpCall, socket: WebSocket) -> None:
-        asked = self._asked(asking, call)
+        request = self._request(asking, call)
         caller = self._caller(call)
         try:
-            subscription = await self._enter(caller, asked)
+            subscription = await self._enter(caller, request)
         except CambistError as error:
             code = _POLICY_VIOLATION if isinstance(error, InvalidInput) else _TRY_AGAIN_LATER
             await socket.aclose(code, str(error))
@@ -321,7 +321,7 @@ async def _hear(socket: WebSocket, scope: trio.CancelScope) -> None:
     scope.cancel()
 
 
-def _asked(asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
+def _request_of(asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
     """Parse a request for an event stream; the Last-Event-ID header takes precedence over `after`.
 
     Raises:

@@ -112,7 +112,7 @@ class WebhookDesk:
         rows, counted = await self._store.read(by(WEBHOOK, hook.name), delivery_counts(hook.name))
         kept: Webhook | None = row_of(WEBHOOK, rows[0]) if rows else None
         counts = dict(counted)
-        told = self._webhooks.statistics()[hook.name]
+        statistics = self._webhooks.statistics()[hook.name]
         return WebhookEntry(
             name=hook.name,
             url=hook.url.partition("?")[0],
@@ -122,8 +122,8 @@ class WebhookDesk:
             place="" if kept is None else kept.token,
             waiting=counts.get(DeliveryState.WAITING.value, 0),
             dead=counts.get(DeliveryState.DEAD.value, 0),
-            failures=told.failures,
-            reason=told.reason,
+            failures=statistics.failures,
+            reason=statistics.reason,
             surfaces=tuple(sorted(hook.surfaces)),
         )
 
@@ -135,7 +135,7 @@ class WebhookDesk:
             place_of(after)
         found = await self._found(hook, query.status, after, query.limit + 1)
         page = DeliveryPage(
-            tuple([_entry(one) for one in found[: query.limit]]), has_more=len(found) > query.limit
+            tuple([_entry(delivery) for delivery in found[: query.limit]]), has_more=len(found) > query.limit
         )
         return Reply(200, encode(page))
 
@@ -143,16 +143,16 @@ class WebhookDesk:
         hook = self._hook(call)
         tokens = decode_replay_body(call.request.body).tokens
         if tokens:
-            dead = [one for token in dict.fromkeys(tokens) for one in await self._dead(hook, token)]
+            dead = [delivery for token in dict.fromkeys(tokens) for delivery in await self._dead(hook, token)]
             more = False
         else:
             dead = await self._found(hook, DeliveryState.DEAD, "", WEBHOOK_PAGE_MAX + 1)
             more = len(dead) > WEBHOOK_PAGE_MAX
         anew: list[str] = []
-        for one in dead[:WEBHOOK_PAGE_MAX]:
-            outcome = await self._store.write(Unit((cas(DELIVERY, replayed(one, self._now_ms())),)))
+        for delivery in dead[:WEBHOOK_PAGE_MAX]:
+            outcome = await self._store.write(Unit((cas(DELIVERY, replayed(delivery, self._now_ms())),)))
             if isinstance(outcome, Done):
-                anew.append(one.token)
+                anew.append(delivery.token)
             elif not isinstance(outcome, Conflict):
                 raise StoreUnavailable(f"a delivery was not changed: {outcome}")
         self._webhooks.rouse(hook.name)
@@ -170,7 +170,7 @@ class WebhookDesk:
         """
         (rows,) = await self._store.read(by(DELIVERY, hook.name, token))
         found: list[Delivery] = [row_of(DELIVERY, values) for values in rows]
-        return [one for one in found if one.state is DeliveryState.DEAD]
+        return [delivery for delivery in found if delivery.state is DeliveryState.DEAD]
 
     def _hook(self, call: HttpCall) -> Hook:
         """Return the webhook that the request's path names.
@@ -185,13 +185,13 @@ class WebhookDesk:
         return hook
 
 
-def _entry(one: Delivery) -> DeliveryEntry:
+def _entry(delivery: Delivery) -> DeliveryEntry:
     return DeliveryEntry(
-        token=one.token,
-        status=one.state,
-        tries=one.tries,
-        reason=one.reason,
-        created_at=iso_ms(one.created_ms),
-        due_at=iso_ms(one.due_ms),
-        body=msgspec.Raw(one.body),
+        token=delivery.token,
+        status=delivery.state,
+        tries=delivery.tries,
+        reason=delivery.reason,
+        created_at=iso_ms(delivery.created_ms),
+        due_at=iso_ms(delivery.due_ms),
+        body=msgspec.Raw(delivery.body),
     )

@@ -153,16 +153,16 @@ class Webhooks:
         self._http = http
         self._now_ms = now_ms
         self._random = random
-        self._told = {name: _WebhookState() for name in hooks}
+        self._states = {name: _WebhookState() for name in hooks}
 
     def statistics(self) -> dict[str, HookStatistics]:
         """Return the delivery counters of each webhook by its name."""
-        return {name: told.statistics() for name, told in self._told.items()}
+        return {name: state.statistics() for name, state in self._states.items()}
 
     def rouse(self, name: str) -> None:
         """End the pause of a webhook after failed POSTs, and post its due deliveries at once."""
-        self._told[name].rests_until = -inf
-        self._told[name].rouse()
+        self._states[name].rests_until = -inf
+        self._states[name].rouse()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Deliver events to the webhooks whose shards this engine holds by lease, until cancelled.
@@ -172,10 +172,10 @@ class Webhooks:
         begun = await latest(self._store)
         async with trio.open_nursery() as nursery:
             for hook in self.hooks.values():
-                nursery.start_soon(self._serve, hook, self._told[hook.name], begun)
+                nursery.start_soon(self._serve, hook, self._states[hook.name], begun)
             task_status.started()
 
-    async def _serve(self, hook: Hook, told: _WebhookState, begun: str) -> None:
+    async def _serve(self, hook: Hook, state: _WebhookState, begun: str) -> None:
         """Deliver events to one webhook while this engine holds the lease of the webhook's shard.
 
         Args:
@@ -188,16 +188,16 @@ class Webhooks:
                 with trio.move_on_after(WEBHOOK_LOOK_S):
                     await changed.wait()
                 continue
-            told.is_held = True
+            state.is_held = True
             try:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._watch, hook, fence, nursery.cancel_scope)
-                    nursery.start_soon(self._take_in, hook, told, fence, begun)
-                    nursery.start_soon(self._deliver, hook, told, fence)
+                    nursery.start_soon(self._take_in, hook, state, fence, begun)
+                    nursery.start_soon(self._deliver, hook, state, fence)
             except* FencedOff:
                 await trio.sleep(WEBHOOK_LOOK_S)
             finally:
-                told.is_held = False
+                state.is_held = False
 
     async def _watch(self, hook: Hook, fence: Fence, scope: trio.CancelScope) -> None:
         """Cancel a webhook's tasks when this engine no longer holds the lease of the webhook's shard."""
@@ -209,15 +209,15 @@ class Webhooks:
 
     # --- Events in --------------------------------------------------------------------------------------
 
-    async def _take_in(self, hook: Hook, told: _WebhookState, fence: Fence, begun: str) -> None:
+    async def _take_in(self, hook: Hook, state: _WebhookState, fence: Fence, begun: str) -> None:
         """Store a delivery of each order event that the webhook wants; resume after an error of the store."""
         while True:
             try:
-                await self._follow(hook, told, fence, begun)
+                await self._follow(hook, state, fence, begun)
             except StoreError as error:
                 await _store_pause(hook, error)
 
-    async def _follow(self, hook: Hook, told: _WebhookState, fence: Fence, begun: str) -> None:
+    async def _follow(self, hook: Hook, state: _WebhookState, fence: Fence, begun: str) -> None:
         row = await self._place(hook, fence, begun)
         follower = EventFollower(self._store, row.token, page_max=WEBHOOK_ROWS_MAX)
         token, moved_at = row.token, trio.current_time()
@@ -231,9 +231,9 @@ class Webhooks:
             if found or is_late:
                 row = await self._moved(hook, row, token, found, fence)
                 moved_at = trio.current_time()
-                told.taken_in += len(found)
+                state.taken_in += len(found)
                 if found:
-                    told.rouse()
+                    state.rouse()
 
     async def _place(self, hook: Hook, fence: Fence, begun: str) -> Webhook:
         """Read the webhook's row, with its position in the event log: `begun` for a new webhook."""
@@ -275,31 +275,31 @@ class Webhooks:
 
     # --- Deliveries out ---------------------------------------------------------------------------------
 
-    async def _deliver(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
+    async def _deliver(self, hook: Hook, state: _WebhookState, fence: Fence) -> None:
         """Post the due deliveries of a webhook until cancelled."""
-        told.under_way.clear()
+        state.under_way.clear()
         async with trio.open_nursery() as nursery:
             while True:
-                told.wake = trio.Event()
+                state.wake = trio.Event()
                 try:
-                    wait_s = await self._start(hook, told, fence, nursery)
+                    wait_s = await self._start(hook, state, fence, nursery)
                 except StoreError as error:
                     await _store_pause(hook, error)
                     continue
                 with trio.move_on_after(wait_s):
-                    await told.wake.wait()
+                    await state.wake.wait()
 
-    async def _start(self, hook: Hook, told: _WebhookState, fence: Fence, nursery: trio.Nursery) -> float:
+    async def _start(self, hook: Hook, state: _WebhookState, fence: Fence, nursery: trio.Nursery) -> float:
         """Start the POSTs to a webhook that are due; return the seconds until the next may be due.
 
         At most `posts_max` POSTs are under way, only a single POST after a failure, and none in a cool-down.
         """
-        rests_s = told.rests_until - trio.current_time()
-        free = (1 if told.failures else hook.posts_max) - len(told.under_way)
+        rests_s = state.rests_until - trio.current_time()
+        free = (1 if state.failures else hook.posts_max) - len(state.under_way)
         if free <= 0 or rests_s > 0:
             return WEBHOOK_LOOK_S if free <= 0 else min(rests_s, WEBHOOK_LOOK_S)
-        now_ms, count = self._now_ms(), free + len(told.under_way)
-        skipped = frozenset(told.under_way)  # a row that is dropped meanwhile may still be among those read
+        now_ms, count = self._now_ms(), free + len(state.under_way)
+        skipped = frozenset(state.under_way)  # a row that is dropped meanwhile may still be among those read
         rows, following = await self._store.read(
             due_deliveries(hook.name, now_ms, count), next_delivery(hook.name)
         )
@@ -310,32 +310,32 @@ class Webhooks:
             delivery: Delivery = row_of(DELIVERY, values)
             if free and delivery.token not in skipped:
                 free -= 1
-                told.under_way.add(delivery.token)
-                nursery.start_soon(self._post, hook, told, delivery, fence)
-        if not following or told.under_way:
+                state.under_way.add(delivery.token)
+                nursery.start_soon(self._post, hook, state, delivery, fence)
+        if not following or state.under_way:
             return WEBHOOK_LOOK_S
         return min(max(next_ms - now_ms, 0) / _S_MS, WEBHOOK_LOOK_S)
 
-    async def _post(self, hook: Hook, told: _WebhookState, delivery: Delivery, fence: Fence) -> None:
+    async def _post(self, hook: Hook, state: _WebhookState, delivery: Delivery, fence: Fence) -> None:
         """Post a delivery once, and store the outcome: delete the row after 2xx, else store the failure."""
         try:
-            told.posted += 1
+            state.posted += 1
             reason = await self._tried(hook, delivery)
-            told.reason = reason
+            state.reason = reason
             if reason:
-                told.failed += 1
-                told.failures += 1
-                told.rests_until = trio.current_time() + rest_s(told.failures)
-                await self._keep_failed(hook, told, delivery, reason, fence)
+                state.failed += 1
+                state.failures += 1
+                state.rests_until = trio.current_time() + rest_s(state.failures)
+                await self._keep_failed(hook, state, delivery, reason, fence)
             else:
-                told.taken += 1
-                told.failures = 0
+                state.taken += 1
+                state.failures = 0
                 await self._write(hook, drop(DELIVERY, delivery), fence)
         except StoreError as error:
             await _store_pause(hook, error)
         finally:
-            told.under_way.discard(delivery.token)
-            told.rouse()
+            state.under_way.discard(delivery.token)
+            state.rouse()
 
     async def _tried(self, hook: Hook, delivery: Delivery) -> str:
         """Post a delivery once; return the failure as text, empty if the receiver answered 2xx."""
@@ -355,14 +355,14 @@ class Webhooks:
         return "" if answer.is_success else f"answered {answer.status_code}"
 
     async def _keep_failed(
-        self, hook: Hook, told: _WebhookState, delivery: Delivery, reason: str, fence: Fence
+        self, hook: Hook, state: _WebhookState, delivery: Delivery, reason: str, fence: Fence
     ) -> None:
         """Store a failed POST; mark as DEAD all further deliveries that are too old to be posted again."""
         now_ms = self._now_ms()
         after = not_taken(delivery, reason, hook.give_up_ms, now_ms, self._random)
         is_kept = await self._write(hook, cas(DELIVERY, after), fence)
         if is_kept and after.state is DeliveryState.DEAD:
-            self._tell_dead(hook, told, 1, reason)
+            self._tell_dead(hook, state, 1, reason)
         overdue = overdue_deliveries(hook.name, now_ms - hook.give_up_ms, WEBHOOK_ROWS_MAX)
         is_full = True
         while is_full:
@@ -371,13 +371,13 @@ class Webhooks:
             count = 0
             for values in rows:
                 old: Delivery = row_of(DELIVERY, values)
-                if old.token not in told.under_way:
+                if old.token not in state.under_way:
                     count += await self._write(hook, cas(DELIVERY, given_up(old, reason, now_ms)), fence)
             if count:
-                self._tell_dead(hook, told, count, reason)
+                self._tell_dead(hook, state, count, reason)
 
-    def _tell_dead(self, hook: Hook, told: _WebhookState, count: int, reason: str) -> None:
-        told.dead += count
+    def _tell_dead(self, hook: Hook, state: _WebhookState, count: int, reason: str) -> None:
+        state.dead += count
         _log.error("deliveries are given up", webhook=hook.name, count=count, reason=reason)
 
     async def _write(self, hook: Hook, change: Change, fence: Fence) -> bool:

@@ -34,12 +34,12 @@ class MakerBookShelf:
     """HTTP endpoint GET /makers/books.
 
     Args:
-        places: served chains by chain id.
+        chains: served chains by chain id.
         makers: decides which makers' pairs a caller may see.
     """
 
-    def __init__(self, places: ServedChains, makers: MakerSecrets) -> None:
-        self._places = places
+    def __init__(self, chains: ServedChains, makers: MakerSecrets) -> None:
+        self._chains = chains
         self._secrets = makers
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -60,11 +60,11 @@ class MakerBookShelf:
     async def _books(self, call: HttpCall) -> Reply:
         query = decode_maker_books_query(call.request.query or b"")
         network = network_of(query)
-        places = (
-            self._places.values() if network is None else (served_chain_at(self._places, network, "network"),)
+        chains = (
+            self._chains.values() if network is None else (served_chain_at(self._chains, network, "network"),)
         )
         shown = self._secrets.shown(call)
-        return Reply(200, encode([books for served in places for books in _books_of(served, query, shown)]))
+        return Reply(200, encode([books for served in chains for books in _books_of(served, query, shown)]))
 
 
 def _books_of(served: ServedChain, query: MakerBooksQuery, shown: frozenset[str]) -> Iterator[MakerBooks]:

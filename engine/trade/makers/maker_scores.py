@@ -76,11 +76,11 @@ class MakerScoreBoard:
     """HTTP endpoint GET /makers/scores: outcomes of makers' firm quotes, faults and cool-downs.
 
     Args:
-        places: served chains by chain id.
+        chains: served chains by chain id.
     """
 
-    def __init__(self, places: ServedChains, makers: MakerSecrets) -> None:
-        self._places = places
+    def __init__(self, chains: ServedChains, makers: MakerSecrets) -> None:
+        self._chains = chains
         self._secrets = makers
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -99,13 +99,13 @@ class MakerScoreBoard:
 
     def _scores(self, call: HttpCall) -> Reply:
         network = network_of(decode_adapters_query(call.request.query or b""))
-        places = (
-            self._places.values() if network is None else (served_chain_at(self._places, network, "network"),)
+        chains = (
+            self._chains.values() if network is None else (served_chain_at(self._chains, network, "network"),)
         )
         shown = self._secrets.shown(call)
         scores = [
             maker_score(served.chain_id, name, maker.health.report(call.now_ms), has_faults=name in shown)
-            for served in places
+            for served in chains
             for name, maker in sorted(served.desk.makers.items())
         ]
         return Reply(200, encode(scores))

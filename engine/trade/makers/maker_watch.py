@@ -35,12 +35,12 @@ class MakerWatch:
 
     Args:
         path: the file of maker rules.
-        places: served chains by chain id.
+        chains: served chains by chain id.
         wall_ms: returns the time, Unix milliseconds.
     """
 
-    def __init__(self, path: Path, places: ServedChains, wall_ms: Callable[[], int]) -> None:
-        self._places = places
+    def __init__(self, path: Path, chains: ServedChains, wall_ms: Callable[[], int]) -> None:
+        self._chains = chains
         self._wall_ms = wall_ms
         self._since_ms = wall_ms()
         self._file = WatchedFile(path, MakerRules(), self._obey)
@@ -70,7 +70,7 @@ class MakerWatch:
             _log.error("the file of makers is ignored", file=FILE_NAME, detail=rules.reason)
             return
         since_ms, self._since_ms = self._since_ms, self._wall_ms()
-        for chain_id, served in self._places.items():
+        for chain_id, served in self._chains.items():
             for maker, feed in served.feeds.items():
                 if rules.releases(maker, chain_id, since_ms):
                     served.desk.scores.release(maker)
@@ -82,5 +82,5 @@ class MakerWatch:
                     feed.cache.withhold(EXCLUDED)
                 else:
                     feed.cache.release(EXCLUDED)
-                told = "a maker is left out" if is_excluded else "a maker is in again"
-                _log.warning(told, maker=maker, chain=chain_id)
+                message = "a maker is left out" if is_excluded else "a maker is in again"
+                _log.warning(message, maker=maker, chain=chain_id)

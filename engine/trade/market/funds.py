@@ -62,10 +62,10 @@ class SwapFunds(Struct, frozen=True):
         balance = EthCall(ticket.src_token, balance_of(ticket.user), gas_max=CHAIN_TOKEN_GAS_MAX)
         calls = {"balance": balance} | taking_calls(taking)
         answers = dict(zip(calls, await self.chain.call_many([*calls.values()], header.hash), strict=True))
-        told = answers["balance"]
-        if isinstance(told, Exception) or len(told) < WORD_BYTES:
+        answer = answers["balance"]
+        if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
             raise ServiceUnavailable("the source token has no balance or allowance of the user")
-        _check_balance(int.from_bytes(told[:WORD_BYTES], "big"), ticket.src_amount)
+        _check_balance(int.from_bytes(answer[:WORD_BYTES], "big"), ticket.src_amount)
         check_taking(taking, answers, now_s=header.time_s, has_part=True)
 
 

@@ -51,7 +51,7 @@ class MarketDesk:
     """Answers requests for Market swaps: quotes, and the Router's transactions for them.
 
     Args:
-        places: served chains by chain id.
+        chains: served chains by chain id.
         seal: signs issued routes and checks those that clients send back.
         partners, tiers: configured partners and fee tiers.
         user_places: most unfilled swaps of one user on a chain. A swap counts towards this limit from the
@@ -63,18 +63,18 @@ class MarketDesk:
 
     def __init__(
         self,
-        places: "Mapping[int, ServedChain]",
+        chains: "Mapping[int, ServedChain]",
         seal: RouteSeal,
         partners: Mapping[str, RegisteredPartner],
         tiers: Mapping[str, Tier],
         *,
         user_places: int,
     ) -> None:
-        self._places = places
+        self._chains = chains
         permit2s = Permit2s()
-        self.unfilled = {chain_id: UnfilledSwaps(user_places) for chain_id in places}
+        self.unfilled = {chain_id: UnfilledSwaps(user_places) for chain_id in chains}
         self._funds = {
-            chain_id: SwapFunds(served.chain, served.router, permit2s) for chain_id, served in places.items()
+            chain_id: SwapFunds(served.chain, served.router, permit2s) for chain_id, served in chains.items()
         }
         self._seal = seal
         self._fees = FeeRules(partners, tiers)
@@ -86,7 +86,7 @@ class MarketDesk:
             partner: name of the default partner, for a request that names none.
         """
         query = with_partner(decode_prices_query(raw_query), partner)
-        served = market_chain_at(self._places, query.chain, "network")
+        served = market_chain_at(self._chains, query.chain, "network")
         ask = ask_of_prices(served, query, self._fees, now_ms)
         return PricesResponse(sealed(self._seal, best_route(served, ask), now_ms))
 
@@ -98,7 +98,7 @@ class MarketDesk:
             partner: name of the default partner, for a request that names none.
         """
         query = with_partner(decode_swap_query(raw_query), partner)
-        served = market_chain_at(self._places, query.chain, "network")
+        served = market_chain_at(self._chains, query.chain, "network")
         _check_version(query.version, "version")
         if query.slippage is None:
             raise MissingSlippage(field="slippage", expected="basis points")
@@ -134,18 +134,20 @@ class MarketDesk:
             signatures: number of wrong signatures that the caller may still send, for a request with orders.
             partner: name of the default partner, for a request that has orders and names no partner.
         """
-        served = market_chain_at(self._places, chain_id, "chainId")
+        served = market_chain_at(self._chains, chain_id, "chainId")
         query = decode_transaction_query(raw_query)
-        asked = decode_transaction_body(body)
-        if (route := asked.route) is None:
-            asked, funds = with_partner(asked, partner), self._funds[chain_id]
+        request = decode_transaction_body(body)
+        if (route := request.route) is None:
+            request, funds = with_partner(request, partner), self._funds[chain_id]
             with signatures:
-                return await order_transaction(served, asked, query, self._fees, now_ms, funds, signatures)
+                return await order_transaction(served, request, query, self._fees, now_ms, funds, signatures)
         found = opened(self._seal, route, now_ms)
         if found.route.network != chain_id:
             raise InvalidPriceRoute(field="chainId", expected=f"{found.route.network}", got=chain_id)
         _check_version(found.route.version, "priceRoute.version")
-        return await transaction(served, found, asked, query, self._fees, now_ms, self._leave(served, asker))
+        return await transaction(
+            served, found, request, query, self._fees, now_ms, self._leave(served, asker)
+        )
 
     def _leave(self, served: "ServedChain", asker: Asker) -> Leave:
         return Leave(asker, self.unfilled[served.chain_id], self._funds[served.chain_id])

@@ -192,7 +192,7 @@ def open_orders(orders: Sequence[SignedOrder], answers: FillAnswers, now_s: int)
         else:
             maker_left = order.maker_amount if kept == _NEVER_SEEN else kept - 1
             found.append(FillableOrder(signed, maker_left, _permitted(signed, answers)))
-    makers = {one.signed.order.maker for one in found}
+    makers = {fillable.signed.order.maker for fillable in found}
     funds = {
         maker: FillFunds(_number(answers, "balance", maker), _number(answers, "allowance", maker))
         for maker in makers
@@ -220,16 +220,16 @@ def filled(swap: OrderSwap, looked: Looked) -> Filled:
     left, taken, given = swap.amount, 0, 0
     there, unfilled = dict(looked.funds), list(looked.faults)
     shown: set[bytes] = set()  # makers whose permit was shown: the next one would have its nonce
-    for one in looked.orders:
-        done = one.fill(swap.side, left)
+    for fillable in looked.orders:
+        done = fillable.fill(swap.side, left)
         if not done.dest:
             continue
-        maker = one.signed.order.maker
-        funds, is_shown = there[maker], one.permitted is not None and maker not in shown
-        if one.permitted is not None and is_shown:
-            funds = FillFunds(funds.balance, one.permitted)
+        maker = fillable.signed.order.maker
+        funds, is_shown = there[maker], fillable.permitted is not None and maker not in shown
+        if fillable.permitted is not None and is_shown:
+            funds = FillFunds(funds.balance, fillable.permitted)
         if done.dest > min(funds.balance, funds.allowance):
-            unfilled.append(_unfunded(one, done.dest, funds))
+            unfilled.append(_unfunded(fillable, done.dest, funds))
             continue
         there[maker] = FillFunds(funds.balance - done.dest, funds.allowance - done.dest)
         if is_shown:
@@ -249,9 +249,9 @@ def filled(swap: OrderSwap, looked: Looked) -> Filled:
     )
     hop = Hop(
         maker_amount=0 if swap.side is Side.SELL else swap.amount,
-        orders=tuple(one.info for one in looked.orders),
+        orders=tuple(fillable.info for fillable in looked.orders),
     )
-    expiries = [one.signed.order.expiry for one in looked.orders if one.signed.order.expiry]
+    expiries = [fillable.signed.order.expiry for fillable in looked.orders if fillable.signed.order.expiry]
     return Filled(basis, hop, min(expiries, default=UINT256_MAX))
 
 
@@ -264,8 +264,8 @@ def _too_little(swap: OrderSwap, done: int, unfilled: Sequence[FillRefusal]) -> 
     return unfilled[0].kind(f"{reasons}; what is left of all {verb}s {done} of {fixed}, {swap.amount}")
 
 
-def _unfunded(one: FillableOrder, needed: int, funds: FillFunds) -> FillRefusal:
-    field, maker = one.signed.field, to_checksum(one.signed.order.maker)
+def _unfunded(fillable: FillableOrder, needed: int, funds: FillFunds) -> FillRefusal:
+    field, maker = fillable.signed.field, to_checksum(fillable.signed.order.maker)
     if funds.balance < needed:
         text = f"{field}: its maker {maker} has {funds.balance} of makerAsset, {needed} would be needed"
         return FillRefusal(InsufficientBalance, text)

@@ -180,8 +180,8 @@ def _signature(text: str, found: IdentifiedOtc, field: str) -> OwnerSignature:
     try:
         return read_signature(text, found.order_hash, found.order.maker, signing=found.signing)
     except InvalidSignature as error:
-        told = error.detail.removeprefix(f"{error.message}: ")
-        raise InvalidSignature(f"{field}.{told}") from None
+        detail = error.detail.removeprefix(f"{error.message}: ")
+        raise InvalidSignature(f"{field}.{detail}") from None
 
 
 def _taker_most(sent: SwapOrder, order: RfqOrder, field: str) -> int:

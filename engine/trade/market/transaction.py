@@ -140,15 +140,15 @@ async def order_transaction(
         ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
     """
     signatures.begin(max(len(body.orders or ()), 1))
-    asked = read_order_swap(served, body, fees, now_ms)
-    signatures.proven(sum(one.signature.is_by_key for one in asked.orders))
+    swap = read_order_swap(served, body, fees, now_ms)
+    signatures.proven(sum(signed.signature.is_by_key for signed in swap.orders))
     gas_price = _gas_price(served, query)
     if query.ignore_checks:
-        looked = as_signed(asked.orders)
+        looked = as_signed(swap.orders)
     else:
-        looked = await _answered(_looked_at(served.chain, served.rfq, asked.orders))
-    fills = filled(asked, looked)
-    ticket = ticket_of(body, asked.parties, fills.basis)
+        looked = await _answered(_looked_at(served.chain, served.rfq, swap.orders))
+    fills = filled(swap, looked)
+    ticket = ticket_of(body, swap.parties, fills.basis)
     if not query.ignore_checks:
         await _answered(funds.check(ticket))
     return await _built(served, ticket, swap_of(ticket, (fills.hop,), fills.expiry_s), query, gas_price)
@@ -266,11 +266,11 @@ async def _tried(served: "ServedChain", call: EthCall, *, wants_gas: bool) -> in
     return None
 
 
-async def _answered(asked: Awaitable[T]) -> T:
+async def _answered(read: Awaitable[T]) -> T:
     """Await a read of the chain. Raises ServiceUnavailable on failure or after SIMULATION_S seconds."""
     try:
         with trio.fail_after(SIMULATION_S):
-            return await asked
+            return await read
     except trio.TooSlowError:
         raise ServiceUnavailable(f"the chain does not answer within {SIMULATION_S:g} s") from None
     except ChainError as error:

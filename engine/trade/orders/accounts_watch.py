@@ -100,7 +100,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         self._followed: dict[bytes, FollowedOrder] = {}
         self._of_account: dict[Account, dict[bytes, None]] = {}
         self._waiting: dict[Account, None] = {}
-        self._told: deque[Collection[WatchedAccount]] = deque()  # batches for `_sort_in`
+        self._touched: deque[Collection[WatchedAccount]] = deque()  # batches for `_sort_in`
         self._apart: Apart[Account] = Apart()
         self._rested: Account | None = None  # the rested account that is being read alone
         self._rests: dict[Account, float] = {}  # seconds, of the accounts of the present read
@@ -113,7 +113,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         return FundsStatistics(
             orders=len(self._followed),
             accounts=len(self._of_account),
-            waiting=len(self._waiting) + sum(map(len, self._told)),
+            waiting=len(self._waiting) + sum(map(len, self._touched)),
             read=self._reads,
             failed=self._failed,
             suspended=self._suspended,
@@ -154,7 +154,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         Args:
             pairs: the accounts, each as (token, owner).
         """
-        self._told.append(pairs)
+        self._touched.append(pairs)
         self._asleep.unpark()
 
     def _follow(self, order_hash: bytes, followed: FollowedOrder) -> None:
@@ -198,12 +198,12 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
 
     async def _sort_in(self) -> None:
         """Queue the accounts stored by `touched` for a read, yielding to other tasks in between."""
-        while self._told:
-            for count, pair in enumerate(self._told[0], start=1):
+        while self._touched:
+            for count, pair in enumerate(self._touched[0], start=1):
                 self._note(self._account(pair))
                 if count % YIELD_ORDERS == 0:
                     await trio.lowlevel.checkpoint()
-            self._told.popleft()
+            self._touched.popleft()
 
     # --- Reading ----------------------------------------------------------------------------------------
 
@@ -263,8 +263,8 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                 _log.error(
                     "funds are not followed", chain_id=self._chain.chain_id, detail=repr(error), exc_info=True
                 )
-                for one in (*accounts, rested):  # each alone: an account without the bug soon returns
-                    self._set_apart(one)
+                for suspect in (*accounts, rested):  # each alone: an account without the bug soon returns
+                    self._set_apart(suspect)
                 await trio.sleep(FUNDS_PAUSE_S)
             else:
                 pause_s = FUNDS_PAUSE_S

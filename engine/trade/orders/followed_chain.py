@@ -63,8 +63,12 @@ class FollowedChain:
 
     def read_to(self) -> Mark | None:
         """Return the last indexed block; None while the chain has blocks that are not indexed yet."""
-        told = self.indexer.statistics()
-        return Mark(told.block_number, told.block_hash) if told.state is IndexerState.FOLLOWING else None
+        statistics = self.indexer.statistics()
+        return (
+            Mark(statistics.block_number, statistics.block_hash)
+            if statistics.state is IndexerState.FOLLOWING
+            else None
+        )
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
         """Collect the row changes that the joined engines' projections derive from a step of the indexer.
@@ -86,12 +90,12 @@ class FollowedChains:
     """The venue's chains whose logs are indexed; a chain is added when `of` is first called for it.
 
     Args:
-        places: served chains by chain id.
+        served_chains: served chains by chain id.
         wall_ms: returns the time, Unix milliseconds.
     """
 
-    def __init__(self, places: ServedChains, store: Store, wall_ms: Callable[[], int]) -> None:
-        self._places = places
+    def __init__(self, served_chains: ServedChains, store: Store, wall_ms: Callable[[], int]) -> None:
+        self._served_chains = served_chains
         self._store = store
         self._wall_ms = wall_ms
         self._chains: dict[int, FollowedChain] = {}
@@ -107,5 +111,5 @@ class FollowedChains:
             KeyError: the venue does not serve the chain.
         """
         if chain_id not in self._chains:
-            self._chains[chain_id] = FollowedChain(self._places[chain_id], self._store, self._wall_ms)
+            self._chains[chain_id] = FollowedChain(self._served_chains[chain_id], self._store, self._wall_ms)
         return self._chains[chain_id]

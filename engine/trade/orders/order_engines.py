@@ -142,18 +142,18 @@ class OrderEnginesStatistics(Struct, frozen=True):
 
 
 def open_footing(
-    settings: Settings, store: Store, places: ServedChains, wall_ms: Callable[[], int]
+    settings: Settings, store: Store, served_chains: ServedChains, wall_ms: Callable[[], int]
 ) -> Footing:
     """Create the store leases, timers and chain indexers that a venue's order engines share.
 
     This process holds its leases under a random name.
 
     Args:
-        places: served chains by chain id.
+        served_chains: served chains by chain id.
         wall_ms: returns the time, Unix milliseconds.
     """
     leases = Leases(store, f"venue-{secrets.token_hex(8)}", life_s=settings.store.lease_s, now_ms=wall_ms)
-    return Footing(store, leases, Scheduler(wall_ms), FollowedChains(places, store, wall_ms), wall_ms)
+    return Footing(store, leases, Scheduler(wall_ms), FollowedChains(served_chains, store, wall_ms), wall_ms)
 
 
 class OrderEngines:

@@ -88,11 +88,11 @@ class Drafts:
         self._is_short = is_short
         self._wall_ms = wall_ms
         self._waiting: dict[bytes, bytes] = {}  # hash -> block of its last answer, the longest unasked first
-        self._asked = self._signed = self._failed = 0
+        self._calls = self._signed = self._failed = 0
 
     def statistics(self) -> DraftsStatistics:
         """Return the number of queued DRAFT orders, and the counts of calls and failures so far."""
-        return DraftsStatistics(len(self._waiting), self._asked, self._signed, self._failed)
+        return DraftsStatistics(len(self._waiting), self._calls, self._signed, self._failed)
 
     def queue_or_drop(self, live: LiveOtc) -> None:
         """Queue a DRAFT order for calls to its maker's contract; remove any other order from the queue.
@@ -174,7 +174,7 @@ class Drafts:
             await self._look(drafts[:middle], top)
             await self._look(drafts[middle:], top)
             return
-        self._asked += len(drafts)
+        self._calls += len(drafts)
         for live, answer in zip(drafts, answers, strict=True):
             if isinstance(answer, bytes) and is_magic_answer(answer):
                 await self._sign(live.order_hash)

@@ -66,7 +66,7 @@ def otc_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
     return (
         streams.endpoint(
             f"{OTC_PREFIX}/events",
-            _asked,
+            _read_query,
             query=OtcEventsQuery,
             group="OTC orders",
             summary="Changes of OTC orders, pushed as they happen",
@@ -75,7 +75,7 @@ def otc_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
     )
 
 
-def _asked(query: bytes) -> tuple[EventFilter, str | None]:
+def _read_query(query: bytes) -> tuple[EventFilter, str | None]:
     """Parse the query of a request for the stream of OTC order events.
 
     Returns:
@@ -85,15 +85,15 @@ def _asked(query: bytes) -> tuple[EventFilter, str | None]:
     Raises:
         InvalidInput: a parameter is malformed.
     """
-    asked = decode_otc_events_query(query)
+    decoded = decode_otc_events_query(query)
     wanted = EventFilter(
         surface=OTC.name,
-        owner=None if asked.maker is None else parse_address(asked.maker, "maker"),
-        taker=None if asked.taker is None else parse_address(asked.taker, "taker"),
-        orders=frozenset(ids_of_hashes(asked.order_hash or ())),
-        chain_ids=frozenset(asked.chain_id or ()),
+        owner=None if decoded.maker is None else parse_address(decoded.maker, "maker"),
+        taker=None if decoded.taker is None else parse_address(decoded.taker, "taker"),
+        orders=frozenset(ids_of_hashes(decoded.order_hash or ())),
+        chain_ids=frozenset(decoded.chain_id or ()),
     )
-    return wanted, asked.after
+    return wanted, decoded.after
 
 
 def promised(orders: Iterable[OtcOrderRow]) -> dict[bytes, int]:
@@ -134,7 +134,7 @@ class OtcEndpoints:
     """Endpoints that post OTC orders, read stored orders and listings, and compute fillable balances.
 
     Args:
-        places: served chains by chain id.
+        chains: served chains by chain id.
         orders: the OTC orders in memory, to which posted orders are added.
         small_usd: threshold, US dollars: the query parameter `hideSmallBalances` hides orders whose swappable
             balance is worth less.
@@ -144,16 +144,16 @@ class OtcEndpoints:
 
     def __init__(
         self,
-        places: ServedChains,
+        chains: ServedChains,
         orders: OtcOrders,
         store: Store,
         *,
         small_usd: Decimal,
         signatures_of: Callable[[HttpCall], SignatureBudget],
     ) -> None:
-        self._places = places
+        self._chains = chains
         self._stored = StoredOtcOrders(store)
-        self._desk = OtcDesk(places, orders, self._stored)
+        self._desk = OtcDesk(chains, orders, self._stored)
         self._small_usd = small_usd
         self._signatures_of = signatures_of
 
@@ -253,14 +253,14 @@ class OtcEndpoints:
         served = self._served(chain_text)
         account = parse_address(account_text, "account")
         query = decode_otc_balance_query(call.request.query or b"")
-        asked = [parse_address(text, "token") for text in tokens]
+        requested = [parse_address(text, "token") for text in tokens]
         if query.token is not None:
-            asked.append(parse_address(query.token, "token"))
-        if len(set(asked)) > 1:
+            requested.append(parse_address(query.token, "token"))
+        if len(set(requested)) > 1:
             raise InvalidInput(
-                field="token", expected=f"that of the path, {to_hex(asked[0])}", got=query.token
+                field="token", expected=f"that of the path, {to_hex(requested[0])}", got=query.token
             )
-        only = asked[0] if asked else None
+        only = requested[0] if requested else None
         taken = promised(await self._stored.live_of(served.chain_id, account, only))
         listed = [token for token in served.tokens.by_address if token != NATIVE_TOKEN]
         wanted = (
@@ -269,17 +269,17 @@ class OtcEndpoints:
             else [*dict.fromkeys((*listed, *islice(taken, OTC_LIVE_TOKENS_SHOWN_MAX)))]
         )
         questions = [HoldingQuestion(token, account, served.rfq) for token in wanted]
-        told = await in_time(
+        held = await in_time(
             holdings(served.chain, questions)
         )  # last: a fill between counts twice, not never
         usable = {
-            token: found.usable for token, found in zip(wanted, told.found, strict=True) if found is not None
+            token: found.usable for token, found in zip(wanted, held.found, strict=True) if found is not None
         }
         answer: OtcFillableBalance = {to_hex(token): str(fillable(usable, taken, token)) for token in wanted}
         return Reply(200, encode(answer))
 
     def _served(self, chain_text: str) -> ServedChain:
-        return otc_chain_at(self._places, chain_in_path(chain_text), "chainId")
+        return otc_chain_at(self._chains, chain_in_path(chain_text), "chainId")
 
     def _small(self, served: ServedChain) -> tuple[tuple[bytes, bytes], ...]:
         """Compute the least amount worth `small_usd` of each listed ERC-20 token with a US dollar price.

@@ -235,17 +235,17 @@ def _is_begun_draft(row: OtcOrderRow) -> bool:
     return row.status is OtcState.DRAFT and row.remaining != row.maker_amount
 
 
-def open_otc(footing: Footing, places: ServedChains) -> OtcEngine:
+def open_otc(footing: Footing, served_chains: ServedChains) -> OtcEngine:
     """Create the engine of OTC orders, for the chains that have an RFQ contract.
 
     Args:
         footing: parts shared with the other order engines.
-        places: served chains by chain id.
+        served_chains: served chains by chain id.
     """
     orders = OtcOrders(footing.store, footing.leases)
     chains = {
         chain_id: _chain(footing, served, orders)
-        for chain_id, served in places.items()
+        for chain_id, served in served_chains.items()
         if served.settings.rfq and served.rfq
     }
     return OtcEngine(footing.leases, footing.scheduler, orders=orders, chains=chains, wall_ms=footing.wall_ms)

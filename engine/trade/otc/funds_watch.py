@@ -220,13 +220,13 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             return
         read = await self._read(followed, top)
         self._reads += len(followed)
-        for one in read.values():
-            await self._catch_up(one.left)
+        for funds in read.values():
+            await self._catch_up(funds.left)
         chain_id = self._chain.chain_id
         found = await self._store.read(*(live_otc(chain_id, maker, asset) for asset, maker in followed))
         dues: list[_Due] = []
         for account, values in zip(followed, found, strict=True):
-            rows, holding = [OTC.found(one) for one in values], read[account].holding
+            rows, holding = [OTC.found(row) for row in values], read[account].holding
             await self._orders.notice(rows)
             if account in self._of_account:
                 self._found[account] = holding
@@ -243,7 +243,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         Args:
             accounts: (token, maker) pairs.
         """
-        told = await holdings(
+        held = await holdings(
             self._chain, [HoldingQuestion(asset, maker, self._rfq) for asset, maker in accounts], top.hash
         )
         parts = [
@@ -260,7 +260,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
                 left[account] |= zip(hashes, _left_of(answer, len(hashes)), strict=True)
         return {
             account: _MakerFunds(holding, left[account])
-            for account, holding in zip(accounts, told.found, strict=True)
+            for account, holding in zip(accounts, held.found, strict=True)
         }
 
     async def _catch_up(self, left: Mapping[bytes, int | None]) -> None:

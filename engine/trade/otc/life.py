@@ -95,7 +95,7 @@ def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[Ot
         reserved=amount32(standing.reserved),
         swappable=amount32(standing.swappable),
     )
-    return None if _told(after) == _told(row) else OrderStep(after)
+    return None if _shown(after) == _shown(row) else OrderStep(after)
 
 
 def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> OrderStep[OtcOrderRow] | None:
@@ -119,7 +119,7 @@ def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[O
     fills = sorted({_log(fill): fill for fill in facts.fills}.values(), key=_place)
     given = facts.filled_before + sum(amount_of(fill.maker_amount) for fill in fills)
     left = max(amount_of(row.maker_amount) - given, 0)
-    cancel = min((one for one in facts.cancels if _counts(one, row)), key=_place, default=None)
+    cancel = min((cancel for cancel in facts.cancels if _counts(cancel, row)), key=_place, default=None)
     reason = _reason(row, facts, left, cancel)
     status = row.status if reason is None else _after(row, reason)
     last = cancel if status is _S.CANCELLED else (fills[-1] if fills else None)
@@ -142,9 +142,9 @@ def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[O
         is_final=status in ENDED and _is_final(status, facts, cancel),
         **funds,
     )
-    if _told(after) == _told(row):
+    if _shown(after) == _shown(row):
         return None
-    is_only_final = _told(replace(after, is_final=False)) == _told(row)
+    is_only_final = _shown(replace(after, is_final=False)) == _shown(row)
     return OrderStep(replace(after, updated_ms=row.updated_ms) if is_only_final else after)
 
 
@@ -204,7 +204,7 @@ def _is_final(status: OtcState, facts: OtcFacts, cancel: OtcCancel | None) -> bo
     return max(heights, default=0) <= facts.settled_below
 
 
-def _told(row: OtcOrderRow) -> tuple[object, ...]:
+def _shown(row: OtcOrderRow) -> tuple[object, ...]:
     """Return the columns of a row that users can see, and whether the order's end is final."""
     balances = row.remaining, row.maker_balance, row.reserved, row.swappable
     return row.status, *balances, row.transaction_hash, row.is_final

@@ -249,8 +249,8 @@ def logs_of(rows: Iterable[OtcOrderRow], read: Sequence[Sequence[Sequence[object
     for values in untils:
         until: OtcCancelUntil = row_of(OTC_CANCEL_UNTIL, values)
         for row in rows:
-            if (one := cancel_by(until, row)) is not None:
-                found.setdefault(row.order_hash, OtcLogs([], [])).cancels.append(one)
+            if (implied := cancel_by(until, row)) is not None:
+                found.setdefault(row.order_hash, OtcLogs([], [])).cancels.append(implied)
     for values in fills:
         fill: OtcFill = row_of(OTC_FILL, values)
         found.setdefault(fill.order_hash, OtcLogs([], [])).fills.append(fill)

@@ -48,20 +48,20 @@ class OtcDesk:
     """Checks posted OTC orders against the rules of OTC orders and the state of the chain, and stores them.
 
     Args:
-        places: served chains by chain id.
+        chains: served chains by chain id.
         orders: the OTC orders in memory.
         stored: reader of OTC orders in the store.
     """
 
-    def __init__(self, places: ServedChains, orders: OtcOrders, stored: StoredOtcOrders) -> None:
-        self._places = places
+    def __init__(self, chains: ServedChains, orders: OtcOrders, stored: StoredOtcOrders) -> None:
+        self._chains = chains
         self._orders = orders
         self._stored = stored
         named = {
             chain_id: NamedDomain(
                 served.settings.rfq_domain_name, limits.RFQ_DOMAIN_VERSION, chain_id, served.rfq
             )
-            for chain_id, served in places.items()
+            for chain_id, served in chains.items()
             if served.settings.rfq and served.rfq
         }
         self._domains = {chain_id: otc_domain(here, named.values()) for chain_id, here in named.items()}
@@ -80,7 +80,7 @@ class OtcDesk:
             RequestError: a check fails; see `terms` and `submission`.
             StoreUnavailable: the write failed or its outcome is unknown: posting again is safe.
         """
-        served = otc_chain_at(self._places, chain_id, "chainId")
+        served = otc_chain_at(self._chains, chain_id, "chainId")
         found = identify(body, self._domains[chain_id])
         if self._orders.get(found.order_hash) is None:
             try:
@@ -199,20 +199,20 @@ class OtcDesk:
             if to_hex(terms.shown_signature) == known:
                 return
             signatures.proven(terms.signature.is_by_key)
-            told = await in_time(_asked(served, terms))
+            state = await in_time(_chain_state(served, terms))
         except ServiceUnavailable:
             raise
         except RequestError as error:
             signatures.refused(error)
             return
-        if not told.is_signed:
+        if not state.is_signed:
             signatures.wrong()
             return
 
         def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
             left = amount_of(row.remaining)
-            this = Backed(row.order_hash, row.status, left, row.created_ms, told.permitted)
-            return signed(row, now_ms, is_backed=is_backed(this, told.holding))
+            this = Backed(row.order_hash, row.status, left, row.created_ms, state.permitted)
+            return signed(row, now_ms, is_backed=is_backed(this, state.holding))
 
         await self._orders.sign(found.order_hash, terms.shown_signature, terms.permit, decide)
 
@@ -221,10 +221,10 @@ class OtcDesk:
     ) -> tuple[OtcOrderRow, OtcDocument]:
         """Check a posted order against the chain, and build the row and document to be stored."""
         await served.followed.wait()
-        told = await _asked(served, terms)
-        start = Begun() if told.left is None else await self._begun(served, terms)
+        state = await _chain_state(served, terms)
+        start = Begun() if state.left is None else await self._begun(served, terms)
         others = await self._stored.live_of(served.chain_id, terms.order.maker, terms.order.maker_asset)
-        row = new_row(terms, told, start, others, served.chain_id, now_ms)
+        row = new_row(terms, state, start, others, served.chain_id, now_ms)
         return row, new_document(terms, start)
 
     async def _begun(self, served: ServedChain, terms: OtcTerms) -> Begun:
@@ -241,7 +241,7 @@ class OtcDesk:
         return begun(terms.order.maker_amount, left_of(answer, terms), fills)
 
 
-async def _asked(served: ServedChain, terms: OtcTerms) -> Answered:
+async def _chain_state(served: ServedChain, terms: OtcTerms) -> Answered:
     """Read at the latest block the chain state that a posted order is checked against."""
     header = await latest_block(served.chain)
     has_code = await signer_has_code(served.chain, terms.signature, header)

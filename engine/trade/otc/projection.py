@@ -92,12 +92,14 @@ class OtcProjection:
         The changes belong to the step's unit; see `Projection.changes`.
         """
         settled_below = advance.top.number - self._confirmations + 1
-        told = _told_in(advance)
-        about = self._about(advance, settled_below) | await self._cancelled(told)
+        step_logs = _logs_in(advance)
+        about = self._about(advance, settled_below) | await self._cancelled(step_logs)
         ordered = sorted(about)  # any number of hashes, of our orders or of others
         changes: list[Change] = []
         for at in range(0, len(ordered), _SLICE):
-            changes += await self._decided(ordered[at : at + _SLICE], told, advance.chain_id, settled_below)
+            changes += await self._decided(
+                ordered[at : at + _SLICE], step_logs, advance.chain_id, settled_below
+            )
         return changes
 
     def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
@@ -116,30 +118,30 @@ class OtcProjection:
         }
         return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, settled_below))
 
-    async def _cancelled(self, told: _StepLogs) -> set[bytes]:
+    async def _cancelled(self, step_logs: _StepLogs) -> set[bytes]:
         """Find the hashes of the orders that new or undone bulk cancellations cover.
 
         A bulk cancellation cancels all of a maker's orders that expire at or before a given time.
 
         Args:
-            told: logs that the indexer's step adds or undoes.
+            step_logs: logs that the indexer's step adds or undoes.
         """
-        questions = [live_otc(until.chain_id, until.maker) for until in told.untils]
-        questions += [unfinished_otc(until.chain_id, until.maker) for until in told.undone_untils]
+        questions = [live_otc(until.chain_id, until.maker) for until in step_logs.untils]
+        questions += [unfinished_otc(until.chain_id, until.maker) for until in step_logs.undone_untils]
         if not questions:
             return set()
         found = await self._store.read(*questions)
         rows = [OTC.found(values) for some in found for values in some]
-        every = (*told.untils, *told.undone_untils)
+        every = (*step_logs.untils, *step_logs.undone_untils)
         return {row.order_hash for row in rows if any(cancel_by(until, row) for until in every)}
 
     async def _decided(
-        self, hashes: Sequence[bytes], told: _StepLogs, chain_id: int, settled_below: int
+        self, hashes: Sequence[bytes], step_logs: _StepLogs, chain_id: int, settled_below: int
     ) -> list[Change]:
         """Compute the changes of orders from their stored logs and from the logs of the indexer's step.
 
         Args:
-            told: logs that the step adds or undoes.
+            step_logs: logs that the step adds or undoes.
             settled_below: height up to which blocks are final.
         """
         rows, documents = await self._store.read(
@@ -154,7 +156,7 @@ class OtcProjection:
         changes: list[Change] = []
         for row in orders:
             live = self._orders.get(row.order_hash)
-            of_order = told.on(row, logs.get(row.order_hash, OtcLogs([], [])))
+            of_order = step_logs.on(row, logs.get(row.order_hash, OtcLogs([], [])))
             facts = facts_of(
                 row,
                 decode_document(bodies[row.order_hash]),
@@ -170,7 +172,7 @@ class OtcProjection:
         return changes
 
 
-def _told_in(advance: Advance) -> _StepLogs:
+def _logs_in(advance: Advance) -> _StepLogs:
     logs: dict[bytes, OtcLogs] = {}
     for _, row in advance.rows:
         match row:

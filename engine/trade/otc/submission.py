@@ -107,10 +107,10 @@ def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], 
     """
     order = terms.order
     balance, _ = (
-        _told(answers[field], "that tells no balance", field, asset, has_code=field not in without_code)
+        _amount(answers[field], "that tells no balance", field, asset, has_code=field not in without_code)
         for field, asset in (("makerAsset", order.maker_asset), ("takerAsset", order.taker_asset))
     )
-    allowed = _told(answers["allowance"], "without allowances", "makerAsset", order.maker_asset)
+    allowed = _amount(answers["allowance"], "without allowances", "makerAsset", order.maker_asset)
     left = left_of(answers["remaining"], terms)
     _check_until(answers["cancelledUntil"], terms)
     state = signature_state(terms.signature, answers.get("signature"), has_code=has_code)
@@ -148,10 +148,10 @@ def left_of(answer: bytes | Exception, terms: OtcTerms) -> int | None:
     """
     if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
         raise ServiceUnavailable("the RFQ contract does not answer")
-    told = int.from_bytes(answer[:WORD_BYTES], "big")
-    if told == _CLOSED:
+    kept = int.from_bytes(answer[:WORD_BYTES], "big")
+    if kept == _CLOSED:
         raise OrderClosed(field="orderHash", got=to_hex(terms.order_hash))
-    return told - 1 if told else None
+    return kept - 1 if kept else None
 
 
 def begun(maker_amount: int, left: int | None, fills: Sequence[OtcFill]) -> Begun:
@@ -170,12 +170,12 @@ def begun(maker_amount: int, left: int | None, fills: Sequence[OtcFill]) -> Begu
 
 
 def new_row(
-    terms: OtcTerms, told: Answered, start: Begun, others: Sequence[OtcOrderRow], chain_id: int, now_ms: int
+    terms: OtcTerms, state: Answered, start: Begun, others: Sequence[OtcOrderRow], chain_id: int, now_ms: int
 ) -> OtcOrderRow:
     """Build the first row of a posted order.
 
     Args:
-        told: state of the order on chain.
+        state: state of the order on chain.
         start: fills of the order before its post.
         others: the maker's other open orders of the same asset, which share its funds.
         now_ms: time of the post, Unix milliseconds.
@@ -183,9 +183,9 @@ def new_row(
     order = terms.order
     filled = start.filled_before + sum(amount_of(fill.maker_amount) for fill in start.fills)
     left = max(order.maker_amount - filled, 0)
-    status = OtcState.PENDING if told.is_signed else OtcState.DRAFT
-    this = Backed(terms.order_hash, status, left, now_ms, told.permitted)
-    standing = _standing(this, others, told.holding)
+    status = OtcState.PENDING if state.is_signed else OtcState.DRAFT
+    this = Backed(terms.order_hash, status, left, now_ms, state.permitted)
+    standing = _standing(this, others, state.holding)
     return OtcOrderRow(
         order_hash=terms.order_hash,
         shard=terms.order_hash[0],
@@ -247,7 +247,7 @@ def _question(token: bytes, data: bytes) -> EthCall:
     return EthCall(token, data, gas_max=CHAIN_TOKEN_GAS_MAX)
 
 
-def _told(answer: bytes | Exception, fault: str, field: str, asset: bytes, *, has_code: bool = True) -> int:
+def _amount(answer: bytes | Exception, fault: str, field: str, asset: bytes, *, has_code: bool = True) -> int:
     if not has_code or isinstance(answer, Exception) or len(answer) < WORD_BYTES:
         there = f"a contract {fault}" if has_code else "no contract"
         raise InvalidInput(field=field, expected="an ERC-20 token", got=f"{there} at {to_checksum(asset)}")

@@ -183,8 +183,8 @@ def ask_of_quote(served: "ServedChain", query: QuoteParameters, fees: FeeRules, 
     )
 
 
-def _percent_max(asked: Decimal | None) -> Decimal:
-    return Decimal(MAX_IMPACT_PERCENT_DEFAULT) if asked is None else asked
+def _percent_max(requested: Decimal | None) -> Decimal:
+    return Decimal(MAX_IMPACT_PERCENT_DEFAULT) if requested is None else requested
 
 
 def ends_of(

@@ -160,7 +160,7 @@ def passage(
 
 
 def swapped_there(
-    one: Passage, dest: ListedToken, plan: PlanTotal, gas_wei: int, native: bytes, usd_there: UsdPrices
+    way: Passage, dest: ListedToken, plan: PlanTotal, gas_wei: int, native: bytes, usd_there: UsdPrices
 ) -> Passage:
     """Price the swap on the destination of what a sale's bridge delivers there.
 
@@ -175,7 +175,7 @@ def swapped_there(
     """
     gas = gas_in_token(dest, gas_wei, native, usd_there)
     _, output = priced(Side.SELL, plan, gas, 0)
-    return replace(one, there=SwapThere(dest, output, gas))
+    return replace(way, there=SwapThere(dest, output, gas))
 
 
 def crosschain_block(
@@ -188,13 +188,13 @@ def crosschain_block(
         usd, usd_there: prices of tokens in US dollars on the origin and on the destination chain.
         block_id: unique id of the object.
     """
-    ranked = sorted(found, key=lambda one: one.by_return)
-    best, fastest = ranked[0], min(ranked, key=lambda one: one.by_time)
-    recommended = min((one for one in ranked if one.is_near(best)), key=lambda one: one.by_time)
+    ranked = sorted(found, key=lambda way: way.by_return)
+    best, fastest = ranked[0], min(ranked, key=lambda way: way.by_time)
+    recommended = min((way for way in ranked if way.is_near(best)), key=lambda way: way.by_time)
     tagged = {"recommended": recommended, "fastest": fastest, "best-return": best}
     routes = [
-        _route(one, tuple(tag for tag, of in tagged.items() if of is one), usd, usd_there)
-        for one in (recommended, *(one for one in ranked if one is not recommended))
+        _route(way, tuple(tag for tag, of in tagged.items() if of is way), usd, usd_there)
+        for way in (recommended, *(way for way in ranked if way is not recommended))
     ]
     ask = best.ask
     return DeltaBlock(
@@ -217,8 +217,8 @@ def _check_limits(fee: LaneFee, entering: int) -> None:
         raise NoRoute(f"the amount is too much: {entering} would enter, at most {most} may")
 
 
-def _route(one: Passage, tags: tuple[str, ...], usd: UsdPrices, usd_there: UsdPrices) -> Route:
-    ask, lane = one.ask, one.lane
+def _route(way: Passage, tags: tuple[str, ...], usd: UsdPrices, usd_there: UsdPrices) -> Route:
+    ask, lane = way.ask, way.lane
     src, middle = TokenReference(ask.chain_id, ask.src.text), TokenReference(ask.chain_id, lane.origin.text)
     delivered = TokenReference(lane.destination_chain, lane.destination.text)
 
@@ -226,20 +226,20 @@ def _route(one: Passage, tags: tuple[str, ...], usd: UsdPrices, usd_there: UsdPr
         return AmountEntry(middle, str(amount), format_usd(usd.value(lane.origin.routed, amount)))
 
     arrives = AmountEntry(
-        delivered, str(one.arriving), format_usd(usd_there.value(lane.destination.routed, one.arriving))
+        delivered, str(way.arriving), format_usd(usd_there.value(lane.destination.routed, way.arriving))
     )
     output = arrives
-    if (there := one.there) is not None:
+    if (there := way.there) is not None:
         wanted = TokenReference(lane.destination_chain, there.dest.text)
         output = AmountEntry(
             wanted, str(there.output), format_usd(usd_there.value(there.dest.routed, there.output))
         )
     gas = AmountEntry(
         middle if ask.paying is lane.origin else src,
-        str(one.gas),
-        format_usd(usd.value(ask.paying.routed, one.gas)),
+        str(way.gas),
+        format_usd(usd.value(ask.paying.routed, way.gas)),
     )
-    given = AmountEntry(src, str(one.src), format_usd(usd.value(ask.src.routed, one.src)))
-    bridge = Bridge(lane.name, one.fee.estimated_ms, tags, lane.params(one.fee.fee))
-    fees = Fees(gas, (of_middle(fee_of(one.fee.fee, one.entering)),))
-    return Route(Leg(given, of_middle(one.entering)), Leg(arrives, output), bridge, fees)
+    given = AmountEntry(src, str(way.src), format_usd(usd.value(ask.src.routed, way.src)))
+    bridge = Bridge(lane.name, way.fee.estimated_ms, tags, lane.params(way.fee.fee))
+    fees = Fees(gas, (of_middle(fee_of(way.fee.fee, way.entering)),))
+    return Route(Leg(given, of_middle(way.entering)), Leg(arrives, output), bridge, fees)

@@ -79,7 +79,7 @@ class Quotes:
     """HTTP endpoints of quotes: GET /v2/quote and the Delta prices.
 
     Args:
-        places: served chains by chain id.
+        chains: served chains by chain id.
         settings: settings of the partners.
         seal: signs issued Market routes.
         bridges: lanes between the chains.
@@ -95,7 +95,7 @@ class Quotes:
 
     def __init__(
         self,
-        places: ServedChains,
+        chains: ServedChains,
         settings: Settings,
         seal: RouteSeal,
         bridges: BridgeLanes,
@@ -106,7 +106,7 @@ class Quotes:
         partner_of: Callable[[HttpCall], str],
     ) -> None:
         self.outcomes: Counter[tuple[str, str]] = Counter()
-        self._places = places
+        self._chains = chains
         self._fees = FeeRules(settings.partners, settings.tiers)
         self._seal = seal
         self._bridges = bridges
@@ -115,7 +115,7 @@ class Quotes:
         self._random16 = random16
         self._partner_of = partner_of
         self._spenders = {
-            chain_id: to_checksum(served.delta) for chain_id, served in places.items() if served.delta
+            chain_id: to_checksum(served.delta) for chain_id, served in chains.items() if served.delta
         }
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -168,7 +168,7 @@ class Quotes:
         return encode(response)
 
     def _response(self, query: QuoteQuery, now_ms: int) -> QuoteResponse:
-        served = served_chain_at(self._places, query.chain_id, "chainId")
+        served = served_chain_at(self._chains, query.chain_id, "chainId")
         mode, has_market = query.mode, served.settings.market
         if query.dest_chain_id is not None and query.is_crosschain:
             has_market = False
@@ -198,12 +198,12 @@ class Quotes:
     def _delta_prices(self, call: HttpCall) -> Reply:
         query = decode_delta_prices_query(call.request.query or b"")
         query = with_partner(query, self._partner_of(call))
-        served = delta_chain_at(self._places, query.chain_id, "chainId")
+        served = delta_chain_at(self._chains, query.chain_id, "chainId")
         return Reply(200, encode(self._delta(served, query, call.now_ms)))
 
     def _is_supported(self, call: HttpCall) -> Reply:
         query = decode_token_support_query(call.request.query or b"")
-        tokens = delta_chain_at(self._places, query.chain_id, "chainId").tokens
+        tokens = delta_chain_at(self._chains, query.chain_id, "chainId").tokens
         try:
             tokens.find(query.token, "srcToken", None)
         except InvalidToken:
@@ -214,7 +214,7 @@ class Quotes:
         return Reply(200, encode(IsTokenSupported(supported=True)))
 
     def _market(self, query: QuoteQuery, now_ms: int) -> PriceRoute:
-        return market_route(self._places, self._seal, self._fees, query, now_ms)
+        return market_route(self._chains, self._seal, self._fees, query, now_ms)
 
     def _delta(self, served: ServedChain, query: QuoteParameters, now_ms: int) -> DeltaBlock:
         if query.dest_chain_id not in (None, query.chain_id):
@@ -259,7 +259,7 @@ class Quotes:
                 refused.append(f"{lane.name}: {error.detail.removeprefix('No route: ')}")
         if not found:
             raise NoRoute("; ".join(refused), message="No route (crosschain)")
-        there = self._places[lanes[0].destination_chain]
+        there = self._chains[lanes[0].destination_chain]
         block = crosschain_block(found, served.usd, there.usd, self._id())
         for route in (block.route, *block.alternatives):
             self._issued.add(quoted_as(block.side, canonical_route(route)), served.chain_id, now_ms)
@@ -280,7 +280,7 @@ class Quotes:
 
     def _swapped_there(self, query: QuoteParameters, found: Passage, now_ms: int) -> Passage:
         """Add the swap on the destination, if the query wants another token than the lane delivers."""
-        there = self._places[found.lane.destination_chain]
+        there = self._chains[found.lane.destination_chain]
         src, dest = found.lane.destination, there.tokens.find(query.dest_token, "destToken", None)
         if src is dest:
             return found

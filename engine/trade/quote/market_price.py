@@ -50,14 +50,14 @@ def max_impact_reached(
 
 
 def market_route(
-    places: ServedChains, seal: RouteSeal, fees: FeeRules, query: QuoteQuery, now_ms: int
+    chains: ServedChains, seal: RouteSeal, fees: FeeRules, query: QuoteQuery, now_ms: int
 ) -> PriceRoute:
     """Find the best Market route for the `market` block of an answer to GET /v2/quote.
 
     Raises:
         RequestError: the request is wrong or no price can be given; the subclass has the error code.
     """
-    served = market_chain_at(places, query.chain_id, "chainId")
+    served = market_chain_at(chains, query.chain_id, "chainId")
     return sealed(seal, best_route(served, ask_of_quote(served, query, fees, now_ms)), now_ms)
 
 

@@ -278,8 +278,8 @@ def _swaps(hops: Iterable[HopPlan], side: Side, tokens: Mapping[bytes, ListedTok
 
 
 def _swap(hop: HopPlan, side: Side, tokens: Mapping[bytes, ListedToken]) -> Swap:
-    src, src_decimals = _told(hop.src_token, tokens)
-    dest, dest_decimals = _told(hop.dest_token, tokens)
+    src, src_decimals = _text_and_decimals(hop.src_token, tokens)
+    dest, dest_decimals = _text_and_decimals(hop.dest_token, tokens)
     return Swap(
         src_token=src,
         src_decimals=src_decimals,
@@ -298,7 +298,7 @@ def _swap(hop: HopPlan, side: Side, tokens: Mapping[bytes, ListedToken]) -> Swap
     )
 
 
-def _told(address: bytes, tokens: Mapping[bytes, ListedToken]) -> tuple[str, int]:
+def _text_and_decimals(address: bytes, tokens: Mapping[bytes, ListedToken]) -> tuple[str, int]:
     """Return (address as text, decimals) of a token.
 
     An address that is not in `tokens` counts as the wrapped native token.
@@ -323,8 +323,8 @@ def _path(hops: tuple[HopPlan, ...]) -> PathPlan:
 
 def _hop(swap: Swap) -> HopPlan:
     shares = tuple(
-        MakerShare(one.exchange, parse_amount(one.src_amount), parse_amount(one.dest_amount))
-        for one in swap.swap_exchanges
+        MakerShare(exchange.exchange, parse_amount(exchange.src_amount), parse_amount(exchange.dest_amount))
+        for exchange in swap.swap_exchanges
     )
     return HopPlan(
         parse_address(swap.src_token),
@@ -342,7 +342,7 @@ def _percents(side: Side, parts: Sequence[PathPlan] | Sequence[MakerShare]) -> l
     total = sum(amounts)
     hundredths = [amount * BPS_ONE // total for amount in amounts]
     hundredths[amounts.index(max(amounts))] += BPS_ONE - sum(hundredths)
-    return [Decimal(one) / _PERCENT for one in hundredths]
+    return [Decimal(hundredth) / _PERCENT for hundredth in hundredths]
 
 
 def _part(value: Decimal | None, amount: int, whole: int) -> Decimal | None:

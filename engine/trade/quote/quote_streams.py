@@ -321,7 +321,7 @@ class _Stream:
         self._caller = caller
         self._marked = trio.Event()
         self._first: bytes | None = None
-        self._told: tuple[str, ...] = ()
+        self._last: tuple[str, ...] = ()
         self._is_open = True
         changes.streams.add(self)
         streams.enter(caller)
@@ -386,15 +386,15 @@ class _Stream:
         """
         try:
             body = await self._streams.price(self)
-            kind, told = "quote", _amounts(body)
+            kind, content = "quote", _amounts(body)
         except CambistError as error:
             if refuse and not isinstance(error, NoRoute | ServiceUnavailable | ChainError):
                 raise
-            kind, told = "error", (type(error).__name__,)  # its text may change all the time
+            kind, content = "error", (type(error).__name__,)  # its text may change all the time
             body = encode_trading_error(error, self._request_id)
-        if told == self._told and not (anew and kind == "quote"):
+        if content == self._last and not (anew and kind == "quote"):
             return None
-        self._told = told
+        self._last = content
         self._streams.count(kind)
         return b"event: %b\ndata: %b\n\n" % (kind.encode(), body)
 

@@ -128,8 +128,8 @@ def nodes_of(
         ConfigError: names the setting whose file or variable is missing.
     """
     return {
-        chain_id: revealed(one.settings.node, f"{one.field}.node", environ, folder)
-        for chain_id, one in served.items()
+        chain_id: revealed(configured.settings.node, f"{configured.field}.node", environ, folder)
+        for chain_id, configured in served.items()
         if chain_id not in chains
     }
 
@@ -190,7 +190,7 @@ async def open_makers(
         health = MakerHealth(round(firm.rest_s * 1_000), round(firm.rest_s_max * 1_000))
         notices = None
         if url := opening.makers[name].notify_url:
-            told = SignedClient(
+            notify_client = SignedClient(
                 url,
                 signer=signer,
                 wall_ms=opening.wall_ms,
@@ -198,7 +198,7 @@ async def open_makers(
                 limits=_ANSWER_LIMITS,
                 tls=opening.tls,
             )
-            notices = FaultNotices(name, served.chain_id, await owned.enter_async_context(told))
+            notices = FaultNotices(name, served.chain_id, await owned.enter_async_context(notify_client))
         makers[name] = FirmMaker(client, health, feed.cache, notices)
     pathfinder = Pathfinder(index, at["wrapped_native"])
     rfq, executor = at["rfq_contract"], at["executor"]

@@ -19,7 +19,7 @@ from .signed_by import OwnerSignature, check_signer
 T = TypeVar("T")
 
 
-async def in_time(asked: Awaitable[T]) -> T:
+async def in_time(read: Awaitable[T]) -> T:
     """Await a chain read for at most ORDER_CHECK_S seconds.
 
     Raises:
@@ -27,7 +27,7 @@ async def in_time(asked: Awaitable[T]) -> T:
     """
     with trio.move_on_after(ORDER_CHECK_S):
         try:
-            return await asked
+            return await read
         except ChainError as error:
             raise ServiceUnavailable(f"the chain does not answer: {error}") from error
     raise ServiceUnavailable(f"the chain does not answer within {ORDER_CHECK_S:g} s")

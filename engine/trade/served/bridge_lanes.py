@@ -94,12 +94,12 @@ class BridgeLanes:
     """The lanes that a venue serves.
 
     Args:
-        places: served chains by chain id.
+        chains: served chains by chain id.
         lanes: served lanes, in the order of the settings.
     """
 
-    def __init__(self, places: ServedChains, lanes: Iterable[BridgeLane] = ()) -> None:
-        self._places = places
+    def __init__(self, chains: ServedChains, lanes: Iterable[BridgeLane] = ()) -> None:
+        self._chains = chains
         self._lanes = tuple(lanes)
 
     def __iter__(self) -> Iterator[BridgeLane]:
@@ -119,12 +119,12 @@ class BridgeLanes:
             InvalidToken, TokenNotSupported: a token is invalid, or not listed on its chain.
         """
         src_chain, dest_chain = query.chain_id, query.dest_chain_id or query.chain_id
-        there = self._places.get(dest_chain)
+        there = self._chains.get(dest_chain)
         if there is None:
             raise NoRoute(
                 field="destChainId", expected="a chain of GET /chains", got=dest_chain, message=_MESSAGE
             )
-        place = served_chain_at(self._places, src_chain, "chainId")
+        place = served_chain_at(self._chains, src_chain, "chainId")
         if place.no_delta:
             raise NoRoute(place.no_delta, message=_MESSAGE)
         src = place.tokens.find(query.src_token, "srcToken", query.src_decimals)
@@ -148,7 +148,7 @@ class BridgeLanes:
 
     def swaps_at(self, chain_id: int) -> ServedChain | None:
         """Return the chain if the venue swaps tokens that bridges deliver there; None without such swaps."""
-        there = self._places.get(chain_id)
+        there = self._chains.get(chain_id)
         return there if there is not None and there.arrivals and not there.no_delta else None
 
     def delivered(self, lane: BridgeLane, *, with_swaps: bool) -> Iterator[ListedToken]:
@@ -183,7 +183,9 @@ class BridgeLanes:
         scaling = found[0].scaling_factor
         if bridge.scaling_factor != scaling:
             raise InvalidInput(field="bridge.scalingFactor", expected=str(scaling), got=bridge.scaling_factor)
-        fitting = [one for one in (lane.terms(terms.fee) for lane in found) if _fits(terms, one)]
+        fitting = [
+            lane_terms for lane_terms in (lane.terms(terms.fee) for lane in found) if _fits(terms, lane_terms)
+        ]
         if not fitting:
             raise InvalidInput(
                 field="bridge.protocolData",

@@ -25,7 +25,7 @@ from .served_chain import ServedChain, ServedChains
 async def open_bridges(
     owned: AsyncExitStack,
     bridges: Mapping[str, BridgeSettings],
-    places: ServedChains,
+    chains: ServedChains,
     *,
     wall_ms: Callable[[], int],
     random: Random,
@@ -42,25 +42,25 @@ async def open_bridges(
     """
     lanes = []
     for name, settings in bridges.items():
-        asked = [*_fee_lanes(name, settings, places)]
-        if not asked:
+        fee_lanes = [*_fee_lanes(name, settings, chains)]
+        if not fee_lanes:
             continue
         http = await owned.enter_async_context(bridge_client(tls))
-        for lane in asked:
+        for lane in fee_lanes:
             fees = LaneFees(lane, http=http, wall_ms=wall_ms, random=random)
             tokens = [
-                places[chain].tokens.by_address[token]
+                chains[chain].tokens.by_address[token]
                 for chain, token in zip(lane.chains, lane.tokens, strict=True)
             ]
             lanes.append(BridgeLane(name, settings, *lane.chains, tokens[0], tokens[1], fees))
-    return BridgeLanes(places, lanes)
+    return BridgeLanes(chains, lanes)
 
 
-def _fee_lanes(name: str, settings: BridgeSettings, places: ServedChains) -> Iterator[FeeLane]:
+def _fee_lanes(name: str, settings: BridgeSettings, chains: ServedChains) -> Iterator[FeeLane]:
     """Yield the lanes of a bridge between chains that are equipped for the bridge."""
     for token in settings.tokens:
-        for ends in permutations([chain for chain in token.chains if chain in places], 2):
-            origin, destination = places[ends[0]], places[ends[1]]
+        for ends in permutations([chain for chain in token.chains if chain in chains], 2):
+            origin, destination = chains[ends[0]], chains[ends[1]]
             if not origin.no_delta and _is_equipped(settings, origin, destination):
                 yield _fee_lane(name, settings, token, origin, destination)
 

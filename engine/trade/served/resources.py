@@ -59,7 +59,7 @@ _WORD_BYTES = 32
 _row = partial(Endpoint, method="GET", group="Resources")
 
 
-def place_in_path(places: ServedChains, text: str) -> ServedChain:
+def place_in_path(chains: ServedChains, text: str) -> ServedChain:
     """Return the served chain that the `{chainId}` of a request's path names.
 
     Args:
@@ -68,21 +68,21 @@ def place_in_path(places: ServedChains, text: str) -> ServedChain:
     Raises:
         RequestError: the text is no chain id, or the venue does not serve the chain.
     """
-    return served_chain_at(places, chain_in_path(text), "chainId")
+    return served_chain_at(chains, chain_in_path(text), "chainId")
 
 
 class Resources:
     """HTTP endpoints of chains, tokens, users' balances, contracts, makers' names and partner fees.
 
     Args:
-        places: served chains by chain id.
+        chains: served chains by chain id.
         settings: settings of the partners.
     """
 
-    def __init__(self, places: ServedChains, settings: Settings) -> None:
-        self._places = places
+    def __init__(self, chains: ServedChains, settings: Settings) -> None:
+        self._chains = chains
         self._partners, self._tiers = settings.partners, settings.tiers
-        self._tokens = {chain_id: encode(_token_list([served])) for chain_id, served in places.items()}
+        self._tokens = {chain_id: encode(_token_list([served])) for chain_id, served in chains.items()}
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return the HTTP endpoints of the class as rows of the route table."""
@@ -118,7 +118,7 @@ class Resources:
             ),
             _row(
                 path="/fiat/tokens/all",
-                plain=_fixed(encode(_token_list(self._places.values()))),
+                plain=_fixed(encode(_token_list(self._chains.values()))),
                 summary="The tokens of all chains",
                 answer=TokenList,
             ),
@@ -132,21 +132,21 @@ class Resources:
         )
 
     def _of_sources(self) -> tuple[Endpoint, ...]:
-        asked = partial(_row, query=AdaptersQuery)
+        adapters_row = partial(_row, query=AdaptersQuery)
         return (
-            asked(
+            adapters_row(
                 path="/adapters/contracts",
                 plain=self._contracts,
                 summary="The contracts of a chain, under the names that clients know",
                 answer=AdaptersContracts,
             ),
-            asked(
+            adapters_row(
                 path="/adapters/list",
                 plain=self._sources,
                 summary="The names of a chain's sources, for includeDEXS and excludeDEXS",
                 answer=tuple[str, ...],
             ),
-            asked(
+            adapters_row(
                 path="/adapters/contract-takers",
                 plain=self._takers,
                 cost=0,
@@ -156,16 +156,16 @@ class Resources:
         )
 
     def _documents(self) -> tuple[Endpoint, ...]:
-        places = self._places
+        chains = self._chains
         contracts = contracts_document(
-            {chain_id: at.settings for chain_id, at in places.items()},
-            {chain_id: _roles(at) for chain_id, at in places.items()},
+            {chain_id: at.settings for chain_id, at in chains.items()},
+            {chain_id: _roles(at) for chain_id, at in chains.items()},
         )
         fixed = partial(_row, cost=0)
         return (
             fixed(
                 path="/chains",
-                plain=_fixed(encode(_chain_list(places))),
+                plain=_fixed(encode(_chain_list(chains))),
                 summary="The served chains, and the kinds of trade on each",
                 answer=ChainList,
             ),
@@ -184,11 +184,11 @@ class Resources:
         )
 
     def _list_tokens(self, call: HttpCall) -> Reply:
-        served = place_in_path(self._places, call.parameters[0])
+        served = place_in_path(self._chains, call.parameters[0])
         return Reply(200, self._tokens[served.chain_id])
 
     async def _user_tokens(self, call: HttpCall) -> Reply:
-        served = place_in_path(self._places, call.parameters[0])
+        served = place_in_path(self._chains, call.parameters[0])
         user = parse_address(call.parameters[1], "user")
         return Reply(
             200, encode(UserTokens(await user_tokens(served, user, served.tokens.by_address.values())))
@@ -196,7 +196,7 @@ class Resources:
 
     async def _user_token(self, call: HttpCall) -> Reply:
         chain, named, text = call.parameters
-        served = place_in_path(self._places, chain)
+        served = place_in_path(self._chains, chain)
         user, token = parse_address(named, "user"), served.tokens.listed(text, "token")
         found = await user_tokens(served, user, [token])
         if not found:
@@ -204,7 +204,7 @@ class Resources:
         return Reply(200, encode(OneUserToken(*found)))
 
     def _contracts(self, call: HttpCall) -> Reply:
-        served = self._asked(call)
+        served = self._served(call)
         return Reply(
             200,
             encode(
@@ -219,14 +219,14 @@ class Resources:
         )
 
     def _sources(self, call: HttpCall) -> Reply:
-        return Reply(200, encode(sorted(self._asked(call).feeds)))
+        return Reply(200, encode(sorted(self._served(call).feeds)))
 
     def _takers(self, call: HttpCall) -> Reply:
-        served = self._asked(call)
+        served = self._served(call)
         return Reply(200, encode([to_checksum(served.executor)] if served.executor else []))
 
     def _partner_fee(self, call: HttpCall) -> Reply:
-        place_in_path(self._places, call.parameters[0])
+        place_in_path(self._chains, call.parameters[0])
         query = decode_partner_fee_query(call.request.query or b"")
         fee = resolve_fee(query.partner, None, self._partners, self._tiers)
         return Reply(
@@ -240,9 +240,9 @@ class Resources:
             ),
         )
 
-    def _asked(self, call: HttpCall) -> ServedChain:
+    def _served(self, call: HttpCall) -> ServedChain:
         network = network_of(decode_adapters_query(call.request.query or b""))
-        return served_chain_at(self._places, network or NETWORK_DEFAULT, "network")
+        return served_chain_at(self._chains, network or NETWORK_DEFAULT, "network")
 
 
 async def user_tokens(
@@ -299,7 +299,7 @@ def _fixed(body: bytes) -> Callable[[HttpCall], Reply]:
     return lambda _: Reply(200, body)
 
 
-def _chain_list(places: ServedChains) -> ChainList:
+def _chain_list(chains: ServedChains) -> ChainList:
     return tuple(
         ChainEntry(
             chain_id=chain_id,
@@ -307,7 +307,7 @@ def _chain_list(places: ServedChains) -> ChainList:
             wallet_url=served.settings.wallet_url or UNSET,
             **_roles(served),
         )
-        for chain_id, served in sorted(places.items())
+        for chain_id, served in sorted(chains.items())
     )
 
 
@@ -320,12 +320,12 @@ def _roles(served: ServedChain) -> dict[str, bool]:
     }
 
 
-def _token_list(places: Iterable[ServedChain]) -> TokenList:
+def _token_list(chains: Iterable[ServedChain]) -> TokenList:
     """List the tokens that may be traded on some chains, by chain id, each chain's native token first."""
     return TokenList(
         tuple(
             TokenEntry(token.symbol, token.text, token.decimals, served.chain_id)
-            for served in sorted(places, key=lambda served: served.chain_id)
+            for served in sorted(chains, key=lambda served: served.chain_id)
             for token in sorted(
                 served.tokens.by_address.values(), key=lambda token: token.address != NATIVE_TOKEN
             )

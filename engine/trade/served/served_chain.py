@@ -67,7 +67,7 @@ ServedChains = Mapping[int, ServedChain]
 """Chain id -> chain that the venue serves."""
 
 
-def served_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
+def served_chain_at(chains: ServedChains, chain_id: int, field: str) -> ServedChain:
     """Look up the served chain whose chain id a request contains.
 
     Args:
@@ -76,13 +76,13 @@ def served_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedCh
     Raises:
         UnsupportedChain: the venue does not serve the chain (choices.md#chains-and-tokens).
     """
-    served = places.get(chain_id)
+    served = chains.get(chain_id)
     if served is None:
         raise UnsupportedChain(field=field, expected="a chain of GET /chains", got=chain_id)
     return served
 
 
-def market_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
+def market_chain_at(chains: ServedChains, chain_id: int, field: str) -> ServedChain:
     """Look up the served chain whose chain id a request about Market swaps contains.
 
     Args:
@@ -91,13 +91,13 @@ def market_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedCh
     Raises:
         UnsupportedChain: the venue does not serve the chain, or no Market swaps on it.
     """
-    served = places.get(chain_id)
+    served = chains.get(chain_id)
     if served is None or not (served.settings.market and served.router):
         raise UnsupportedChain(field=field, expected="a Market chain of GET /chains", got=chain_id)
     return served
 
 
-def otc_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
+def otc_chain_at(chains: ServedChains, chain_id: int, field: str) -> ServedChain:
     """Look up the served chain whose chain id a request about OTC orders contains.
 
     Args:
@@ -106,13 +106,13 @@ def otc_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain
     Raises:
         UnsupportedChain: the venue does not serve the chain, or the chain has no RFQ contract.
     """
-    served = served_chain_at(places, chain_id, field)
+    served = served_chain_at(chains, chain_id, field)
     if not (served.settings.rfq and served.rfq):
         raise UnsupportedChain(field=field, expected="a chain with `rfq`", got=chain_id)
     return served
 
 
-def delta_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
+def delta_chain_at(chains: ServedChains, chain_id: int, field: str) -> ServedChain:
     """Look up the served chain whose chain id a request about Delta orders contains.
 
     Args:
@@ -122,7 +122,7 @@ def delta_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedCha
         UnsupportedChain: the venue does not serve the chain, or no Delta orders on it; the error gives the
             reason.
     """
-    served = served_chain_at(places, chain_id, field)
+    served = served_chain_at(chains, chain_id, field)
     if served.no_delta:
         raise UnsupportedChain(served.no_delta, field=field)
     return served

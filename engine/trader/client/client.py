@@ -467,8 +467,8 @@ def _price_query(
 
 def _with_query(path: str, query: Mapping[str, object]) -> str:
     """A path with query parameters, of which empty ones are left out."""
-    told = urlencode({name: value for name, value in query.items() if value != ""})
-    return f"{path}?{told}" if told else path
+    encoded = urlencode({name: value for name, value in query.items() if value != ""})
+    return f"{path}?{encoded}" if encoded else path
 
 
 def _other(account: bytes, user: bytes) -> str:
@@ -575,12 +575,12 @@ def _wait_s(answer: httpx.Response, pause_s: float) -> float | None:
     Args:
         pause_s: minimum wait, seconds.
     """
-    asked = answer.headers.get("retry-after", "")
-    if not (asked.isascii() and asked.isdigit()):
+    requested = answer.headers.get("retry-after", "")
+    if not (requested.isascii() and requested.isdigit()):
         return pause_s
-    if len(asked) > len(str(TRADER_RETRY_AFTER_S_MAX)) or int(asked) > TRADER_RETRY_AFTER_S_MAX:
+    if len(requested) > len(str(TRADER_RETRY_AFTER_S_MAX)) or int(requested) > TRADER_RETRY_AFTER_S_MAX:
         return None
-    return max(float(asked), pause_s)
+    return max(float(requested), pause_s)
 
 
 def _named(method: str, path: str) -> str:

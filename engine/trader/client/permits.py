@@ -71,8 +71,8 @@ def permit_basis(answers: Sequence[bytes | Exception], chain_id: int, token: byt
         raise ChainError(
             f"{to_checksum(token)} takes no EIP-2612 permits: use an approval in place of --permit"
         )
-    told = None if isinstance(version, Exception) else _text(version)
-    versions = ((told,) if told is not None else ()) + _COMMON_VERSIONS
+    own_version = None if isinstance(version, Exception) else _text(version)
+    versions = ((own_version,) if own_version is not None else ()) + _COMMON_VERSIONS
     named = _text(name)
     if len(separator) == WORD_BYTES and len(nonce) == WORD_BYTES and named is not None:
         for candidate in versions:

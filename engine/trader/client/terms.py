@@ -58,12 +58,12 @@ def price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount
     Args:
         src_amount, dest_amount: raw units.
     """
-    ones = src_amount * 10**dest.decimals
+    divisor = src_amount * 10**dest.decimals
     whole = dest_amount * 10**src.decimals
     digits = 8
-    while digits < _PRICE_DIGITS_MAX and 0 < whole * 10**digits < ones * 10**7:
+    while digits < _PRICE_DIGITS_MAX and 0 < whole * 10**digits < divisor * 10**7:
         digits += 1
-    scaled = whole * 10**digits // ones
+    scaled = whole * 10**digits // divisor
     return f"1 {src.symbol} = {format_units(scaled, digits)} {dest.symbol}"
 
 

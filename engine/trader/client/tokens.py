@@ -36,14 +36,14 @@ async def find_token(chain: Chain, listed: TokenList, text: str, field: str) -> 
     symbol, address = _named(listed, text, field)
     if address == NATIVE_TOKEN:
         return TradedToken(NATIVE_TOKEN, symbol or "native", NATIVE_DECIMALS)
-    decimals, told = await chain.call_many([EthCall(address, DECIMALS), EthCall(address, SYMBOL)])
+    decimals, answer = await chain.call_many([EthCall(address, DECIMALS), EthCall(address, SYMBOL)])
     try:
         number = decode_uint(b"" if isinstance(decimals, Exception) else decimals)
     except InvalidInput:
         raise ConfigError(field, f"no token at {to_checksum(address)} on this chain") from None
     if number > limits.TOKEN_DECIMALS_MAX:
         raise ConfigError(field, f"the token has {number} decimals")
-    return TradedToken(address, symbol or _symbol(told) or to_checksum(address), number)
+    return TradedToken(address, symbol or _symbol(answer) or to_checksum(address), number)
 
 
 def listed_token(listed: TokenList, text: str, field: str) -> TradedToken:

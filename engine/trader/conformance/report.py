@@ -33,8 +33,8 @@ def summary(report: RunReport) -> str:
     if report.count(CheckStatus.ADVISED):
         parts.append(f"{report.count(CheckStatus.ADVISED)} advised")
     reasons = Counter(verdict.reason for verdict in report.verdicts if verdict.status is CheckStatus.SKIPPED)
-    told = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-    parts.append(f"{report.count(CheckStatus.SKIPPED)} skipped" + (f" ({told})" if told else ""))
+    skips = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+    parts.append(f"{report.count(CheckStatus.SKIPPED)} skipped" + (f" ({skips})" if skips else ""))
     return f"{len(report.verdicts)} checks: {', '.join(parts)}"
 
 

@@ -139,10 +139,10 @@ async def run_checks(
         ConfigError: the file of certificates cannot be used.
     """
     started = trio.current_time()
-    async with _probe(options, now_ms) as asked, _node_probe(options, now_ms) as node_probe:
-        await asked.reach()
+    async with _probe(options, now_ms) as probe, _node_probe(options, now_ms) as node_probe:
+        await probe.reach()
         node = None if options.node is None else ProbedNode(node_probe)
-        session = Session(options, asked, node, on_progress)
+        session = Session(options, probe, node, on_progress)
         broken: list[str] = []
         with trio.move_on_after(options.run_timeout_s) as scope:
             for name, topics, stage in _STAGES:
@@ -160,7 +160,7 @@ async def run_checks(
                     session.lack("no endpoint answers", *TOPICS)
                     break
         late = scope.cancelled_caught
-        speed = asked.latencies_ms, asked.late, options.timeout_s
+        speed = probe.latencies_ms, probe.late, options.timeout_s
         got = Said(f"stopped after {options.run_timeout_s:g} s, at {session.stage}: {speed_said(*speed)}")
         session.add(
             [judged("run.complete", not late, "the run", "every stage reached", got), judge_speed(*speed)]
@@ -172,8 +172,8 @@ async def run_checks(
             verdicts=tuple(found),
             load=session.load,
             elapsed_s=trio.current_time() - started,
-            requests=asked.requests,
-            firm_requests=asked.firm_requests,
+            requests=probe.requests,
+            firm_requests=probe.firm_requests,
             seed=options.seed,
             strict=options.selection.strict,
             broken=tuple(broken),

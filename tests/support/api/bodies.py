@@ -68,7 +68,7 @@ async def a_cancellation(venue: RunningVenue) -> dict[str, Any]:
 
 def an_otc_order(venue: RunningVenue) -> dict[str, Any]:
     """Valid body of POST /ft/p2p/{chainId}."""
-    place = venue.app.places[CHAIN_ID]
+    place = venue.app.chains[CHAIN_ID]
     domain = rfq_domain_separator(place.settings.rfq_domain_name, CHAIN_ID, place.rfq)
     assets = (venue.devnet.at("WETH"), venue.devnet.at("USDC"))
     order = RfqOrder(pack_otc(USER.address, 1), 0, *assets, USER.address, ZERO_ADDRESS, 10**15, 10**6)

@@ -391,7 +391,7 @@ def _dealer(name: str, market: Market) -> StoryAgent:
 def _show_books(world: World, running: DeltaStory) -> None:
     grid = PriceGrid(bids=(("2500", "50"),), asks=(("2501", "50"),))
     book = build_book(grid, DECIMALS["WETH"], DECIMALS["USDC"])
-    index = running.web.app.places[world.chain.chain_id].index
+    index = running.web.app.chains[world.chain.chain_id].index
     index.put(LiveBook("alpha", world.weth, world.usdc, book, Decimal(1_000_000)))
 
 
@@ -413,7 +413,7 @@ async def quoted_dai(story: BridgedStory, bridge: str, amount: int = ONE, **chan
 
 def far_place(story: BridgedStory) -> ServedChain:
     """The second chain as the venue serves it."""
-    return story.web.app.places[story.two.second]
+    return story.web.app.chains[story.two.second]
 
 
 GRIDS = {

@@ -352,5 +352,5 @@ async def running_delta(
             environ[f"{name.upper()}_SECRET"] = agent.secret
             text += asking(name, f"http://127.0.0.1:{port}/agent")
         web = await owned.enter_async_context(venue_on(devnet, folder, text, environ, clock, chains))
-        await until(lambda: web.app.places[CHAIN_ID].gas.is_fresh)
+        await until(lambda: web.app.chains[CHAIN_ID].gas.is_fresh)
         yield DeltaStory(market, web, clock, agents, folder)

@@ -102,7 +102,7 @@ class RestingStory:
     async def quoted(self, base: str, quote: str, bid: str) -> None:
         """Wait until the venue has this as the maker's best bid, and has looked at what rests since."""
         ends = self.story.tokens[base], self.story.tokens[quote]
-        place = self.web.app.places[CHAIN_ID]
+        place = self.web.app.chains[CHAIN_ID]
         wanted = Fraction(bid) * 10 ** DECIMALS[quote] / 10 ** DECIMALS[base]
         await until(lambda: _rate(place.pathfinder.best_rate(*ends)) == wanted)
         await self._looked()
@@ -171,8 +171,8 @@ async def a_resting_story(
         async with running_delta(market, folder, agents, delta=delta, more=text + more) as story:
             resting = RestingStory(story, folder / f"maker-{_MAKER}")
             for index in (
-                story.web.app.places[CHAIN_ID].index,
-                filler.places[CHAIN_ID].makers.index,
+                story.web.app.chains[CHAIN_ID].index,
+                filler.chains[CHAIN_ID].makers.index,
             ):
                 await until(partial(_has_books, index, len(pairs)))
             yield resting

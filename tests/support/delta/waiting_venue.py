@@ -338,7 +338,7 @@ class WaitingVenue:
 
     def _show(self, name: str) -> None:
         base, quote, bids = self._books[name]
-        index = self.app.places[CHAIN_ID].index
+        index = self.app.chains[CHAIN_ID].index
         if not bids:
             index.drop(name, base, quote)
             return

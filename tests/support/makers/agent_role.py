@@ -345,7 +345,7 @@ async def running_agent(
             expected = sum(len(pairs) for pairs in grids.values())
             async with trio.open_nursery() as nursery:
                 await nursery.start(app.run, listener, health_listener)
-                index = app.places[CHAIN_ID].makers.index
+                index = app.chains[CHAIN_ID].makers.index
                 await until(lambda: len(list(index.books())) == expected)
                 async with HttpClient("127.0.0.1", port, connections_max=8, limits=Http1Limits()) as client:
                     yield RunningAgent(app, devnet, client, port, fronts)

@@ -204,11 +204,11 @@ class QuietVenue(AskedFront):
 
     def show(self, books: Iterable[tuple[str, str, str, Any, Any]], *chain_ids: int) -> None:
         """Put books into the index of chains."""
-        for chain_id in chain_ids or tuple(self.app.places):
+        for chain_id in chain_ids or tuple(self.app.chains):
             for maker, base, quote, bids, asks in books:
                 book = build_book(PriceGrid(bids=bids, asks=asks), DECIMALS[base], DECIMALS[quote])
                 tokens = parse_hex(base, "base"), parse_hex(quote, "quote")
-                self.app.places[chain_id].index.put(LiveBook(maker, *tokens, book, Decimal(1_000_000)))
+                self.app.chains[chain_id].index.put(LiveBook(maker, *tokens, book, Decimal(1_000_000)))
 
 
 @asynccontextmanager
@@ -243,13 +243,13 @@ async def a_quiet_venue(
         venue = QuietVenue(app, clock)
         venue.show(books)
         async with trio.open_nursery() as nursery:
-            for place in app.places.values():
+            for place in app.chains.values():
                 nursery.start_soon(place.gas.run)
                 nursery.start_soon(place.pulse.run)
                 place.followed.set()
             for lane in app.bridges:
                 nursery.start_soon(lane.fees.run)
-            places = app.places.values()
+            places = app.chains.values()
             await until(lambda: all(place.gas.is_fresh and not place.pulse.fault for place in places))
             yield venue
             nursery.cancel_scope.cancel()

@@ -486,7 +486,7 @@ async def running_venue(
     ):
         expected = sum(len(pairs) for pairs in grids.values())
         venue = RunningVenue(app, devnet, {name: maker for name, (maker, _) in makers.items()}, client, port)
-        await until(lambda: len(list(app.places[CHAIN_ID].index.books())) == expected and not app.not_ready())
+        await until(lambda: len(list(app.chains[CHAIN_ID].index.books())) == expected and not app.not_ready())
         yield venue
 
 

@@ -269,7 +269,7 @@ class Story:
         """Let time pass for venue and makers, until all that has grown old by it is fresh again."""
         self.clock.passes(seconds)
         await self.world.chain.mine()  # for the venue to look at the chain
-        place = self.web.app.places[CHAIN_ID]
+        place = self.web.app.chains[CHAIN_ID]
         await until(lambda: not any(maker.not_ready() for maker in self.web.makers.values()))
         for feed in place.feeds.values():
             feed.cache.expire(self.clock.now_ms())
@@ -281,7 +281,7 @@ class Story:
 
     async def quotes(self, maker: str, **pairs: Any) -> None:
         """A maker changes its books: all of them."""
-        index = self.web.app.places[CHAIN_ID].index
+        index = self.web.app.chains[CHAIN_ID].index
 
         def books() -> list[Book]:
             return [live.book for live in index.books() if live.maker == maker]
@@ -417,7 +417,7 @@ async def a_venue_story(
         seen = dict.fromkeys(chains, world.chain)
         async with venue_on(devnet, folder, text, environ, clock, seen) as web:
             web.makers = makers
-            expected, place = sum(map(len, grids.values())), web.app.places[CHAIN_ID]
+            expected, place = sum(map(len, grids.values())), web.app.chains[CHAIN_ID]
             await until(lambda: len(list(place.index.books())) == expected and place.gas.is_fresh)
             yield Story(world, web, clock, fronts, folder)
 

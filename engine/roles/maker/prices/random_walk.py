@@ -132,9 +132,9 @@ class Walk:
         bid_most, ask_least = mid // _FINER, 1
         for at, amount in enumerate(self._amounts):
             away = options.spread_bps + 2 * at * options.level_bps  # in halves of a basis point
-            one = 2 * BPS_ONE * _FINER
-            bid = min(mid * (2 * BPS_ONE - away) // one, bid_most)
-            ask = max(div_up(mid * (2 * BPS_ONE + away), one), ask_least if asks else bid + 1)
+            divisor = 2 * BPS_ONE * _FINER
+            bid = min(mid * (2 * BPS_ONE - away) // divisor, bid_most)
+            ask = max(div_up(mid * (2 * BPS_ONE + away), divisor), ask_least if asks else bid + 1)
             if bid > 0:
                 bids.append((_text(bid, options.decimals), amount))
             asks.append((_text(ask, options.decimals), amount))
@@ -148,10 +148,10 @@ class Walk:
             exposure: base tokens that the maker has sold, less base tokens that it has bought; a positive
                 exposure shifts the price up.
         """
-        sold, one = exposure.as_integer_ratio()
+        sold, denominator = exposure.as_integer_ratio()
         mantissa, scale = self._scale
         whole = self._options.skew_bps * _STEPS_PER_BPS
-        return min(max(whole * sold * POWERS_OF_TEN[scale] // (one * mantissa), -whole), whole)
+        return min(max(whole * sold * POWERS_OF_TEN[scale] // (denominator * mantissa), -whole), whole)
 
 
 class RandomWalk:

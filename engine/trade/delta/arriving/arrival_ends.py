@@ -38,13 +38,13 @@ def arrived_in(order: BridgedOrder) -> list[ArrivedTransfer]:
         return []
     account = order.parties.beneficiary
     return [
-        ArrivedTransfer(order, one, one.end, terms, account)
-        for one in order.transfers
-        if one.end is not None and one.end.state is BridgeEndState.ARRIVED
+        ArrivedTransfer(order, transfer, transfer.end, terms, account)
+        for transfer in order.transfers
+        if transfer.end is not None and transfer.end.state is BridgeEndState.ARRIVED
     ]
 
 
-def ended_by(one: ArrivedTransfer, log: Log, arrivals: bytes, header: Header) -> BridgeEnd | None:
+def ended_by(arrived: ArrivedTransfer, log: Log, arrivals: bytes, header: Header) -> BridgeEnd | None:
     """Read a log as the swap or pay-out of an arrived transfer; None for any other log.
 
     Args:
@@ -52,19 +52,19 @@ def ended_by(one: ArrivedTransfer, log: Log, arrivals: bytes, header: Header) ->
         header: block of the log.
     """
     if log.address != arrivals or (log.block_number, log.log_index) < (
-        one.end.end_number,
-        one.end.end_log or 0,
+        arrived.end.end_number,
+        arrived.end.end_log or 0,
     ):
         return None
     try:
         event = decode_arrival_log(log.topics, log.data)
     except InvalidInput:
         return None
-    if event is None or (event.arrival, event.token) != (one.account, one.terms.token):
+    if event is None or (event.arrival, event.token) != (arrived.account, arrived.terms.token):
         return None
     is_swap = event.received is not None
     return replace(
-        one.end,
+        arrived.end,
         state=BridgeEndState.SWAPPED if is_swap else BridgeEndState.PAID_OUT,
         end_block=log.block_hash,
         end_number=log.block_number,

@@ -68,34 +68,34 @@ class ArrivalWatch(BridgeRounds):
 
     async def _round(self, hashes: Sequence[bytes]) -> None:
         orders = await self._orders.read(hashes)
-        waiting = [one for order in orders for one in arrived_in(order)]
+        waiting = [arrived for order in orders for arrived in arrived_in(order)]
         self._note(waiting)
         head = await self._begin()
         found: list[tuple[ArrivedTransfer, BridgeEnd]] = []
         for at in range(0, len(waiting), BRIDGE_IDS_PER_FILTER):
             found += await self._search(waiting[at : at + BRIDGE_IDS_PER_FILTER], head)
-        for one, end in found:
+        for arrived, end in found:
             # Another round may have written the end meanwhile: the row's version refuses this write then.
-            after = replace(one.transfer, end=replace(end, version=end.version + 1))
-            self._is_again |= await self._orders.write(one.order, [after], [cas(BRIDGE_END, end)])
+            after = replace(arrived.transfer, end=replace(end, version=end.version + 1))
+            self._is_again |= await self._orders.write(arrived.order, [after], [cas(BRIDGE_END, end)])
         self._rest_of(orders, lambda order: not arrived_in(order))
 
     def _note(self, waiting: Sequence[ArrivedTransfer]) -> None:
         """Pass the waiting arrivals to the swapper, raise alarms for late arrivals, and forget all others."""
-        self._swapper.want({one.account: one.terms for one in waiting})
-        keys = {key_of(one.end) for one in waiting}
+        self._swapper.want({arrived.account: arrived.terms for arrived in waiting})
+        keys = {key_of(arrived.end) for arrived in waiting}
         self._after = {key: height for key, height in self._after.items() if key in keys}
         self._late &= keys
-        for one in waiting:
-            key = key_of(one.end)
-            if self._wall_ms() > (one.terms.until + ARRIVAL_LATE_S) * 1_000 and key not in self._late:
+        for arrived in waiting:
+            key = key_of(arrived.end)
+            if self._wall_ms() > (arrived.terms.until + ARRIVAL_LATE_S) * 1_000 and key not in self._late:
                 self._late.add(key)
                 _log.warning(
                     "an arrival is late",
-                    order=to_hex(one.end.order_hash),
+                    order=to_hex(arrived.end.order_hash),
                     destination=self._chain.chain_id,
-                    arrival=to_hex(one.account),
-                    waits=self._swapper.hint(one.account),
+                    arrival=to_hex(arrived.account),
+                    waits=self._swapper.hint(arrived.account),
                 )
 
     async def _search(
@@ -103,32 +103,32 @@ class ArrivalWatch(BridgeRounds):
     ) -> list[tuple[ArrivedTransfer, BridgeEnd]]:
         """Search for ends of arrivals in the blocks from the deliveries on, as far as one round has time."""
         # One range for all: it begins where the least searched of them begins.
-        after = min(self._after.get(key_of(one.end), one.end.end_number - 1) for one in wanted)
-        accounts = tuple({address_word(one.account): None for one in wanted})
-        asked = LogFilter((self._arrivals,), (_EVENTS, accounts))
+        after = min(self._after.get(key_of(arrived.end), arrived.end.end_number - 1) for arrived in wanted)
+        accounts = tuple({address_word(arrived.account): None for arrived in wanted})
+        log_filter = LogFilter((self._arrivals,), (_EVENTS, accounts))
         ends: dict[TransferKey, tuple[ArrivedTransfer, BridgeEnd]] = {}
         for _ in range(BRIDGE_RANGES_PER_ROUND):
             blocks = window(after, head.number, self._span)
             if blocks is None or not self._goes_on():
                 break
-            logs = await self._logs(asked, *blocks)
+            logs = await self._logs(log_filter, *blocks)
             if logs is None:
                 break
             for log in logs:
                 header = await self._at(log.block_number)
                 if header is None or await self._receipt_of(log) is None:
                     continue  # its block is gone: above `read_to`, so that its height is searched again
-                for one in wanted:
-                    end = ended_by(one, log, self._arrivals, header)
+                for arrived in wanted:
+                    end = ended_by(arrived, log, self._arrivals, header)
                     if end is not None:
-                        ends.setdefault(key_of(end), (one, end))
+                        ends.setdefault(key_of(end), (arrived, end))
             after = blocks[1]
         self._is_again |= after < head.number
         # Blocks that may still be replaced are searched again by each round.
         read_to = min(after, self._place.settled_below(head.number))
         self._after |= {
-            key_of(one.end): read_to
-            for one in wanted
-            if read_to >= one.end.end_number and key_of(one.end) not in ends
+            key_of(arrived.end): read_to
+            for arrived in wanted
+            if read_to >= arrived.end.end_number and key_of(arrived.end) not in ends
         }
         return list(ends.values())

@@ -183,7 +183,7 @@ def deciding(
         gas_costs: functions from a gas cost in wei to raw units of a token, by order hash; if an order has
             no function, the gas of bids on the order does not count.
     """
-    by_order: dict[bytes, list[_Ranked]] = {asked.order_hash: [] for asked in orders}
+    by_order: dict[bytes, list[_Ranked]] = {order.order_hash: [] for order in orders}
     crossings: list[Proven] = []
     for bid in bids:
         for at, part in enumerate(bid.candidate.parts):
@@ -196,15 +196,15 @@ def deciding(
         ranked.sort(key=_Ranked.key)
         yield
     alone = {
-        order_hash: [one for one in ranked if not one.bid.candidate.is_crossing]
+        order_hash: [entry for entry in ranked if not entry.bid.candidate.is_crossing]
         for order_hash, ranked in by_order.items()
     }
     taken, reasons = yield from _won_crossings(crossings, by_order, alone)
     verdicts: dict[bytes, AuctionVerdict] = {}
-    for asked in orders:
-        order_hash = asked.order_hash
+    for order in orders:
+        order_hash = order.order_hash
         verdicts[order_hash] = _verdict(
-            asked, by_order[order_hash], alone[order_hash], taken.get(order_hash), reasons
+            order, by_order[order_hash], alone[order_hash], taken.get(order_hash), reasons
         )
         yield
     winners = {
@@ -233,7 +233,7 @@ def let_go(decision: Decision, winner: Proven, why: str) -> Decision:
             ]
         )
         verdicts[part.asked.order_hash] = AuctionVerdict(verdict.asked, None, (), bids)
-    return Decision(tuple([one for one in decision.winners if one is not winner]), verdicts)
+    return Decision(tuple([bid for bid in decision.winners if bid is not winner]), verdicts)
 
 
 def left_out(decision: Decision, winner: Proven) -> Decision:
@@ -244,7 +244,7 @@ def left_out(decision: Decision, winner: Proven) -> Decision:
     """
     hashes = {part.asked.order_hash for part in winner.candidate.parts}
     verdicts = {key: verdict for key, verdict in decision.verdicts.items() if key not in hashes}
-    return Decision(tuple([one for one in decision.winners if one is not winner]), verdicts)
+    return Decision(tuple([bid for bid in decision.winners if bid is not winner]), verdicts)
 
 
 def notices(decision: Decision, rejections: Iterable[Rejection]) -> Iterator[tuple[str, NoticeEntry]]:
@@ -314,8 +314,8 @@ def _won_crossings(
     """
     of_bid: dict[int, list[_Ranked]] = {}
     for ranked in by_order.values():
-        for one in ranked:
-            of_bid.setdefault(id(one.bid), []).append(one)
+        for entry in ranked:
+            of_bid.setdefault(id(entry.bid), []).append(entry)
         yield
     fit: list[_Crossed] = []
     reasons: dict[int, str] = {}
@@ -362,7 +362,7 @@ def _crossed(
 
 
 def _verdict(
-    asked: RoundOrder,
+    order: RoundOrder,
     ranked: Sequence[_Ranked],
     alone: Sequence[_Ranked],
     crossing: Proven | None,
@@ -371,17 +371,17 @@ def _verdict(
     winner = crossing if crossing is not None else (alone[0].bid if alone else None)
     bids = [
         JudgedBid(
-            one.bid,
-            one.at,
-            one.net,
-            one.surplus,
-            Notice.WON if one.bid is winner else Notice.LOST,
-            reasons.get(id(one.bid), ""),
+            entry.bid,
+            entry.at,
+            entry.net,
+            entry.surplus,
+            Notice.WON if entry.bid is winner else Notice.LOST,
+            reasons.get(id(entry.bid), ""),
         )
-        for one in ranked
+        for entry in ranked
     ]
     bids.sort(key=lambda judged: judged.notice is not Notice.WON)
-    return AuctionVerdict(asked, winner, _runners_up(winner, alone), tuple(bids))
+    return AuctionVerdict(order, winner, _runners_up(winner, alone), tuple(bids))
 
 
 def _runners_up(winner: Proven | None, alone: Sequence[_Ranked]) -> tuple[Proven, ...]:
@@ -389,10 +389,10 @@ def _runners_up(winner: Proven | None, alone: Sequence[_Ranked]) -> tuple[Proven
         return ()
     tried = {winner.candidate.calldata}
     found: list[Proven] = []
-    for one in alone:
-        if one.bid.candidate.calldata not in tried and len(found) < RUNNERS_UP_MAX:
-            tried.add(one.bid.candidate.calldata)
-            found.append(one.bid)
+    for entry in alone:
+        if entry.bid.candidate.calldata not in tried and len(found) < RUNNERS_UP_MAX:
+            tried.add(entry.bid.candidate.calldata)
+            found.append(entry.bid)
     return tuple(found)
 
 

@@ -205,9 +205,9 @@ class AuctionQueue:
             DueRound(self._still_open(assignment), assignment)
             for assignment in (*self._ready.rounds(standing, now, room), self._take_handled())
         ]
-        for one in rounds:
-            self._in_round |= one.orders.keys()
-        return [one for one in rounds if one.orders]
+        for due in rounds:
+            self._in_round |= due.orders.keys()
+        return [due for due in rounds if due.orders]
 
     def _take_handled(self) -> Assignment:
         """Remove the next due orders of handlers, unless a round of such orders is open."""
@@ -277,13 +277,13 @@ class AuctionQueue:
 
         These orders are open, have no settlement under way, and have an unfilled amount.
         """
-        asked: dict[bytes, RoundOrder] = {}
+        orders: dict[bytes, RoundOrder] = {}
         for order_hash in order_hashes:
             live = self._orders.get(order_hash)
             found = asked_of(live) if live is not None and live.awaits_bids else None
             if found is not None:
-                asked[order_hash] = found
-        return asked
+                orders[order_hash] = found
+        return orders
 
     def _slice_due(self, order_hash: bytes) -> None:
         live = self._orders.get(order_hash)

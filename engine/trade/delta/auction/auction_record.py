@@ -53,15 +53,15 @@ class Rejections:
         """Whether a rejected bid names the order with this hash."""
         return order_hash in self._of_order
 
-    def about(self, asked: RoundOrder) -> list[Rejection]:
+    def about(self, order: RoundOrder) -> list[Rejection]:
         """Return the rejections that concern an order, in order of arrival.
 
         The result has the rejected bids that name the order, and the wholly rejected answers of agents that
         may bid for the order.
         """
-        found = [one for one in self._of_all if asked.document.admits(one[1].agent)]
-        found += self._of_order.get(asked.order_hash, ())
-        return [rejection for _, rejection in sorted(found, key=lambda one: one[0])]
+        found = [entry for entry in self._of_all if order.document.admits(entry[1].agent)]
+        found += self._of_order.get(order.order_hash, ())
+        return [rejection for _, rejection in sorted(found, key=lambda entry: entry[0])]
 
 
 def round_rows(
@@ -85,23 +85,23 @@ def _auctioned(verdict: AuctionVerdict, refused: Sequence[Rejection]) -> Auction
 
     Only these bids are converted, since agents may send very many.
     """
-    asked = verdict.asked
+    order = verdict.asked
     most = limits.VENUE_AUCTION_BIDS_MAX
     bids = [_judged(judged) for judged in verdict.bids[:most]]
-    bids += [_rejected(rejection, asked) for rejection in refused[: most - len(bids)]]
+    bids += [_rejected(rejection, order) for rejection in refused[: most - len(bids)]]
     return AuctionedOrder(
-        order_hash=to_hex(asked.order_hash),
-        order_id=str(order_id(asked.order_hash)),
-        side=asked.terms.side,
-        src_token=to_checksum(asked.terms.src_token),
-        dest_token=to_checksum(asked.terms.dest_token),
-        src_amount=str(asked.part.src_amount),
-        dest_amount=str(asked.part.dest_amount),
+        order_hash=to_hex(order.order_hash),
+        order_id=str(order_id(order.order_hash)),
+        side=order.terms.side,
+        src_token=to_checksum(order.terms.src_token),
+        dest_token=to_checksum(order.terms.dest_token),
+        src_amount=str(order.part.src_amount),
+        dest_amount=str(order.part.dest_amount),
         winner=None if verdict.winner is None else verdict.winner.candidate.agent,
         runners_up=tuple([bid.candidate.agent for bid in verdict.runners_up]),
         bids=tuple(bids),
         bids_left_out=len(verdict.bids) + len(refused) - len(bids),
-        part_min=str(asked.part_min) if asked.part_min else None,
+        part_min=str(order.part_min) if order.part_min else None,
     )
 
 
@@ -129,16 +129,16 @@ def _judged(judged: JudgedBid) -> AuctionBid:
         gas=judged.bid.outcomes[judged.at].gas,
         arrival_ms=candidate.arrived_ms,
         crossed_with=tuple(
-            [to_hex(one.asked.order_hash) for at, one in enumerate(candidate.parts) if at != judged.at]
+            [to_hex(other.asked.order_hash) for at, other in enumerate(candidate.parts) if at != judged.at]
         ),
         detail=judged.detail,
     )
 
 
-def _rejected(rejection: Rejection, asked: RoundOrder) -> AuctionBid:
-    promised = rejection.orders.get(asked.order_hash)
-    simulated = rejection.simulated.get(asked.order_hash)
-    part_amount = rejection.parts.get(asked.order_hash)
+def _rejected(rejection: Rejection, order: RoundOrder) -> AuctionBid:
+    promised = rejection.orders.get(order.order_hash)
+    simulated = rejection.simulated.get(order.order_hash)
+    part_amount = rejection.parts.get(order.order_hash)
     return AuctionBid(
         agent=rejection.agent,
         notice=rejection.notice,
@@ -149,6 +149,6 @@ def _rejected(rejection: Rejection, asked: RoundOrder) -> AuctionBid:
         part_amount=None if part_amount is None else str(part_amount),
         gas=None,
         arrival_ms=rejection.arrived_ms,
-        crossed_with=tuple([to_hex(other) for other in rejection.orders if other != asked.order_hash]),
+        crossed_with=tuple([to_hex(other) for other in rejection.orders if other != order.order_hash]),
         detail=rejection.detail,
     )

@@ -365,8 +365,8 @@ class Auctioneer:
         self._remember(this.auction_id, answers, rejections)
         for agent, owner, is_good in judged(found):
             self._agents.simulated(agent, this.auction_id, owner, is_good=is_good)
-        told = await self._slices.work(_by_agent(notices(stands, rejections)))
-        self._agents.conclude(this.auction_id, told)
+        by_agent = await self._slices.work(_by_agent(notices(stands, rejections)))
+        self._agents.conclude(this.auction_id, by_agent)
 
     async def _candidates(
         self, this: Round, answers: Sequence[Answer], rejections: list[Rejection]
@@ -382,14 +382,14 @@ class Auctioneer:
             best, surplus = await self._slices.work(sorted_out(best_of(bids)))
             candidates += best
             rejections += [*unread, *surplus]
-        for asked in this.orders.values():
-            candidates += self._handlers.bids(asked)
+        for order in this.orders.values():
+            candidates += self._handlers.bids(order)
         return candidates
 
     async def _decision(self, this: Round, bids: Sequence[Proven]) -> Decision:
         """Decide a round's winners from bids that passed their simulation, at the present gas price."""
         gas_price_wei = self._served.gas.gas_price_wei
-        costs = {key: cost for key, one in this.orders.items() if (cost := gas_cost(one, self._served))}
+        costs = {key: cost for key, order in this.orders.items() if (cost := gas_cost(order, self._served))}
         return await self._slices.work(deciding(tuple(this.orders.values()), bids, gas_price_wei, costs))
 
     async def _upcoming(self, this: Round) -> Upcoming:
@@ -398,7 +398,7 @@ class Auctioneer:
         If the round has TWAP slices, the result also has the next block's time, from which the simulation
         learns whether the slices are due.
         """
-        if not any(is_scheduled(one.order) for one in this.orders.values()):
+        if not any(is_scheduled(order.order) for order in this.orders.values()):
             head = await self._served.chain.block()
             if head is None:
                 raise ChainError("the chain has no latest block")
@@ -488,7 +488,7 @@ class Auctioneer:
         if verdict.bids or key in refused:
             self._silent.pop(key, None)
             return True
-        silence = frozenset((one.agent, one.notice) for one in refused.about(verdict.asked))
+        silence = frozenset((rejection.agent, rejection.notice) for rejection in refused.about(verdict.asked))
         was = self._silent.get(key)
         self._silent[key] = silence
         return was != silence
@@ -519,7 +519,9 @@ class Auctioneer:
             return _End.NO_FUNDS
         for order_hash in hashes:
             runners_up = decision.verdicts[order_hash].runners_up
-            self._settling.line_up(order_hash, [self._settlement(this, one, 0, "") for one in runners_up])
+            self._settling.line_up(
+                order_hash, [self._settlement(this, runner_up, 0, "") for runner_up in runners_up]
+            )
         try:
             await self._orders.step_all(hashes, decided)
         except (_NotOpen, OrderNotFound):
@@ -542,14 +544,14 @@ class _NotOpen(Exception):
 
 def _handled(this: Round) -> set[bytes]:
     """Return the hashes of a round's orders that handlers trade."""
-    return {key for key, asked in this.orders.items() if isinstance(asked.order, ExternalOrder)}
+    return {key for key, order in this.orders.items() if isinstance(order.order, ExternalOrder)}
 
 
 def _by_agent(
     entries: Iterable[tuple[str, NoticeEntry]],
 ) -> Generator[None, None, dict[str, list[NoticeEntry]]]:
-    told: dict[str, list[NoticeEntry]] = {}
+    by_agent: dict[str, list[NoticeEntry]] = {}
     for agent, entry in entries:
-        told.setdefault(agent, []).append(entry)
+        by_agent.setdefault(agent, []).append(entry)
         yield
-    return told
+    return by_agent

@@ -133,8 +133,8 @@ class DueOrders:
             At most two rounds: one with the agents that are awake, one with those in a cool-down for
             lateness. An agent is awake if it is not in a cool-down.
         """
-        awake = {name for name, one in standing.items() if not one.is_slow}
-        asked: dict[bool, Assignment] = {False: {}, True: {}}
+        awake = {name for name, room in standing.items() if not room.is_slow}
+        assignments: dict[bool, Assignment] = {False: {}, True: {}}
         lines = list(self._lines.values())
         left = min(orders_max, AGENT_ORDERS_MAX)
         while lines and left > 0:
@@ -145,13 +145,13 @@ class DueOrders:
                 taken = self._next(line, names, standing, now)
                 if taken is None:
                     continue
-                asked[is_slow] |= taken
+                assignments[is_slow] |= taken
                 able.append(line)
                 left -= 1
                 if left <= 0:
                     break
             lines = [line for line in able if len(line)]
-        return [one for one in asked.values() if one]
+        return [assignment for assignment in assignments.values() if assignment]
 
     def next_at(self, standing: Mapping[str, AgentRoom], now: float) -> float:
         """Return the earliest time at which an order will have waited `patience_s`, seconds of the clock.

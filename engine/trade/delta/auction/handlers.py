@@ -57,13 +57,13 @@ class Handlers:
         rest = self._rests.get((order.handler, order.owner))
         return 0 if rest is None else rest.rests_until_ms(self._wall_ms())
 
-    def bids(self, asked: RoundOrder) -> Iterator[Candidate]:
+    def bids(self, round_order: RoundOrder) -> Iterator[Candidate]:
         """Yield the venue's own bids on an order of a handler; none on any other order."""
-        order = asked.order
+        order = round_order.order
         if not isinstance(order, ExternalOrder):
             return
         name, pair = to_checksum(order.handler), (order.handler, order.owner)
-        order_hash = to_hex(asked.order_hash)
+        order_hash = to_hex(round_order.order_hash)
         rest = self._rests.pop(pair, None) or AgentRest(self._rest_ms, self._rest_ms_max)
         self._of_order.pop(order_hash, None)
         self._rests[pair] = self._of_order[order_hash] = rest
@@ -71,9 +71,15 @@ class Handlers:
             del self._rests[next(iter(self._rests))]
         if len(self._of_order) > HANDLERS_KEPT_MAX:
             del self._of_order[next(iter(self._of_order))]
-        for place, (promised, given) in enumerate(_bids(asked)):
+        for place, (promised, given) in enumerate(_bids(round_order)):
             part = CandidatePart(
-                asked=asked, part=asked.part, promised=promised, given=given, paid=0, steps=(), leftovers=()
+                asked=round_order,
+                part=round_order.part,
+                promised=promised,
+                given=given,
+                paid=0,
+                steps=(),
+                leftovers=(),
             )
             yield candidate_of(name, place, part)
 
@@ -94,8 +100,8 @@ class Handlers:
             rest.failed(fault, self._wall_ms(), entry.order_hash)
 
 
-def _bids(asked: RoundOrder) -> Iterator[_Bid]:
-    terms, part = asked.terms, asked.part
+def _bids(round_order: RoundOrder) -> Iterator[_Bid]:
+    terms, part = round_order.terms, round_order.part
     if terms.side is Side.SELL:
         yield part.dest_amount, 0
         return

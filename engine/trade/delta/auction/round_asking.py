@@ -160,7 +160,7 @@ class RoundAsking:
 
 def _all_shown(orders: Iterable[RoundOrder]) -> Generator[None, None, dict[bytes, AuctionOrder]]:
     as_shown: dict[bytes, AuctionOrder] = {}
-    for one in orders:
-        as_shown[one.order_hash] = shown(one)
+    for order in orders:
+        as_shown[order.order_hash] = shown(order)
         yield
     return as_shown

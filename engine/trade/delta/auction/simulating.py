@@ -65,8 +65,8 @@ async def simulated(
     except trio.TooSlowError:
         raise ChainError(f"the node gave no latest block within {SIMULATION_S:g} s") from None
     by_agent: defaultdict[str, list[Candidate]] = defaultdict(list)
-    for one in candidates:
-        by_agent[one.agent].append(one)
+    for candidate in candidates:
+        by_agent[candidate.agent].append(candidate)
 
     async def simulate(bids: list[Candidate]) -> None:
         done, why = 0, f"{AGENT_SIMULATION_S:g} s are over"
@@ -74,18 +74,23 @@ async def simulated(
             try:
                 while done < len(bids):
                     some = bids[done : done + AGENT_SIMULATED_AT_ONCE]
-                    calls = [simulation_of(one, at.served.delta, at.relayer, at.gas_max) for one in some]
+                    calls = [
+                        simulation_of(candidate, at.served.delta, at.relayer, at.gas_max)
+                        for candidate in some
+                    ]
                     answers = await at.served.chain.call_many(calls, where.head.hash, where.made_s)
-                    judged = (proven(one, answer) for one, answer in zip(some, answers, strict=True))
+                    judged = (
+                        proven(candidate, answer) for candidate, answer in zip(some, answers, strict=True)
+                    )
                     good, refused = await slices.work(sorted_out(judged))
                     found.proven += good
                     found.rejections += refused
                     done += len(some)
             except ChainError as error:
                 why = str(error)
-        for one in bids[done:]:
-            found.rejections.append(not_proven(one, why))
-            found.unknown.update(part.asked.order_hash for part in one.parts)
+        for candidate in bids[done:]:
+            found.rejections.append(not_proven(candidate, why))
+            found.unknown.update(part.asked.order_hash for part in candidate.parts)
 
     async with trio.open_nursery() as nursery:
         for agent in sorted(by_agent):
@@ -93,12 +98,12 @@ async def simulated(
     return found
 
 
-def gas_cost(asked: RoundOrder, served: ServedChain) -> GasCost | None:
+def gas_cost(order: RoundOrder, served: ServedChain) -> GasCost | None:
     """Return a function from a gas cost in wei to raw units of the token in which an order's bids compete.
 
     The token is the destination token (SELL) or the source token (BUY). None if the token has no price.
     """
-    terms = asked.terms
+    terms = order.terms
     token = served.tokens.by_address.get(terms.dest_token if terms.side is Side.SELL else terms.src_token)
     if token is None:
         return None

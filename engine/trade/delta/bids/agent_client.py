@@ -129,7 +129,7 @@ class AgentClient:
         self._open = AsyncExitStack()
         self._waiting: deque[NotifyRequest] = deque(maxlen=AGENT_NOTICES_WAITING_MAX)
         self._is_wanted = trio.Event()
-        self._asked = self._failed = self._unasked = self._notified = self._lost = self._dropped = 0
+        self._requests = self._failed = self._unasked = self._notified = self._lost = self._dropped = 0
 
     async def __aenter__(self) -> Self:
         await self._open.enter_async_context(self._solving)
@@ -144,7 +144,7 @@ class AgentClient:
     def statistics(self) -> AgentClientStatistics:
         """Return the counters of requests and notices to the agent, and the number of queued notices."""
         return AgentClientStatistics(
-            asked=self._asked,
+            asked=self._requests,
             failed=self._failed,
             unasked=self._unasked,
             waiting=len(self._waiting),
@@ -166,7 +166,7 @@ class AgentClient:
         Raises:
             AgentFailure: the agent gave no readable answer in time.
         """
-        self._asked += 1
+        self._requests += 1
         try:
             answer = await self._solving.post("/solve", request, deadline_s)
         except HttpFailure as failed:

@@ -57,9 +57,9 @@ def judged(found: Simulated) -> Iterator[tuple[str, bytes, bool]]:
         for part in bid.candidate.parts:
             stood[part.asked.order_hash].add(bid.candidate.agent)
             owners[part.asked.order_hash] = part.asked.terms.owner
-    for one in found.rejections:
-        if one.notice is Notice.REVERTED and len(one.orders) == 1:
-            failed[next(iter(one.orders))].add(one.agent)
+    for rejection in found.rejections:
+        if rejection.notice is Notice.REVERTED and len(rejection.orders) == 1:
+            failed[next(iter(rejection.orders))].add(rejection.agent)
     for order_hash, agents in stood.items():
         yield from ((agent, owners[order_hash], True) for agent in sorted(agents))
         yield from ((agent, owners[order_hash], False) for agent in sorted(failed[order_hash] - agents))

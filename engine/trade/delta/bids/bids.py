@@ -260,12 +260,12 @@ def asked_of(live: "LiveOrder") -> RoundOrder | None:
     return RoundOrder(live.order_hash, live.order, live.document, live.terms, part)
 
 
-def shown(asked: RoundOrder) -> AuctionOrder:
+def shown(order: RoundOrder) -> AuctionOrder:
     """Make the message that describes an order of an auction round to agents."""
-    terms, part = asked.terms, asked.part
+    terms, part = order.terms, order.part
     return AuctionOrder(
-        order_hash=to_hex(asked.order_hash),
-        order_type=OnChainOrderType(asked.document.order_type),
+        order_hash=to_hex(order.order_hash),
+        order_type=OnChainOrderType(order.document.order_type),
         side=terms.side,
         owner=to_checksum(terms.owner),
         src_token=to_checksum(terms.src_token),
@@ -273,11 +273,11 @@ def shown(asked: RoundOrder) -> AuctionOrder:
         src_amount=str(part.src_amount),
         dest_amount=str(part.dest_amount),
         expected_amount=str(part.expected),
-        partner_and_fee=str(asked.order.partner_and_fee),
+        partner_and_fee=str(order.order.partner_and_fee),
         deadline=terms.deadline,
-        part_min=str(asked.part_min) if asked.part_min else "",
-        whole=_whole(asked.order) if asked.part_min else None,
-        destination_chain_id=bridge_of(asked.order).destination_chain_id,
+        part_min=str(order.part_min) if order.part_min else "",
+        whole=_whole(order.order) if order.part_min else None,
+        destination_chain_id=bridge_of(order.order).destination_chain_id,
     )
 
 
@@ -293,9 +293,9 @@ def answer_of(agent: str, arrival: int, arrived_ms: int, raw: bytes) -> Answer:
     Raises:
         InvalidInput: the body is not an answer to a SolveRequest.
     """
-    told = decode_unread_response(raw)
-    not_reached = [_hash(one, f"notReached[{at}]") for at, one in enumerate(told.not_reached)]
-    return Answer(agent, arrival, arrived_ms, told.bids, frozenset(not_reached))
+    response = decode_unread_response(raw)
+    not_reached = [_hash(text, f"notReached[{at}]") for at, text in enumerate(response.not_reached)]
+    return Answer(agent, arrival, arrived_ms, response.bids, frozenset(not_reached))
 
 
 def read_answer(answer: Answer, orders: Mapping[bytes, RoundOrder]) -> Iterator[Candidate | Rejection]:
@@ -338,35 +338,35 @@ def sorted_out(
     """
     good: list[_Found] = []
     refused: list[Rejection] = []
-    for one in found:
-        if isinstance(one, Rejection):
-            refused.append(one)
+    for result in found:
+        if isinstance(result, Rejection):
+            refused.append(result)
         else:
-            good.append(one)
+            good.append(result)
         yield
     return good, refused
 
 
 def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes, RoundOrder]) -> Candidate:
-    asked = [_asked(answer.agent, at, part, orders) for at, part in enumerate(bid.parts)]
-    if len({one.order_hash for one in asked}) < len(asked):
+    named = [_named_order(answer.agent, at, part, orders) for at, part in enumerate(bid.parts)]
+    if len({order.order_hash for order in named}) < len(named):
         raise InvalidInput("an order may stand only once in a bid", field="parts")
-    is_crossing = len(asked) > 1
-    for at, one in enumerate(asked):
-        if is_crossing and not isinstance(one.order, DeltaOrder):
+    is_crossing = len(named) > 1
+    for at, order in enumerate(named):
+        if is_crossing and not isinstance(order.order, DeltaOrder):
             raise InvalidInput(
                 field=f"parts[{at}].orderHash",
                 expected="an order of type Order: no other type can be crossed",
-                got=one.document.order_type,
+                got=order.document.order_type,
             )
-        if is_crossing and is_crosschain(one.order):
+        if is_crossing and is_crosschain(order.order):
             raise InvalidInput(
                 field=f"parts[{at}].orderHash", expected="an order on one chain: no other can be crossed"
             )
     parts = tuple(
         [
-            _part(at, part, one, is_crossing=is_crossing)
-            for at, (part, one) in enumerate(zip(bid.parts, asked, strict=True))
+            _part(at, part, order, is_crossing=is_crossing)
+            for at, (part, order) in enumerate(zip(bid.parts, named, strict=True))
         ]
     )
     calldata = _calldata(parts, agent_id(answer.agent))
@@ -389,7 +389,7 @@ def candidate_of(name: str, place: int, part: CandidatePart) -> Candidate:
     return Candidate(name, 0, 0, place, (part,), _calldata((part,), NO_AGENT))
 
 
-def _asked(agent: str, at: int, part: BidPart, orders: Mapping[bytes, RoundOrder]) -> RoundOrder:
+def _named_order(agent: str, at: int, part: BidPart, orders: Mapping[bytes, RoundOrder]) -> RoundOrder:
     """Look up the order of the auction round that a part of a bid names.
 
     Args:
@@ -414,52 +414,52 @@ def _hash(text: str, field: str) -> bytes:
     return found
 
 
-def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> CandidatePart:
+def _part(at: int, part: BidPart, order: RoundOrder, *, is_crossing: bool) -> CandidatePart:
     field = f"parts[{at}]"
-    settled = asked.part_of(_amount(part, f"{field}.amount", asked, is_crossing=is_crossing))
-    limit = asked.limit_of(settled)
+    settled = order.part_of(_amount(part, f"{field}.amount", order, is_crossing=is_crossing))
+    limit = order.limit_of(settled)
     promised = parse_amount(part.promised_amount, f"{field}.promisedAmount")
-    if asked.is_worse(promised, limit):
-        word = "at least" if asked.terms.side is Side.SELL else "at most"
+    if order.is_worse(promised, limit):
+        word = "at least" if order.terms.side is Side.SELL else "at most"
         raise _BidRefused(
             Notice.BELOW_LIMIT, f"{field}.promisedAmount: expected {word} {limit}, got {promised}"
         )
     given = parse_amount(part.given, f"{field}.given")
-    if asked.terms.side is Side.SELL:
-        given = settled.src_amount if sells_shares(asked.order) else 0
+    if order.terms.side is Side.SELL:
+        given = settled.src_amount if sells_shares(order.order) else 0
     elif given > settled.src_amount:
         raise InvalidInput(field=f"{field}.given", expected=f"at most {settled.src_amount}", got=part.given)
     return CandidatePart(
-        asked=asked,
+        asked=order,
         part=settled,
         promised=promised,
         given=given,
         paid=parse_amount(part.paid, f"{field}.paid"),
         steps=tuple([_step(f"{field}.steps[{number}]", step) for number, step in enumerate(part.steps)]),
-        leftovers=_leftovers(field, part, asked),
+        leftovers=_leftovers(field, part, order),
         receiver=parse_address(part.receiver, f"{field}.receiver") if part.receiver else EXECUTOR,
         traded=parse_amount(part.traded, f"{field}.traded"),
     )
 
 
-def _leftovers(field: str, part: BidPart, asked: RoundOrder) -> tuple[bytes, ...]:
+def _leftovers(field: str, part: BidPart, order: RoundOrder) -> tuple[bytes, ...]:
     """Parse the leftover tokens of a bid; the source token is one of them if the order sells shares."""
     tokens = [
         parse_address(token, f"{field}.leftovers[{number}]") for number, token in enumerate(part.leftovers)
     ]
-    src = asked.terms.src_token
-    return (*tokens, src) if sells_shares(asked.order) and src not in tokens else tuple(tokens)
+    src = order.terms.src_token
+    return (*tokens, src) if sells_shares(order.order) and src not in tokens else tuple(tokens)
 
 
-def _amount(part: BidPart, field: str, asked: RoundOrder, *, is_crossing: bool) -> int:
+def _amount(part: BidPart, field: str, order: RoundOrder, *, is_crossing: bool) -> int:
     """Parse how much of an order a bid settles: raw units of the source (SELL) or destination (BUY) token.
 
     A bid without an amount settles all that is auctioned.
     """
-    left = asked.part.amount
+    left = order.part.amount
     if not part.amount:
         return left
-    amount, least = parse_amount(part.amount, field), asked.part_min
+    amount, least = parse_amount(part.amount, field), order.part_min
     if amount == left:
         return amount
     if not least or is_crossing:
@@ -491,9 +491,9 @@ def _calldata(parts: Sequence[CandidatePart], agent: bytes) -> bytes:
     if len(parts) > 1:
         return settle_crossed([_crossing(part, agent) for part in parts])
     (part,) = parts
-    asked, execution = part.asked, _execution(part, agent)
-    signature = asked.document.signature
-    match asked.order:
+    round_order, execution = part.asked, _execution(part, agent)
+    signature = round_order.document.signature
+    match round_order.order:
         case DeltaOrder() as order:
             return settle(order, signature, part.part.amount, execution)
         case TwapOrder() as order:
@@ -530,7 +530,7 @@ def _named(
     parts: dict[bytes, int] = {}
     for part in bid.parts:
         try:
-            order = _asked(agent, 0, part, orders)
+            order = _named_order(agent, 0, part, orders)
         except InvalidInput:
             continue
         try:

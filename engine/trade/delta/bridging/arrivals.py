@@ -103,7 +103,7 @@ def mint_of(
         return None
     minter, recipient = message.recipient[12:], burned.burn.mint_recipient[12:]
     expected = body.amount - body.fee_executed
-    for before in reversed([one for one in receipt_logs if one.log_index < log.log_index]):
+    for before in reversed([other for other in receipt_logs if other.log_index < log.log_index]):
         if before.address == transmitter and before.topics[:1] == (MESSAGE_RECEIVED.topic,):
             return None  # of the message before
         minted = _event(before, minter)

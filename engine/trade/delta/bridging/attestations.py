@@ -87,8 +87,8 @@ def attested_in(answer: bytes, burned: BurnedMessage) -> AttestedMessage | None:
         raise InvalidInput(field="messages", expected="an answer of /v2/messages", got=str(error)) from None
     if len(items) > BRIDGE_MESSAGES_MAX:
         raise InvalidInput(field="messages", expected=f"at most {BRIDGE_MESSAGES_MAX}", got=len(items))
-    found = [one for item in items if (one := _attested(item, burned)) is not None]
-    found.sort(key=lambda one: one.nonce)
+    found = [message for item in items if (message := _attested(item, burned)) is not None]
+    found.sort(key=lambda message: message.nonce)
     return found[burned.rank] if burned.rank < len(found) else None
 
 

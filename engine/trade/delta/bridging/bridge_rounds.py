@@ -133,7 +133,7 @@ class BridgeRounds(ABC):
 
     def _rest_of(self, orders: Sequence[BridgedOrder], is_quiet: Callable[[BridgedOrder], bool]) -> None:
         """Note the orders that need no further look until their next change."""
-        self._quiet |= {one.row.order_hash: one.row.version for one in orders if is_quiet(one)}
+        self._quiet |= {order.row.order_hash: order.row.version for order in orders if is_quiet(order)}
 
     def _held_up(self, why: str) -> None:
         if not self.fault:

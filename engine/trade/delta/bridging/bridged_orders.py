@@ -144,7 +144,7 @@ class BridgedOrders:
                     row,
                     TransferParties(terms.owner, terms.beneficiary, terms.dest_token),
                     tuple(fill for fill in settled if fill.order_hash == row.order_hash),
-                    tuple(one for one in transfers if one.sent.order_hash == row.order_hash),
+                    tuple(transfer for transfer in transfers if transfer.sent.order_hash == row.order_hash),
                     arrival_of(live.order, live.document.arrivals),
                 )
             )
@@ -163,8 +163,8 @@ class BridgedOrders:
         Raises:
             StoreUnavailable: the change was not written, or may have been written; read the order again.
         """
-        new = {key_of(one.sent): one for one in changed}
-        transfers = [new.get(key_of(one.sent), one) for one in order.transfers]
+        new = {key_of(transfer.sent): transfer for transfer in changed}
+        transfers = [new.get(key_of(transfer.sent), transfer) for transfer in order.transfers]
         written: list[DeltaStep] = []
 
         def decide(row: DeltaOrderRow) -> DeltaStep | None:

@@ -103,7 +103,8 @@ class Courier:
         """Set the messages to be attested and handed in, and forget all other messages."""
         fresh = wanted.keys() - self._errands.keys()
         self._errands = {
-            key: self._errands.get(key) or _Errand(one, BRIDGE_ATTEST_S) for key, one in wanted.items()
+            key: self._errands.get(key) or _Errand(message, BRIDGE_ATTEST_S)
+            for key, message in wanted.items()
         }
         if fresh:
             self._wake.set()

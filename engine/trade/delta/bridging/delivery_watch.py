@@ -154,23 +154,25 @@ class DeliveryWatch(BridgeRounds):
     async def _round(self, hashes: Sequence[bytes]) -> None:
         orders = await self._orders.read(hashes)
         waiting = [
-            WaitingTransfer(order, one, kind_of_transfer(one.sent))
+            WaitingTransfer(order, transfer, kind_of_transfer(transfer.sent))
             for order in orders
-            for one in order.transfers
-            if one.state is TransferState.UNDER_WAY
+            for transfer in order.transfers
+            if transfer.state is TransferState.UNDER_WAY
         ]
         late = self._note(waiting)
         try:
             await self._follow(orders, waiting)
         finally:
-            for one, age_ms in late:  # what a transfer waits for is known once the round has looked
-                self._late.add(one.key)
-                self._alarm("a bridge transfer is late", one, age_s=age_ms // 1_000, waits=self.hint(one.key))
+            for awaited, age_ms in late:  # what a transfer waits for is known once the round has looked
+                self._late.add(awaited.key)
+                self._alarm(
+                    "a bridge transfer is late", awaited, age_s=age_ms // 1_000, waits=self.hint(awaited.key)
+                )
 
     async def _follow(self, orders: Sequence[BridgedOrder], waiting: Sequence[WaitingTransfer]) -> None:
         """Search for the ends of the waiting transfers, check the ends of all others, and store changes."""
         head = await self._begin()
-        changes: dict[bytes, _EndChanges] = {one.row.order_hash: [] for one in orders}
+        changes: dict[bytes, _EndChanges] = {order.row.order_hash: [] for order in orders}
         for order in orders:
             changes[order.row.order_hash] += await self._checked_ends(order, head)
         await self._learn(waiting)
@@ -178,48 +180,48 @@ class DeliveryWatch(BridgeRounds):
         for kind, wanted in self._searchable(waiting).items():
             for at in range(0, len(wanted), BRIDGE_IDS_PER_FILTER):
                 found = await self._search(kind, wanted[at : at + BRIDGE_IDS_PER_FILTER], head, reached)
-                for one, end in found:
-                    change = replace(one.transfer, end=end), new(BRIDGE_END, end)
-                    changes[one.order.row.order_hash].append(change)
+                for awaited, end in found:
+                    change = replace(awaited.transfer, end=end), new(BRIDGE_END, end)
+                    changes[awaited.order.row.order_hash].append(change)
         await self._store(orders, changes, reached)
-        self._rest_of(orders, lambda one: all(_is_quiet(transfer) for transfer in one.transfers))
+        self._rest_of(orders, lambda order: all(_is_quiet(transfer) for transfer in order.transfers))
 
     def _note(self, waiting: Sequence[WaitingTransfer]) -> list[tuple[WaitingTransfer, int]]:
         """Count the transfers under way, and forget all others; return new late transfers and their ages."""
         now_ms = self._wall_ms()
-        keys = {one.key for one in waiting}
+        keys = {awaited.key for awaited in waiting}
         for memory in (self._sent, self._hints, self._after, self._nonces):
             for key in [key for key in memory if key not in keys]:
                 del memory[key]
         self._late &= keys
         counted: dict[str, tuple[int, int]] = {}
         late: list[tuple[WaitingTransfer, int]] = []
-        for one in waiting:
-            age_ms = max(0, now_ms - one.transfer.sent.at_ms)
-            name = "unknown" if one.kind is None else one.kind.value
+        for awaited in waiting:
+            age_ms = max(0, now_ms - awaited.transfer.sent.at_ms)
+            name = "unknown" if awaited.kind is None else awaited.kind.value
             count, oldest_ms = counted.get(name, (0, 0))
             counted[name] = count + 1, max(oldest_ms, age_ms)
-            bound_ms = 0 if one.kind is None else self._bounds.delivery_ms[one.kind]
-            if age_ms > bound_ms and one.key not in self._late:
-                late.append((one, age_ms))
+            bound_ms = 0 if awaited.kind is None else self._bounds.delivery_ms[awaited.kind]
+            if age_ms > bound_ms and awaited.key not in self._late:
+                late.append((awaited, age_ms))
         self._under_way = counted
         return late
 
     async def _checked_ends(self, order: BridgedOrder, head: Header) -> _EndChanges:
         """Return changes of deliveries that were undone or have become final, as far as one look has time."""
         changes: _EndChanges = []
-        for one in order.transfers:
-            end = one.end
+        for transfer in order.transfers:
+            end = transfer.end
             if end is None or end.is_final or not self._goes_on():
                 continue
             is_there = await self._still_there(end.end_number, end.end_block, head)
             if is_there is False:
                 self._gone += 1
-                changes.append((replace(one, end=None), drop(BRIDGE_END, end)))
+                changes.append((replace(transfer, end=None), drop(BRIDGE_END, end)))
             elif is_there and end.end_number <= self._place.settled_below(head.number):
                 final = replace(end, is_final=True)
                 changes.append(
-                    (replace(one, end=replace(final, version=end.version + 1)), cas(BRIDGE_END, final))
+                    (replace(transfer, end=replace(final, version=end.version + 1)), cas(BRIDGE_END, final))
                 )
         return changes
 
@@ -237,7 +239,7 @@ class DeliveryWatch(BridgeRounds):
         failure: StoreUnavailable | None = None
         for order in orders:
             mine = changes[order.row.order_hash]
-            transfers, rows = [one for one, _ in mine], [change for _, change in mine]
+            transfers, rows = [transfer for transfer, _ in mine], [change for _, change in mine]
             try:
                 is_written = not mine or await self._orders.write(order, transfers, rows)
             except StoreUnavailable as error:
@@ -245,59 +247,59 @@ class DeliveryWatch(BridgeRounds):
                 continue
             if is_written:
                 self._is_again |= bool(mine)
-                keys = [key_of(one.sent) for one in order.transfers]
+                keys = [key_of(transfer.sent) for transfer in order.transfers]
                 self._after |= {key: reached[key] for key in keys if key in reached}
                 self._count(transfers)
         if failure is not None:
             raise failure
 
     def _count(self, transfers: Iterable[OrderTransfer]) -> None:
-        for one in transfers:
-            if one.end is not None and one.end.version == 1:
-                self._delivered += one.state in (TransferState.DELIVERED, TransferState.ARRIVED)
-                self._failed += one.state is TransferState.FAILED
+        for transfer in transfers:
+            if transfer.end is not None and transfer.end.version == 1:
+                self._delivered += transfer.state in (TransferState.DELIVERED, TransferState.ARRIVED)
+                self._failed += transfer.state is TransferState.FAILED
 
     # --- What was sent ----------------------------------------------------------------------------------
 
     async def _learn(self, waiting: Sequence[WaitingTransfer]) -> None:
         """Find deposits and burned messages in the origins' receipts, and have burned messages attested."""
         away: set[int] = set()
-        for one in waiting:
-            origin_id = one.transfer.sent.chain_id
-            if one.key in self._sent or origin_id in away or not self._goes_on():
+        for awaited in waiting:
+            origin_id = awaited.transfer.sent.chain_id
+            if awaited.key in self._sent or origin_id in away or not self._goes_on():
                 continue
             try:
-                self._hints[one.key] = await self._look_up(one)
+                self._hints[awaited.key] = await self._look_up(awaited)
             except ChainError as error:
                 away.add(origin_id)
-                self._hints[one.key] = f"the origin's node is away: {error.detail}"
+                self._hints[awaited.key] = f"the origin's node is away: {error.detail}"
         if self._courier is not None:
             self._courier.want(
                 {
-                    one.key: WantedAttestation(one.transfer.sent, burned)
-                    for one in waiting
-                    if isinstance(burned := self._sent.get(one.key), BurnedMessage)
+                    awaited.key: WantedAttestation(awaited.transfer.sent, burned)
+                    for awaited in waiting
+                    if isinstance(burned := self._sent.get(awaited.key), BurnedMessage)
                 }
             )
 
-    async def _look_up(self, one: WaitingTransfer) -> str:
+    async def _look_up(self, awaited: WaitingTransfer) -> str:
         """Find a transfer's deposit or burned message; return why the search failed, or an empty text."""
-        sent, parties = one.transfer.sent, one.order.parties
+        sent, parties = awaited.transfer.sent, awaited.order.parties
         origin = self._places.get(sent.chain_id)
-        if origin is None or one.kind is None:
+        if origin is None or awaited.kind is None:
             return "the bridge is not served any more"
         receipt = await origin.chain.receipt(sent.tx_hash)
         if receipt is None or receipt.block_hash != sent.block_hash:
             return "the origin's node does not show the settlement"
         found: Sent | None = None
-        if one.kind is BridgeKind.ACROSS and origin.spoke_pool is not None:
+        if awaited.kind is BridgeKind.ACROSS and origin.spoke_pool is not None:
             found = deposit_in(receipt.logs, sent, parties, origin.spoke_pool)
-        elif one.kind is BridgeKind.CCTP and origin.transmitter is not None:
+        elif awaited.kind is BridgeKind.CCTP and origin.transmitter is not None:
             domains = (-1 if origin.domain is None else origin.domain), self._place.domain or 0
             found = burn_in(receipt.logs, sent, parties, origin.transmitter, domains)
         if found is None:
             return "the configured contracts of the bridge show no such transfer on the origin"
-        self._sent[one.key] = found
+        self._sent[awaited.key] = found
         return ""
 
     # --- Searching --------------------------------------------------------------------------------------
@@ -305,20 +307,20 @@ class DeliveryWatch(BridgeRounds):
     def _searchable(self, waiting: Sequence[WaitingTransfer]) -> dict[BridgeKind, list[WaitingTransfer]]:
         """Group the transfers whose logs can be asked for by protocol, the least searched first."""
         found: dict[BridgeKind, list[WaitingTransfer]] = {}
-        for one in waiting:
-            attested = self._attested(one)
-            is_ready = isinstance(self._sent.get(one.key), RelayData) or attested is not None
-            if attested is not None and self._nonces.get(one.key) != attested.nonce:
-                self._after.pop(one.key, None)  # a false attestation named another nonce before
-                self._nonces[one.key] = attested.nonce
-            if one.kind is not None and is_ready:
-                found.setdefault(one.kind, []).append(one)
+        for awaited in waiting:
+            attested = self._attested(awaited)
+            is_ready = isinstance(self._sent.get(awaited.key), RelayData) or attested is not None
+            if attested is not None and self._nonces.get(awaited.key) != attested.nonce:
+                self._after.pop(awaited.key, None)  # a false attestation named another nonce before
+                self._nonces[awaited.key] = attested.nonce
+            if awaited.kind is not None and is_ready:
+                found.setdefault(awaited.kind, []).append(awaited)
         for wanted in found.values():
-            wanted.sort(key=lambda one: self._after.get(one.key, -1))
+            wanted.sort(key=lambda awaited: self._after.get(awaited.key, -1))
         return found
 
-    def _attested(self, one: WaitingTransfer) -> AttestedMessage | None:
-        return None if self._courier is None else self._courier.attested(one.key)
+    def _attested(self, awaited: WaitingTransfer) -> AttestedMessage | None:
+        return None if self._courier is None else self._courier.attested(awaited.key)
 
     async def _search(
         self,
@@ -333,48 +335,48 @@ class DeliveryWatch(BridgeRounds):
             reached: key -> height up to which the transfer's logs are read for good; entries are added.
         """
         final = self._place.settled_below(head.number)
-        after = min([await self._start(one, head) for one in wanted])
+        after = min([await self._start(awaited, head) for awaited in wanted])
         ends: dict[TransferKey, tuple[WaitingTransfer, BridgeEnd]] = {}
-        asked = self._filter(kind, wanted)
+        log_filter = self._filter(kind, wanted)
         of_id: dict[bytes, list[WaitingTransfer]] = {}
-        for one in wanted:
-            of_id.setdefault(self._id_topic(one), []).append(one)
+        for awaited in wanted:
+            of_id.setdefault(self._id_topic(awaited), []).append(awaited)
         for _ in range(BRIDGE_RANGES_PER_ROUND):
             blocks = window(after, head.number, self._span)
-            if asked is None or blocks is None or not self._goes_on():
+            if log_filter is None or blocks is None or not self._goes_on():
                 break
-            logs = await self._logs(asked, *blocks)
+            logs = await self._logs(log_filter, *blocks)
             if logs is None:
                 break
             for log in logs:
                 await self._let_others_run()  # anybody can fill deposits that nobody made
-                for one in of_id.get(log.topics[_ID_TOPIC], ()):
-                    if one.key not in ends and (end := await self._end_by(one, log)) is not None:
-                        ends[one.key] = one, end
+                for awaited in of_id.get(log.topics[_ID_TOPIC], ()):
+                    if awaited.key not in ends and (end := await self._end_by(awaited, log)) is not None:
+                        ends[awaited.key] = awaited, end
             after = blocks[1]
         self._is_again |= after < head.number
         read_to = min(after, final)
-        reached |= {one.key: max(read_to, self._after.get(one.key, -1)) for one in wanted}
+        reached |= {awaited.key: max(read_to, self._after.get(awaited.key, -1)) for awaited in wanted}
         if read_to == final >= 0:
             confirmed = await self._at(final)
-            for one in wanted:
-                if one.key in ends or confirmed is None or not self._is_over(one, confirmed):
+            for awaited in wanted:
+                if awaited.key in ends or confirmed is None or not self._is_over(awaited, confirmed):
                     continue
-                if await self._is_filled(one, confirmed):  # by a log that the node did not show
-                    self._hints[one.key] = "the bridge says that it delivered, and the node shows no log"
-                    self._after.pop(one.key, None)
-                    reached.pop(one.key, None)
+                if await self._is_filled(awaited, confirmed):  # by a log that the node did not show
+                    self._hints[awaited.key] = "the bridge says that it delivered, and the node shows no log"
+                    self._after.pop(awaited.key, None)
+                    reached.pop(awaited.key, None)
                 else:
-                    ends[one.key] = one, _failure(one.transfer, confirmed)
+                    ends[awaited.key] = awaited, _failure(awaited.transfer, confirmed)
         return list(ends.values())
 
-    async def _start(self, one: WaitingTransfer, head: Header) -> int:
+    async def _start(self, awaited: WaitingTransfer, head: Header) -> int:
         """Return the height after which a transfer's logs are searched: earlier blocks are read, or too old.
 
         The head of a chain that stood still may be older than the transfer.
         """
-        if one.key not in self._after:
-            since_s = min(one.transfer.sent.at_ms // 1_000, head.time_s) - BRIDGE_CLOCK_SLACK_S
+        if awaited.key not in self._after:
+            since_s = min(awaited.transfer.sent.at_ms // 1_000, head.time_s) - BRIDGE_CLOCK_SLACK_S
             search = first_block(head.number, since_s)
             try:
                 height = next(search)
@@ -384,46 +386,46 @@ class DeliveryWatch(BridgeRounds):
                         raise ChainError(f"the node shows no block {height}")
                     height = search.send(header.time_s)
             except StopIteration as found:
-                self._after[one.key] = found.value - 1
-        return self._after[one.key]
+                self._after[awaited.key] = found.value - 1
+        return self._after[awaited.key]
 
     def _filter(self, kind: BridgeKind, wanted: Sequence[WaitingTransfer]) -> LogFilter | None:
         if kind is BridgeKind.ACROSS:
             if self._place.spoke_pool is None:
                 return None
             deposits = [
-                one for one in map(self._sent.get, (w.key for w in wanted)) if isinstance(one, RelayData)
+                sent for sent in map(self._sent.get, (w.key for w in wanted)) if isinstance(sent, RelayData)
             ]
-            chains = {uint_word(one.origin_chain_id): None for one in deposits}
-            ids = {uint_word(one.deposit_id): None for one in deposits}
+            chains = {uint_word(deposit.origin_chain_id): None for deposit in deposits}
+            ids = {uint_word(deposit.deposit_id): None for deposit in deposits}
             return LogFilter((self._place.spoke_pool,), ((FILLED_RELAY.topic,), tuple(chains), tuple(ids)))
         if self._place.transmitter is None:
             return None
-        nonces = {found.nonce: None for one in wanted if (found := self._attested(one)) is not None}
+        nonces = {found.nonce: None for awaited in wanted if (found := self._attested(awaited)) is not None}
         return LogFilter((self._place.transmitter,), ((MESSAGE_RECEIVED.topic,), (), tuple(nonces)))
 
-    def _id_topic(self, one: WaitingTransfer) -> bytes:
+    def _id_topic(self, awaited: WaitingTransfer) -> bytes:
         """Return the topic that distinguishes a transfer's logs from the logs of other transfers."""
-        sent, attested = self._sent[one.key], self._attested(one)
+        sent, attested = self._sent[awaited.key], self._attested(awaited)
         if isinstance(sent, RelayData):
             return uint_word(sent.deposit_id)
         return b"" if attested is None else attested.nonce
 
-    async def _end_by(self, one: WaitingTransfer, log: Log) -> BridgeEnd | None:
+    async def _end_by(self, awaited: WaitingTransfer, log: Log) -> BridgeEnd | None:
         """Read a log as the delivery of a transfer; None for any other log.
 
         Raises:
             ChainError: the log's receipt contradicts it.
         """
-        sent = self._sent[one.key]
+        sent = self._sent[awaited.key]
         arrival: Arrival | None = None
         if isinstance(sent, RelayData):
             arrival = fill_of(log, sent, self._place.spoke_pool or b"")
             if arrival is not None:
                 await self._receipt_of(log)
-        elif (attested := self._attested(one)) is not None and attested.nonce in log.topics:
+        elif (attested := self._attested(awaited)) is not None and attested.nonce in log.topics:
             receipt = await self._receipt_of(log)
-            token = one.transfer.sent.output_token
+            token = awaited.transfer.sent.output_token
             transmitter = self._place.transmitter or b""
             arrival = mint_of(log, receipt.logs, sent, attested.nonce, transmitter, token)
         header = None if arrival is None else await self._at(log.block_number)
@@ -431,37 +433,37 @@ class DeliveryWatch(BridgeRounds):
             return None
         if arrival.oddity:
             self._odd += 1
-            self._alarm("a bridge delivered otherwise than promised", one, detail=arrival.oddity)
-        has_swap = one.order.arrival is not None and not arrival.is_elsewhere
+            self._alarm("a bridge delivered otherwise than promised", awaited, detail=arrival.oddity)
+        has_swap = awaited.order.arrival is not None and not arrival.is_elsewhere
         state = BridgeEndState.ARRIVED if has_swap else BridgeEndState.DELIVERED
-        return _delivery(one.transfer, arrival, header, state)
+        return _delivery(awaited.transfer, arrival, header, state)
 
-    def _is_over(self, one: WaitingTransfer, confirmed: Header) -> bool:
-        sent = self._sent.get(one.key)
+    def _is_over(self, awaited: WaitingTransfer, confirmed: Header) -> bool:
+        sent = self._sent.get(awaited.key)
         return isinstance(sent, RelayData) and confirmed.time_s > sent.fill_deadline
 
-    async def _is_filled(self, one: WaitingTransfer, confirmed: Header) -> bool:
+    async def _is_filled(self, awaited: WaitingTransfer, confirmed: Header) -> bool:
         """Whether the destination's pool reports a deposit as filled at a block."""
-        sent = self._sent[one.key]
+        sent = self._sent[awaited.key]
         if not isinstance(sent, RelayData):
             return False
-        asked = fill_status(relay_hash(sent, self._chain.chain_id))
-        returned = await self._chain.call(EthCall(self._place.spoke_pool or b"", asked), confirmed.hash)
+        calldata = fill_status(relay_hash(sent, self._chain.chain_id))
+        returned = await self._chain.call(EthCall(self._place.spoke_pool or b"", calldata), confirmed.hash)
         try:
             return decode_uint(returned) == FILL_STATUS_FILLED
         except InvalidInput as error:
             raise ChainError(error.detail) from None
 
-    def _alarm(self, what: str, one: WaitingTransfer, **told: object) -> None:
-        sent = one.transfer.sent
+    def _alarm(self, what: str, awaited: WaitingTransfer, **facts: object) -> None:
+        sent = awaited.transfer.sent
         _log.warning(
             what,
             order=to_hex(sent.order_hash),
             origin=sent.chain_id,
             destination=sent.destination_chain_id,
             transaction=to_hex(sent.tx_hash),
-            protocol=None if one.kind is None else one.kind.value,
-            **told,
+            protocol=None if awaited.kind is None else awaited.kind.value,
+            **facts,
         )
 
 

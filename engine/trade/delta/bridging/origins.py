@@ -94,7 +94,7 @@ def burn_in(
     """
     found: list[bytes] = []
     last: bytes | None = None
-    for log in sorted(logs, key=lambda one: one.log_index):
+    for log in sorted(logs, key=lambda log: log.log_index):
         if log.log_index >= sent.log_index:
             break
         if log.topics[:1] == (ORDER_BRIDGED,):

@@ -111,23 +111,23 @@ def allocated(
         used: raw units of entries that count for stored refunds already (`used_up`).
         times: height -> timestamp of the block, Unix seconds.
     """
-    left = {one: one.transfer.owed for one in sorted(owed, key=_age)}
+    left = {due: due.transfer.owed for due in sorted(owed, key=_age)}
     found: list[DeltaRefund] = []
     for entry in entries:
         taken = used.get(entry.key, 0)
-        for one, debt in left.items():
-            is_payee = (entry.account, entry.token) == (one.owner, one.token)
+        for due, debt in left.items():
+            is_payee = (entry.account, entry.token) == (due.owner, due.token)
             amount = min(debt, entry.amount - taken)
-            if not is_payee or amount <= 0 or entry.log.block_number < one.transfer.sent.block_number:
+            if not is_payee or amount <= 0 or entry.log.block_number < due.transfer.sent.block_number:
                 continue
-            found.append(_refund(entry, one, taken, amount, times[entry.log.block_number]))
-            left[one] -= amount
+            found.append(_refund(entry, due, taken, amount, times[entry.log.block_number]))
+            left[due] -= amount
             taken += amount
     return found
 
 
-def _age(one: OwedTransfer) -> tuple[int, int]:
-    return one.transfer.sent.block_number, one.transfer.sent.log_index
+def _age(due: OwedTransfer) -> tuple[int, int]:
+    return due.transfer.sent.block_number, due.transfer.sent.log_index
 
 
 def _payments(logs: Iterable[Log], pool: bytes) -> Counter[tuple[bytes, bytes, int]]:
@@ -145,8 +145,8 @@ def _payments(logs: Iterable[Log], pool: bytes) -> Counter[tuple[bytes, bytes, i
     return paid
 
 
-def _refund(entry: RefundEntry, one: OwedTransfer, taken: int, amount: int, time_s: int) -> DeltaRefund:
-    sent, log = one.transfer.sent, entry.log
+def _refund(entry: RefundEntry, due: OwedTransfer, taken: int, amount: int, time_s: int) -> DeltaRefund:
+    sent, log = due.transfer.sent, entry.log
     return DeltaRefund(
         chain_id=sent.chain_id,
         block_hash=log.block_hash,

@@ -93,10 +93,10 @@ class RefundWatch(BridgeRounds):
     async def _round(self, hashes: Sequence[bytes]) -> None:
         orders = await self._orders.read(hashes)
         owed = [
-            OwedTransfer(one, order.parties.owner, order.parties.token)
+            OwedTransfer(transfer, order.parties.owner, order.parties.token)
             for order in orders
-            for one in order.transfers
-            if one.state is TransferState.FAILED
+            for transfer in order.transfers
+            if transfer.state is TransferState.FAILED
         ]
         self._note(owed)
         head = await self._begin()
@@ -104,8 +104,8 @@ class RefundWatch(BridgeRounds):
         states: dict[TransferKey, OrderTransfer] = {}
         for order in orders:
             mine = changes.setdefault(order.row.order_hash, [])
-            for one in order.transfers:
-                mine += await self._checked_refunds(one, head, states)
+            for transfer in order.transfers:
+                mine += await self._checked_refunds(transfer, head, states)
         reached = await self._search(owed, head, changes, states) if owed else {}
         failure: StoreUnavailable | None = None
         for order in orders:
@@ -115,22 +115,22 @@ class RefundWatch(BridgeRounds):
                 failure = error
         if failure is not None:
             raise failure
-        self._rest_of(orders, lambda one: all(_is_quiet(transfer) for transfer in one.transfers))
+        self._rest_of(orders, lambda order: all(_is_quiet(transfer) for transfer in order.transfers))
 
     def _note(self, owed: Sequence[OwedTransfer]) -> None:
         """Count the owed transfers, raise alarms for late transfers, and forget all other transfers."""
         now_ms = self._wall_ms()
-        keys = {key_of(one.transfer.sent) for one in owed}
+        keys = {key_of(due.transfer.sent) for due in owed}
         self._after = {key: height for key, height in self._after.items() if key in keys}
         self._late &= keys
         ages = {
-            key_of(one.transfer.sent): max(0, now_ms - one.transfer.end.at_ms)
-            for one in owed
-            if one.transfer.end is not None
+            key_of(due.transfer.sent): max(0, now_ms - due.transfer.end.at_ms)
+            for due in owed
+            if due.transfer.end is not None
         }
         self._owed, self._oldest_ms = len(owed), max(ages.values(), default=0)
-        for one in owed:
-            key, sent = key_of(one.transfer.sent), one.transfer.sent
+        for due in owed:
+            key, sent = key_of(due.transfer.sent), due.transfer.sent
             if ages[key] > self._late_ms and key not in self._late:
                 self._late.add(key)
                 _log.warning(
@@ -142,7 +142,7 @@ class RefundWatch(BridgeRounds):
                 )
 
     async def _checked_refunds(
-        self, one: OrderTransfer, head: Header, states: dict[TransferKey, OrderTransfer]
+        self, transfer: OrderTransfer, head: Header, states: dict[TransferKey, OrderTransfer]
     ) -> list[Change]:
         """Return changes of refunds that were undone or have become final, as far as one look has time.
 
@@ -151,7 +151,7 @@ class RefundWatch(BridgeRounds):
         """
         changes: list[Change] = []
         kept: list[DeltaRefund] = []
-        for refund in one.refunds:
+        for refund in transfer.refunds:
             is_left = refund.is_final or not self._goes_on()
             is_there = is_left or await self._still_there(refund.block_number, refund.block_hash, head)
             if is_there is False:
@@ -166,7 +166,7 @@ class RefundWatch(BridgeRounds):
             else:
                 kept.append(refund)
         if changes:
-            states[key_of(one.sent)] = replace(one, refunds=tuple(kept))
+            states[key_of(transfer.sent)] = replace(transfer, refunds=tuple(kept))
         return changes
 
     async def _write(
@@ -176,15 +176,16 @@ class RefundWatch(BridgeRounds):
         states: Mapping[TransferKey, OrderTransfer],
         reached: Mapping[TransferKey, int],
     ) -> None:
-        keys = [key_of(one.sent) for one in order.transfers]
+        keys = [key_of(transfer.sent) for transfer in order.transfers]
         changed = [states[key] for key in keys if key in states]
         is_written = not changes or await self._orders.write(order, changed, changes)
         if is_written:
             self._is_again |= bool(changes)
             self._after |= {key: reached[key] for key in keys if key in reached}
-            before = {key_of(one.sent): one.state for one in order.transfers}
+            before = {key_of(transfer.sent): transfer.state for transfer in order.transfers}
             self._refunded += sum(
-                one.state is TransferState.REFUNDED is not before[key_of(one.sent)] for one in changed
+                transfer.state is TransferState.REFUNDED is not before[key_of(transfer.sent)]
+                for transfer in changed
             )
 
     # --- Searching --------------------------------------------------------------------------------------
@@ -204,7 +205,7 @@ class RefundWatch(BridgeRounds):
         if self._place.spoke_pool is None:
             return {}
         after = min(
-            self._after.get(key_of(one.transfer.sent), one.transfer.sent.block_number - 1) for one in owed
+            self._after.get(key_of(due.transfer.sent), due.transfer.sent.block_number - 1) for due in owed
         )
         entries: list[RefundEntry] = []
         for _ in range(BRIDGE_RANGES_PER_ROUND):
@@ -219,16 +220,16 @@ class RefundWatch(BridgeRounds):
         self._is_again |= after < head.number
         for refund in await self._allocated(entries, owed):
             key = refunded_key(refund)
-            before = states.get(key) or next(one.transfer for one in owed if key_of(one.transfer.sent) == key)
+            before = states.get(key) or next(due.transfer for due in owed if key_of(due.transfer.sent) == key)
             states[key] = replace(before, refunds=(*before.refunds, refund))
             changes[refund.order_hash].append(new(DELTA_REFUND, refund))
         read_to = min(after, self._place.settled_below(head.number))
-        return {key_of(one.transfer.sent): read_to for one in owed}
+        return {key_of(due.transfer.sent): read_to for due in owed}
 
     async def _entries(self, owed: Sequence[OwedTransfer], first: int, last: int) -> list[RefundEntry] | None:
         """Read entries that paid owners of owed transfers in a range of blocks; None if the node refuses."""
         pool = self._place.spoke_pool or b""
-        payees = {(one.owner, one.token) for one in owed}
+        payees = {(due.owner, due.token) for due in owed}
         found: list[RefundEntry] = []
         done: set[bytes] = set()
         logs = await self._logs(LogFilter((pool,), ((EXECUTED_REFUND_ROOT.topic,),)), first, last)
@@ -263,4 +264,4 @@ class RefundWatch(BridgeRounds):
 
 def _is_quiet(transfer: OrderTransfer) -> bool:
     """Whether no log of the origin can change a transfer's refunds until the next change of its order."""
-    return transfer.state is not TransferState.FAILED and all(one.is_final for one in transfer.refunds)
+    return transfer.state is not TransferState.FAILED and all(refund.is_final for refund in transfer.refunds)

@@ -186,9 +186,9 @@ def delta_domain_of(
     return DeltaDomain(contract, typed, named.separator, named, delta_others(named, served))
 
 
-def delta_domains(places: ServedChains) -> dict[int, DeltaDomain]:
+def delta_domains(chains: ServedChains) -> dict[int, DeltaDomain]:
     """Make the EIP-712 domain of each served chain's Delta contract, by chain id."""
-    served = {chain_id: place for chain_id, place in places.items() if not place.no_delta}
+    served = {chain_id: place for chain_id, place in chains.items() if not place.no_delta}
     named = [_named(chain_id, place.delta, place.settings) for chain_id, place in served.items()]
     return {
         chain_id: delta_domain_of(chain_id, place.delta, place.settings, named)

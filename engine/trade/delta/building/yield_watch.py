@@ -42,7 +42,7 @@ class YieldWatch:
     def __init__(self, chain: Chain, strategies: Iterable[StrategySettings]) -> None:
         self._chain = chain
         self._vaults = vaults_of(strategies)
-        self._prices = {vault: SharePrices(one.fee_bps) for vault, one in self._vaults.items()}
+        self._prices = {vault: SharePrices(strategy.fee_bps) for vault, strategy in self._vaults.items()}
         self._assets: dict[bytes, bytes] = {}
 
     async def run(self) -> NoReturn:

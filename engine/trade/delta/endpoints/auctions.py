@@ -91,7 +91,7 @@ class Auctions:
 
     def __init__(
         self,
-        places: ServedChains,
+        chains: ServedChains,
         store: Store,
         live: Callable[[bytes], LiveOrder | None],
         auctions: Mapping[int, ChainAuctions],
@@ -101,7 +101,7 @@ class Auctions:
         is_carried: Callable[[LiveOrder], bool] = lambda _: True,
         check_operator: Callable[[HttpCall], None] = lambda _: None,
     ) -> None:
-        self._places = places
+        self._chains = chains
         self._store = store
         self._live = live
         self._auctions = auctions
@@ -202,7 +202,9 @@ class Auctions:
             raise OrderNotFound(field="orderId", got=text)
         (found,) = await self._store.read(last_rounds(row.order_hash, VENUE_EXPLAINED_ROUNDS_MAX))
         rounds = [round_of(row_of(AUCTION_ROUND, values)) for values in found]
-        settled = await with_settlements(self._store, [(one.auction_id, one.order) for one in rounds])
+        settled = await with_settlements(
+            self._store, [(order_round.auction_id, order_round.order) for order_round in rounds]
+        )
         of_chain, live = self._auctions.get(row.chain_id), self._live(row.order_hash)
         rests_until_ms = 0
         if of_chain is not None and live is not None and isinstance(live.order, ExternalOrder):
@@ -211,7 +213,10 @@ class Auctions:
             OrderFacts(
                 row=row,
                 live=live,
-                rounds=[replace(one, order=order) for one, order in zip(rounds, settled, strict=True)],
+                rounds=[
+                    replace(order_round, order=order)
+                    for order_round, order in zip(rounds, settled, strict=True)
+                ],
                 last_round_ms=0 if of_chain is None else of_chain.last_round_ms(row.order_hash),
                 agents={} if of_chain is None else of_chain.reports(),
                 now_ms=now_ms,
@@ -227,13 +232,13 @@ class Auctions:
     async def _latest(self, call: HttpCall) -> Reply:
         self._check_operator(call)
         query = decode_auctions_query(call.request.query or b"")
-        served = delta_chain_at(self._places, query.chain_id, "chainId")
+        served = delta_chain_at(self._chains, query.chain_id, "chainId")
         (found,) = await self._store.read(
             latest_rounds(served.chain_id, call.now_ms - _LISTED_MS, query.limit)
         )
         rows: list[AuctionRound] = [row_of(AUCTION_ROUND, values) for values in found]
-        rounds = [list(one) for _, one in groupby(rows, attrgetter("auction_id"))]
-        return Reply(200, encode([await self._auction_of(one) for one in rounds]))
+        rounds = [list(group) for _, group in groupby(rows, attrgetter("auction_id"))]
+        return Reply(200, encode([await self._auction_of(of_round) for of_round in rounds]))
 
     async def _auction(self, call: HttpCall) -> Reply:
         return Reply(200, encode(await self.auction(_auction_id(call.parameters[0]))))
@@ -242,12 +247,12 @@ class Auctions:
         return Reply(200, encode(await self.explain(call.parameters[0], call.now_ms)))
 
     def _list_agents(self, call: HttpCall) -> Reply:
-        served = delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        served = delta_chain_at(self._chains, chain_in_path(call.parameters[0]), "chainId")
         of_chain = self._auctions.get(served.chain_id)
         return Reply(200, encode([] if of_chain is None else sorted(of_chain.reports())))
 
     def _scores(self, call: HttpCall) -> Reply:
-        served = delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        served = delta_chain_at(self._chains, chain_in_path(call.parameters[0]), "chainId")
         of_chain = self._auctions.get(served.chain_id)
         reports = {} if of_chain is None else of_chain.reports()
         return Reply(200, encode([_score(served.delta, name, reports[name]) for name in sorted(reports)]))

@@ -44,16 +44,16 @@ class DeltaOrders:
 
     def __init__(
         self,
-        places: ServedChains,
+        chains: ServedChains,
         settings: Settings,
         issued: IssuedRoutes,
         *,
         random32: Callable[[], bytes],
         partner_of: Callable[[HttpCall], str],
     ) -> None:
-        self._places = places
+        self._chains = chains
         self._fees = FeeRules(settings.partners, settings.tiers)
-        self._domains = delta_domains(places)
+        self._domains = delta_domains(chains)
         self._issued = issued
         self._random32 = random32
         self._partner_of = partner_of
@@ -86,8 +86,8 @@ class DeltaOrders:
         """
         route, side = await self._issued_route(body, now_ms)
         src, dest = route.origin.input.token, route.origin.output.token
-        served = delta_chain_at(self._places, src.chain_id, "route.origin.input.token.chainId")
-        there = self._places.get(route.destination.input.token.chain_id)
+        served = delta_chain_at(self._chains, src.chain_id, "route.origin.input.token.chainId")
+        there = self._chains.get(route.destination.input.token.chain_id)
         shares = 0
         if body.order_type is BuildOrderType.PRODUCTIVE_ORDER:
             shares = await in_time(_shares(served, body, route))
@@ -121,7 +121,7 @@ class DeltaOrders:
         except InvalidInput as error:
             raise RouteValidationFailed(error.detail, field="route") from None
         likely = wanted_side(body)
-        sides = sorted(Side, key=lambda one: one is not likely)
+        sides = sorted(Side, key=lambda side: side is not likely)
         at = await self._issued.first_issued([quoted_as(side, given) for side in sides], now_ms)
         if at is None:
             raise RouteValidationFailed(field="route", expected="an unchanged route of GET /v2/quote")

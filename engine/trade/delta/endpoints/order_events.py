@@ -19,7 +19,7 @@ def order_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
     return (
         streams.endpoint(
             "/v2/delta/orders/events",
-            _asked,
+            _read_query,
             query=OrderEventsQuery,
             group="Delta orders",
             summary="Changes of Delta orders, pushed as they happen",
@@ -28,7 +28,7 @@ def order_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
     )
 
 
-def _asked(query: bytes) -> tuple[EventFilter, str | None]:
+def _read_query(query: bytes) -> tuple[EventFilter, str | None]:
     """Parse the query of GET /v2/delta/orders/events.
 
     Returns:
@@ -38,17 +38,17 @@ def _asked(query: bytes) -> tuple[EventFilter, str | None]:
     Raises:
         InvalidInput: a parameter is invalid.
     """
-    asked = decode_order_events_query(query)
-    ids, hashes = asked.order_id or (), asked.order_hash or ()
+    decoded = decode_order_events_query(query)
+    ids, hashes = decoded.order_id or (), decoded.order_hash or ()
     check_count("orderId", ids)
     wanted = EventFilter(
         surface=DELTA.name,
-        owner=None if asked.user_address is None else parse_address(asked.user_address, "userAddress"),
+        owner=None if decoded.user_address is None else parse_address(decoded.user_address, "userAddress"),
         orders=frozenset([*map(_id, ids), *ids_of_hashes(hashes)]),
-        chain_ids=frozenset(asked.chain_id or ()),
-        partner=asked.partner,
+        chain_ids=frozenset(decoded.chain_id or ()),
+        partner=decoded.partner,
     )
-    return wanted, asked.after
+    return wanted, decoded.after
 
 
 def _id(text: str) -> UUID:

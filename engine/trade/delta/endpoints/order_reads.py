@@ -56,12 +56,12 @@ async def usable_of(served: ServedChain, user: bytes, tokens: Sequence[bytes]) -
         ChainError: no node answers.
     """
     others = [token for token in tokens if token != NATIVE_TOKEN]
-    told = await holdings(served.chain, [HoldingQuestion(token, user, served.delta) for token in others])
+    held = await holdings(served.chain, [HoldingQuestion(token, user, served.delta) for token in others])
     usable = {
-        token: 0 if found is None else found.usable for token, found in zip(others, told.found, strict=True)
+        token: 0 if found is None else found.usable for token, found in zip(others, held.found, strict=True)
     }
     if NATIVE_TOKEN in tokens:
-        usable[NATIVE_TOKEN] = await served.chain.balance(user, told.block_hash)
+        usable[NATIVE_TOKEN] = await served.chain.balance(user, held.block_hash)
     return usable
 
 
@@ -75,12 +75,12 @@ class OrderReads:
     """HTTP endpoints that return records, lists and balances of Delta orders.
 
     Args:
-        places: served chains by chain id.
+        chains: served chains by chain id.
         sees_all: returns whether a request may list the orders of all owners.
     """
 
-    def __init__(self, places: ServedChains, store: Store, *, sees_all: Callable[[HttpCall], bool]) -> None:
-        self._places = places
+    def __init__(self, chains: ServedChains, store: Store, *, sees_all: Callable[[HttpCall], bool]) -> None:
+        self._chains = chains
         self._sees_all = sees_all
         self._stored = StoredOrders(store)
 
@@ -205,7 +205,7 @@ class OrderReads:
             listed tokens and the shares of the chain's strategies.
         """
         chain_text, user_text, *tokens = call.parameters
-        served = delta_chain_at(self._places, chain_in_path(chain_text), "chainId")
+        served = delta_chain_at(self._chains, chain_in_path(chain_text), "chainId")
         user = parse_address(user_text, "user")
         held = (*served.tokens.by_address, *vaults_of(served.settings.strategies))
         return served, user, [parse_address(text, "token") for text in tokens] or list(dict.fromkeys(held))

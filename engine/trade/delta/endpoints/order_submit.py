@@ -37,7 +37,7 @@ class OrderSubmission:
     """HTTP endpoints to submit and to cancel Delta orders.
 
     Args:
-        places: served chains by chain id.
+        chains: served chains by chain id.
         bridges: lanes between the chains.
         settings: settings of the partners.
         orders: Delta orders in memory, to which submitted orders are added.
@@ -48,7 +48,7 @@ class OrderSubmission:
 
     def __init__(
         self,
-        places: ServedChains,
+        chains: ServedChains,
         bridges: BridgeLanes,
         settings: Settings,
         orders: LiveOrders,
@@ -58,7 +58,7 @@ class OrderSubmission:
         signatures_of: Callable[[HttpCall], SignatureBudget],
     ) -> None:
         self._desk = OrderDesk(
-            places,
+            chains,
             bridges,
             orders,
             StoredOrders(store),

@@ -21,8 +21,8 @@ class StrategyList:
         watches: watches of the strategies by chain id, of every served chain.
     """
 
-    def __init__(self, places: ServedChains, watches: Mapping[int, YieldWatch]) -> None:
-        self._places = places
+    def __init__(self, chains: ServedChains, watches: Mapping[int, YieldWatch]) -> None:
+        self._chains = chains
         self._watches = watches
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -40,5 +40,5 @@ class StrategyList:
         )
 
     def _strategies(self, call: HttpCall) -> Reply:
-        served = delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        served = delta_chain_at(self._chains, chain_in_path(call.parameters[0]), "chainId")
         return Reply(200, encode(self._watches[served.chain_id].listed()))

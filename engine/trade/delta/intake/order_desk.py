@@ -73,7 +73,7 @@ class OrderDesk:
     """Order desk: checks and stores submitted Delta orders, and checks and stores cancellations of orders.
 
     Args:
-        places: served chains by chain id.
+        chains: served chains by chain id.
         bridges: lanes between the chains.
         orders: the live orders in memory.
         stored: reader of the orders in the store.
@@ -83,7 +83,7 @@ class OrderDesk:
 
     def __init__(
         self,
-        places: ServedChains,
+        chains: ServedChains,
         bridges: BridgeLanes,
         orders: LiveOrders,
         stored: StoredOrders,
@@ -91,15 +91,15 @@ class OrderDesk:
         *,
         strict_partner: bool,
     ) -> None:
-        self._places = places
+        self._chains = chains
         self._bridges = bridges
         self._orders = orders
         self._stored = stored
         self._partners = partners
         self._strict_partner = strict_partner
-        self._domains = delta_domains(places)
+        self._domains = delta_domains(chains)
         self._vaults = {
-            chain_id: frozenset(vaults_of(served.settings.strategies)) for chain_id, served in places.items()
+            chain_id: frozenset(vaults_of(served.settings.strategies)) for chain_id, served in chains.items()
         }
         self._permit2 = Permit2s()
 
@@ -117,7 +117,7 @@ class OrderDesk:
             RequestError: a check fails; see spec 1.25 and `submission`.
             StoreUnavailable: the order may or may not be stored; submitting again is safe.
         """
-        served = delta_chain_at(self._places, body.chain_id, "chainId")
+        served = delta_chain_at(self._chains, body.chain_id, "chainId")
         domain = self._domains[served.chain_id]
         found = identify(body, domain)
         if self._orders.get(found.order_hash) is None:
@@ -161,7 +161,7 @@ class OrderDesk:
             body.signature, digest, first.owner, InvalidCancelSignature, signing=signing
         )
         signatures.proven(signature.is_by_key)
-        await in_time(_check_cancel(self._places[first.chain_id], signature, domain.contract))
+        await in_time(_check_cancel(self._chains[first.chain_id], signature, domain.contract))
         hashes = [row.order_hash for row in rows]
         await self._orders.step_all(hashes, cancelling(now_ms), is_fenced=False)
         return CancelResponse(success=True, cancelled=tuple(str(order_id(key)) for key in hashes))
@@ -236,7 +236,7 @@ class OrderDesk:
         terms, there = submission.terms, bridge_of(submission.order).destination_chain_id
         swap = arrival_of(submission.order, submission.document.arrivals)
         beneficiary = terms.beneficiary if swap is None else swap.beneficiary
-        if there and beneficiary == terms.owner and not await self._places[there].chain.code(terms.owner):
+        if there and beneficiary == terms.owner and not await self._chains[there].chain.code(terms.owner):
             raise InvalidInput(
                 field="order.beneficiary",
                 expected=f"an account of the owner on chain {there}: the owner is a contract, and not there",
@@ -248,7 +248,7 @@ class OrderDesk:
         return one_signer(order_ids, await self._stored.rows_of_ids(order_ids))
 
     def _domain_of(self, rows: Sequence[DeltaOrderRow]) -> DeltaDomain:
-        served = delta_chain_at(self._places, rows[0].chain_id, "orderIds")
+        served = delta_chain_at(self._chains, rows[0].chain_id, "orderIds")
         return self._domains[served.chain_id]
 
 
@@ -258,12 +258,12 @@ async def _check_cancel(served: ServedChain, signature: OwnerSignature, delta: b
     Raises:
         InvalidCancelSignature: the owner has not signed.
     """
-    asked = signature_call(signature, delta)
-    if asked is None:
+    call = signature_call(signature, delta)
+    if call is None:
         return
     header = await latest_block(served.chain)
     has_code = await signer_has_code(served.chain, signature, header)
-    (answer,) = await served.chain.call_many([asked], header.hash)
+    (answer,) = await served.chain.call_many([call], header.hash)
     if signature_state(signature, answer, has_code=has_code) is not SignatureState.SIGNED:
         raise InvalidCancelSignature(
             "the signature is empty, and the owner has not signed the cancellation by a call"

@@ -101,12 +101,12 @@ class StoredOrders:
         """Read the stored order row for each of the ids `texts`; None for an unknown or malformed id."""
         ids = [parse_order_id(text) for text in texts]
         known: dict[UUID, DeltaOrderRow] = {}
-        wanted = [one for one in dict.fromkeys(ids) if one is not None]
+        wanted = [uuid for uuid in dict.fromkeys(ids) if uuid is not None]
         if wanted:
-            answers = await self._store.read(*(between(DELTA_ORDER, *hashes_of_id(one)) for one in wanted))
+            answers = await self._store.read(*(between(DELTA_ORDER, *hashes_of_id(uuid)) for uuid in wanted))
             for rows in answers:
                 known |= {order_id(row.order_hash): row for row in map(DELTA.found, rows)}
-        return [None if one is None else known.get(one) for one in ids]
+        return [None if uuid is None else known.get(uuid) for uuid in ids]
 
     async def page(self, wanted: DeltaFilter, page: int, limit: int) -> Page:
         """Read a page of the orders that pass a filter, newest first.

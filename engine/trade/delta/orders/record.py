@@ -95,7 +95,10 @@ def _record(
     arrival = arrival_of(order, document.arrivals)
     if arrival is not None:
         beneficiary = arrival.beneficiary
-        if not any(one.end is not None and one.end.state is BridgeEndState.PAID_OUT for one in transfers):
+        if not any(
+            transfer.end is not None and transfer.end.state is BridgeEndState.PAID_OUT
+            for transfer in transfers
+        ):
             got = _swapped(got, arrival)
     created_at = iso_ms(row.created_ms)
     return OrderRecord(
@@ -175,7 +178,7 @@ def _received(
     fills: Sequence[DeltaFill], transfers: Sequence[OrderTransfer], *, is_bridged: bool
 ) -> str | None:
     if is_bridged:
-        return str(delivered(transfers)) if any(one.delivery for one in transfers) else None
+        return str(delivered(transfers)) if any(transfer.delivery for transfer in transfers) else None
     return str(sum(amount_of(fill.received) for fill in fills)) if fills else None
 
 
@@ -204,7 +207,7 @@ def _percent(filled: int, whole: int) -> Decimal:
 
 
 def _refunds(transfers: Sequence[OrderTransfer]) -> tuple[RefundEntry, ...]:
-    refunds = [refund for one in transfers for refund in one.refunds]
+    refunds = [refund for transfer in transfers for refund in transfer.refunds]
     return tuple(map(_refund, sorted(refunds, key=lambda refund: refund.at_ms)))
 
 

@@ -156,7 +156,7 @@ def settled_reason(status: OrderStatus, fill_count: int, transfers: Sequence[Ord
 
 def delivered(transfers: Iterable[OrderTransfer]) -> int:
     """Sum the raw units that verified deliveries, or the swaps after them, brought to the beneficiary."""
-    return sum(amount_of(one.delivery.amount) for one in transfers if one.delivery is not None)
+    return sum(amount_of(transfer.delivery.amount) for transfer in transfers if transfer.delivery is not None)
 
 
 def transfers_of_fills(
@@ -171,8 +171,8 @@ def transfers_of_fills(
         fills, transfers: oldest first.
     """
     waiting: dict[tuple[bytes, bytes], list[OrderTransfer]] = {}
-    for one in transfers:
-        waiting.setdefault((one.sent.block_hash, one.sent.tx_hash), []).append(one)
+    for transfer in transfers:
+        waiting.setdefault((transfer.sent.block_hash, transfer.sent.tx_hash), []).append(transfer)
     matched: list[OrderTransfer | None] = []
     for fill in fills:
         of_transaction = waiting.get((fill.block_hash, fill.tx_hash), [])

@@ -347,8 +347,10 @@ class PriceWatch:
                 try:
                     yield from self._judge(order, best, gas_price_wei)
                 except Exception as error:  # noqa: BLE001  a bug in one order stops no other
-                    told = to_hex(order.live.order_hash)
-                    _log.error("a resting order is stuck", order=told, detail=repr(error), exc_info=True)
+                    order_hash = to_hex(order.live.order_hash)
+                    _log.error(
+                        "a resting order is stuck", order=order_hash, detail=repr(error), exc_info=True
+                    )
                     self._orders.tried(order, NEVER, self._wall_ms() + _RETRY_MS_MAX)
             yield
         self._schedule(ends)

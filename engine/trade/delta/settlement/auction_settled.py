@@ -27,17 +27,17 @@ _UNDER_WAY, _NOT_SENT = "settling", "notSent"
 
 
 async def with_settlements(
-    store: Store, asked: Sequence[tuple[int, AuctionedOrder]]
+    store: Store, orders: Sequence[tuple[int, AuctionedOrder]]
 ) -> tuple[AuctionedOrder, ...]:
     """Return orders of closed auction rounds with the outcomes of the settlements that each round started.
 
     Args:
-        asked: pairs of (auction id, order in the record of that auction's round), at most IDS_MAX.
+        orders: pairs of (auction id, order in the record of that auction's round), at most IDS_MAX.
 
     Raises:
         StoreUnavailable: the outcomes cannot be read now.
     """
-    hashes = sorted({parse_hex(order.order_hash, "orderHash") for _, order in asked})
+    hashes = sorted({parse_hex(order.order_hash, "orderHash") for _, order in orders})
     effect_rows, fill_rows = await store.read(
         among(EFFECT, "order_hash", hashes), among(DELTA_FILL, "order_hash", hashes)
     )
@@ -50,7 +50,7 @@ async def with_settlements(
             found.setdefault(key, []).append((effect, settlement))
     wanted = {
         settlement.key
-        for auction_id, order in asked
+        for auction_id, order in orders
         for _, settlement in found.get((auction_id, order.order_hash), ())
     }
     intents = await _intents(store, sorted(wanted))
@@ -62,14 +62,14 @@ async def with_settlements(
                 order,
                 settlements=tuple(
                     [
-                        _told(effect, settlement, intents.get(settlement.key), by_transaction)
+                        _auction_settlement(effect, settlement, intents.get(settlement.key), by_transaction)
                         for effect, settlement in sorted(
-                            found.get((auction_id, order.order_hash), ()), key=lambda one: one[0].created_ms
+                            found.get((auction_id, order.order_hash), ()), key=lambda pair: pair[0].created_ms
                         )
                     ]
                 ),
             )
-            for auction_id, order in asked
+            for auction_id, order in orders
         ]
     )
 
@@ -82,7 +82,7 @@ async def _intents(store: Store, keys: Sequence[str]) -> dict[str, ChainIntent]:
     return found
 
 
-def _told(
+def _auction_settlement(
     effect: Effect,
     settlement: Settlement,
     intent: ChainIntent | None,

@@ -118,7 +118,7 @@ class Claims:
         found = self._found(*account)
         if found is None:
             return False
-        amount, allowed = (sum(one.amount for one in claims), sum(one.allowed for one in claims))
+        amount, allowed = (sum(claim.amount for claim in claims), sum(claim.allowed for claim in claims))
         return amount <= found.balance and allowed <= found.allowance
 
     def _drop(self, order_hash: bytes) -> None:

@@ -233,8 +233,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             top: last indexed block; the funds are read at this block or a later one.
         """
         read = await self._read(accounts, top.number)
-        asked, later = self._orders_of_vaults(accounts)
-        worths = await self._vaults.worths(asked, read.block_hash)
+        chosen, later = self._orders_of_vaults(accounts)
+        worths = await self._vaults.worths(chosen, read.block_hash)
         self._reads += len(accounts)
         doubtful: list[LiveOrder] = []
         compared = 0
@@ -272,9 +272,9 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         found = [live for key in hashes if (live := self._orders.get(key)) is not None]
         found.sort(key=lambda live: (live.worth is not None, self._valued.get(live.order_hash, 0)))
         self._looks += 1
-        asked, others = found[:VENUE_VAULT_ORDERS_MAX], found[VENUE_VAULT_ORDERS_MAX:]
-        self._valued |= {live.order_hash: self._looks for live in asked}
-        return asked, frozenset(_account_of(live) for live in others if live.worth is None)
+        chosen, others = found[:VENUE_VAULT_ORDERS_MAX], found[VENUE_VAULT_ORDERS_MAX:]
+        self._valued |= {live.order_hash: self._looks for live in chosen}
+        return chosen, frozenset(_account_of(live) for live in others if live.worth is None)
 
     def _revalue(self, order_hash: bytes, worths: Mapping[bytes, VaultWorth]) -> None:
         """Keep a vault's new statement about an order, and compute the order's needs anew."""
@@ -379,20 +379,20 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         """
         tokens = [account for account in accounts if account[0] != NATIVE_TOKEN]
         natives = [account for account in accounts if account[0] == NATIVE_TOKEN]
-        told = await holdings(
+        held = await holdings(
             self._chain, [HoldingQuestion(token, owner, self._delta) for token, owner in tokens]
         )
-        if told.block_number < height:
+        if held.block_number < height:
             raise NodeContradiction(
-                NodeFault.LAGGING, f"the node is at block {told.block_number}, below {height}"
+                NodeFault.LAGGING, f"the node is at block {held.block_number}, below {height}"
             )
-        found = dict(zip(tokens, told.found, strict=True))
-        left = await self._answers([deposits(owner) for _, owner in natives], told.block_hash)
+        found = dict(zip(tokens, held.found, strict=True))
+        left = await self._answers([deposits(owner) for _, owner in natives], held.block_hash)
         found |= {
             account: Holding(int.from_bytes(answer[:WORD_BYTES], "big"), 0)
             for account, answer in zip(natives, left, strict=True)
         }
-        return _FundsAtBlock(told.block_hash, found)
+        return _FundsAtBlock(held.block_hash, found)
 
     async def _fills(self, orders: Sequence[LiveOrder], block_hash: bytes) -> list[int]:
         """Read from the Delta contract how much of each order is settled, at one block.
@@ -412,10 +412,10 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         """
         calls = [EthCall(self._delta, question) for question in questions]
         answers = await self._chain.call_many(calls, block_hash) if calls else []
-        told = [answer for answer in answers if isinstance(answer, bytes) and len(answer) >= WORD_BYTES]
-        if len(told) < len(calls):
+        readable = [answer for answer in answers if isinstance(answer, bytes) and len(answer) >= WORD_BYTES]
+        if len(readable) < len(calls):
             raise ChainError(_MUTE)
-        return told
+        return readable
 
 
 def _account_of(live: LiveOrder) -> DeltaAccount:

@@ -92,20 +92,20 @@ class DeltaProjection:
 
     def _decided(self, orders: Sequence["_Found"], settled_below: int) -> list[Change]:
         changes: list[Change] = []
-        for one in orders:
-            live = self._orders.get(one.row.order_hash)
+        for found in orders:
+            live = self._orders.get(found.row.order_hash)
             facts = DeltaFacts(
-                one.fills,
-                one.nonce_used,
-                one.is_pre_signed,
+                found.fills,
+                found.nonce_used,
+                found.is_pre_signed,
                 settled_below,
                 None if live is None else live.ended_at,
-                one.transfers,
+                found.transfers,
             )
             now_ms = self._now_ms()
-            step = told_by_chain(one.row, facts, one.effects, self._failures_max, now_ms, one.orphans)
+            step = told_by_chain(found.row, facts, found.effects, self._failures_max, now_ms, found.orphans)
             if step is not None:
-                changes += DELTA.advanced(one.row, step.after, effects=step.effects, more=step.more).changes
+                changes += DELTA.advanced(found.row, step.after, effects=step.effects, more=step.more).changes
         return changes
 
     def _about(self, advance: Advance, settled_below: int) -> set[bytes]:

@@ -156,12 +156,12 @@ def settlement_of(
         key=key,
         data=bid.candidate.calldata,
         gas=min(gas + gas // 3 + _SLACK_GAS, gas_max),
-        deadline_s=min(deadline_s, *(one.asked.terms.deadline for one in parts)),
+        deadline_s=min(deadline_s, *(part.asked.terms.deadline for part in parts)),
         agent=bid.candidate.agent,
         auction_id=auction_id,
         amount=str(bid.amount(at)),
         part_amount=str(parts[at].part.amount),
-        others=tuple([one.asked.order_hash for one in parts if one is not parts[at]]),
+        others=tuple([part.asked.order_hash for part in parts if part is not parts[at]]),
         is_purchase=parts[at].asked.terms.side is Side.BUY,
         promised=str(parts[at].promised),
         simulated_gas=gas,
@@ -319,7 +319,7 @@ class Settling:
         # same key and call again, after a crash or by a crossed order's task, change nothing.
         call = EthCall(self._delta, settlement.data, gas_max=settlement.gas)
         await self._relayer.relay(settlement.key, call, settlement.deadline_s)
-        self._told(settlement, order_hash, Notice.SETTLING)
+        self._notify(settlement, order_hash, Notice.SETTLING)
         outcome = await self._outcome(order_hash, settlement)
         if outcome.state in _MINED:
             # The indexer has stored the fill, and the end of an order that is settled whole. A part's effect
@@ -418,7 +418,7 @@ class Settling:
                 fault = None  # one doubt for a settlement, however many orders are crossed in it
             begins = f"{doubt}: " if doubt else ""
         outcome = msgspec.structs.replace(outcome, reason=f"{begins}{outcome.reason}")
-        self._told(settlement, order_hash, Notice.REVERTED, outcome, fault=fault)
+        self._notify(settlement, order_hash, Notice.REVERTED, outcome, fault=fault)
 
     async def _until_read(self, order_hash: bytes, height: int) -> None:
         """Wait, at most SETTLEMENT_S seconds, until block `height` is indexed or the order is not open."""
@@ -535,9 +535,9 @@ class Settling:
         left = None if live is None else next_part(live.order, live.filled)
         most = 0 if left is None else left.amount
         waiting = [
-            one
-            for one in self._runners_up.get(order_hash, ())
-            if one.deadline_s > now_s and int(one.part_amount) <= most
+            settlement
+            for settlement in self._runners_up.get(order_hash, ())
+            if settlement.deadline_s > now_s and int(settlement.part_amount) <= most
         ]
         runner_up = waiting[0] if waiting else None
 
@@ -571,7 +571,7 @@ class Settling:
         """
         fill = await self._fill(order_hash, outcome)
         if fill is None:  # its block was undone, or is long final
-            self._told(settlement, order_hash, Notice.SETTLED, outcome)
+            self._notify(settlement, order_hash, Notice.SETTLED, outcome)
             return
         live, receipt = self._orders.get(order_hash), outcome.receipt
         is_vaults = live is not None and isinstance(live.order, ProductiveOrder)  # which may waste gas
@@ -583,9 +583,9 @@ class Settling:
             why = f"gas: simulated {settlement.simulated_gas}, used {receipt.gas_used}"
         outcome = msgspec.structs.replace(outcome, reason=why)
         notice, fault = (Notice.SETTLED_BELOW, AgentFault.SETTLED_BELOW) if why else (Notice.SETTLED, None)
-        self._told(settlement, order_hash, notice, outcome, str(amount), fault)
+        self._notify(settlement, order_hash, notice, outcome, str(amount), fault)
 
-    def _told(
+    def _notify(
         self,
         settlement: Settlement,
         order_hash: bytes,

@@ -14,7 +14,7 @@ from ..orders.live_orders import LiveOrder
 from ..orders.terms import next_part
 from ..orders.vault import VaultWorth, is_refused, preview_call, previewed, trial_call
 
-_Asked = tuple[LiveOrder, ProductiveOrder, int]
+_Preview = tuple[LiveOrder, ProductiveOrder, int]
 """A live order, its struct, and its unfilled amount."""
 
 
@@ -44,21 +44,23 @@ class VaultReads:
         Raises:
             ChainError: no node answers.
         """
-        asked = [one for live in orders if (one := _asked(live)) is not None]
+        previews = [preview for live in orders if (preview := _preview_of(live)) is not None]
         found: dict[bytes, VaultWorth] = {}
-        for at in range(0, len(asked), VENUE_FUNDS_ORDERS_MAX):
-            found |= await self._worths(asked[at : at + VENUE_FUNDS_ORDERS_MAX], block_hash)
+        for at in range(0, len(previews), VENUE_FUNDS_ORDERS_MAX):
+            found |= await self._worths(previews[at : at + VENUE_FUNDS_ORDERS_MAX], block_hash)
         return found
 
-    async def _worths(self, asked: Sequence[_Asked], block_hash: bytes) -> dict[bytes, VaultWorth]:
-        answers = await self._answers([preview_call(order, amount) for _, order, amount in asked], block_hash)
+    async def _worths(self, previews: Sequence[_Preview], block_hash: bytes) -> dict[bytes, VaultWorth]:
+        answers = await self._answers(
+            [preview_call(order, amount) for _, order, amount in previews], block_hash
+        )
         found = {
             live.order_hash: previewed(order, amount, answer)
-            for (live, order, amount), answer in zip(asked, answers, strict=True)
+            for (live, order, amount), answer in zip(previews, answers, strict=True)
         }
-        told = [one for one in asked if found[one[0].order_hash].is_told]
-        trials = [self._trial(live, order, found[live.order_hash]) for live, order, _ in told]
-        for (live, _, _), answer in zip(told, await self._answers(trials, block_hash), strict=True):
+        answered = [preview for preview in previews if found[preview[0].order_hash].is_told]
+        trials = [self._trial(live, order, found[live.order_hash]) for live, order, _ in answered]
+        for (live, _, _), answer in zip(answered, await self._answers(trials, block_hash), strict=True):
             if is_refused(answer):
                 found[live.order_hash] = replace(found[live.order_hash], is_given=False)
         return found
@@ -71,7 +73,7 @@ class VaultReads:
         return await self._chain.call_many(calls, block_hash) if calls else []
 
 
-def _asked(live: LiveOrder) -> _Asked | None:
+def _preview_of(live: LiveOrder) -> _Preview | None:
     if not isinstance(live.order, ProductiveOrder):
         return None
     part = next_part(live.order, live.filled)

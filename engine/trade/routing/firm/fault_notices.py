@@ -44,10 +44,10 @@ class FaultNotices:
         self._is_wanted = trio.Event()
         self.taken = self.lost = 0
 
-    def tell(self, told: FaultTold) -> None:
+    def tell(self, record: FaultTold) -> None:
         """Queue a fault of the maker for the next notice; a full queue drops its oldest fault."""
         self.lost += len(self._waiting) == MAKER_FAULTS_WAITING_MAX
-        self._waiting.append(fault_of(told))
+        self._waiting.append(fault_of(record))
         self._is_wanted.set()
 
     async def run(self) -> None:
@@ -67,8 +67,8 @@ class FaultNotices:
             self.lost += len(faults) * (not is_taken)
 
 
-def fault_of(told: FaultTold) -> MakerFault:
+def fault_of(record: FaultTold) -> MakerFault:
     """Convert the record of a maker's fault to the message that the maker receives."""
     return MakerFault(
-        told.at_ms, told.fault.value, to_checksum(told.src), to_checksum(told.dest), told.detail
+        record.at_ms, record.fault.value, to_checksum(record.src), to_checksum(record.dest), record.detail
     )

@@ -332,21 +332,21 @@ class _Filling:
         books = desk.index.between(part.src_token, part.dest_token).values()
         live = next((live for live in books if live.maker == share.maker), None)
         needed = share.src_amount if side is Side.SELL else share.dest_amount
-        asked = FirmAsked(part.src_token, part.dest_token, side, needed, self._user, desk.executor)
-        shown = None if live is None else book_amount(live, asked)
+        request = FirmAsked(part.src_token, part.dest_token, side, needed, self._user, desk.executor)
+        shown = None if live is None else book_amount(live, request)
         if live is not None and shown is not None and way.has_room and not part.is_exact:
-            wider = replace(asked, amount=over_asked(needed, self._over_ask_bps()))
+            wider = replace(request, amount=over_asked(needed, self._over_ask_bps()))
             shown_wider = book_amount(live, wider)
-            if shown_wider is not None and is_as_cheap(asked, shown, wider, shown_wider):
-                asked, shown = wider, shown_wider
+            if shown_wider is not None and is_as_cheap(request, shown, wider, shown_wider):
+                request, shown = wider, shown_wider
         return Ask(
             maker=share.maker,
             share=share,
-            asked=asked,
+            asked=request,
             shown=shown,
             asked_at=now,
             lag_s=self._lag(now),
-            base_amount=_base_amount(live, share, asked),
+            base_amount=_base_amount(live, share, request),
         )
 
     def _over_ask_bps(self) -> int:
@@ -428,9 +428,11 @@ class _Filling:
     def _able_alone(self, way: Way, part: FirmPart) -> list[MakerShare]:
         """List the shares of other makers whose books hold the part's whole amount, best rate first."""
         src, dest, wanted = part.src_token, part.dest_token, self._wanted
-        asked = FirmAsked(src, dest, wanted.side, _needed(part, wanted.side), self._user, self._desk.executor)
+        request = FirmAsked(
+            src, dest, wanted.side, _needed(part, wanted.side), self._user, self._desk.executor
+        )
         without = self._without(way) | part.pending()
-        shares = able_alone(self._desk.index.between(src, dest).values(), asked, wanted.only, without)
+        shares = able_alone(self._desk.index.between(src, dest).values(), request, wanted.only, without)
         return [share for share in shares if part.may_do([share])]
 
     def _find(self, way: Way, part: FirmPart, amount: int, without: set[str]) -> RoutePlan | None:
@@ -550,11 +552,11 @@ class _Filling:
                 reasons.setdefault(ask.maker, ask.failure.detail)
             elif ask.is_pending:
                 reasons.setdefault(ask.maker, FirmFault.LATE.value)
-        told = [f"{maker}: {reason}" for maker, reason in reasons.items()][: limits.MAKER_REASONS_MAX]
-        return NoRoute("; ".join([summary, *told]))
+        texts = [f"{maker}: {reason}" for maker, reason in reasons.items()][: limits.MAKER_REASONS_MAX]
+        return NoRoute("; ".join([summary, *texts]))
 
 
-def _base_amount(live: LiveBook | None, share: MakerShare, asked: FirmAsked) -> int:
+def _base_amount(live: LiveBook | None, share: MakerShare, request: FirmAsked) -> int:
     """Return the amount of a request to a maker in raw units of the pair's base token.
 
     The amount is 0 if the maker has no live book. If the request fixes the amount of the quote token, the
@@ -562,9 +564,9 @@ def _base_amount(live: LiveBook | None, share: MakerShare, asked: FirmAsked) -> 
     """
     if live is None:
         return 0
-    gives_base = asked.src_token == live.base
-    if gives_base is (asked.side is Side.SELL):
-        return asked.amount
+    gives_base = request.src_token == live.base
+    if gives_base is (request.side is Side.SELL):
+        return request.amount
     return share.src_amount if gives_base else share.dest_amount
 
 

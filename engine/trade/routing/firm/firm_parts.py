@@ -232,7 +232,7 @@ def parts_of_hop(
 
 
 def able_alone(
-    books: Iterable[LiveBook], asked: FirmAsked, only: frozenset[str] | None, without: Container[str]
+    books: Iterable[LiveBook], request: FirmAsked, only: frozenset[str] | None, without: Container[str]
 ) -> list[MakerShare]:
     """List the makers whose books alone hold the whole requested amount, as shares, the best rate first.
 
@@ -242,9 +242,9 @@ def able_alone(
     """
     shares: dict[str, MakerShare] = {}
     for live in books:
-        shown = book_amount(live, asked)
+        shown = book_amount(live, request)
         if shown and live.maker not in without and (only is None or live.maker in only):
-            amounts = (asked.amount, shown) if asked.side is Side.SELL else (shown, asked.amount)
+            amounts = (request.amount, shown) if request.side is Side.SELL else (shown, request.amount)
             shares.setdefault(live.maker, MakerShare(live.maker, *amounts))
     best_last = sorted(shares.values(), key=lambda share: Fraction(share.dest_amount, share.src_amount))
     return best_last[::-1]
@@ -285,20 +285,20 @@ def has_room(plan: RoutePlan, limit: int) -> bool:
     return mul_div_up(taken, BPS_ONE + cost_bps, BPS_ONE) + units <= limit
 
 
-def is_as_cheap(asked: FirmAsked, shown: int, wider: FirmAsked, shown_wider: int) -> bool:
+def is_as_cheap(request: FirmAsked, shown: int, wider: FirmAsked, shown_wider: int) -> bool:
     """Whether a request for a larger amount has nearly the rate of the original request.
 
     The rate may be worse by OVER_ASK_COST_BPS.
 
     Args:
-        asked, wider: the original and the larger request.
-        shown, shown_wider: raw units of the token whose amount `asked`, or `wider`, does not fix, as computed
-            from the maker's book.
+        request, wider: the original and the larger request.
+        shown, shown_wider: raw units of the token whose amount `request`, or `wider`, does not fix, as
+            computed from the maker's book.
     """
-    if asked.side is Side.SELL:
-        lost = shown - mul_div_down(asked.amount, shown_wider, wider.amount)
+    if request.side is Side.SELL:
+        lost = shown - mul_div_down(request.amount, shown_wider, wider.amount)
     else:
-        lost = mul_div_up(asked.amount, shown_wider, wider.amount) - shown
+        lost = mul_div_up(request.amount, shown_wider, wider.amount) - shown
     return lost * BPS_ONE <= shown * OVER_ASK_COST_BPS
 
 

@@ -57,12 +57,12 @@ class _Rest(Struct):
     """Cool-down of one maker on one token pair, with the times of test requests (probes) to the maker.
 
     Attributes:
-        asked: the failed request, which a probe repeats for a smaller amount.
+        request: the failed request, which a probe repeats for a smaller amount.
         every_ms: time between two probes.
         next_ms, until_ms: Unix milliseconds of the next probe, and of the cool-down's end.
     """
 
-    asked: FirmAsked
+    request: FirmAsked
     every_ms: int
     next_ms: int
     until_ms: int
@@ -102,12 +102,12 @@ class FirmScores:
         src, dest = ask.asked.src_token, ask.asked.dest_token
         rests = maker.health.record(src, dest, fault, now_ms)
         if fault is not None and (fault in AGAINST_MAKER or fault is FirmFault.REFUSED):
-            told = FaultTold(now_ms, fault, src, dest, _detail(ask, fault))
-            maker.health.remember(told)
+            record = FaultTold(now_ms, fault, src, dest, _detail(ask, fault))
+            maker.health.remember(record)
             if maker.notices is not None:
-                maker.notices.tell(told)
+                maker.notices.tell(record)
             pair = f"0x{src.hex()} for 0x{dest.hex()}"
-            self._remarks[ask.maker].take(f"{pair}: {told.detail}")
+            self._remarks[ask.maker].take(f"{pair}: {record.detail}")
         if fault is None or fault is FirmFault.BLACKLISTED:
             until_ms = maker.health.served(ask.asked.user, now_ms, is_served=fault is None)
             if until_ms:
@@ -146,7 +146,7 @@ class FirmScores:
                 await trio.sleep(FIRM_PROBE_LOOK_S)
                 for key, rest in self._due():
                     self.probes += 1
-                    nursery.start_soon(self._probe, key[0], rest.asked)
+                    nursery.start_soon(self._probe, key[0], rest.request)
 
     def _due(self) -> list[tuple[tuple[str, bytes, bytes], _Rest]]:
         """Return the makers' cool-downs in which a test request is due now, at most MAKER_PROBES_MAX.
@@ -164,14 +164,14 @@ class FirmScores:
 
     async def _probe(self, name: str, failed: FirmAsked) -> None:
         maker = self._makers[name]
-        asked = replace(failed, amount=max(failed.amount // PROBE_PART, 1))
+        request = replace(failed, amount=max(failed.amount // PROBE_PART, 1))
         try:
-            answer = await maker.client.ask(asked, deadline_s=self._hard_s)
-            check_firm(answer, asked, self._digest_of, self._wall_ms() // 1_000)
+            answer = await maker.client.ask(request, deadline_s=self._hard_s)
+            check_firm(answer, request, self._digest_of, self._wall_ms() // 1_000)
         except FirmFailure:
             return
         now_ms = self._wall_ms()
-        one, other = sorted((asked.src_token, asked.dest_token))
+        one, other = sorted((request.src_token, request.dest_token))
         self._rests.pop((name, one, other), None)
         maker.health.end_rest(one, other, now_ms)
         maker.cache.rest_pair(one, other, now_ms)
@@ -186,12 +186,12 @@ def _logged(name: str) -> Callable[[str], object]:
 def _detail(ask: Ask, fault: FirmFault) -> str:
     """Describe a maker's fault for notices and the log: kind of fault, expected and signed amount."""
     if ask.failure is not None:
-        told = str(ask.failure)
+        text = str(ask.failure)
     elif ask.quote is not None:
         order, sells = ask.quote.order, ask.asked.side is Side.SELL
         signed = order.maker_amount if sells else order.taker_amount
         book = f"its book {'gives' if sells else 'takes'} {ask.shown}"
-        told = f"{fault.value}: {book}, it signed {signed}, in its own favour"
+        text = f"{fault.value}: {book}, it signed {signed}, in its own favour"
     else:
-        told = f"{fault.value}: no answer in time"
-    return told[: limits.MAKER_FAULT_CHARS_MAX]
+        text = f"{fault.value}: no answer in time"
+    return text[: limits.MAKER_FAULT_CHARS_MAX]

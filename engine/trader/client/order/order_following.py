@@ -250,11 +250,11 @@ def executed_of(record: OrderRecord) -> int:
         VenueError: `executedAmount` is no amount.
     """
     side = record.output if record.side is Side.SELL else record.input
-    told = side.executed_amount
-    if told is UNSET or told is None:
+    amount = side.executed_amount
+    if amount is UNSET or amount is None:
         return 0
     try:
-        return parse_amount(told)
+        return parse_amount(amount)
     except InvalidInput as fault:
         raise VenueError(f"executedAmount of order {record.id}: {fault.detail}") from None
 
@@ -320,10 +320,10 @@ async def _settlements(chain: Chain, subject: Subject, record: OrderRecord) -> l
 
 def _contradiction(subject: Subject, record: OrderRecord, result: SettledOnChain) -> str:
     """Text of a contradiction between the settlements on chain and the venue's record; empty for none."""
-    moved, told = result.received if record.side is Side.SELL else result.spent, executed_of(record)
+    moved, executed = result.received if record.side is Side.SELL else result.spent, executed_of(record)
     is_told_alone = subject.is_crosschain and record.side is Side.SELL and subject.there is None
-    if moved != told and not is_told_alone:
-        return f"the venue says {told} raw units were executed, and the chain {moved}"
+    if moved != executed and not is_told_alone:
+        return f"the venue says {executed} raw units were executed, and the chain {moved}"
     if record.status is OrderStatus.COMPLETED and not result.is_closed:
         return "the venue says that it is completed, and on chain it is still open"
     return ""
@@ -358,8 +358,8 @@ async def _bridged(
             )
         handed += [(HandedTransfer(event, receipt), row) for event, row in zip(sent, rows, strict=True)]
     result = replace(result, received=0, bridged=result.received)
-    arrived = [(one, row.destination_tx) for one, row in handed if row.destination_tx is not None]
-    failed = [one for one, row in handed if row.destination_tx is None]
+    arrived = [(transfer, row.destination_tx) for transfer, row in handed if row.destination_tx is not None]
+    failed = [transfer for transfer, row in handed if row.destination_tx is None]
     if record.status is OrderStatus.COMPLETED and failed:
         return replace(result, fault="the venue says that it is completed, and names no delivery of a part")
     if subject.there is None:

@@ -191,8 +191,8 @@ class OrderPlacer(VenueTrader):
         """
         if wish.vault is None:
             return 0
-        asked = (ASSET, preview_withdraw(wish.amount))
-        calls = [EthCall(wish.vault.address, data, gas_max=VAULT_GAS_MAX) for data in asked]
+        questions = (ASSET, preview_withdraw(wish.amount))
+        calls = [EthCall(wish.vault.address, data, gas_max=VAULT_GAS_MAX) for data in questions]
         asset, shares = await self._chain.call_many(calls)
         if vault_asset(asset) != wish.src.address:
             raise ConfigError("--strategy", f"{wish.vault.text} is no vault of {wish.src.symbol}")

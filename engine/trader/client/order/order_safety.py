@@ -214,11 +214,11 @@ def _check_domain(domain: TypedDomain, contract: SigningContract) -> None:
 
 
 def _check_types(types: dict[str, tuple[TypedMember, ...]], wanted: TypedStruct[Any]) -> None:
-    told = {name: [f"{member.type} {member.name}" for member in members] for name, members in types.items()}
+    got = {name: [f"{member.type} {member.name}" for member in members] for name, members in types.items()}
     expected = {
         name: [f"{member['type']} {member['name']}" for member in members]
         for name, members in wanted.wire_types.items()
     }
-    hold([("names of toSign.types", sorted(expected), sorted(told))])
+    hold([("names of toSign.types", sorted(expected), sorted(got))])
     for name, members in expected.items():
-        hold([(f"toSign.types.{name}", ", ".join(members), ", ".join(told[name]))])
+        hold([(f"toSign.types.{name}", ", ".join(members), ", ".join(got[name]))])

@@ -197,7 +197,7 @@ def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[s
     """The outcome of a Delta order as the JSON object that `--json` prints; amounts are raw units."""
     record, settled = outcome.record, outcome.settled
     executed = None if record is None else _executed(record)
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "outcome": outcome.verdict.value,
         "status": record.status.value if record else None,
         "id": record.id if record else None,
@@ -213,7 +213,7 @@ def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[s
     }
     if offer is not None:
         terms = offer.terms
-        told |= {
+        fields |= {
             "chainId": terms.wish.chain_id,
             "side": terms.wish.side.value,
             "type": terms.wish.type.value,
@@ -227,19 +227,19 @@ def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[s
             "isPartial": terms.wish.is_partial,
         }
         if terms.bridge is not None:
-            told |= {
+            fields |= {
                 "bridge": terms.bridge.name,
                 "bridgeToken": terms.bridge.token.text,
                 "bridgeFee": str(terms.bridge.fee),
             }
         if terms.wish.schedule is not None:
-            told |= {
+            fields |= {
                 "slices": terms.wish.schedule.slices,
                 "intervalS": terms.wish.schedule.interval_s,
                 "sliceLimit": str(terms.slice_limit),
             }
     elif record is not None:
-        told |= {
+        fields |= {
             "chainId": record.input.chain_id,
             "side": record.side.value,
             "type": record.type.value,
@@ -248,13 +248,13 @@ def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[s
             "destToken": record.output.token,
         }
     if record is not None and is_crosschain(record):
-        told |= {
+        fields |= {
             "bridged": str(settled.bridged) if settled else None,
             "refunded": str(settled.refunded) if settled else None,
             "deliveries": [text for text, _ in deliveries(record)],
             "refunds": [msgspec.to_builtins(refund) for refund in record.refunds],
         }
-    return told
+    return fields
 
 
 def _executed(record: OrderRecord) -> int | None:

@@ -152,8 +152,10 @@ class TransferProof(Struct, frozen=True):
         said: dict[bytes, int] = {}
         for refund in refunds:
             if (refund.chain_id, one_spelling(refund.token)) != (self.chain_id, token):
-                told = one_spelling(refund.token)
-                return ProvenAmount(fault=f"a refund of {told} on chain {refund.chain_id} is not the order's")
+                named = one_spelling(refund.token)
+                return ProvenAmount(
+                    fault=f"a refund of {named} on chain {refund.chain_id} is not the order's"
+                )
             try:
                 tx_hash, amount = parse_hex(refund.tx, "refunds.tx"), parse_amount(refund.amount)
             except InvalidInput as fault:

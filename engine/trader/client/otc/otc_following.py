@@ -99,20 +99,20 @@ async def disproof(
 
 
 async def disproofs(
-    chain: Chain, contract: SigningContract, told: Sequence[tuple[SignedOtc, StoredOrder]], wall_s: int
+    chain: Chain, contract: SigningContract, orders: Sequence[tuple[SignedOtc, StoredOrder]], wall_s: int
 ) -> list[str]:
     """Describe for each order how the chain contradicts the venue's record, or why the record cannot be
     verified; empty for a verified order. The orders are verified concurrently."""
-    faults = [""] * len(told)
+    faults = [""] * len(orders)
 
     async def judge(at: int) -> None:
         try:
-            faults[at] = await disproof(chain, contract, *told[at], wall_s)
+            faults[at] = await disproof(chain, contract, *orders[at], wall_s)
         except ChainError as error:
             faults[at] = error.detail
 
     async with trio.open_nursery() as nursery:
-        for at in range(len(told)):
+        for at in range(len(orders)):
             nursery.start_soon(judge, at)
     return faults
 
@@ -124,10 +124,10 @@ def contradiction(stored: StoredOrder, order: RfqOrder, standing: OtcOnChain, wa
         wall_s: the wall clock, Unix seconds. The order has expired if the later of this time and the block's
             time is past its expiry.
     """
-    told = f"the venue says that it is {stored.state.value}, and"
+    claim = f"the venue says that it is {stored.state.value}, and"
     if standing.is_closed != (stored.state in _BY_TRANSACTION):
-        return f"{told} on chain it is {'closed' if standing.is_closed else 'open'}"
+        return f"{claim} on chain it is {'closed' if standing.is_closed else 'open'}"
     now_s = max(wall_s, standing.time_s)
     if stored.state is OtcState.EXPIRED and not (order.expiry and now_s > order.expiry):
-        return f"{told} its time is not over: it can be filled still"
+        return f"{claim} its time is not over: it can be filled still"
     return ""

@@ -142,8 +142,8 @@ class OtcPoster(VenueTrader):
             VenueError: the venue does not answer, or not with an amount.
         """
         token = to_checksum(wish.src.address)
-        told = await self._venue.otc_fillable(wish.chain_id, to_checksum(wish.maker), token)
+        fillable = await self._venue.otc_fillable(wish.chain_id, to_checksum(wish.maker), token)
         try:
-            return parse_amount(told.get(token.lower(), "0"), token.lower())
+            return parse_amount(fillable.get(token.lower(), "0"), token.lower())
         except InvalidInput as fault:
             raise VenueError(f"GET /ft/fillablebalance: {fault.detail}") from None

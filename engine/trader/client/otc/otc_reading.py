@@ -88,12 +88,12 @@ async def check_signed(chain: Chain, contract: SigningContract, signed: SignedOt
             return
     except InvalidSignature:
         pass  # a contract's signature may have any form
-    asked = EthCall(
+    call = EthCall(
         maker,
         is_valid_signature_calldata(signed.order_hash, signed.signature),
         contract.address,
         gas_max=limits.VENUE_SIGNATURE_GAS_MAX,
     )
-    (answer,) = await chain.call_many([asked])
+    (answer,) = await chain.call_many([call])
     if isinstance(answer, Exception) or not is_magic_answer(answer):
         raise ChainError(f"the signature is not that of the maker {to_checksum(maker)}")

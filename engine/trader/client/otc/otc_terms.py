@@ -127,8 +127,8 @@ def order_of(wish: OtcWish, now_s: int, random32: bytes) -> RfqOrder:
 
 def hand_over_of(signed: SignedOtc, chain_id: int) -> OtcHandOver:
     """The signed OTC order in the JSON form that a maker hands to a taker."""
-    told = {"chainId": chain_id, "orderHash": to_hex(signed.order_hash)}
-    return msgspec.convert(msgspec.to_builtins(body_of(signed)) | told, OtcHandOver)
+    identity = {"chainId": chain_id, "orderHash": to_hex(signed.order_hash)}
+    return msgspec.convert(msgspec.to_builtins(body_of(signed)) | identity, OtcHandOver)
 
 
 def body_of(signed: SignedOtc) -> OtcOrderBody:
@@ -144,8 +144,8 @@ def signed_of(body: OtcOrderBody, contract: SigningContract) -> SignedOtc:
     Raises:
         InvalidInput: a member is invalid; the error names it.
     """
-    told = msgspec.to_builtins(body)
-    order = RFQ_ORDER.from_wire({name: told[name] for name in RFQ_ORDER.member_names})
+    members = msgspec.to_builtins(body)
+    order = RFQ_ORDER.from_wire({name: members[name] for name in RFQ_ORDER.member_names})
     return SignedOtc(
         order,
         otc_order_hash(contract, order),

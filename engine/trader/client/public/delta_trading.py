@@ -263,7 +263,13 @@ class DeltaTrading(MarketTrading):
         contract = await self._contract(DELTA, pinned)
         followers = await cancel(trader, self._client, contract, [_id_of(order) for order in orders])
         await follow_all(followers, timeout_s)
-        return tuple([await self._end(one.record.id, one.record, pinned) for one in followers if one.record])
+        return tuple(
+            [
+                await self._end(follower.record.id, follower.record, pinned)
+                for follower in followers
+                if follower.record
+            ]
+        )
 
     async def withdraw(
         self,

@@ -216,7 +216,7 @@ class OtcTrading(VenueSession):
         """
         trader, contract = self._trader(key, Allowing.EXACT), await self._contract(RFQ, pinned)
         signed = [await self._signed(order, contract) for order in orders]
-        return await cancel_otc(trader, contract, {one.order_hash: one.order for one, _ in signed})
+        return await cancel_otc(trader, contract, {otc.order_hash: otc.order for otc, _ in signed})
 
     # --- Parts ------------------------------------------------------------------------------------
 

@@ -153,11 +153,11 @@ class VenueSession:
         Args:
             chain_id: None for the session's chain.
         """
-        asked = self._chain_id if chain_id is None else chain_id
-        if asked not in self._lists:
-            self._tell(f"asking the venue for the tokens of chain {asked}")
-            self._lists[asked] = await self._client.tokens(asked)
-        return self._lists[asked]
+        wanted_id = self._chain_id if chain_id is None else chain_id
+        if wanted_id not in self._lists:
+            self._tell(f"asking the venue for the tokens of chain {wanted_id}")
+            self._lists[wanted_id] = await self._client.tokens(wanted_id)
+        return self._lists[wanted_id]
 
     # --- For the trades -----------------------------------------------------------------------------
 
@@ -190,15 +190,15 @@ class VenueSession:
         Args:
             field: parameter that holds the text, for errors.
         """
-        asked = self._chain_id if chain_id is None else chain_id
-        found = self._tokens.get((asked, text))
+        wanted_id = self._chain_id if chain_id is None else chain_id
+        found = self._tokens.get((wanted_id, text))
         if found is None:
-            chain, listed = self._chains.get(asked), await self.tokens(asked)
+            chain, listed = self._chains.get(wanted_id), await self.tokens(wanted_id)
             if chain is None:
                 found = listed_token(listed, text, field)
             else:
                 found = await find_token(chain, listed, text, field)
-            self._tokens[asked, text] = found
+            self._tokens[wanted_id, text] = found
         return found
 
     async def _ends(self, sell: str, buy: str, to: int | ToChain | None = None) -> TradeEnds:

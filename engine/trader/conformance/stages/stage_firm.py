@@ -76,10 +76,10 @@ async def check_deep_quotes(session: Session) -> None:
         await _ask_all(session, market, deep_askings(market, session.rng, session.users, session.taker))
 
 
-async def _ask_all(session: Session, before: MakerMarket, asked: Sequence[Asking]) -> list[Quoted]:
+async def _ask_all(session: Session, before: MakerMarket, requests: Sequence[Asking]) -> list[Quoted]:
     """Send firm-quote requests, judge each answer by the prices before and after, and return the orders."""
     orders: list[Quoted] = []
-    for asking in asked:
+    for asking in requests:
         exchange = await session.send_firm(asking)
         after = await session.market()
         for found in judge_answer(asking, exchange, before, after):

@@ -170,9 +170,9 @@ async def _listen(session: Session, socket: WebSocket, before: Mapping[str, Http
     heard = [first]
     samples: list[PriceSample] = []
     left = ""
-    started, told = trio.current_time(), trio.Event()
+    started, priced = trio.current_time(), trio.Event()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(_sample, session, samples, told, nursery.cancel_scope)
+        nursery.start_soon(_sample, session, samples, priced, nursery.cancel_scope)
         while len(heard) < _MESSAGES_MAX:
             try:
                 heard.append(await _receive(session, socket))
@@ -180,7 +180,7 @@ async def _listen(session: Session, socket: WebSocket, before: Mapping[str, Http
                 left = closed.detail
                 break
             if price_states(heard[-1:]):
-                told.set()
+                priced.set()
         nursery.cancel_scope.cancel()
     expected = "an open socket: a close stops all trading"
     session.add([judged("stream.stays", not left, "while listening", expected, Said(left))])
@@ -195,15 +195,15 @@ async def _listen(session: Session, socket: WebSocket, before: Mapping[str, Http
 
 
 async def _sample(
-    session: Session, samples: list[PriceSample], told: trio.Event, watch: trio.CancelScope
+    session: Session, samples: list[PriceSample], priced: trio.Event, watch: trio.CancelScope
 ) -> None:
     """Fetch GET /prices _SAMPLES times over `watch_s` seconds, then cancel the scope `watch`.
 
-    If prices differ between these answers, the function waits up to `watch_s` seconds for `told` before it
+    If prices differ between these answers, the function waits up to `watch_s` seconds for `priced` before it
     cancels the scope.
 
     Args:
-        told: event that is set when a WebSocket message after the first one contains prices.
+        priced: event that is set when a WebSocket message after the first one contains prices.
     """
     for _ in range(_SAMPLES):
         exchange = await session.prices()
@@ -214,7 +214,7 @@ async def _sample(
         await trio.sleep(session.options.watch_s / _SAMPLES)
     if has_moved(samples):
         with trio.move_on_after(session.options.watch_s):
-            await told.wait()
+            await priced.wait()
     watch.cancel()
 
 

@@ -11,7 +11,7 @@ from support.venue.quiet_venue import CHAIN_ID, DELTA_ONLY, MARKET_ONLY, QuietVe
 
 
 def empty(venue: QuietVenue, chain_id: int) -> None:
-    index = venue.app.places[chain_id].index
+    index = venue.app.chains[chain_id].index
     for live in tuple(index.books()):
         index.drop(live.maker, live.base, live.quote)
 
