@@ -185,7 +185,7 @@ class OrderLoad:
     async def _end(self) -> None:
         """Cancel the limit orders that are not filled; mine blocks until all orders are final."""
         rest = sorted((signed for signed in self._limits if signed.order.dest_amount != LIMIT), key=_owner)
-        place = self.app.chains[CHAIN_ID]
+        served = self.app.chains[CHAIN_ID]
         domain = delta_domains(self.app.chains)[CHAIN_ID]
         async with HttpClient("127.0.0.1", self.port, connections_max=1, limits=Http1Limits()) as client:
             for _, of_owner in itertools.groupby(rest, _owner):
@@ -199,7 +199,7 @@ class OrderLoad:
                     b"POST", b"/v2/delta/orders/cancel", [_JSON], body, deadline_s=PATIENCE_S
                 )
                 assert answer.status == 200, answer.body
-        chain = place.chain
+        chain = served.chain
         assert isinstance(chain, EmbeddedChain)
         with trio.fail_after(PATIENCE_S):
             while len(self.app.delta.orders):

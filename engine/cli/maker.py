@@ -160,8 +160,8 @@ async def _approve(
     if named is None:
         raise ConfigError(f"{field}.key", f"is not one of [keys], got {chain_settings.key!r}")
     key = signing_key(named.source, named.password)
-    place = settings.chains.get(chain_id)
-    rfq = parse_address(place.rfq_contract if place else "", f"chains.{chain_id}.rfq_contract")
+    served = settings.chains.get(chain_id)
+    rfq = parse_address(served.rfq_contract if served else "", f"chains.{chain_id}.rfq_contract")
     tokens = {
         name: ApprovedToken(name, parse_address(token.address, f"{field}.tokens.{name}"), token.decimals)
         for name, token in chain_settings.tokens.items()

@@ -20,9 +20,9 @@ def _begin(app: "VenueApp", url: str) -> None:
     log = structlog.get_logger("cambist.venue")
     app.reference.make()
     log.info("serving", url=url, chains=sorted(app.chains))
-    for place in app.chains.values():
-        if place.settings.delta and place.no_delta:
-            log.warning(place.no_delta, missing=f"[relayers.{place.chain_id}]")
+    for served in app.chains.values():
+        if served.settings.delta and served.no_delta:
+            log.warning(served.no_delta, missing=f"[relayers.{served.chain_id}]")
 
 
 @click.command("serve")

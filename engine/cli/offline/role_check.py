@@ -96,11 +96,11 @@ async def _venue(
         )
         async with opened as app:
             facts = [*_chains(app.chains.values(), settings.venue.makers), *_sections(settings)]
-            for place in app.chains.values() if online else ():
-                contracts = {name: getattr(place, at) for name, at in _CONTRACTS.items()}
-                field = f"chains.{place.chain_id}"
-                facts += await chain_answers(place.chain, field, contracts)
-                facts += await maker_answers(place.feeds, "venue.makers", place.chain_id)
+            for served in app.chains.values() if online else ():
+                contracts = {name: getattr(served, at) for name, at in _CONTRACTS.items()}
+                field = f"chains.{served.chain_id}"
+                facts += await chain_answers(served.chain, field, contracts)
+                facts += await maker_answers(served.feeds, "venue.makers", served.chain_id)
             if online:
                 facts += await agent_answers(settings.venue.agents)
             return facts
@@ -121,10 +121,10 @@ async def _agent(
             RoleFact(f"chain {chain_id}", _makers(agent.makers, chain_id)) for chain_id in sorted(app.chains)
         ]
         facts.append(RoleFact("strategies", ", ".join(agent.strategies)))
-        for chain_id, place in app.chains.items() if online else ():
-            contracts = {name: place.served.addresses[name] for name in ("executor", "delta_contract")}
-            facts += await chain_answers(place.chain, f"chains.{chain_id}", contracts)
-            facts += await maker_answers(place.makers.feeds, "agent.makers", chain_id)
+        for chain_id, served in app.chains.items() if online else ():
+            contracts = {name: served.served.addresses[name] for name in ("executor", "delta_contract")}
+            facts += await chain_answers(served.chain, f"chains.{chain_id}", contracts)
+            facts += await maker_answers(served.makers.feeds, "agent.makers", chain_id)
         return facts
 
 
@@ -168,26 +168,26 @@ def _apart(settings: Settings, folder: Path) -> Iterator[Settings]:
 
 
 def _chains(chains: Iterable[ServedChain], makers: Mapping[str, VenueMaker]) -> Iterator[RoleFact]:
-    for place in chains:
+    for served in chains:
         kinds = [
             name
             for name, is_served in (
-                ("Market", place.settings.market),
-                ("Delta", not place.no_delta),
-                ("OTC", place.settings.rfq),
+                ("Market", served.settings.market),
+                ("Delta", not served.no_delta),
+                ("OTC", served.settings.rfq),
             )
             if is_served
         ]
-        tokens = ", ".join(token.symbol for token in place.tokens.by_address.values())
-        text = f"{', '.join(kinds)}; tokens {tokens}; {_makers(makers, place.chain_id)}"
-        yield RoleFact(f"chain {place.chain_id}", text)
-        if not place.tokens.wrapped_native and any(
-            place.chain_id in maker.chains for maker in makers.values()
+        tokens = ", ".join(token.symbol for token in served.tokens.by_address.values())
+        text = f"{', '.join(kinds)}; tokens {tokens}; {_makers(makers, served.chain_id)}"
+        yield RoleFact(f"chain {served.chain_id}", text)
+        if not served.tokens.wrapped_native and any(
+            served.chain_id in maker.chains for maker in makers.values()
         ):
             text = "is not set: no price values gas, and Delta orders are not priced"
-            yield RoleFact(f"chains.{place.chain_id}.wrapped_native", text, is_fault=True)
-        if place.settings.delta and place.no_delta:
-            yield RoleFact(f"chain {place.chain_id}", place.no_delta)
+            yield RoleFact(f"chains.{served.chain_id}.wrapped_native", text, is_fault=True)
+        if served.settings.delta and served.no_delta:
+            yield RoleFact(f"chain {served.chain_id}", served.no_delta)
 
 
 def _makers(makers: Mapping[str, VenueMaker], chain_id: int) -> str:

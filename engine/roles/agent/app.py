@@ -110,8 +110,8 @@ class AgentApp:
             if health_listener is not None:
                 await nursery.start(self._health.serve, health_listener)
             nursery.start_soon(self._lag.run)
-            for place in self.chains.values():
-                place.makers.start(nursery)
+            for served in self.chains.values():
+                served.makers.start(nursery)
             await self.server.serve(listener, task_status=task_status)
             nursery.cancel_scope.cancel()
         self.drained = True
@@ -124,8 +124,8 @@ class AgentApp:
         """Return a message for each chain with configured makers but without any live order book."""
         return [
             f"chain {chain_id}: no maker has a live book"
-            for chain_id, place in self.chains.items()
-            if place.makers.feeds and not any(place.makers.index.books())
+            for chain_id, served in self.chains.items()
+            if served.makers.feeds and not any(served.makers.index.books())
         ]
 
     def _metrics(self) -> Metrics:
@@ -137,8 +137,8 @@ class AgentApp:
         return metrics
 
     def _feeds(self) -> Iterator[FeedReading]:
-        for chain_id, place in self.chains.items():
-            for maker, feed in place.makers.feeds.items():
+        for chain_id, served in self.chains.items():
+            for maker, feed in served.makers.feeds.items():
                 yield maker, chain_id, feed.statistics()
 
     def status(self) -> dict[str, Any]:
@@ -149,10 +149,10 @@ class AgentApp:
                 "solver": self.solver.statistics(),
                 "chains": {
                     str(chain_id): {
-                        "firm": place.makers.desk.statistics(),
-                        "makers": {maker: feed.statistics() for maker, feed in place.makers.feeds.items()},
+                        "firm": served.makers.desk.statistics(),
+                        "makers": {maker: feed.statistics() for maker, feed in served.makers.feeds.items()},
                     }
-                    for chain_id, place in self.chains.items()
+                    for chain_id, served in self.chains.items()
                 },
             }
         )

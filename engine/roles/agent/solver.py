@@ -193,11 +193,11 @@ class Solver:
         return place
 
     def _market(
-        self, place: AgentChain, orders: tuple[OpenOrder, ...], gas_price_wei: int, deadline: float
+        self, served: AgentChain, orders: tuple[OpenOrder, ...], gas_price_wei: int, deadline: float
     ) -> RoundMarket:
         settings = self._settings
         return RoundMarket(
-            place=place,
+            place=served,
             orders=orders,
             gas_price_wei=gas_price_wei,
             margin_bps=settings.margin_bps,

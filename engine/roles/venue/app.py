@@ -242,7 +242,10 @@ class VenueApp:
     def _quote_streams(self, venue: VenueSettings) -> QuoteStreams:
         return QuoteStreams(
             self.quotes.body,
-            {chain_id: StreamedChain(place.index, place.tokens) for chain_id, place in self.chains.items()},
+            {
+                chain_id: StreamedChain(served.index, served.tokens)
+                for chain_id, served in self.chains.items()
+            },
             self.bridges,
             caller=self.admission.caller,
             partner_of=self.admission.partner,
@@ -343,9 +346,9 @@ class VenueApp:
             if health_listener is not None:
                 self._held_back = "the venue starts"
                 await nursery.start(self._health.serve, health_listener)
-            for place in self.chains.values():
-                nursery.start_soon(place.pulse.run)
-                place.start(nursery)
+            for served in self.chains.values():
+                nursery.start_soon(served.pulse.run)
+                served.start(nursery)
             for lane in self.bridges:
                 nursery.start_soon(lane.fees.run)
             for watch in self.yields.values():
@@ -383,8 +386,10 @@ class VenueApp:
         quotes no prices on it; such a chain alone does not make the venue ready.
         """
         reached = {lane.destination_chain for lane in self.bridges}
-        prices = {chain: bool(place.feeds) or chain not in reached for chain, place in self.chains.items()}
-        by_chain = {chain: place.not_ready(needs_books=prices[chain]) for chain, place in self.chains.items()}
+        prices = {chain: bool(served.feeds) or chain not in reached for chain, served in self.chains.items()}
+        by_chain = {
+            chain: served.not_ready(needs_books=prices[chain]) for chain, served in self.chains.items()
+        }
         away = self._store.away
         reasons = [reason for faults in by_chain.values() for reason in faults]
         if away:
@@ -432,7 +437,7 @@ class VenueApp:
                 "delta": self.delta.statistics(),
                 "otc": self.otc.statistics(),
                 "retention": self._retention.statistics(),
-                "chains": {str(chain_id): chain_status(place) for chain_id, place in self.chains.items()},
+                "chains": {str(chain_id): chain_status(served) for chain_id, served in self.chains.items()},
                 "bridges": [
                     {"bridge": lane.name, "chains": lane.fees.lane.chains, "fee": lane.fees.statistics()}
                     for lane in self.bridges
@@ -580,7 +585,7 @@ async def _place(
 
 def _yield_watches(chains: Mapping[int, ServedChain]) -> dict[int, YieldWatch]:
     return {
-        chain_id: YieldWatch(place.chain, place.settings.strategies) for chain_id, place in chains.items()
+        chain_id: YieldWatch(served.chain, served.settings.strategies) for chain_id, served in chains.items()
     }
 
 

@@ -124,10 +124,10 @@ class BridgeLanes:
             raise NoRoute(
                 field="destChainId", expected="a chain of GET /chains", got=dest_chain, message=_MESSAGE
             )
-        place = served_chain_at(self._chains, src_chain, "chainId")
-        if place.no_delta:
-            raise NoRoute(place.no_delta, message=_MESSAGE)
-        src = place.tokens.find(query.src_token, "srcToken", query.src_decimals)
+        served = served_chain_at(self._chains, src_chain, "chainId")
+        if served.no_delta:
+            raise NoRoute(served.no_delta, message=_MESSAGE)
+        src = served.tokens.find(query.src_token, "srcToken", query.src_decimals)
         dest = there.tokens.find(query.dest_token, "destToken", query.dest_decimals)
         between = self._between(src_chain, dest_chain)
         found = [lane for lane in between if lane.destination is dest]
