@@ -117,18 +117,19 @@ def _parts(arg: str) -> list[str]:
     return [str(path) for path in sorted(Path(arg).iterdir()) if path.is_dir() or path.match("test_*.py")]
 
 
-@pytest.hookimpl(trylast=True)  # after -k and -m
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not IS_LONG:
-        left_out = {item for item in items if item.get_closest_marker("long")} | {*sampled(items)}
-        config.hook.pytest_deselected(items=[*left_out])
-        items[:] = [item for item in items if item not in left_out]
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
         needed = getattr(item, "fixturenames", ())
         if "postgres_server" in needed:
             item.add_marker(pytest.mark.process)
         if "browser" in needed:
             item.add_marker(pytest.mark.browser)
+    yield  # -k and -m choose by the marks
+    if not IS_LONG:
+        left_out = {item for item in items if item.get_closest_marker("long")} | {*sampled(items)}
+        config.hook.pytest_deselected(items=[*left_out])
+        items[:] = [item for item in items if item not in left_out]
     if config.option.needing:
         wanted = needing(items, hidden())
         config.hook.pytest_deselected(items=[item for item in items if item.path not in wanted])

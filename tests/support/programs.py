@@ -88,7 +88,13 @@ def _pyrevm() -> Path | None:
 PROGRAMS = {
     "anvil": Program(_anvil, "make setup-node", ("anvil",)),
     "caddy": _of_debian("caddy", "caddy"),
-    "chromium": _of_debian("chromium", "chromium", "chromium-browser", "google-chrome"),
+    "chromium": _of_debian(
+        "chromium-headless-shell",  # half the work of a whole browser
+        "chromium-headless-shell",
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+    ),  # fmt: skip
     "curl": _of_debian("curl", "curl"),
     "docker": Program(_docker, "a Docker engine: apt-get install docker.io docker-compose", ("docker",)),
     "mount": Program(lambda: Path("/") if os.geteuid() == 0 else None, "sudo make test"),
