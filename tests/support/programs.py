@@ -94,7 +94,7 @@ PROGRAMS = {
         "chromium",
         "chromium-browser",
         "google-chrome",
-    ),  # fmt: skip
+    ),
     "curl": _of_debian("curl", "curl"),
     "docker": Program(_docker, "a Docker engine: apt-get install docker.io docker-compose", ("docker",)),
     "mount": Program(lambda: Path("/") if os.geteuid() == 0 else None, "sudo make test"),
