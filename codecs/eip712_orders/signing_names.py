@@ -48,7 +48,9 @@ class NamedDomain(Struct, frozen=True):
 
 
 class OrderDigests(Struct, frozen=True):
-    """Struct hash of one order, with the correct signing domain and domains that clients use by mistake.
+    """Struct hash of an order, its correct signing domain, and the domains that clients confuse with it.
+
+    `other_of` finds the domain of a wrong signature, so that the refusal can name the client's mistake.
 
     Attributes:
         struct_hash32: EIP-712 struct hash of the order; the same in all domains.

@@ -105,7 +105,10 @@ class ServerConnection:
         return self._request
 
     def release(self) -> None:
-        """Subtract this connection's bytes from the server's count `bodies`, when the connection ends."""
+        """Give the request-body bytes that this connection counts back to the server's budget (`Bodies`).
+
+        The driver calls this method when the connection ends.
+        """
         if self._bodies:
             self._bodies.bytes -= self._taken
             self._taken = 0

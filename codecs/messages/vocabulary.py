@@ -111,7 +111,10 @@ class BuildOrderType(StrEnum):
 
 
 class DeliveryState(StrEnum):
-    """State of a webhook delivery; a delivery that the receiver accepted is deleted."""
+    """State of a stored webhook delivery: WAITING for its next POST, or DEAD, which is given up.
+
+    The store deletes a delivery that the receiver accepts.
+    """
 
     WAITING = "WAITING"
     DEAD = "DEAD"

@@ -18,7 +18,7 @@ def _begin(app: "VenueApp", url: str) -> None:
     import structlog
 
     log = structlog.get_logger("cambist.venue")
-    app.reference.make()
+    app.reference.build_documents()
     log.info("serving", url=url, chains=sorted(app.chains))
     for served in app.chains.values():
         if served.settings.delta and served.no_delta:

@@ -124,8 +124,8 @@ class Leases:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Claim shards and renew their leases until cancelled, then release all shards.
 
-        `task_status.started` is called after the first successful claim. The tasks that work on the shards'
-        orders must have ended before this task is cancelled.
+        `task_status.started` is called after the first successful claim. A write that is still under way at
+        the cancellation does no harm: the store refuses its fence once another engine has claimed the shard.
         """
         try:
             started = False

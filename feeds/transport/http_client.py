@@ -331,9 +331,11 @@ class HttpClient:
         except BaseException:
             await trio.aclose_forcefully(connection.stream)
             raise
+        # No checkpoint from here to `append`: else `__aexit__` could end first and leave the connection open.
         if answer.keep_alive and self._is_open:
             connection.idle_since = now = trio.current_time()
             self._idle.append(connection)
+            # `_watch` sleeps until `_wake_at`: bring forward its next look at idle connections.
             if self._wake_at > now + HTTP_POOL_LOOK_S:
                 self._wake_at = self._nap.deadline = now + HTTP_POOL_LOOK_S
         else:

@@ -6,12 +6,26 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
+from cambist.config.settings import parse_settings
+from cambist.engine.host.process.clock import WallClock
+from cambist.engine.roles.venue.app import opened_venue
+from cambist.engine.trade.events.webhooks import Webhooks
+from cambist.feeds.transport.streams import listen
 from support.events.event_streams import EventStream
 from support.patience import until
-from support.venue.venue_role import CHAIN_ID, GRIDS, RunningVenue, running_venue
+from support.venue.venue_role import (
+    CHAIN_ID,
+    ENVIRON,
+    GRIDS,
+    RunningVenue,
+    running_venue,
+    served_devnet,
+    venue_text,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -124,3 +138,29 @@ async def test_the_docs_name_every_metric_and_no_other(tmp_path: Path) -> None:
         if family.name.startswith("cambist_")
     }
     assert set(re.findall(r"`(cambist_\w+)`", table)) == told
+
+
+async def test_a_drain_during_the_start_is_not_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on = trio.Event(), trio.Event()
+    run = Webhooks.run
+
+    async def held(self: Webhooks, *, task_status: trio.TaskStatus[None]) -> None:
+        begun.set()
+        await goes_on.wait()
+        await run(self, task_status=task_status)
+
+    monkeypatch.setattr(Webhooks, "run", held)
+    async with served_devnet(tmp_path) as devnet:
+        settings = parse_settings(venue_text(devnet, {}), ENVIRON, tmp_path)
+        async with opened_venue(
+            settings, environ=ENVIRON, folder=tmp_path, clock=WallClock(), store_in_process=True
+        ) as app:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(app.run, listen("127.0.0.1", 0), listen("127.0.0.1", 0))
+                await begun.wait()
+                assert "the venue starts" in app.not_ready()
+                app.drain()
+                goes_on.set()
+            assert "the venue ends" in app.not_ready()

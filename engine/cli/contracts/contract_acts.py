@@ -226,7 +226,7 @@ async def claim(
     """Claim fees that the fee vault holds: a partner's, or the protocol's."""
     whose = account or (place.key.address if place.key else None)
     if whose is None:
-        raise click.UsageError("--account or --key: exactly one of them names the account of the fees")
+        raise click.UsageError("--account or --key: one of them has to name the account of the fees")
     unpaid = await owed_to(chain, place.at, whose, tokens, since)
     if not place.is_json:
         for token, amount in unpaid.items():

@@ -249,6 +249,7 @@ class Evm:
         # Accounts loaded after the checkpoint are cold again once it is reverted: revm itself would keep the
         # coinbase and the access list warm for ever.
         vm.basic(_text(COINBASE))
+        # `set_tx_env` stays in force for later messages: a message without an access list clears the last.
         if message.access_list or self._is_list_set:
             self._warm(message.access_list)
         vm.reset_transient_storage()

@@ -132,12 +132,12 @@ stable_usd = {stable}
 
 
 class MakerPlan(Struct, frozen=True):
-    """Market maker of a layout.
+    """Settings of one market maker in a `Layout`, which is a venue, makers and agents on a devnet.
 
     Attributes:
         pairs: pairs that the maker quotes, such as `WETH/USDC`.
-        prices: TOML lines of the maker's price source, which stand in its [maker.chains.ID].
-        is_streaming: whether the maker's prices are read from its WebSocket instead of by polls.
+        prices: TOML lines of the maker's price source, for the table [maker.chains.ID] of its settings file.
+        is_streaming: whether venue and agents read the maker's prices from its WebSocket instead of by polls.
     """
 
     pairs: Sequence[str]

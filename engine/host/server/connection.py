@@ -441,8 +441,10 @@ class Connection:
         """Run a WebSocket route until its handler returns, the client closes, or the server shuts down."""
         exchange = self._exchange
         limits = exchange.limits
+        # `serve_websocket` closes the stream itself: `_finish` must not linger on it.
         self._closing = self._ended = True
         self._cut_scope = trio.CancelScope()
+        # A drain before this line found no scope to cancel.
         if self._draining:
             self._cut_scope.cancel()
         failure: Exception | None = None
@@ -465,11 +467,13 @@ class Connection:
                         failure = error
                 code = 1001 if self._cut_scope.cancel_called else 1011 if failure else 1000
                 await web_socket.aclose(code)
+        # Only a refused handshake raises HttpFault, and no byte is written then: `_finish` sends the answer.
         except HttpFault as error:
             self._ended = False
             refusal = exchange.refusal(route.surface, error, call.request_id)
             self._put(exchange.encode(route.surface, call, refusal, started, keep_alive=False))
         finally:
             self._cut_scope = None
+        # For the log and the count of errors alone: the WebSocket is closed, and nobody gets the reply.
         if failure:
             exchange.refusal(route.surface, failure, call.request_id)

@@ -97,6 +97,7 @@ from .reference import Reference, venue_pages
 from .venue_metrics import bridge_families, event_families, readiness_families, venue_families
 
 _SEAL_KEY_CHARS_MIN = 16
+_STARTS = "the venue starts"
 
 _log = structlog.get_logger("cambist.venue")
 
@@ -344,7 +345,7 @@ class VenueApp:
         """
         async with trio.open_nursery() as nursery:
             if health_listener is not None:
-                self._held_back = "the venue starts"
+                self._held_back = _STARTS
                 await nursery.start(self._health.serve, health_listener)
             for served in self.chains.values():
                 nursery.start_soon(served.pulse.run)
@@ -360,12 +361,17 @@ class VenueApp:
             nursery.start_soon(self._retention.run)
             nursery.start_soon(self._makers.run)
             nursery.start_soon(self._store.run_probes)
+            # The API opens last: subscriptions need the started hub, orders need started engines, and a new
+            # webhook gets only events that follow its task's start. The three may start in any order.
             await nursery.start(self._hub.run)
             await nursery.start(self._engines.run)
             await nursery.start(self._webhooks.run)
-            self._held_back = ""
+            if self._held_back == _STARTS:  # a drain during the start holds back for good
+                self._held_back = ""
             await self.server.serve(listener, task_status=task_status)
             nursery.cancel_scope.cancel()
+        # `issued.run` has ended, and its cancelled write has put its batch back into the queue: the flush
+        # writes these routes too. The caller closes the store only after `run`.
         await self._flush_issued()
         self.drained = True
 

@@ -64,8 +64,8 @@ class Reference:
         """Return the two HTTP endpoints, as rows of the route table."""
         return self._rows
 
-    def make(self) -> None:
-        """Build both documents now, so that no request waits for them."""
+    def build_documents(self) -> None:
+        """Build the OpenAPI and the AsyncAPI document now, so that no request waits for them."""
         _ = self._requests, self._streams
 
     @cached_property

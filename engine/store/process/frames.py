@@ -47,7 +47,11 @@ class Open(Struct, frozen=True, array_like=True, tag=0):
 
 
 def opening(place: StorePlace, password: str = "") -> Open:
-    """Build the request that has a store process open a database."""
+    """Build `Open`, the message by which an engine makes its store process open a database.
+
+    Args:
+        password: PostgreSQL password from PGPASSWORD; SQLite ignores it.
+    """
     if isinstance(place, PostgresPlace):
         return Open("postgres", place.url, password)
     return Open("sqlite", str(place.path.absolute()), "")

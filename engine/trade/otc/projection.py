@@ -150,6 +150,8 @@ class OtcProjection:
         orders = [order for values in rows if (order := OTC.found(values)).chain_id == chain_id]
         if not orders:
             return []
+        # The second read may see a later state: a row that changed fails the unit's version check, and logs
+        # change only in a unit that replaces the chain's cursor, as this step's unit does.
         some = await self._store.read(*log_queries(hashes, {order.maker for order in orders}))
         bodies = {kept.order_hash: kept.body for values in documents if (kept := _document(values))}
         logs = logs_of(orders, some)

@@ -193,7 +193,10 @@ def limit_of(route: PriceRoute, side: Side, slippage_bps: int) -> int:
 
 
 def quoted_of(route: PriceRoute, side: Side) -> int:
-    """Quoted raw units of the side that is not fixed: received for SELL, spent for BUY."""
+    """Return the quoted amount that the trader does not fix, raw units.
+
+    The amount is the destination amount for SELL, and the source amount for BUY.
+    """
     return int(route.dest_amount if side is Side.SELL else route.src_amount)
 
 

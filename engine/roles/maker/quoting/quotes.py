@@ -164,6 +164,7 @@ class Desk:
         self._random96 = random96
         self._maker = signer.maker
         self._price_life_ms = board.price_life_ms
+        # The blacklist's own dict, not a copy: `Blacklist` changes it in place and must never replace it.
         self._blacklisted_users = blacklist.users
         self._tail = message_tail(message) if message else b""
         self._blacklisted_body = encode(FirmResponse(message=message or "this user gets no firm quotes"))

@@ -112,7 +112,11 @@ class ArrivalSwaps:
                 await self._wake.wait()
 
     async def look(self) -> None:
-        """Look at all arrivals that are due, ARRIVALS_AT_ONCE at a time."""
+        """Serve all due arrivals, ARRIVALS_AT_ONCE at a time, and set the time of each arrival's next turn.
+
+        The relayer receives a swap for each arrival without a transaction under way, or the pay-out once the
+        signed time is over.
+        """
         now_s = trio.current_time()
         async with trio.open_nursery() as nursery:
             for account, errand in self._errands.items():

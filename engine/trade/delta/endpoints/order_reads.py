@@ -72,7 +72,7 @@ _row = partial(Endpoint, method="GET", group="Delta orders")
 
 
 class OrderReads:
-    """HTTP endpoints that return records, lists and balances of Delta orders.
+    """HTTP endpoints that return Delta orders, and the amounts that they leave of an account's tokens.
 
     Args:
         chains: served chains by chain id.

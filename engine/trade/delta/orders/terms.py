@@ -162,8 +162,8 @@ def next_part(order: SettledOrder, filled: int) -> DeltaPart | None:
     """Compute the amounts of an order's next settlement; None if the order is fully settled.
 
     Args:
-        filled: settled raw units of the source token (SELL) or the destination token (BUY); of a TWAP, the
-            number of settled slices; of a sale of shares, the shares.
+        filled: settled raw units of the source token (SELL) or the destination token (BUY); for a TWAP, the
+            number of settled slices; for an order that sells vault shares, the number of settled shares.
     """
     match order:
         case DeltaOrder() | ExternalOrder() | ProductiveOrder():

@@ -344,7 +344,10 @@ def _need(rate: LadderRate) -> int:
 
 
 def rate_number(rate: LadderRate | None) -> int:
-    """Convert an exchange rate to an integer, rounded up; None to -1, which is less than any order needs."""
+    """Scale a rate (destination per source) by 2^RATE_BITS, rounded up, to compare it with `Resting.need`.
+
+    A missing rate (None) becomes -1, which is below every need.
+    """
     return -1 if rate is None else -((-rate[0] << RATE_BITS) // rate[1])
 
 

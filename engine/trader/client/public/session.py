@@ -250,10 +250,14 @@ class VenueSession:
 
 
 def key_of(key: Key, field: str = "key") -> SigningKey:
-    """Return the key that an argument gives.
+    """Convert the `key` argument of a call to a signing key.
+
+    Args:
+        key: signing key, private key in hexadecimal, or reference to its text: `env:NAME` or `file:PATH`.
+        field: name of the argument, for errors.
 
     Raises:
-        ConfigError: the text is no private key and no reference to one; no error repeats the text.
+        ConfigError: the text is neither a private key nor a reference to one; the error omits the text.
     """
     if isinstance(key, SigningKey):
         return key

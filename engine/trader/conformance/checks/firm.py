@@ -117,9 +117,10 @@ def ask(
 
 
 def small_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
-    """Choose a random amount, raw units, of at most a two-hundredth of the ladder's depth.
+    """Choose a random amount of at most a two-hundredth of the ladder's depth and of at most the first level.
 
-    The amount does not exceed the first level, and is at least 1.
+    Returns:
+        Raw units, at least 1, of the token whose amount `leg` fixes.
     """
     return _part(leg, ladder, rng, _SMALL_PARTS)
 

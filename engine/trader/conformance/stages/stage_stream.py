@@ -99,9 +99,10 @@ class Door:
 
 
 async def check_stream(session: Session) -> None:
-    """Judge the maker's WebSocket: handshakes, messages, close, and service after malformed frames.
+    """Check the maker's WebSocket (handshakes, messages, close, bad frames); add results to the session.
 
-    Without --ws-url a refusal other than 401 or 403 means that the maker has no WebSocket.
+    Without the option --ws-url, a first handshake that is refused with a status other than 401 and 403 skips
+    the checks: the maker has no WebSocket.
     """
     door = Door(session)
     try:
