@@ -22,7 +22,7 @@ from cambist.engine.trade.delta.auction.auction import decide
 from cambist.engine.trade.delta.bids.bids import Candidate, CandidatePart, RoundOrder, answer_of, read_answer
 from cambist.engine.trade.delta.bids.simulation import Proven, SettlementOutcome
 from cambist.engine.trade.delta.orders.document import DeltaDocument, order_json
-from cambist.engine.trade.delta.orders.life import SETTLE, DeltaFacts, told_by_chain
+from cambist.engine.trade.delta.orders.life import SETTLE, DeltaFacts, step_from_logs
 from cambist.engine.trade.delta.orders.terms import next_part, terms_of
 from cambist.engine.trade.orders.order_units import effect_key
 
@@ -193,7 +193,7 @@ def bench_told_by_chain(benchmark: Any) -> None:
         facts.append((row, DeltaFacts((fill,), None, False, 90, None), [effect]))
 
     def completed() -> list[Any]:
-        return [told_by_chain(row, fact, effects, 10, NOW_MS) for row, fact, effects in facts]
+        return [step_from_logs(row, fact, effects, 10, NOW_MS) for row, fact, effects in facts]
 
     steps = benchmark(completed)
     assert {step.after.status for step in steps} == {OrderStatus.COMPLETED}

@@ -131,12 +131,12 @@ class Life(RuleBasedStateMachine):
             is_short,
         )
         was_final, before = self.row.is_final, self.row
-        self.takes(life.told_by_chain(self.row, facts, 0))
+        self.takes(life.step_from_logs(self.row, facts, 0))
         if was_final:
             assert self.row is before
         else:
             self.is_as_the_chain_has_it(before, is_contract, is_short)
-            assert life.told_by_chain(self.row, facts, 0) is None, "told once, it is known"
+            assert life.step_from_logs(self.row, facts, 0) is None, "told once, it is known"
 
     def is_as_the_chain_has_it(self, before: OtcOrderRow, is_contract: bool, is_short: bool) -> None:
         fills = [log for log in self.logs() if isinstance(log, OtcFill)]

@@ -160,7 +160,7 @@ class VenueApp:
         self._firm = venue.firm
         self.scheme = "https" if settings.server.tls else "http"
         self.drained = False
-        self._held_back = ""  # reason not to be ready although chains and store are
+        self._not_ready_reason = ""  # reason not to be ready although chains and store are
         self.delta = parts.delta
         self.otc = parts.otc
         self._engines = parts.engines
@@ -345,7 +345,7 @@ class VenueApp:
         """
         async with trio.open_nursery() as nursery:
             if health_listener is not None:
-                self._held_back = _STARTS
+                self._not_ready_reason = _STARTS
                 await nursery.start(self._health.serve, health_listener)
             for served in self.chains.values():
                 nursery.start_soon(served.pulse.run)
@@ -366,8 +366,8 @@ class VenueApp:
             await nursery.start(self._hub.run)
             await nursery.start(self._engines.run)
             await nursery.start(self._webhooks.run)
-            if self._held_back == _STARTS:  # a drain during the start holds back for good
-                self._held_back = ""
+            if self._not_ready_reason == _STARTS:  # a drain during the start holds back for good
+                self._not_ready_reason = ""
             await self.server.serve(listener, task_status=task_status)
             nursery.cancel_scope.cancel()
         # `issued.run` has ended, and its cancelled write has put its batch back into the queue: the flush
@@ -377,7 +377,7 @@ class VenueApp:
 
     def drain(self) -> None:
         """Stop accepting connections and answer the requests in flight; then `run` returns."""
-        self._held_back = "the venue ends"
+        self._not_ready_reason = "the venue ends"
         self.server.drain()
 
     def readiness(self) -> Readiness:
@@ -400,14 +400,14 @@ class VenueApp:
         reasons = [reason for faults in by_chain.values() for reason in faults]
         if away:
             reasons.append(f"store: {away}")
-        if self._held_back:
-            reasons.append(self._held_back)
+        if self._not_ready_reason:
+            reasons.append(self._not_ready_reason)
         off_s = self._clock_off_s()
         is_off = abs(off_s) > CLOCK_STEP_S_MAX
         if is_off:
             reasons.append(f"clock: the system's was moved by {off_s:+.0f} s; restart this process")
         is_idle = all(by_chain[chain] for chain, does_price in prices.items() if does_price)
-        return Readiness(not (away or self._held_back or is_off or is_idle), tuple(reasons))
+        return Readiness(not (away or self._not_ready_reason or is_off or is_idle), tuple(reasons))
 
     def _clock_off_s(self) -> float:
         """Return by how many seconds the system's clock was moved since the start of the process.

@@ -110,7 +110,7 @@ def read_order_swap(served: "ServedChain", body: TransactionBody, fees: FeeRules
     fee = fee_asked(body.partner, body, fees)
     name = served.settings.rfq_domain_name
     domain = otc_domain(NamedDomain(name, RFQ_DOMAIN_VERSION, served.chain_id, served.rfq))
-    unsigned: dict[bytes, tuple[SwapOrder, str, IdentifiedOtc, int, bytes]] = {}
+    unverified: dict[bytes, tuple[SwapOrder, str, IdentifiedOtc, int, bytes]] = {}
     for at, sent in enumerate(body.orders or ()):
         field = f"orders[{at}]"
         found = identify(sent, domain, f"{field}.")
@@ -118,10 +118,10 @@ def read_order_swap(served: "ServedChain", body: TransactionBody, fees: FeeRules
         _check_amounts(order, field)
         _check_assets(order, src, dest, field)
         _check_taker(served, order, parties.user, field)
-        if digest32 in unsigned:
+        if digest32 in unverified:
             raise InvalidInput("the order stands twice in the list", field=field)
         most, permit = _taker_most(sent, order, field), _permit(sent, order, served.rfq, field)
-        unsigned[digest32] = sent, field, found, most, permit
+        unverified[digest32] = sent, field, found, most, permit
     orders = [
         SignedOrder(
             field=field,
@@ -131,7 +131,7 @@ def read_order_swap(served: "ServedChain", body: TransactionBody, fees: FeeRules
             taker_most=most,
             permit=permit,
         )
-        for digest32, (sent, field, found, most, permit) in unsigned.items()
+        for digest32, (sent, field, found, most, permit) in unverified.items()
     ]
     return OrderSwap(
         side=side, amount=amount, src=src, dest=dest, parties=parties, fee=fee, orders=tuple(orders)

@@ -121,7 +121,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         """Count the orders in memory whose status is one of these."""
         return sum(self._by_status[status] for status in statuses)
 
-    def settled(self, chain_id: int, height: int, settled_below: int) -> list[bytes]:
+    def settled(self, chain_id: int, height: int, final_height: int) -> list[bytes]:
         """List the hashes of a chain's ended orders whose ends no re-organisation can undo any more.
 
         A call returns at most VENUE_LOAD_ORDERS hashes; the call for the next block returns further ones
@@ -130,7 +130,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         Args:
             height: last indexed block; becomes `ended_at` of each order that ended without a log (such as by
                 expiry) and has no `ended_at` yet.
-            settled_below: height up to which blocks are final.
+            final_height: height up to which blocks are final.
         """
         found: list[bytes] = []
         for live in self._ended.values():
@@ -138,7 +138,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 continue
             if live.ended_at is None:
                 live.ended_at = height
-            if live.ended_at <= settled_below and len(found) < VENUE_LOAD_ORDERS:
+            if live.ended_at <= final_height and len(found) < VENUE_LOAD_ORDERS:
                 found.append(live.order_hash)
         for key in found:
             self._ended[key] = self._ended.pop(key)

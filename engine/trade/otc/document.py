@@ -74,14 +74,14 @@ def facts_of(
     fills: Sequence[OtcFill],
     cancels: Sequence[OtcCancel],
     *,
-    settled_below: int = 0,
+    final_height: int = 0,
     ended_at: int | None = None,
     is_short: bool = False,
 ) -> OtcFacts:
-    """Collect an order's logs and stored data as input of `life.told_by_chain`; see `OtcFacts`.
+    """Collect an order's logs and stored data as input of `life.step_from_logs`; see `OtcFacts`.
 
     Args:
-        settled_below: height up to which blocks are final; 0 if finality does not matter.
+        final_height: height up to which blocks are final; 0 if finality does not matter.
         ended_at: for an order that ended without a log (by expiry), the last indexed height when the end was
             first noticed; None if unknown.
         is_short: whether the maker's last known funds do not cover the order.
@@ -90,7 +90,7 @@ def facts_of(
         fills=fills,
         cancels=cancels,
         filled_before=amount_of(document.filled_before),
-        settled_below=settled_below,
+        final_height=final_height,
         ended_at=ended_at,
         is_by_contract=row.status in _MAY_OPEN and not is_by_key(row, document),
         is_short=is_short,

@@ -49,7 +49,7 @@ class OtcFacts(Struct, frozen=True):
     Attributes:
         fills, cancels: logs of the order, in any sequence, with repetitions; also cancels by other senders.
         filled_before: raw units of the maker's asset that were filled before the indexer followed the chain.
-        settled_below: height up to which blocks are final.
+        final_height: height up to which blocks are final.
         ended_at: for an order that ended without a log (by expiry), the last indexed height when the end was
             first noticed; None if unknown.
         is_by_contract: whether a reopened order without fills becomes a DRAFT, since its maker is a contract,
@@ -60,7 +60,7 @@ class OtcFacts(Struct, frozen=True):
     fills: Sequence[OtcFill]
     cancels: Sequence[OtcCancel]
     filled_before: int
-    settled_below: int
+    final_height: int
     ended_at: int | None = None
     is_by_contract: bool = False
     is_short: bool = False
@@ -109,7 +109,7 @@ def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> OrderStep[OtcOrderRow]
     return _moved(row, _W.EXPIRY, now_ms, **_NO_FUNDS) if is_over else None
 
 
-def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[OtcOrderRow] | None:
+def step_from_logs(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[OtcOrderRow] | None:
     """Return the life cycle step to the state that an order's fills and cancellations on chain imply.
 
     The result is None if the row already has this state, or if the order's end is final.
@@ -201,7 +201,7 @@ def _is_final(status: OtcState, facts: OtcFacts, cancel: OtcCancel | None) -> bo
         if facts.ended_at is None:
             return False
         heights.append(facts.ended_at)
-    return max(heights, default=0) <= facts.settled_below
+    return max(heights, default=0) <= facts.final_height
 
 
 def _shown(row: OtcOrderRow) -> tuple[object, ...]:

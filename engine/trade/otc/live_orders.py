@@ -29,7 +29,7 @@ from ..orders.live_rows import Decide, Effects, LiveRows
 from ..orders.order_units import OTC
 from ..orders.step import OrderStep
 from .document import OtcDocument, decode_document, encode_document, facts_of
-from .life import told_by_chain
+from .life import step_from_logs
 
 
 class LiveOtc(Struct, eq=False, gc=False):
@@ -161,7 +161,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
             row = OTC.found(rows[0])
             logs = logs_of([row], some).get(order_hash, OtcLogs([], []))
             facts = facts_of(row, live.document, logs.fills, logs.cancels, is_short=is_short(row))
-            found = told_by_chain(row, facts, now_ms)
+            found = step_from_logs(row, facts, now_ms)
             if found is None:
                 live.is_behind = False
                 return row
@@ -200,7 +200,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         elif live.row.status is OtcState.DRAFT and parts.document is not None:  # see `sign`
             live.document = decode_document(parts.document.body)
         facts = facts_of(row, live.document, parts.logs.fills, parts.logs.cancels)
-        live.is_behind = told_by_chain(row, facts, row.updated_ms) is not None
+        live.is_behind = step_from_logs(row, facts, row.updated_ms) is not None
         if row.status in _BY_CHAIN:
             heights = [fill.block_number for fill in facts.fills]
             heights += [cancel.block_number for cancel in facts.cancels]

@@ -1,7 +1,7 @@
 """Derives changes of OTC orders from the chain's logs, for the unit that indexes the logs.
 
     Advance -> hashes of its orders -> their rows, documents and logs as of the step
-            -> `life.told_by_chain` -> changes
+            -> `life.step_from_logs` -> changes
 
 A step concerns an order if it adds or undoes a fill or a cancellation of the order, or if the order's end may
 have become final. The RFQ contract also logs fills of firm quotes and of orders posted elsewhere, which are
@@ -24,7 +24,7 @@ from ...store.tables import OTC_DOCUMENT, OTC_ORDER
 from ...store.units import Change, row_of
 from ..orders.order_units import OTC
 from .document import decode_document, facts_of
-from .life import told_by_chain
+from .life import step_from_logs
 from .live_orders import OtcLogs, OtcOrders, cancel_by, log_queries, logs_of
 
 _SLICE = 64
@@ -91,32 +91,32 @@ class OtcProjection:
 
         The changes belong to the step's unit; see `Projection.changes`.
         """
-        settled_below = advance.top.number - self._confirmations + 1
+        final_height = advance.top.number - self._confirmations + 1
         step_logs = _logs_in(advance)
-        about = self._about(advance, settled_below) | await self._cancelled(step_logs)
+        about = self._about(advance, final_height) | await self._cancelled(step_logs)
         ordered = sorted(about)  # any number of hashes, of our orders or of others
         changes: list[Change] = []
         for at in range(0, len(ordered), _SLICE):
             changes += await self._decided(
-                ordered[at : at + _SLICE], step_logs, advance.chain_id, settled_below
+                ordered[at : at + _SLICE], step_logs, advance.chain_id, final_height
             )
         return changes
 
-    def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
+    def _about(self, advance: Advance, final_height: int) -> set[bytes]:
         """Collect the hashes of the orders to recompute after a step of the indexer.
 
         An order counts if a new or undone fill or cancellation names the order, or if the order has ended and
         no re-organisation can undo the end any more.
 
         Args:
-            settled_below: height up to which blocks are final.
+            final_height: height up to which blocks are final.
         """
         hashes = {
             row.order_hash
             for _, row in (*advance.rows, *advance.undone)
             if isinstance(row, OtcFill | OtcCancel)
         }
-        return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, settled_below))
+        return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, final_height))
 
     async def _cancelled(self, step_logs: _StepLogs) -> set[bytes]:
         """Find the hashes of the orders that new or undone bulk cancellations cover.
@@ -136,13 +136,13 @@ class OtcProjection:
         return {row.order_hash for row in rows if any(cancel_by(until, row) for until in every)}
 
     async def _decided(
-        self, hashes: Sequence[bytes], step_logs: _StepLogs, chain_id: int, settled_below: int
+        self, hashes: Sequence[bytes], step_logs: _StepLogs, chain_id: int, final_height: int
     ) -> list[Change]:
         """Compute the changes of orders from their stored logs and from the logs of the indexer's step.
 
         Args:
             step_logs: logs that the step adds or undoes.
-            settled_below: height up to which blocks are final.
+            final_height: height up to which blocks are final.
         """
         rows, documents = await self._store.read(
             *(among(table, "order_hash", hashes) for table in (OTC_ORDER, OTC_DOCUMENT))
@@ -164,11 +164,11 @@ class OtcProjection:
                 decode_document(bodies[row.order_hash]),
                 of_order.fills,
                 of_order.cancels,
-                settled_below=settled_below,
+                final_height=final_height,
                 ended_at=None if live is None else live.ended_at,
                 is_short=self._is_short(row),
             )
-            step = told_by_chain(row, facts, self._now_ms())
+            step = step_from_logs(row, facts, self._now_ms())
             if step is not None:
                 changes += OTC.advanced(row, step.after).changes
         return changes

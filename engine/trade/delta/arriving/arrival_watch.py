@@ -125,7 +125,7 @@ class ArrivalWatch(BridgeRounds):
             after = blocks[1]
         self._is_again |= after < head.number
         # Blocks that may still be replaced are searched again by each round.
-        read_to = min(after, self._place.settled_below(head.number))
+        read_to = min(after, self._place.final_height(head.number))
         self._after |= {
             key_of(arrived.end): read_to
             for arrived in wanted

@@ -25,7 +25,7 @@ class BridgePlace(Struct, frozen=True):
     domain: int | None = None
     relayer: Relayer | None = None
 
-    def settled_below(self, height: int) -> int:
+    def final_height(self, height: int) -> int:
         """Return the height up to which blocks are final while the latest block is at `height`."""
         return height - self.confirmations + 1
 

@@ -218,7 +218,7 @@ class DeliveryWatch(BridgeRounds):
             if is_there is False:
                 self._gone += 1
                 changes.append((replace(transfer, end=None), drop(BRIDGE_END, end)))
-            elif is_there and end.end_number <= self._place.settled_below(head.number):
+            elif is_there and end.end_number <= self._place.final_height(head.number):
                 final = replace(end, is_final=True)
                 changes.append(
                     (replace(transfer, end=replace(final, version=end.version + 1)), cas(BRIDGE_END, final))
@@ -334,7 +334,7 @@ class DeliveryWatch(BridgeRounds):
         Args:
             reached: key -> height up to which the transfer's logs are read for good; entries are added.
         """
-        final = self._place.settled_below(head.number)
+        final = self._place.final_height(head.number)
         after = min([await self._start(awaited, head) for awaited in wanted])
         ends: dict[TransferKey, tuple[WaitingTransfer, BridgeEnd]] = {}
         log_filter = self._filter(kind, wanted)

@@ -158,7 +158,7 @@ class RefundWatch(BridgeRounds):
                 self._gone += 1
                 changes.append(drop(DELTA_REFUND, refund))
                 continue
-            is_deep = refund.block_number <= self._place.settled_below(head.number)
+            is_deep = refund.block_number <= self._place.final_height(head.number)
             if is_there and is_deep and not is_left:
                 final = replace(refund, is_final=True)
                 changes.append(cas(DELTA_REFUND, final))
@@ -223,7 +223,7 @@ class RefundWatch(BridgeRounds):
             before = states.get(key) or next(due.transfer for due in owed if key_of(due.transfer.sent) == key)
             states[key] = replace(before, refunds=(*before.refunds, refund))
             changes[refund.order_hash].append(new(DELTA_REFUND, refund))
-        read_to = min(after, self._place.settled_below(head.number))
+        read_to = min(after, self._place.final_height(head.number))
         return {key_of(due.transfer.sent): read_to for due in owed}
 
     async def _entries(self, owed: Sequence[OwedTransfer], first: int, last: int) -> list[RefundEntry] | None:

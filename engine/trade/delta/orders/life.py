@@ -48,13 +48,13 @@ DeltaStep = OrderStep[DeltaOrderRow]
 
 
 class DeltaFacts(Struct, frozen=True):
-    """Facts about a Delta order that the chain's logs show up to a block; input of `told_by_chain`.
+    """Facts about a Delta order that the chain's logs show up to a block; input of `step_from_logs`.
 
     Attributes:
         fills: indexed settlements of the order.
         nonce_used: indexed log by which the order's nonce became used; None while the nonce is unused.
         is_pre_signed: whether the owner has signed the order by a call on the chain.
-        settled_below: height up to which blocks are final.
+        final_height: height up to which blocks are final.
         ended_at: height to which the chain was indexed when the order ended without a log, e.g. expired;
             None if unknown.
         transfers: the order's bridge transfers, oldest first; empty for an order on one chain.
@@ -63,7 +63,7 @@ class DeltaFacts(Struct, frozen=True):
     fills: tuple[DeltaFill, ...]
     nonce_used: UsedNonce | None
     is_pre_signed: bool
-    settled_below: int
+    final_height: int
     ended_at: int | None = None
     transfers: tuple[OrderTransfer, ...] = ()
 
@@ -197,7 +197,7 @@ def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> D
     return _moved(row, _W.DEADLINE, now_ms) if is_over else None
 
 
-def told_by_chain(
+def step_from_logs(
     row: DeltaOrderRow,
     facts: DeltaFacts,
     effects: Sequence[Effect],
@@ -240,7 +240,7 @@ def told_by_bridge(
 ) -> DeltaStep | None:
     """Make the step after a change of an order's bridge transfers: their ends or refunds.
 
-    The step changes status and received amount; only a later `told_by_chain` makes the order final. The
+    The step changes status and received amount; only a later `step_from_logs` makes the order final. The
     result is None if nothing changes.
 
     Args:
@@ -318,11 +318,11 @@ def _is_final(status: OrderStatus, facts: DeltaFacts, intended: Sequence[Effect]
         return False
     closing = [fill.block_number for fill in facts.fills if fill.is_closed]
     if status in SETTLED_WHOLE:
-        return bool(closing) and closing[0] <= facts.settled_below
+        return bool(closing) and closing[0] <= facts.final_height
     if any(effect.kind == SETTLE for effect in intended):
         return False
     ended_at = facts.nonce_used.block_number if facts.nonce_used is not None else facts.ended_at
-    return ended_at is not None and ended_at <= facts.settled_below
+    return ended_at is not None and ended_at <= facts.final_height
 
 
 def _is_in_vain(effect: Effect, status: OrderStatus) -> bool:

@@ -1,7 +1,7 @@
 """Derives changes of Delta orders from the chain's logs, for the unit that indexes the logs.
 
     Advance -> orders concerned -> their rows, logs, transfers and effects as of the step
-            -> `life.told_by_chain` -> changes
+            -> `life.step_from_logs` -> changes
 
 An indexer's step adds or undoes blocks. The step concerns an order if it adds or undoes a fill or a
 pre-signature of the order, if the order's nonce was used or is free again, or if the order's end may have
@@ -44,7 +44,7 @@ from ....store.tables import (
 )
 from ....store.units import Change, drop, row_of
 from ...orders.order_units import DELTA
-from ..orders.life import DeltaFacts, told_by_chain
+from ..orders.life import DeltaFacts, step_from_logs
 from ..orders.live_orders import LiveOrders
 from ..orders.transfers import OrderTransfer, followed, key_of, refunded_key
 
@@ -80,17 +80,17 @@ class DeltaProjection:
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
         """Compute the changes to stored orders after an indexer's step (blocks added or undone)."""
-        settled_below = advance.top.number - self._confirmations + 1
-        hashes = self._about(advance, settled_below)
+        final_height = advance.top.number - self._confirmations + 1
+        hashes = self._about(advance, final_height)
         if not hashes:
             return ()
         changes: list[Change] = []
         ordered = sorted(hashes)  # logs of one step may concern any number of orders, also of other venues
         for at in range(0, len(ordered), _SLICE):
-            changes += self._decided(await self._read(ordered[at : at + _SLICE], advance), settled_below)
+            changes += self._decided(await self._read(ordered[at : at + _SLICE], advance), final_height)
         return changes
 
-    def _decided(self, orders: Sequence["_Found"], settled_below: int) -> list[Change]:
+    def _decided(self, orders: Sequence["_Found"], final_height: int) -> list[Change]:
         changes: list[Change] = []
         for found in orders:
             live = self._orders.get(found.row.order_hash)
@@ -98,21 +98,21 @@ class DeltaProjection:
                 found.fills,
                 found.nonce_used,
                 found.is_pre_signed,
-                settled_below,
+                final_height,
                 None if live is None else live.ended_at,
                 found.transfers,
             )
             now_ms = self._now_ms()
-            step = told_by_chain(found.row, facts, found.effects, self._failures_max, now_ms, found.orphans)
+            step = step_from_logs(found.row, facts, found.effects, self._failures_max, now_ms, found.orphans)
             if step is not None:
                 changes += DELTA.advanced(found.row, step.after, effects=step.effects, more=step.more).changes
         return changes
 
-    def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
+    def _about(self, advance: Advance, final_height: int) -> set[bytes]:
         """Collect the hashes of the orders that an indexer's step (blocks added or undone) may change.
 
         Args:
-            settled_below: height up to which the step makes logs final.
+            final_height: height up to which the step makes logs final.
         """
         hashes: set[bytes] = set()
         for _, row in (*advance.rows, *advance.undone):
@@ -120,7 +120,7 @@ class DeltaProjection:
                 hashes.add(row.order_hash)
             elif isinstance(row, UsedNonce):
                 hashes |= self._orders.of_nonce(advance.chain_id, row.owner, row.nonce)
-        return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, settled_below))
+        return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, final_height))
 
     async def _read(self, hashes: Sequence[bytes], advance: Advance) -> list["_Found"]:
         """Read the state of orders as it is after an indexer's step (blocks added or undone).

@@ -50,11 +50,11 @@ def told(
     fills: Sequence[DeltaFill],
     transfers: Sequence[OrderTransfer],
     *,
-    settled_below: int = 0,
+    final_height: int = 0,
     **changed: Any,
 ) -> DeltaStep | None:
-    facts = DeltaFacts(tuple(fills), None, False, settled_below, transfers=tuple(transfers), **changed)
-    return life.told_by_chain(row, facts, (), 3, NOW_MS)
+    facts = DeltaFacts(tuple(fills), None, False, final_height, transfers=tuple(transfers), **changed)
+    return life.step_from_logs(row, facts, (), 3, NOW_MS)
 
 
 FILL, SENT = a_slice(7, is_last=True)
@@ -140,9 +140,9 @@ def test_an_order_is_final_once_both_chains_have_confirmed_its_end() -> None:
             ROW, status=status, spent=FILL.spent, received=SENT.output if state is D else amount32(0)
         )
         fresh, confirmed = in_state(SENT, state), in_state(SENT, state, is_final=True)
-        assert told(row, [FILL], [fresh], settled_below=FILL.block_number) is None
-        assert told(row, [FILL], [confirmed], settled_below=FILL.block_number - 1) is None
-        step = told(row, [FILL], [confirmed], settled_below=FILL.block_number)
+        assert told(row, [FILL], [fresh], final_height=FILL.block_number) is None
+        assert told(row, [FILL], [confirmed], final_height=FILL.block_number - 1) is None
+        step = told(row, [FILL], [confirmed], final_height=FILL.block_number)
         assert step is not None
         assert (step.after.status, step.after.is_final) == (status, True)
         assert told(step.after, [], []) is None
@@ -154,9 +154,9 @@ def test_an_ended_twap_is_not_final_before_its_transfers_are(status: OrderStatus
     fill, sent = a_slice(1, is_last=False)
     row = replace(ROW, status=status, spent=fill.spent, failures=3)
     for state in (U, F):
-        assert told(row, [fill], [in_state(sent, state)], settled_below=99, ended_at=50) is None
+        assert told(row, [fill], [in_state(sent, state)], final_height=99, ended_at=50) is None
     row = replace(row, received=sent.output)
-    step = told(row, [fill], [in_state(sent, D, is_final=True)], settled_below=99, ended_at=50)
+    step = told(row, [fill], [in_state(sent, D, is_final=True)], final_height=99, ended_at=50)
     assert step is not None
     assert (step.after.status, step.after.is_final) == (status, True)
 

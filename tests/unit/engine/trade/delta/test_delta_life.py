@@ -20,7 +20,7 @@ from support.store.stores import NOW_MS, a_delta_order, hash_of
 _S = OrderStatus
 FAILURES_MAX = 3
 DONE, FAILED, INTENDED = EffectState.DONE, EffectState.FAILED, EffectState.INTENDED
-NOTHING = DeltaFacts((), None, is_pre_signed=False, settled_below=0)
+NOTHING = DeltaFacts((), None, is_pre_signed=False, final_height=0)
 
 
 def an_order(status: OrderStatus = _S.PENDING, **changed: Any) -> DeltaOrderRow:
@@ -48,7 +48,7 @@ def ended_effects(step: DeltaStep) -> list[tuple[Any, str]]:
 
 
 def told(row: DeltaOrderRow, facts: DeltaFacts, *effects: Effect) -> DeltaStep | None:
-    return life.told_by_chain(row, facts, effects, FAILURES_MAX, NOW_MS)
+    return life.step_from_logs(row, facts, effects, FAILURES_MAX, NOW_MS)
 
 
 # --- From each state ------------------------------------------------------------------------------------
@@ -212,13 +212,13 @@ def test_an_order_expires_once_what_is_left_does_not_fit_before_its_deadline() -
 def test_a_settlement_in_the_chain_completes_an_order_and_is_final_when_deep() -> None:
     row = an_order(_S.ACTIVE)
     effect = an_effect(row)
-    facts = DeltaFacts((a_fill(row),), None, is_pre_signed=False, settled_below=9)
+    facts = DeltaFacts((a_fill(row),), None, is_pre_signed=False, final_height=9)
     step = told(row, facts, effect)
     assert step is not None
     assert (step.after.status, step.after.is_final) == (_S.COMPLETED, False)
     assert (step.after.spent, step.after.received) == (amount32(7), amount32(14))
     assert ended_effects(step) == []
-    deep = told(step.after, DeltaFacts(facts.fills, None, is_pre_signed=False, settled_below=10), effect)
+    deep = told(step.after, DeltaFacts(facts.fills, None, is_pre_signed=False, final_height=10), effect)
     assert deep is not None
     assert deep.after.is_final
     assert ended_effects(deep) == [((effect.key,), DONE)]
@@ -230,7 +230,7 @@ def test_a_settlement_in_the_chain_completes_an_order_and_is_final_when_deep() -
 )
 def test_a_settlement_in_the_chain_is_the_last_word(status: OrderStatus) -> None:
     row = an_order(status)
-    step = told(row, DeltaFacts((a_fill(row),), None, is_pre_signed=False, settled_below=0))
+    step = told(row, DeltaFacts((a_fill(row),), None, is_pre_signed=False, final_height=0))
     assert step is not None
     assert step.after.status is _S.COMPLETED
     DELTA.advanced(row, step.after)
@@ -249,8 +249,8 @@ def test_a_settlement_that_left_the_chain_makes_its_order_active_or_cancelling_a
 
 def test_a_nonce_that_its_owner_gave_up_cancels_and_one_used_elsewhere_fails() -> None:
     row = an_order(_S.ACTIVE)
-    given_up = DeltaFacts((), a_nonce(row, None), is_pre_signed=False, settled_below=0)
-    used = DeltaFacts((), a_nonce(row, hash_of(99)), is_pre_signed=False, settled_below=0)
+    given_up = DeltaFacts((), a_nonce(row, None), is_pre_signed=False, final_height=0)
+    used = DeltaFacts((), a_nonce(row, hash_of(99)), is_pre_signed=False, final_height=0)
     cancelled, failed = told(row, given_up), told(row, used)
     assert cancelled is not None
     assert failed is not None
@@ -268,7 +268,7 @@ def test_an_order_that_its_owner_cancelled_or_that_failed_too_often_stays_so() -
 
 
 def test_a_pre_signature_makes_a_waiting_order_pending() -> None:
-    signed = DeltaFacts((), None, is_pre_signed=True, settled_below=0)
+    signed = DeltaFacts((), None, is_pre_signed=True, final_height=0)
     step = told(an_order(_S.AWAITING_SIGNATURE), signed)
     assert step is not None
     assert step.after.status is _S.PENDING
@@ -278,8 +278,8 @@ def test_a_pre_signature_makes_a_waiting_order_pending() -> None:
 def test_an_order_that_ended_without_the_chain_is_final_later_and_not_with_a_settlement_under_way() -> None:
     row = an_order(_S.CANCELLED)
     cancel = an_effect(row, life.CANCEL, DONE)
-    early = DeltaFacts((), None, is_pre_signed=False, settled_below=19, ended_at=20)
-    late = DeltaFacts((), None, is_pre_signed=False, settled_below=20, ended_at=20)
+    early = DeltaFacts((), None, is_pre_signed=False, final_height=19, ended_at=20)
+    late = DeltaFacts((), None, is_pre_signed=False, final_height=20, ended_at=20)
     assert told(row, early, cancel) is None
     assert told(row, late, cancel, an_effect(row)) is None
     step = told(row, late, cancel)
@@ -289,7 +289,7 @@ def test_an_order_that_ended_without_the_chain_is_final_later_and_not_with_a_set
 
 def test_a_part_in_the_chain_counts_and_closes_nothing() -> None:
     row = an_order(_S.ACTIVE)
-    facts = DeltaFacts((a_fill(row, is_closed=False),), None, is_pre_signed=False, settled_below=99)
+    facts = DeltaFacts((a_fill(row, is_closed=False),), None, is_pre_signed=False, final_height=99)
     step = told(row, facts)
     assert step is not None
     assert (step.after.status, step.after.spent, step.after.is_final) == (_S.ACTIVE, amount32(7), False)
@@ -302,7 +302,7 @@ def test_a_part_in_the_chain_counts_and_closes_nothing() -> None:
     is_pre_signed=st.booleans(),
     failures=st.integers(0, FAILURES_MAX),
     kinds=st.lists(st.sampled_from([(life.SETTLE, INTENDED), (life.CANCEL, DONE), (life.SETTLE, FAILED)])),
-    settled_below=st.integers(0, 30),
+    final_height=st.integers(0, 30),
 )
 def test_whatever_the_chain_says_it_is_a_step_that_the_life_cycle_has(
     status: OrderStatus,
@@ -311,19 +311,19 @@ def test_whatever_the_chain_says_it_is_a_step_that_the_life_cycle_has(
     is_pre_signed: bool,
     failures: int,
     kinds: list[tuple[str, EffectState]],
-    settled_below: int,
+    final_height: int,
 ) -> None:
     if status in (_S.BRIDGING, _S.REFUNDING, _S.REFUNDED):
         return
     row = an_order(status, failures=failures)
     fills = () if is_closed is None else (a_fill(row, is_closed=is_closed),)
     nonce = None if used is None else a_nonce(row, used or None)
-    facts = DeltaFacts(fills, nonce, is_pre_signed, settled_below, ended_at=5)
+    facts = DeltaFacts(fills, nonce, is_pre_signed, final_height, ended_at=5)
     effects = [an_effect(row, kind, state) for kind, state in kinds]
-    step = life.told_by_chain(row, facts, effects, FAILURES_MAX, NOW_MS)
+    step = life.step_from_logs(row, facts, effects, FAILURES_MAX, NOW_MS)
     if step is not None:
         DELTA_LIFECYCLE.check(row.status, step.after.status, is_final=row.is_final)
         unit = DELTA.advanced(row, step.after, effects=step.effects, more=step.more)
         assert any(isinstance(change, Put) for change in unit.changes)
-        again = life.told_by_chain(step.after, facts, effects, FAILURES_MAX, NOW_MS)
+        again = life.step_from_logs(step.after, facts, effects, FAILURES_MAX, NOW_MS)
         assert again is None or again.after.is_final, "what the chain says is taken in at once"

@@ -88,12 +88,12 @@ def take_delta_steps() -> None:
         for fills, nonce, is_signed, effects in product(
             ((), (fill,)), nonces, (False, True), ((), (cancel,))
         ):
-            delta_life.told_by_chain(row, DeltaFacts(fills, nonce, is_signed, 0), effects, FAILURES_MAX, 1)
+            delta_life.step_from_logs(row, DeltaFacts(fills, nonce, is_signed, 0), effects, FAILURES_MAX, 1)
         sent = a_transfer(row)
         delivered, lost = an_end(sent), an_end(sent, is_delivered=False)
         for ends, refunds in (((), ()), ((delivered,), ()), ((lost,), ()), ((lost,), (a_refund_of(sent),))):
             facts = DeltaFacts((fill,), None, False, 0, transfers=followed((sent,), ends, refunds))
-            delta_life.told_by_chain(row, facts, (), FAILURES_MAX, 1)
+            delta_life.step_from_logs(row, facts, (), FAILURES_MAX, 1)
 
 
 def take_otc_steps() -> None:
@@ -112,7 +112,7 @@ def take_otc_steps() -> None:
         for some, cancels, by_contract, is_short in product(
             ((), fills[:1], fills[1:]), ((), (cancel,)), (False, True), (False, True)
         ):
-            otc_life.told_by_chain(row, OtcFacts(some, cancels, 0, 0, None, by_contract, is_short), 1)
+            otc_life.step_from_logs(row, OtcFacts(some, cancels, 0, 0, None, by_contract, is_short), 1)
 
 
 def test_each_row_of_a_delta_order_is_taken_by_a_step(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,12 +43,12 @@ def a_cancel(
 def facts(*logs: OtcFill | OtcCancel, **changed: Any) -> OtcFacts:
     fills = [log for log in logs if isinstance(log, OtcFill)]
     cancels = [log for log in logs if isinstance(log, OtcCancel)]
-    values: dict[str, Any] = {"filled_before": 0, "settled_below": 0}
+    values: dict[str, Any] = {"filled_before": 0, "final_height": 0}
     return OtcFacts(fills, cancels, **values | changed)
 
 
 def told(row: OtcOrderRow, known: OtcFacts) -> OtcOrderRow | None:
-    return checked(row, life.told_by_chain(row, known, LATER_MS))
+    return checked(row, life.step_from_logs(row, known, LATER_MS))
 
 
 def checked(row: OtcOrderRow, step: OrderStep[OtcOrderRow] | None) -> OtcOrderRow | None:
@@ -236,16 +236,16 @@ def test_an_end_is_final_once_nothing_of_it_can_be_undone(
 ) -> None:
     row = an_order(_S.EXPIRED if status is _S.EXPIRED else _S.PENDING)
     some = [log(row) for log in logs]
-    before = told(row, facts(*some, settled_below=final_at - 1, ended_at=ended_at)) or row
+    before = told(row, facts(*some, final_height=final_at - 1, ended_at=ended_at)) or row
     assert (before.status, before.is_final) == (status, False)
-    after = told(before, facts(*some, settled_below=final_at, ended_at=ended_at))
+    after = told(before, facts(*some, final_height=final_at, ended_at=ended_at))
     assert after is not None
     assert (after.status, after.is_final) == (status, True)
-    assert told(after, facts(settled_below=final_at)) is None, "nothing is undone any more"
+    assert told(after, facts(final_height=final_at)) is None, "nothing is undone any more"
 
 
 def test_an_expired_order_is_not_final_before_somebody_knows_since_when() -> None:
-    assert told(an_order(_S.EXPIRED), facts(settled_below=10**9)) is None
+    assert told(an_order(_S.EXPIRED), facts(final_height=10**9)) is None
 
 
 # --- Funds, signatures, time ----------------------------------------------------------------------------
