@@ -25,7 +25,7 @@ from support.browser import Browser, artefacts
 from support.chain.anvil import OTHER_CHAIN_ID, Anvil, opened
 from support.examples import IS_LONG, USUAL
 from support.oracles import Oracle, Stories, eth_account_oracle, javascript_oracle, running_stories
-from support.order_of_tests import arrange, sampled
+from support.order_of_tests import IS_WHOLE, arrange, sampled
 from support.step_delays import delay_steps
 from support.store.stores import ENGINES, Engine, engine_for
 from support.store.warm_store import migrate_from_copy
@@ -126,10 +126,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "browser" in needed:
             item.add_marker(pytest.mark.browser)
     yield  # -k and -m choose by the marks
-    if not IS_LONG:
-        left_out = {item for item in items if item.get_closest_marker("long")} | {*sampled(items)}
-        config.hook.pytest_deselected(items=[*left_out])
-        items[:] = [item for item in items if item not in left_out]
+    left_out = set() if IS_LONG else {item for item in items if item.get_closest_marker("long")}
+    left_out |= set() if IS_WHOLE else {*sampled(items)}
+    config.hook.pytest_deselected(items=[*left_out])
+    items[:] = [item for item in items if item not in left_out]
     if config.option.needing:
         wanted = needing(items, hidden())
         config.hook.pytest_deselected(items=[item for item in items if item.path not in wanted])

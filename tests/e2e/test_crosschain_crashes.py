@@ -17,12 +17,13 @@ from support.bridge.bridged_stories import ACROSS, CCTP, FAIR, FILL_WITHIN_S, ar
 from support.bridge.two_chains import STOCK, TwoChains
 from support.chain.world import ONE, USDC
 from support.delta.delta_process import CONFIRMATIONS, Record
+from support.order_of_tests import IS_WHOLE
 from support.patience import PATIENCE_S, until_told
 from support.store.store_work import store_processes
 
 pytestmark = [pytest.mark.process, pytest.mark.one_of(2)]
 EMBEDDED = pytest.mark.embedded_by_default
-ROUNDS = int(os.environ.get("CRASH_ROUNDS", "1"))
+ROUNDS = int(os.environ.get("CRASH_ROUNDS", "3" if IS_WHOLE else "1"))
 LOST_S = 3.0
 """Seconds after which the dev relayer gives up a transaction that a re-organisation has dropped."""
 SMALL = ONE // 10

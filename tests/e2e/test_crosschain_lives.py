@@ -22,10 +22,11 @@ from support.bridge.two_chains import TwoChains
 from support.chain.world import ONE, USDC
 from support.contracts.settling import events
 from support.delta.delta_stories import Record
+from support.order_of_tests import IS_WHOLE
 
 pytestmark = pytest.mark.one_of(2)
 
-LIVES = int(os.environ.get("CRASH_ROUNDS", "1"))
+LIVES = int(os.environ.get("CRASH_ROUNDS", "3" if IS_WHOLE else "1"))
 ACTS = 30
 SMALL = ONE // 10
 BOUGHT = FAIR // 10

@@ -16,10 +16,11 @@ from support.bridge.bridged_stories import ACROSS, CCTP, FAIR, arriving, dai_for
 from support.bridge.two_chains import TwoChains
 from support.chain.world import HOUR_S, ONE, USDC
 from support.delta.delta_process import Record, waits_at
+from support.order_of_tests import IS_WHOLE
 from support.patience import PATIENCE_S, until, until_told
 
 pytestmark = [pytest.mark.process, pytest.mark.embedded_by_default, pytest.mark.one_of(2)]
-ROUNDS = int(os.environ.get("CRASH_ROUNDS", "1"))
+ROUNDS = int(os.environ.get("CRASH_ROUNDS", "3" if IS_WHOLE else "1"))
 SMALL = ONE // 10
 """WETH of one order among many."""
 KINDS = pytest.mark.parametrize("kind", BridgeKind)

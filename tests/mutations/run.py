@@ -109,7 +109,7 @@ def judged(mutant: Mutant, others: Sequence[Path], pristine: Path, free: Queue[P
 def tested(tree: Path, tests: Sequence[Path], *options: str) -> Verdict:
     """Verdict of these tests on the package and artifacts of a tree."""
     pytest = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", "-m", "not anvil")
-    environment = os.environ | {"E2E_CHAINS": "embedded", "PYTHONPATH": str(tree / "src")}
+    environment = os.environ | {"E2E_CHAINS": "embedded", "TEST_WHOLE": "1", "PYTHONPATH": str(tree / "src")}
     try:
         done = subprocess.run(
             [*pytest, *options, *tests],

@@ -2,6 +2,7 @@
 import { visiting } from "./browser.mjs";
 import { connect, fillTrade, pairs, pictures, reviewed, agreed, rows, violations } from "./console_page.mjs";
 
+const PRESSES_MOST = 5;
 const cards = (page, name) => page.locator(`section[aria-label='${name}']`);
 const checked = async (page, shot, name) => ({ faults: await violations(page), overflowing: await pictures(page, shot, name, name !== "makers-own") });
 
@@ -64,12 +65,14 @@ async function operator(page, { shot }, key) {
   const reading = () => page.waitForResponse((answer) => answer.url().endsWith("/operator/status"));
   const name = await latencies.getByRole("button", { pressed: false }).last().innerText();
   const picked = latencies.getByRole("button", { name, exact: true, pressed: true });
-  do { // a press misses a row that moves under it, and the page holds still for ten seconds of a press only
+  // A press misses a row that moves under it, and the page holds still for ten seconds of a press only.
+  for (let presses = 0; !(await picked.isVisible()); presses++) {
+    if (presses === PRESSES_MOST) throw new Error(`${name} was pressed ${presses} times, and is not picked`);
     await latencies.getByRole("button", { name, exact: true }).hover();
     await page.mouse.down();
     for (let readings = 0; readings < 2; readings++) await reading(); // a slow click: new readings come while it is held
     await page.mouse.up();
-  } while (!(await picked.isVisible()));
+  }
   await page.evaluate(() => scrollTo(0, 0));
   for (let redrawn = 0; redrawn < 2; redrawn++) await reading();
   const isFocused = await picked.evaluate((button) => button === document.activeElement);

@@ -64,6 +64,7 @@ from support.delta.waiting_venue import (
     a_waiting_venue,
 )
 from support.examples import IS_LONG, examples
+from support.order_of_tests import IS_WHOLE
 
 
 class EventLog:
@@ -514,7 +515,7 @@ async def a_life_of_orders(folder: Path) -> AsyncGenerator[LifeOfOrders]:
 
 pytestmark = pytest.mark.needs("pyrevm")
 
-EXAMPLES = 200 if IS_LONG else examples(4)
+EXAMPLES = 200 if IS_LONG else examples(8 if IS_WHOLE else 4)
 PHASES = tuple(Phase) if IS_LONG else (Phase.explicit, Phase.reuse, Phase.generate)
 """A life takes seconds: to make a failing one short takes minutes."""
 

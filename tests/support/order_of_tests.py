@@ -9,7 +9,11 @@ from collections import defaultdict
 
 import pytest
 
+from support.examples import IS_LONG
+
 ORDER = os.environ.get("TEST_ORDER", "")
+IS_WHOLE = IS_LONG or os.environ.get("TEST_WHOLE") == "1"
+"""Whether this run takes all parameters of every test: CI, `make mutations`, `make test-long`."""
 
 
 def arrange(items: list[pytest.Item]) -> None:

@@ -8,8 +8,8 @@ import click
 import trio
 from rich.console import Console
 
-from ...dev.demo.beyond import show_bridges, show_otc_order, show_vaults
 from ...dev.demo.orders import show_auction, show_failure, show_waiting_orders
+from ...dev.demo.otc_bridges_vaults import show_bridges, show_otc_order, show_vaults
 from ...dev.demo.quotes import show_maker, show_swaps
 from ...dev.demo.stage import open_stage
 from ...host.process.logs import configure_logs

@@ -59,14 +59,18 @@ async def _show_twap(stage: DemoStage) -> None:
         "WETH", "USDC", amount, key=user, slices=_SLICES, interval_s=_INTERVAL_S, limit=7_400
     )
     times: list[int] = []
+    spent: list[str | None] = []
     async with venue.watch(order) as records:
         async for record in records:
             if len(times) < len(record.transactions):
                 times.append(await _time_s(stage, record.transactions[-1].origin_tx))
+                spent = [each.spent_amount for each in record.transactions]
                 if len(times) < _SLICES:
                     await stage.pass_time(times[-1] + _INTERVAL_S)
     end = await stage.settled(order)
     _check_sale(end, await stage.moves(before), "alpha")
+    part = 10**18 + 33
+    expect("what the slices sold", spent, [str(part), str(part), str(part + 1)])
     gaps = [later - earlier for earlier, later in pairwise(times)]
     expect("slices that come in time", [gap >= _INTERVAL_S for gap in gaps], [True] * (_SLICES - 1))
     stage.say(f"a TWAP of {_SLICES} slices, signed once: {' and '.join(map(str, gaps))} s apart on the chain")

@@ -30,7 +30,7 @@ _SOLD = 15 * 10**17
 _DEADLINE_S = 300
 
 
-class _AskedAlpha(Struct, frozen=True):
+class _AlphaClient(Struct, frozen=True):
     """HTTP client of the maker alpha, which signs each request as the venue does."""
 
     stage: DemoStage
@@ -54,7 +54,7 @@ class _AskedAlpha(Struct, frozen=True):
 
 async def show_maker(stage: DemoStage) -> None:
     """Scene 1: a firm quote is signed, verified and filled; the kill switch; all rules of the interface."""
-    maker = _AskedAlpha(stage)
+    maker = _AlphaClient(stage)
     order, signature = await _firm_quote(maker)
     await _fill(stage, order, signature)
     switch = stage.place.roles.makers["alpha"].switch
@@ -80,7 +80,7 @@ async def show_maker(stage: DemoStage) -> None:
     stage.say(f"`cambist maker check`: {report.count(CheckStatus.PASSED)} rules kept, none broken")
 
 
-async def _firm_quote(maker: _AskedAlpha) -> tuple[RfqOrder, bytes]:
+async def _firm_quote(maker: _AlphaClient) -> tuple[RfqOrder, bytes]:
     stage = maker.stage
     wish = {
         "makerAsset": to_hex(stage.at("USDC")),

@@ -125,6 +125,7 @@ async def serve_up(wanted: UpOptions, environ: Mapping[str, str], started: Calla
         ConfigError: a port or a file of the folder is in use, or a development chain is not installed.
     """
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        # The watch of signals outlives the place: a second signal ends a drain that hangs.
         async with trio.open_nursery() as nursery:
             async with running_up(wanted, environ, WallClock()) as place:
                 started(place)

@@ -1,4 +1,4 @@
-"""What the contracts' artifacts are compiled from: one hash, which `make contracts` records.
+"""Hash of all inputs of the contracts' compilation, which `make contracts` records.
 
     python -m support.contracts.contract_inputs        writes the hash
 

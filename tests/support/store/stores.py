@@ -62,8 +62,7 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_CURSOR, EFFECT, ORDER_EVENT, OTC_ORDER, Table
 from cambist.engine.store.units import Change, Done, Fence, Unit, UnitOutcome, cas, row_of
 from cambist.engine.trade.orders.order_units import DELTA, OTC, Intent, OrderKind, step
-from support.examples import IS_LONG
-from support.order_of_tests import drawn
+from support.order_of_tests import IS_WHOLE, drawn
 from support.store.warm_store import spawn_warm
 
 NOW_MS = 1_700_000_000_000
@@ -79,9 +78,9 @@ OrderRow = TypeVar("OrderRow", DeltaOrderRow, OtcOrderRow)
 
 _PAIRS = ("sqlite-inline", "postgres-process"), ("sqlite-process", "postgres-inline")
 ENGINES = tuple(os.environ.get("STORE_ENGINES", "").split()) or (
-    sum(_PAIRS, ()) if IS_LONG else _PAIRS[drawn("store engines", len(_PAIRS))]
+    sum(_PAIRS, ()) if IS_WHOLE else _PAIRS[drawn("store engines", len(_PAIRS))]
 )
-"""Databases, each in this process or in one of its own: all in a run that searches, else one of the pairs."""
+"""Databases, each in this process or in one of its own: all in a whole run, else one of the pairs."""
 
 
 class Engine:

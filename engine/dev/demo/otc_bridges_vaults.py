@@ -57,9 +57,8 @@ async def show_otc_order(stage: DemoStage) -> None:
     before = await stage.balances()
     filled = await venue.fill(order, key=taker, amount=10_400)
     moves = await stage.moves(before)
-    expect(
-        "what the maker got and gave", moves["desk"], {"WETH": -filled.received.raw, "USDC": filled.spent.raw}
-    )
+    agreed = {"WETH": -4 * 10**18, "USDC": 10_400 * 10**6}
+    expect("what the maker gave and got", moves["desk"], agreed)
     stage.say(f"its taker gives {filled.spent} for {filled.received}, and pays the gas")
     await venue.cancel_otc(order, key=desk)
     end = await venue.follow_otc(order, timeout_s=WAIT_S)
@@ -93,7 +92,8 @@ async def show_bridges(stage: DemoStage) -> None:
     end = await stage.venue.follow(order, timeout_s=WAIT_S)
     expect("status of the order", (end.status, end.reason), (OrderStatus.REFUNDED, ""))
     moves = await stage.moves(before)
-    back = moves["user"]["USDC"]
+    back, entered = moves["user"]["USDC"], -moves["gamma"]["USDC"] - moves["fee_vault"]["USDC"]
+    expect("what came back, of what entered the bridge", back, entered)
     expect("what the user got there", moves.get("user" + THERE), None)
     stage.say(f"{format_units(back, 6)} USDC, all that entered the bridge, are back with the user")
     await stage.rpc(bridges, "bridge_orderRelayer", {"is_silent": False})
