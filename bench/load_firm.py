@@ -1,6 +1,7 @@
 """Load test of POST /firm over loopback: cambist's server and other servers, each on a core of its own.
 
     throughput   closed loop of 64 connections, cambist's server and each peer in turn; wrk measures once more
+    tasks        the same with cambist's server, whose other driver has a task for each connection
     latency      open loop, all at the same fixed rate: 60 % of the slowest gated server's throughput
     snapshots    cambist with 500 pairs at that rate, quiet and with all prices replaced every half second
     flood        64 clients pipeline as fast as they can: how long another task of cambist has to wait
@@ -34,6 +35,7 @@ from bench.measured import Measured, Wrk
 
 OURS, UVICORN, PROTOCOL = "ours", "uvicorn", "protocol"
 GATED = (OURS, UVICORN, PROTOCOL)
+TASKS = "a task for each connection"
 CLIENTS = 64
 LOAD_SHARE = 0.6
 FOREIGN_MAX = 0.03  # of a core; beyond it a measurement is noisy
@@ -136,6 +138,8 @@ class FirmLoad:
                 for server in self._plan.peers:
                     self._closed(at, server)
             self._with_access_log(rounds)
+            for at in rounds:
+                self._ours(TASKS, at, "--no-reactor")
             self._latency(rounds)
             rate = self.rate(GATED)
             for at in rounds:
@@ -165,11 +169,12 @@ class FirmLoad:
     def _with_access_log(self, rounds: range) -> None:
         for at in rounds:
             log = self._folder / f"access-{at}.log"
-            self._measure(
-                Row(phase="access log on", round=at, server=OURS, measured=NOTHING),
-                ["--access-log", str(log)], ["closed"], RATE_GUESS, self._plan.seconds,
-            )  # fmt: skip
+            self._ours("access log on", at, "--access-log", str(log))
             log.unlink()
+
+    def _ours(self, phase: str, at: int, *serving: str) -> None:
+        row = Row(phase=phase, round=at, server=OURS, measured=NOTHING)
+        self._measure(row, [*serving], ["closed"], RATE_GUESS, self._plan.seconds)
 
     def _latency(self, rounds: range) -> None:
         rate = self.rate(GATED)

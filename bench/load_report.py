@@ -17,7 +17,7 @@ from rich.text import Text
 
 from bench.compare import LoadVerdict, Verdict
 from bench.load_children import has_wrk
-from bench.load_firm import FOREIGN_MAX, OURS, SHAPES, Row, late_at, quiet
+from bench.load_firm import FOREIGN_MAX, OURS, SHAPES, TASKS, Row, late_at, quiet
 from bench.load_firm import rows_of as all_rows_of
 from bench.measured import PERCENTILES
 
@@ -165,6 +165,7 @@ def throughput(rows: Sequence[Row]) -> TextTable:
     for phase, server, title in [
         *(("throughput", server, shape.title) for server, shape in SHAPES.items()),
         ("access log on", OURS, "ours, access log on"),
+        (TASKS, OURS, f"ours: trio, {TASKS}"),
     ]:
         found = rows_of(rows, phase, server)
         if not found:

@@ -1,7 +1,11 @@
-"""Load test of WebSocket clients: cambist's and picows on uvloop take the same market data, in turn.
+"""Load test of WebSocket clients that take the same market data: cambist's, and peers' in turn.
 
-    receive    receive messages of 1 KB as text, without decoding: CPU per message
-    book       decode messages and build books: messages per second
+    ours         cambist's driver, on trio
+    picows       on uvloop; the budgets compare with it
+    websockets   its own driver for trio, over the same Sans-I/O core as ours
+
+    receive      receive messages of 1 KB as text, without decoding: CPU per message
+    book         decode messages and build books: messages per second
 
 A process sends, each client is a process that receives; every round measures each client once, in turn.
 `python -m bench.load_websocket [rounds]` prints the table.
@@ -9,6 +13,7 @@ A process sends, each client is a process that receives; every round measures ea
 
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from statistics import median
 
 from msgspec import Struct
@@ -20,10 +25,14 @@ from bench.cpu_use import CpuUse
 from bench.peers.process import ROOT, Peer
 from bench.websocket_corpus import MESSAGES
 
-OURS, PICOWS = "ours", "picows"
+OURS, PICOWS, WEBSOCKETS = "ours", "picows", "websockets"
 RECEIVE, BOOK = "receive", "book"
 ENVIRONMENT = ".venv-peers"
-_MODULES = {OURS: "bench.websocket_client", PICOWS: "bench.peers.picows_client"}
+_COMMANDS = {
+    OURS: ["bench.websocket_client"],
+    PICOWS: ["bench.peers.picows_client"],
+    WEBSOCKETS: ["bench.websocket_client", "websockets"],
+}
 _WARM_UP = 5_000
 TRIES = 3
 FOREIGN_MAX = 0.03  # of a core; beyond it a measurement is noisy
@@ -35,11 +44,11 @@ class Row(Struct, frozen=True, kw_only=True):
 
     Attributes:
         work: RECEIVE or BOOK.
-        client: OURS or PICOWS.
+        client: key of _COMMANDS.
         round: from 0.
         rate: messages per second.
         cpu_us: CPU of the client's process per message, microseconds.
-        digest: digest of all books; must be equal for both clients.
+        digest: digest of all books; must be equal for all clients.
         foreign_core: cores that other processes used meanwhile; None if the platform does not report it.
     """
 
@@ -53,20 +62,19 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 def run(rounds: int) -> list[Row]:
-    """Measure both WebSocket clients in turn, `rounds` times.
+    """Measure all WebSocket clients in turn, `rounds` times.
 
     Raises:
         RuntimeError: the clients did not build the same books.
     """
     python = ROOT / ENVIRONMENT / "bin" / "python"
-    with (
-        Peer(python, "-m", "bench.websocket_corpus") as sender,
-        Peer(python, "-m", _MODULES[OURS]) as ours,
-        Peer(python, "-m", _MODULES[PICOWS]) as picows,
-    ):
+    with ExitStack() as stack:
+        sender = stack.enter_context(Peer(python, "-m", "bench.websocket_corpus"))
+        clients = {
+            name: stack.enter_context(Peer(python, "-m", *command)) for name, command in _COMMANDS.items()
+        }
         port = int(sender.ask(""))
-        clients = {OURS: ours, PICOWS: picows}
-        pids = [peer.pid for peer in (sender, ours, picows)]
+        pids = [peer.pid for peer in (sender, *clients.values())]
         rows = [
             _measure(work, client, number, clients[client], port, pids)
             for number in range(rounds)
@@ -105,24 +113,14 @@ def _measure_once(work: str, client: str, number: int, peer: Peer, port: int, pi
     )
 
 
-def ratios(rows: Sequence[Row], work: str) -> Rounds:
-    """Return the rate of cambist's client divided by that of picows, for each undisturbed round.
+def ratios(rows: Sequence[Row], work: str, peer: str = PICOWS) -> Rounds:
+    """Return the rate of cambist's client divided by that of a peer, for each undisturbed round.
 
     A round is disturbed if other processes use the CPU cores; if all rounds are disturbed, all count.
     """
-    rounds: dict[int, dict[str, Row]] = {}
-    for row in rows:
-        if row.work == work:
-            rounds.setdefault(row.round, {})[row.client] = row
-    is_quiet = [
-        all((row.foreign_core or 0) <= FOREIGN_MAX for row in both.values()) for both in rounds.values()
-    ]
-    values = [
-        both[OURS].rate / both[PICOWS].rate
-        for both, quiet in zip(rounds.values(), is_quiet, strict=True)
-        if quiet or not any(is_quiet)
-    ]
-    return Rounds(tuple(values), not any(is_quiet))
+    pairs = list(zip(_of(rows, work, OURS), _of(rows, work, peer), strict=True))
+    quiet = [pair for pair in pairs if all((row.foreign_core or 0) <= FOREIGN_MAX for row in pair)]
+    return Rounds(tuple(ours.rate / theirs.rate for ours, theirs in quiet or pairs), not quiet)
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
@@ -136,20 +134,20 @@ def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
 def table(rows: Sequence[Row]) -> Table:
     """Make a table of the medians over all rounds: rate and CPU of each WebSocket client."""
     shown = Table(
-        "work", "client", "messages a second", "CPU us a message", "to picows", "by CPU", "foreign", box=None
+        "work", "client", "messages a second", "CPU us a message", "ours to it", "by CPU", "foreign", box=None
     )
     for work in (RECEIVE, BOOK):
-        cpu = {client: median(row.cpu_us for row in _of(rows, work, client)) for client in _MODULES}
-        for client in _MODULES:
-            mine = _of(rows, work, client)
+        cpu = {client: median(row.cpu_us for row in _of(rows, work, client)) for client in _COMMANDS}
+        for client in _COMMANDS:
+            found = _of(rows, work, client)
             shown.add_row(
                 work,
                 client,
-                f"{median(row.rate for row in mine):,.0f}",
+                f"{median(row.rate for row in found):,.0f}",
                 f"{cpu[client]:.2f}",
-                f"{median(ratios(rows, work).values):.3f}" if client == OURS else "",
-                f"{cpu[PICOWS] / cpu[OURS]:.3f}" if client == OURS else "",
-                f"{median(row.foreign_core or 0 for row in mine):.2f}",
+                "" if client == OURS else f"{median(ratios(rows, work, client).values):.3f}",
+                "" if client == OURS else f"{cpu[client] / cpu[OURS]:.3f}",
+                f"{median(row.foreign_core or 0 for row in found):.2f}",
             )
     return shown
 
