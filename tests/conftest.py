@@ -104,6 +104,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for name in ("TEST_ORDER", "WITHOUT"):
         if os.environ.get(name):
             terminalreporter.write_line(f"{name}={os.environ[name]}")
+    if not IS_WHOLE:
+        terminalreporter.write_line("a draw of tests with many parameters; TEST_WHOLE=1 takes all")
     skipped = terminalreporter.stats.get("skipped", [])
     if lines := missing_lines(report.longrepr[2] for report in skipped):
         terminalreporter.section("missing on this machine")

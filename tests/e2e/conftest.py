@@ -1,8 +1,9 @@
 """A world on each kind of chain in turn: the same stories hold on the embedded one and on a real node.
 
 Each chain's world is built once, and every story begins at its snapshot. A story that rolls back the
-snapshot's block makes the next story build a new world. E2E_CHAINS names the kinds: `embedded`, `anvil`, and
-`both`, which runs each step on the two at once and compares all results.
+snapshot's block makes the next story build a new world. An ordinary run tells each story on one kind, which
+its order draws; a whole one on each. E2E_CHAINS names the kinds: `embedded`, `anvil`, and `both`, which runs
+each step on the two at once and compares all results.
 """
 
 import os
@@ -24,6 +25,7 @@ from support.chain.anvil import CHAIN_ID, OTHER_CHAIN_ID, Anvil, opened
 from support.chain.mirrored_chain import MirroredChain
 from support.chain.world import World, a_world
 from support.contracts.settling import Market, a_market
+from support.order_of_tests import IS_WHOLE, drawn
 from support.programs import has_program
 
 KINDS = os.environ.get("E2E_CHAINS", "embedded anvil").split()
@@ -42,16 +44,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Stories marked `embedded_by_default` run on other chains only if E2E_CHAINS names the chains.
     """
     marks = {"[both": "one_chain"}
-    if has_program("pyrevm") and "E2E_CHAINS" not in os.environ:
+    if is_free := has_program("pyrevm") and "E2E_CHAINS" not in os.environ:
         marks["[anvil"] = "embedded_by_default"
     apart = [
         item
         for item in items
-        for start, mark in marks.items()
-        if start in item.name and item.get_closest_marker(mark)
+        if any(start in item.name and item.get_closest_marker(mark) for start, mark in marks.items())
+        or (is_free and not IS_WHOLE and _is_left_to_other_chain(item))
     ]
     config.hook.pytest_deselected(items=apart)
     items[:] = [item for item in items if item not in apart]
+
+
+def _is_left_to_other_chain(item: pytest.Item) -> bool:
+    """Whether the order of this run draws another kind of chain for a story."""
+    params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    kind = params.get("world", params.get("two"))
+    if kind is None or item.get_closest_marker("embedded_by_default"):
+        return False
+    story, _, ids = item.name.partition("[")
+    others = [each for each in ids.removesuffix("]").split("-") if each != kind]
+    return KINDS[drawn(f"{item.path.name} {story} {others}", len(KINDS))] != kind
 
 
 class Made(msgspec.Struct):
