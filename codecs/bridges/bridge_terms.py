@@ -17,7 +17,7 @@ Choice: Across's depositor is the order's owner, who gets a deposit back that no
     beneficiary is the recipient alone.
 Choice: `received` of a bridged settlement is the amount that entered the bridge; fee, surplus and promise are
     of it too.
-Choice: Orders from vaults may have a bridge; orders that settle each other and orders of handlers may not.
+Choice: The contract bridges orders of vaults, the venue does not; crossed and handlers' orders have none.
 """
 
 from enum import StrEnum

@@ -4,10 +4,10 @@ The kind of a submitted order follows from its members (choices.md#delta-orders)
 members. FillableOrder is no type: records report a partially fillable Order under that name.
 
 Choice: ProductiveOrder's members are not public; ours have the known names in this order. It is SELL only.
-Choice: A ProductiveOrder with `useShares` sells `shares` of its vault, and `srcAmount` says nothing; else it
-    sells `srcAmount` for at most `shares`, pro rata for parts.
-Choice: The handler of an ExternalOrder trades alone, without an agent's steps. It is called by a caller that
-    no agent has, and delivers to Delta, which measures.
+Choice: A ProductiveOrder with `useShares` sells `shares` of its vault, and `srcAmount` is an estimate; else
+    it sells `srcAmount` for at most `shares`, parts pro rata.
+Choice: The handler of an ExternalOrder trades alone, without an agent's steps. A caller contract of
+    no agent calls it, and Delta measures what it delivers.
 
 Source: spec 1.16; interop.md section 2; choices.md#delta-orders, choices.md#quotes-and-routes.
 """

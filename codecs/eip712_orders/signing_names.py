@@ -1,11 +1,11 @@
-"""Find the EIP-712 domain that a wrong signature was made for, among domains that clients mistake. Pure.
+"""Find the EIP-712 domain of a wrong signature, among domains that clients sign for by mistake. Pure.
 
 A signature over another domain recovers to an unknown address. The domains that clients of this protocol
 family use are few: the refusal tries each of them, and names the domain that the client signed for.
 
 Source: interop.md 1 and 2.
-Choice: The refusal of an owner's signature over another domain names that domain: another known name at the
-    same contract, or another chain of the venue, of at most OTHER_DOMAINS_MAX.
+Choice: The refusal of an owner's signature over another domain names that domain. It tries
+    OTHER_DOMAINS_MAX: other known names at the same contract, then the venue's other chains.
 """
 
 from collections.abc import Iterable

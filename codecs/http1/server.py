@@ -214,9 +214,11 @@ class ServerConnection:
             if count > limits.header_count_max and bare_line_feed(buffer, after_line, end):
                 raise HttpFault("a line ends in LF without CR")  # the same error as for an incomplete section
             check_count(count, limits.header_count_max)
+        # llhttp has the whole head from here on: no line below may return to wait for more of it.
         headers = self._parse_fields(buffer[start:end], http_minor)
         fields = joined(headers)
         request = Request(method, target, path, query, http_minor, headers, False, fields)  # noqa: FBT003
+        # Before `request_framing`: `next_event` names this request in the fault that it may raise.
         self._request = request
         length, keep_alive, expects_continue, websocket = request_framing(
             method, http_minor, fields, limits.body_bytes_max

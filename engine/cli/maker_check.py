@@ -198,8 +198,8 @@ def _options(url: str, settings: dict[str, Any]) -> CheckOptions:
     """Parse the command line of `maker check` into the options of a run.
 
     Args:
-        settings: values of the command-line options: those of `CheckOptions` by its member names, and the
-            patterns, credentials and flags that its other members are built from.
+        settings: option name -> value: members of `CheckOptions`, and the parts of its `selection` and
+            `credentials`; the call removes these parts.
 
     Raises:
         ConfigError: an option is wrong, or options contradict each other.

@@ -1,4 +1,4 @@
-"""`cambist config check`: opens the roles of a settings file, down to checksums, keys and credentials."""
+"""`cambist config check`: opens a settings file's roles as `serve` does, and shows what they serve."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence

@@ -269,7 +269,7 @@ async def _approve_trader(
 
 
 def _secrets(wanted: UpOptions, layout: Layout, keys: tuple[SigningKey, ...]) -> dict[str, str]:
-    """Read the environment variables of secrets.env in a kept folder, or make them and write the file.
+    """Make the variables of secrets.env, with the old values in a kept folder; write and return them.
 
     Raises:
         ConfigError: the file cannot be read or written.

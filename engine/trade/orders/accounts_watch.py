@@ -238,13 +238,16 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                 with trio.move_on_at(self._apart.next_s()):
                     await self._asleep.park()
                 continue
+            # After `_sort_in`: `top` is then no older than the logs that queued the accounts.
             top = self._read_to()
             if top is None:
                 await trio.sleep(FUNDS_PAUSE_S)
                 continue
             accounts = list(islice(self._waiting, self._count))
+            # Before the read: a log that names one of them meanwhile queues it again.
             for account in accounts:
                 del self._waiting[account]
+            # Set before the reads: `_note` queues this paused account for a log that comes meanwhile.
             rested = self._rested = self._apart.take(trio.current_time())
             try:
                 await self._look_at(accounts, top)
@@ -253,7 +256,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                 if pause_s == FUNDS_PAUSE_S:
                     _log.warning("funds are not read", chain_id=self._chain.chain_id, detail=str(error))
                 self._failed += 1
-                self._set_apart(rested)
+                self._set_apart(rested, pause_s)  # not longer for an account that is not the cause
                 for account in accounts:
                     self._mark(account)
                 self._count = (self._count + 1) // 2

@@ -48,10 +48,10 @@ class Trader(Struct, frozen=True, kw_only=True):
         return to_checksum(self.key.address)
 
     def check_chain(self, chain_id: int) -> None:
-        """Check that a trade is wished on the trader's own chain.
+        """Check that the chain of a trade is the trader's.
 
         Raises:
-            PolicyError: the wish is of another chain.
+            PolicyError: the two chains differ.
         """
         if chain_id != self.chain.chain_id:
             raise PolicyError(f"the wish is of chain {chain_id}, the trader of chain {self.chain.chain_id}")

@@ -241,8 +241,7 @@ class AuctionQueue:
         """Record that these orders have left their auction round, which has stored a settlement for each.
 
         Returns:
-            The orders that are open without a settlement again, for the caller to queue: their settlements
-            ended before this call.
+            The open orders whose settlement had ended before this call; the caller queues them again.
         """
         self._in_round.difference_update(order_hashes)
         found = map(self._orders.get, order_hashes)

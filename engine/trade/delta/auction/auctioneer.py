@@ -8,9 +8,9 @@
 
 An order is in one round at a time, until the round has found a settlement for it or none. If a winning bid
 settles only a part, the unfilled amount is due as soon as the part's fill is mined and indexed. Rounds may
-overlap, up to VENUE_ROUNDS_OPEN_MAX of them. Bids of an open round are in this process's memory alone:
-after a crash the order is auctioned again. Bids are processed in short steps, so that many bids do not delay
-other tasks.
+overlap: none opens while VENUE_ROUNDS_OPEN_MAX are open, and at most three open at once. Bids of an open
+round are in this process's memory alone: after a crash the order is auctioned again. Bids are processed in
+short steps, so that many bids do not delay other tasks.
 
 A round lengthens an order's pause once an agent has considered the order. An order without an agent to ask
 waits for an agent (`agent_pace`, `due_orders`). If no agent answers, the order is due again at once, and the
@@ -443,10 +443,11 @@ class Auctioneer:
         async def settle(winner: Proven) -> None:
             nonlocal stands
             hashes = [part.asked.order_hash for part in winner.candidate.parts]
+            # In the sequence of the bid's parts: `_intend_settlement` finds a part by its record's place.
             end = await self._intend_settlement(this, winner, decision, {key: records[key] for key in hashes})
             if end is _End.KEPT:
                 self._won += len(hashes)
-                this.unsettled.difference_update(hashes)  # their rests may be in the next round
+                this.unsettled.difference_update(hashes)  # else `_over` takes them out of their next round
                 for live in self._queue.settled(hashes):
                     self._unsettled(live)
             elif end is _End.UNKNOWN:

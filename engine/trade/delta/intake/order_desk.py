@@ -217,7 +217,7 @@ class OrderDesk:
         return kept
 
     async def _judged(self, served: ServedChain, submission: Submission, now_ms: int) -> DeltaOrderRow:
-        """Check a submitted order against the chain's latest block, and make the order's row to store."""
+        """Make a submitted order's first row; RequestError if a check at the latest block refuses it."""
         await served.followed.wait()
         permit2 = b""
         if needs_permit2(submission.terms.permit):

@@ -227,7 +227,7 @@ def identify(body: SubmitBody, domain: DeltaDomain) -> IdentifiedDelta:
     """Parse the body of a submission into the signed order struct and its hash.
 
     Raises:
-        InvalidInput: the struct is invalid, or asks for a settlement across chains.
+        InvalidInput: the struct is invalid, or an order from a vault has a bridge.
     """
     try:
         wire = _decode_object(bytes(body.order))

@@ -127,6 +127,8 @@ class DeltaProjection:
 
         The state consists of the stored rows, plus the rows that the step adds, minus those that it undoes.
         """
+        # The rows first: a row that changes before the second read fails the unit's version check, and logs
+        # change only in a unit that replaces the chain's cursor, as this step's unit does.
         (rows,) = await self._store.read(among(DELTA_ORDER, "order_hash", hashes))
         orders = [order for values in rows if (order := DELTA.found(values)).chain_id == advance.chain_id]
         fills, signed, sent, ends, refunds, effects, *used = await self._store.read(

@@ -1,4 +1,4 @@
-"""Quotes and Market swaps of a program, by one call each."""
+"""One call gives a program a quote or a Market swap."""
 
 from decimal import Decimal
 

@@ -1,5 +1,5 @@
 """Market swaps of a trader: priced, signed, sent.
 
-In: a wish and a route. Out: a mined transaction and its amounts.
+In: a wish. Out: a mined transaction and its amounts.
 Reading order: `swapping`, `swap_view`.
 """

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.config.timeouts import FUNDS_PAUSE_S, FUNDS_RECHECK_S
+from cambist.config.errors import NodeUnavailable
+from cambist.config.timeouts import FUNDS_PAUSE_S, FUNDS_PAUSE_S_MAX, FUNDS_RECHECK_S
 from cambist.engine.chain.index.ring import Mark
 from cambist.engine.chain.index.watch import Watch, WatchedAccount
 from cambist.engine.trade.orders.accounts_watch import AccountsWatch, Followed
@@ -23,10 +24,12 @@ class Kind(AccountsWatch[WatchedAccount, Followed[WatchedAccount]]):
     Attributes:
         looks: at accounts, with the block that the chain is read to.
         broken: an account that no look survives.
+        is_away: whether the node is away.
         slow: event that a look waits for; `is_slow` is true meanwhile.
     """
 
     broken: WatchedAccount | None = None
+    is_away = False
     slow: trio.Event | None = None
     is_slow = False
 
@@ -47,6 +50,8 @@ class Kind(AccountsWatch[WatchedAccount, Followed[WatchedAccount]]):
 
     async def _look(self, accounts: Sequence[WatchedAccount], top: Mark) -> None:
         await trio.lowlevel.checkpoint()
+        if self.is_away:
+            raise NodeUnavailable("no node answers")
         if self.broken in accounts:
             raise ZeroDivisionError
         if self.slow is not None:
@@ -173,4 +178,25 @@ async def test_an_account_that_rested_is_read_again_where_it_changes_while_it_is
     await until(lambda: len(kind.looks) == 2)
     assert trio.current_time() - began < FUNDS_RECHECK_S, "long before the slow round"
     assert kind.statistics().apart == 0
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_node_that_is_away_lengthens_no_accounts_pause(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    watch = Watch()
+    kind = Kind(watch)
+    kind.broken = WETH, BOB
+    await nursery.start(kind.run)
+    for number, owner in enumerate((ALICE, BOB)):
+        kind.follow(number, (WETH, owner))
+    tell(watch, kind)
+    await until(lambda: kind.statistics().apart == 1)
+    kind.broken, kind.is_away = None, True
+    kind.changed((WETH, ALICE))
+    await trio.sleep(1.5 * FUNDS_RECHECK_S)
+    kind.is_away, returned = False, trio.current_time()
+    kind.looks.clear()
+    await until(lambda: ((WETH, BOB),) in [accounts for accounts, _ in kind.looks])
+    assert trio.current_time() - returned <= 2 * FUNDS_PAUSE_S_MAX
     nursery.cancel_scope.cancel()
