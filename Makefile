@@ -81,7 +81,7 @@ $(ORACLES)/node_modules/.ready: $(ORACLES)/package-lock.json $(VENV)/.ready
 setup-test: ## Install all that tests need, some of it at once.
 	@$(MAKE) --no-print-directory --jobs=3 setup setup-peers setup-node
 
-test: setup-test ## Run all tests.
+test: setup-test ## Run the tests: a draw of the long ones, by TEST_ORDER; TEST_WHOLE=1 takes all.
 	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL)
 
 test-quick: setup ## Run what needs no process of its own, with few random examples: what failed last comes first.
@@ -96,14 +96,14 @@ test-without: setup-test ## Run the files that need programs named by WITHOUT="n
 	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL) --needing --leave-out || [ $$? = 5 ] # none needs it
 
 test-programs: setup-test ## Run all tests without any program that a machine may lack, then without each in turn.
-	$(WITH_ANVIL) WITHOUT=all $(PY) -m pytest -q $(PARALLEL)
+	$(WITH_ANVIL) WITHOUT=all TEST_WHOLE=1 $(PY) -m pytest -q $(PARALLEL)
 	for name in $$(PYTHONPATH=.:tests $(PY) -m support.programs names); do \
 	  $(MAKE) --no-print-directory test-without WITHOUT="$$name" || exit 1; done
 
 test-orders: setup-test ## Run each file alone and in reverse, tests that share a world alone, then all tests in three random orders.
 	$(WITH_ANVIL) PYTHONPATH=.:tests TEST_ORDER=reverse $(PY) -m support.files_alone
 	for order in $$(shuf -i 1-99999 -n 3); do \
-	  $(WITH_ANVIL) TEST_ORDER=$$order $(PY) -m pytest -q $(PARALLEL) || exit 1; done
+	  $(WITH_ANVIL) TEST_ORDER=$$order TEST_WHOLE=1 $(PY) -m pytest -q $(PARALLEL) || exit 1; done
 
 test-long: setup-test ## Run all tests with forty times the random examples, 20 crashes each, half an hour of load, chains compared; then on other machines.
 	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q

@@ -25,7 +25,7 @@ from support.browser import Browser, artefacts
 from support.chain.anvil import OTHER_CHAIN_ID, Anvil, opened
 from support.examples import IS_LONG, USUAL
 from support.oracles import Oracle, Stories, eth_account_oracle, javascript_oracle, running_stories
-from support.order_of_tests import IS_WHOLE, arrange, sampled
+from support.order_of_tests import arrange, is_drawn, left_to_others, note_scope
 from support.step_delays import delay_steps
 from support.store.stores import ENGINES, Engine, engine_for
 from support.store.warm_store import migrate_from_copy
@@ -93,6 +93,8 @@ def pytest_configure(config: pytest.Config) -> None:
         parts = [part for arg in config.args for part in _parts(arg)]
         first = len(parts) * int(worker.removeprefix("gw")) // int(workers)
         config.args = parts[first:] + parts[:first]
+    else:
+        note_scope(config)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -104,8 +106,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for name in ("TEST_ORDER", "WITHOUT"):
         if os.environ.get(name):
             terminalreporter.write_line(f"{name}={os.environ[name]}")
-    if not IS_WHOLE:
-        terminalreporter.write_line("a draw of tests with many parameters; TEST_WHOLE=1 takes all")
+    if is_drawn():
+        terminalreporter.write_line("a draw of tests and parameters; TEST_WHOLE=1 takes all")
     skipped = terminalreporter.stats.get("skipped", [])
     if lines := missing_lines(report.longrepr[2] for report in skipped):
         terminalreporter.section("missing on this machine")
@@ -129,7 +131,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.browser)
     yield  # -k and -m choose by the marks
     left_out = set() if IS_LONG else {item for item in items if item.get_closest_marker("long")}
-    left_out |= set() if IS_WHOLE else {*sampled(items)}
+    left_out |= {*left_to_others(items)}
     config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
     if config.option.needing:

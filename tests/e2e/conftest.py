@@ -1,9 +1,9 @@
 """A world on each kind of chain in turn: the same stories hold on the embedded one and on a real node.
 
 Each chain's world is built once, and every story begins at its snapshot. A story that rolls back the
-snapshot's block makes the next story build a new world. An ordinary run tells each story on one kind, which
-its order draws; a whole one on each. E2E_CHAINS names the kinds: `embedded`, `anvil`, and `both`, which runs
-each step on the two at once and compares all results.
+snapshot's block makes the next story build a new world. A run that takes a draw tells each story on one kind.
+E2E_CHAINS names the kinds: `embedded`, `anvil`, and `both`, which runs each step on the two at once and
+compares all results.
 """
 
 import os
@@ -25,7 +25,7 @@ from support.chain.anvil import CHAIN_ID, OTHER_CHAIN_ID, Anvil, opened
 from support.chain.mirrored_chain import MirroredChain
 from support.chain.world import World, a_world
 from support.contracts.settling import Market, a_market
-from support.order_of_tests import IS_WHOLE, drawn
+from support.order_of_tests import drawn, is_drawn
 from support.programs import has_program
 
 KINDS = os.environ.get("E2E_CHAINS", "embedded anvil").split()
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item
         for item in items
         if any(start in item.name and item.get_closest_marker(mark) for start, mark in marks.items())
-        or (is_free and not IS_WHOLE and _is_left_to_other_chain(item))
+        or (is_free and is_drawn() and _is_left_to_other_chain(item))
     ]
     config.hook.pytest_deselected(items=apart)
     items[:] = [item for item in items if item not in apart]

@@ -12,6 +12,8 @@ from support.venue.process_story import a_story
 from support.venue.venue_processes import AGENT, Running, venue_processes
 from support.venue.venue_role import CHAIN_ID
 
+pytestmark = pytest.mark.seldom
+
 COUNT = 120
 
 

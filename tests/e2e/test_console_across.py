@@ -20,6 +20,8 @@ from support.chain.devnet import Devnet, cambist, telling_process
 from support.patience import PATIENCE_S
 from support.venue.venue_processes import asked
 
+pytestmark = pytest.mark.seldom
+
 NEAR, FAR = 31_337, 31_338
 THERE = f"devnet · {FAR}"
 OTHER = "0x" + "66" * 20

@@ -13,6 +13,8 @@ from support.browser import Browser
 from support.venue.venue_processes import Running, asked, venue_processes
 from support.venue.venue_role import CHAIN_ID, KEYS
 
+pytestmark = pytest.mark.seldom
+
 MARKUP = "<img src=x onerror=\"window.ran='markup'\"><b>bold</b>"
 ORDERS, PAIRS = 5_000, 500
 SCROLLED_PX, ROW_PX = 60 * 90, 44

@@ -9,6 +9,8 @@ import pytest
 from support.browser import Browser, Visit
 from support.venue.venue_processes import AGENT, Running, venue_processes
 
+pytestmark = pytest.mark.seldom
+
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:

@@ -9,6 +9,8 @@ from support.browser import Browser
 from support.venue.venue_processes import AGENT, Running, venue_processes
 from support.venue.venue_role import API_KEY, SECRETS
 
+pytestmark = pytest.mark.seldom
+
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:

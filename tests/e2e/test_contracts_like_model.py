@@ -327,7 +327,7 @@ class Model:
                 self.state.owed[account, token] = self.state.owed.get((account, token), 0) + amount
 
 
-pytestmark = pytest.mark.needs("pyrevm")
+pytestmark = [pytest.mark.needs("pyrevm"), pytest.mark.seldom]
 
 HALF_S = HOUR_S // 2
 STEP_GAS = 200_000

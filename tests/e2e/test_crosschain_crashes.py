@@ -21,7 +21,7 @@ from support.order_of_tests import IS_WHOLE
 from support.patience import PATIENCE_S, until_told
 from support.store.store_work import store_processes
 
-pytestmark = [pytest.mark.process, pytest.mark.one_of(2)]
+pytestmark = [pytest.mark.process, pytest.mark.one_of(2), pytest.mark.seldom]
 EMBEDDED = pytest.mark.embedded_by_default
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "3" if IS_WHOLE else "1"))
 LOST_S = 3.0

@@ -21,7 +21,7 @@ from support.delta.delta_stories import CONFIRMATIONS
 from support.oracles import Stories
 from support.patience import until, until_told
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.seldom]
 LIBRARIES = pytest.mark.parametrize("library", ["ethers", "viem"])
 
 

@@ -19,7 +19,7 @@ from support.delta.delta_process import Record, waits_at
 from support.order_of_tests import IS_WHOLE
 from support.patience import PATIENCE_S, until, until_told
 
-pytestmark = [pytest.mark.process, pytest.mark.embedded_by_default, pytest.mark.one_of(2)]
+pytestmark = [pytest.mark.process, pytest.mark.embedded_by_default, pytest.mark.one_of(2), pytest.mark.seldom]
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "3" if IS_WHOLE else "1"))
 SMALL = ONE // 10
 """WETH of one order among many."""

@@ -28,7 +28,7 @@ from support.chain.world import ONE, Moved
 from support.delta.delta_stories import Record
 from support.patience import PATIENCE_S, until
 
-pytestmark = pytest.mark.one_of(2)
+pytestmark = [pytest.mark.one_of(2), pytest.mark.seldom]
 
 ENTERED = FAIR - FAIR // 10_000
 ARRIVED = {"across": arriving(ENTERED), "cctp": ENTERED}

@@ -13,7 +13,7 @@ from support.chain.world import ONE, USDC, Moved
 from support.contracts.settling import events
 from support.delta.delta_stories import Record
 
-pytestmark = pytest.mark.one_of(2)
+pytestmark = [pytest.mark.one_of(2), pytest.mark.seldom]
 
 OF_PROTOCOL = 10_000
 """Divisor of the fee that the venue takes of a quoted trade."""

@@ -33,7 +33,7 @@ from support.patience import PATIENCE_S, found_in_time
 from support.programs import program
 from support.promtool import holding, scrape
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.seldom]
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 CHAIN = 31_337

@@ -14,6 +14,8 @@ from support.venue.process_story import Story, a_story
 from support.venue.venue_processes import SERVE, Running, serving, venue_processes
 from support.venue.venue_role import CHAIN_ID
 
+pytestmark = pytest.mark.seldom
+
 ORDERS = 12
 """Orders that the load keeps under way, and orders that an engine takes right before its end."""
 HOLDS = f'cambist_delta_relayer_holds{{chain="{CHAIN_ID}"}}'

@@ -15,6 +15,8 @@ from support.patience import STORY_S, until
 from support.venue.process_story import Story, a_story
 from support.venue.venue_processes import SERVE, Running, serving, venue_processes
 
+pytestmark = pytest.mark.seldom
+
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "3"))
 SEED = int(os.environ.get("CRASH_SEED", "20"))
 SUBMITTERS = 4

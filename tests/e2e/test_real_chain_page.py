@@ -28,7 +28,7 @@ from support.chain.put_code import put_code
 from support.patience import STORY_S, until
 from support.scripts_of_pages import at_free_ports
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.seldom]
 PAGE = (Path(__file__).parents[2] / "docs" / "start" / "real-chain.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 CHAIN = 8_453

@@ -29,7 +29,7 @@ from support.http_get import first_answer
 from support.patience import PATIENCE_S, found_in_time
 from support.tracked_files import tracked_files
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.seldom]
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "guides" / "upgrade.md").read_text(encoding="utf-8")
 CHAIN = 31_337

@@ -18,6 +18,8 @@ from support.patience import PATIENCE_S
 from support.programs import HIDING, PROGRAMS
 from support.tracked_files import ROOT, tracked_files
 
+pytestmark = pytest.mark.seldom
+
 SKIPS = re.compile(r"pytest\.(?:skip|importorskip|xfail)\(|mark\.(?:skip|skipif|xfail)\b|collect_ignore")
 CADDY = "tests/integration/test_deploy_files.py", "-k", "caddy"
 

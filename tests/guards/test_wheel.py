@@ -14,7 +14,7 @@ from cambist.config.version import __version__
 from support.tracked_files import tracked_files
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.seldom]
 
 LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
 

@@ -40,7 +40,7 @@ from support.server.port_gate import PortGate, port_gate
 from support.store.store_work import full_disk, store_processes
 from support.venue.venue_role import CHAIN_ID, GRIDS, RunningVenue, running_venue
 
-pytestmark = pytest.mark.needs("promtool")
+pytestmark = [pytest.mark.needs("promtool"), pytest.mark.seldom]
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "operations.md"
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| (\d+)([smh]) \|", re.MULTILINE)
 ALARMS = {

@@ -13,6 +13,8 @@ from cambist.crypto.keccak import keccak256
 from support.chain.world import ONE, USDC
 from support.delta.delta_process import CrashStory, Record, a_crash_story
 
+pytestmark = pytest.mark.seldom
+
 BEST, NEXT = 2_500 * USDC, 2_450 * USDC
 SOLD = {"user WETH": -ONE, "user USDC": BEST, "agent WETH": ONE, "agent USDC": -BEST}
 """Balance changes once the order of `World.a_delta_order` is settled with the agents' own contract."""

@@ -9,6 +9,7 @@ import signal
 from pathlib import Path
 from random import Random
 
+import pytest
 import trio
 from msgspec import Struct
 
@@ -19,6 +20,8 @@ from support.chain.world import ONE, USDC, person
 from support.delta.delta_process import CrashStory, Record, a_crash_story
 from support.patience import until
 from support.store.store_work import store_processes
+
+pytestmark = pytest.mark.seldom
 
 OWNERS, ORDERS_EACH, KILLS = 5, 4, 5
 SALES = 8

@@ -14,6 +14,8 @@ from support.chain.devnet import cambist
 from support.patience import PATIENCE_S
 from support.programs import program
 
+pytestmark = pytest.mark.seldom
+
 DEPLOY = Path(__file__).parents[2] / "deploy"
 INSIDE = "/etc/cambist/"
 ROLES = {"engine-1": "venue", "engine-2": "venue", "alpha": "alpha", "beta": "beta", "agent": "agent"}

@@ -79,6 +79,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devnet]:
         yield process
 
 
+@pytest.mark.seldom
 @pytest.mark.process
 @pytest.mark.parametrize("page", list(runnable()))
 def test_commands_run(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:

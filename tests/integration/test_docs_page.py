@@ -14,6 +14,8 @@ from support.oracles import NODE
 from support.patience import PATIENCE_S
 from support.venue.venue_role import USER, RunningVenue, running_venue
 
+pytestmark = pytest.mark.seldom
+
 TABS = {"curl": ("bash", "-c"), "JavaScript": (NODE, "--input-type=module", "--eval")}
 """Title of a tab -> command that runs the text in it, which is the last argument."""
 

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from random import Random
 
+import pytest
 import trio
 
 from cambist.codecs.http1 import encode_response
@@ -36,6 +37,8 @@ from support.delta.delta_process import CrashStory, Record, a_crash_story
 from support.events.event_streams import PATH
 from support.patience import PATIENCE_S, STORY_S, until
 from support.server.scripted_server import Caller, scripted_server
+
+pytestmark = pytest.mark.seldom
 
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "1"))
 OWNERS, ORDERS_EACH, KILLS = 3, 4, 4

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 import trio
 
 from cambist.codecs.eip712_orders.nonce_and_meta import firm_user
@@ -21,6 +22,8 @@ from support.makers.maker_role import (
     running_maker,
     settings_of,
 )
+
+pytestmark = pytest.mark.seldom
 
 QUOTES, CONNECTIONS = 10_000, 64
 

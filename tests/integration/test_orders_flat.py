@@ -19,7 +19,7 @@ from cambist.engine.trade.otc import funds_watch as otc_funds
 from cambist.engine.trade.otc.live_orders import LiveOtc
 from support.examples import IS_LONG
 
-pytestmark = pytest.mark.needs("pyrevm")
+pytestmark = [pytest.mark.needs("pyrevm"), pytest.mark.seldom]
 
 COUNT, WAVES, WAITING = (10_000, 10, 2_000) if IS_LONG else (120, 3, 500)
 FEW = 30

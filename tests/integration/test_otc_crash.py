@@ -21,6 +21,8 @@ from support.delta.waiting_chain import OnChain, a_market_of_owners
 from support.delta.waiting_venue import CONFIRMATIONS, SimulatedClock, WaitingVenue, a_waiting_venue
 from support.venue.venue_role import CHAIN_ID
 
+pytestmark = pytest.mark.seldom
+
 START_S = 1_700_000_000
 WHOLE, PART = 2_000 * USDC, 500 * USDC
 

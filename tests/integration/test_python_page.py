@@ -12,7 +12,7 @@ import pytest
 from support.chain.devnet import Devnet, telling_process
 from support.patience import PATIENCE_S
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.seldom]
 PAGE = (Path(__file__).parents[2] / "docs" / "start" / "python.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 SAYS = (

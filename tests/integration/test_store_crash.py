@@ -35,6 +35,8 @@ from support.store.store_work import (
 )
 from support.warm_processes import WarmProcess, warm_process
 
+pytestmark = pytest.mark.seldom
+
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "3"))
 
 

@@ -24,7 +24,7 @@ from support.http_get import http_get
 from support.patience import PATIENCE_S, found_in_time
 from support.programs import DEVELOPMENT_CHAIN, ORACLES, program
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.seldom]
 ETH = 10**18
 
 

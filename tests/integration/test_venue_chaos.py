@@ -46,6 +46,8 @@ from support.venue.venue_role import (
     serving,
 )
 
+pytestmark = pytest.mark.seldom
+
 ATTEMPTS = 5 if IS_LONG else 3
 QUOTES = 60  # in one attempt
 SWAPS = 8 if IS_LONG else 3

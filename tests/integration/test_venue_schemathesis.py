@@ -34,6 +34,8 @@ from support.patience import STORY_S
 from support.programs import program
 from support.venue.venue_role import ENVIRON, RunningVenue, running_venue
 
+pytestmark = pytest.mark.seldom
+
 CHECKS = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance",
     "response_schema_conformance", "negative_data_rejection",

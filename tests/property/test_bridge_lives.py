@@ -8,6 +8,7 @@ the unit.
 from contextlib import suppress
 from typing import Any
 
+import pytest
 import trio
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -20,6 +21,8 @@ from cambist.config.errors import Reverted
 from support.bridge.two_chains import RECIPIENT, TwoChains, two_chains
 from support.chain.world import MOST, USDC
 from support.examples import IS_LONG, examples
+
+pytestmark = pytest.mark.seldom
 
 HOUR_S = 3_600
 PHASES = tuple(Phase) if IS_LONG else (Phase.explicit, Phase.reuse, Phase.generate)

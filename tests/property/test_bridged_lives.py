@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,6 +39,8 @@ from support.delta.bridged_world import (
     tx_hash_of,
 )
 from support.examples import examples
+
+pytestmark = pytest.mark.seldom
 
 SLICES = 2
 KINDS = (BridgeKind.ACROSS, BridgeKind.ACROSS, BridgeKind.CCTP)

@@ -29,6 +29,8 @@ from support.contracts.settling import Market, a_market
 from support.examples import IS_LONG, examples
 from support.programs import program
 
+pytestmark = pytest.mark.seldom
+
 STOCK = 10**30
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 import trio
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -27,6 +28,8 @@ from support.examples import IS_LONG, examples
 from support.otc.otc_chain import MOST, OtcChain
 from support.otc.otc_engine import CONFIRMATIONS, MAKER, OtcVenue, an_order, funds_of, otc_store, running
 from support.store.stores import BOB, WETH
+
+pytestmark = pytest.mark.seldom
 
 _S = OtcState
 EXAMPLES = 400 if IS_LONG else examples(25)

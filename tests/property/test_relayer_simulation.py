@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 import trio
 import trio.testing
 from hypothesis import given, settings
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 
 from support.chain.relayer_life import CONFIRMATIONS, a_life, check_always, check_at_rest
 from support.examples import examples
+
+pytestmark = pytest.mark.seldom
 
 BLOCKS = st.tuples(st.just("blocks"), st.sampled_from([1, 1, 2, 5]), st.sampled_from([100, 100, 1, 0]))
 SUBMIT = st.tuples(

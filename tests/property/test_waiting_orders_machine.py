@@ -513,7 +513,7 @@ async def a_life_of_orders(folder: Path) -> AsyncGenerator[LifeOfOrders]:
         nursery.cancel_scope.cancel()
 
 
-pytestmark = pytest.mark.needs("pyrevm")
+pytestmark = [pytest.mark.needs("pyrevm"), pytest.mark.seldom]
 
 EXAMPLES = 200 if IS_LONG else examples(8 if IS_WHOLE else 4)
 PHASES = tuple(Phase) if IS_LONG else (Phase.explicit, Phase.reuse, Phase.generate)

@@ -1,6 +1,12 @@
-"""Order of the tests: TEST_ORDER=reverse turns each file round, TEST_ORDER=7 shuffles files and their tests.
+"""Order and draw of the tests.
 
-Each test makes what it needs, so that any order passes; the same number gives the same order again.
+TEST_ORDER=reverse turns each file round, TEST_ORDER=7 shuffles files and their tests. Each test makes what it
+needs, so that any order passes; the same number gives the same order again.
+
+A run of the whole suite takes a draw, by its order: one in n of the parameters of a test marked `one_of(n)`,
+one kind of chain for each story, a pair of databases, a quarter of the files whose tests are marked `seldom`.
+TEST_WHOLE=stories takes all tests, with a draw of their parameters; TEST_WHOLE=1 takes all. A run that names
+files or folders takes all of these.
 """
 
 import hashlib
@@ -12,8 +18,24 @@ import pytest
 from support.examples import IS_LONG
 
 ORDER = os.environ.get("TEST_ORDER", "")
-IS_WHOLE = IS_LONG or os.environ.get("TEST_WHOLE") == "1"
-"""Whether this run takes all parameters of every test: CI, `make mutations`, `make test-long`."""
+_WHOLE = os.environ.get("TEST_WHOLE", "")
+IS_WHOLE = IS_LONG or _WHOLE == "1"
+"""Whether this run takes all parameters of every test: `make mutations`, `make test-long`."""
+_NAMED = "TESTS_NAMED"
+_SELDOM = 4
+
+
+def note_scope(config: pytest.Config) -> None:
+    """Tell the workers of this run whether it names files or folders."""
+    if config.option.needing or config.args_source is pytest.Config.ArgsSource.ARGS:
+        os.environ[_NAMED] = "1"
+    else:
+        os.environ.pop(_NAMED, None)
+
+
+def is_drawn() -> bool:
+    """Whether this run takes a draw of the parameters of tests."""
+    return not IS_WHOLE and _NAMED not in os.environ
 
 
 def arrange(items: list[pytest.Item]) -> None:
@@ -23,16 +45,21 @@ def arrange(items: list[pytest.Item]) -> None:
     items.sort(key=_place)
 
 
-def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Tests to leave out: of a function with the mark `one_of(n)` one in n stays, drawn by the order.
+def left_to_others(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Tests to leave out of a run that takes a draw.
 
-    At least one of each function stays, so that a test that is named is run.
+    At least one of each function marked `one_of(n)` stays. All tests of a file that are marked `seldom` stay,
+    or none, since they share a world.
     """
+    if not is_drawn():
+        return []
     parts = defaultdict[tuple[str, str], list[pytest.Item]](list)
-    for item in items:
-        if item.get_closest_marker("one_of"):
-            parts[str(item.path), getattr(item, "originalname", item.name)].append(item)
     left_out: list[pytest.Item] = []
+    for item in items:
+        if item.get_closest_marker("seldom") and _WHOLE != "stories" and drawn(item.path.name, _SELDOM):
+            left_out.append(item)
+        elif item.get_closest_marker("one_of"):
+            parts[str(item.path), getattr(item, "originalname", item.name)].append(item)
     for part in parts.values():
         mark = part[0].get_closest_marker("one_of")
         least = -(-len(part) // mark.args[0]) if mark else len(part)

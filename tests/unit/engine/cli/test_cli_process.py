@@ -205,6 +205,7 @@ def test_version() -> None:
     assert (result.exit_code, result.stdout) == (0, f"cambist, version {__version__}\n")
 
 
+@pytest.mark.seldom
 def test_demo_plays_its_scenes_and_leaves_nothing_behind(tmp_path: Path) -> None:
     program(*DEVELOPMENT_CHAIN)
     done = cambist("demo", "--verbose", home=str(tmp_path))
