@@ -27,16 +27,21 @@ from ..roles.maker.quoting.memory import QUOTES
 from ..roles.maker.serve import serve_maker
 from ..trader.client.public.amounts import raw_units
 from ..trader.client.terms import TradedToken
-from . import CommandGroup
-from .maker_check import check
-from .maker_show import show
+from . import CommandGroup, LazyCommands
 from .sources import agree, config_option, settings_with, writing
 
 _CONFIG = config_option(required=True)
 _SCOPE = click.argument("scope", nargs=-1)
+_CHECKS: LazyCommands = {
+    "check": ("maker_check:check", "Judge any market maker against the specification."),
+    "show": (
+        "maker_show:show",
+        "Print the tokens, pairs and ladders of the market maker at URL, the maker's base URL for one chain.",
+    ),
+}
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=CommandGroup, lazy=_CHECKS)
 def maker() -> None:
     """Run a market maker, stop it, and check a maker's conformance."""
 
@@ -107,10 +112,6 @@ def approve_command(
         wished = _wished(wraps, chains[each])
         work = partial(_approve, settings, each, chains[each], wished, revoke=revoke, is_sure=is_sure)
         trio.run(work, path.parent)
-
-
-maker.add_command(check)
-maker.add_command(show)
 
 
 def _change(path: Path, scope: tuple[str, ...], *, stop: bool) -> None:

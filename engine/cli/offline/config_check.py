@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import trio
@@ -17,11 +18,13 @@ from ....config.settings import Settings, read_settings
 from ....crypto.addresses import to_checksum
 from ....crypto.custody.signing_policy import PolicedKey
 from ...host.process.credentials import check_addresses, policed_key, request_verifier
-from ...trade.events.open_webhooks import hooks_of
 from .. import CommandGroup
 from ..sources import at_work, config_option
-from .role_check import ROLES, open_role, roles_of
-from .role_online import RoleFact
+
+if TYPE_CHECKING:
+    from .role_online import RoleFact
+
+ROLES = ("venue", "maker", "agent")
 
 
 @click.group(cls=CommandGroup)
@@ -44,12 +47,15 @@ def check_command(path: Path | None, role: str | None, *, online: bool, is_json:
     The command asks no node, maker or store unless --online is given, and changes nothing. Variables named
     CAMBIST__SECTION__KEY override the file. No secret is printed. Exit status: 0 right, 1 wrong.
     """
+    from ...trade.events.open_webhooks import hooks_of
+    from .role_check import open_role  # imports all roles: not for --help
+
     settings = read_settings(path, os.environ)
     check_addresses(settings)
     request_verifier(settings)
     hooks = hooks_of(settings.venue.webhooks if settings.venue else {})
     folder = path.parent if path else Path()
-    roles = (role,) if role else roles_of(settings)
+    roles = (role,) if role else tuple(each for each in ROLES if getattr(settings, each) is not None)
     has_policed = not roles or "maker" in roles  # a relayer's key signs what the venue has built
     keys = {name: policed_key(name, key) for name, key in settings.keys.items() if has_policed}
     opening = partial(open_role, online=online)
@@ -68,7 +74,7 @@ def _show(
     settings: Settings,
     hooks: Collection[str],
     keys: Mapping[str, PolicedKey],
-    facts: Mapping[str, Sequence[RoleFact]],
+    facts: Mapping[str, Sequence["RoleFact"]],
 ) -> None:
     """Print the settings and the facts of each role for people."""
     console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)

@@ -28,7 +28,6 @@ from ...trade.routing.served import served_chains
 from ...trade.served.served_chain import ServedChain
 from .role_online import RoleFact, agent_answers, chain_answers, fund_answers, maker_answers
 
-ROLES = ("venue", "maker", "agent")
 _CONTRACTS = {
     "router": "router",
     "executor": "executor",
@@ -53,18 +52,13 @@ class SilentChain:
         return refuse
 
 
-def roles_of(settings: Settings) -> tuple[str, ...]:
-    """Names of the roles that the settings have a section for."""
-    return tuple(role for role in ROLES if getattr(settings, role) is not None)
-
-
 async def open_role(
     role: str, settings: Settings, environ: Mapping[str, str], folder: Path, *, online: bool = False
 ) -> list[RoleFact]:
     """Open a role as `serve` does, and close it again.
 
     Args:
-        role: one of ROLES.
+        role: `venue`, `maker` or `agent`.
         folder: base of relative paths in the settings.
         online: whether nodes, contracts and makers are asked too.
 
