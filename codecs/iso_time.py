@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from ..config.errors import InvalidInput
 from ..config.limits import UNIX_SECONDS_MAX
 
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  UTC throughout, and its text has no zone
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  UTC; without a zone, so that `isoformat` writes none
 _LAST_MS = UNIX_SECONDS_MAX * 1_000 + 999
 _OTHER_UNITS = (
     ("milliseconds", range(10**12, 4 * 10**12)),

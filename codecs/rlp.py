@@ -52,8 +52,8 @@ def decode(raw: bytes) -> Item:
         raw: at most RLP_BYTES_MAX bytes, lists inside one another at most RLP_DEPTH_MAX deep.
 
     Raises:
-        InvalidInput: `raw` is no RLP item, not the shortest form of one, too long or too deep, or has further
-            bytes.
+        InvalidInput: `raw` is no RLP item in its shortest form, is too long or too deep, or has bytes after
+            the item.
 
     Guarantees: `encode` of the result is `raw`.
     """

@@ -143,7 +143,8 @@ def decode_transaction(raw: bytes) -> ReceivedTransaction:
         raw: the transaction as it is sent: an RLP list (kind 0), or the kind's byte and an RLP list.
 
     Raises:
-        InvalidInput: another kind, another form, no chain id, or a signature that no key can have made.
+        InvalidInput: `raw` is of another kind, is malformed, has no chain id, or has a signature that no key
+            can have made.
 
     Not guaranteed: that a chain accepts the transaction; the caller checks chain id, nonce, funds and fees
     as needed.

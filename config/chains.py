@@ -45,7 +45,8 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         router, delta_contract, rfq_contract, executor, fee_vault: contract addresses; empty until deployed.
         arrivals: contract that swaps what a bridge delivers; empty without such swaps.
         spoke_pool: Across's contract for deposits and fills; empty without Across.
-        token_messenger, message_transmitter: contracts of CCTP (V2) for burns and messages; empty without it.
+        token_messenger, message_transmitter: contracts of CCTP (V2) for burns and messages; empty without
+            CCTP.
         cctp_domain: Circle's number of the chain; None if CCTP does not serve the chain.
         rfq_domain_name: name of the RFQ contract's signing domain (interop.md section 1).
         delta_domain_name, delta_domain_version: name and version of the Delta contract's signing domain

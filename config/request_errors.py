@@ -149,7 +149,7 @@ class InvalidTWAPBuyDestAmount(RequestError):
 
 
 class InvalidExternalOrderParams(RequestError):
-    """An order settled by a handler contract lacks `handler` or `data` (spec 1.25.24 and 1.25.25)."""
+    """An ExternalOrder lacks `handler` or `data`, or has a refused member (spec 1.25.24 and 1.25.25)."""
 
     messages = ("InvalidExternalOrderParams",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -158,7 +158,7 @@ class InvalidExternalOrderParams(RequestError):
 
 
 class InvalidProductiveOrderParams(RequestError):
-    """An order whose tokens come from a yield strategy lacks `strategy` (spec 1.25.26 and 1.25.27)."""
+    """A ProductiveOrder has a missing or refused `strategy` or number of shares (spec 1.25.26, 1.25.27)."""
 
     messages = ("InvalidProductiveOrderParams",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"

@@ -15,7 +15,8 @@ from .errors import ConfigError
 SecretEncoding = Literal["utf8", "base64", "hex"]
 """Encoding in which the two sides exchanged a shared secret (interop.md section 4)."""
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")  # shorter than a key, which must not be repeated
+# Names are shorter than a private key's 64 digits: errors repeat a name, and must not repeat a key.
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
 _EXPECTED = "expected env:NAME or file:PATH; a secret itself never stands here"
 
 

@@ -8,10 +8,11 @@
     contracts = ["1:0x..."]
 
 The environment overrides single settings: `CAMBIST__CHAINS__1__CONFIRMATIONS=20`, names joined by two
-underscores, the value as plain text, or as TOML where it is quoted, a list or a table. A name finds an entry
-of the file in any case. A new entry has its name as the variable writes it, in lower case where that is all
-upper case. An unknown setting, in the file or in such a variable, is refused by name. Secrets are read once,
-at load, and shown nowhere. Numbers and booleans may be quoted, since the environment knows only text.
+underscores, the value as plain text, or as TOML where it is quoted, a list or a table. Each part of a
+variable's name stands for a key of the file in any letter case. If the file has no such key, the part itself
+becomes the key, in lower case if the part is all upper case. An unknown setting, in the file or in a
+variable, raises a ConfigError that names the setting. Secrets are read once, at load, and shown nowhere.
+Numbers and booleans of variables may be quoted, since the environment knows only text.
 
 This module checks shapes. `cambist config check`, and each role at its start, check the rest with
 cryptography (checksums, keys).
@@ -213,7 +214,13 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, revea
 
 
 def _type_text(tree: dict[str, Any], keys: Sequence[str], settings: Settings) -> None:
-    """Put the typed value of a setting into the tree, in place of a variable's text."""
+    """Replace a variable's text in the tree by the typed value, if this value is a boolean or a number.
+
+    Args:
+        tree: the untyped settings, which the function changes.
+        keys: path of the variable's setting.
+        settings: the typed settings, converted from `tree`.
+    """
     table: Any = tree
     value: Any = settings
     for key in keys[:-1]:
@@ -231,10 +238,14 @@ def _member(value: Any, key: str) -> Any:
 
 
 def _override(tree: dict[str, Any], name: str, text: str) -> list[str]:
-    """Set the setting that an environment variable such as `CAMBIST__CHAINS__1__NAME` overrides.
+    """Set, in `tree`, the setting that a variable such as `CAMBIST__CHAINS__1__NAME` overrides.
 
     Returns:
-        the keys that lead to the setting.
+        The keys that lead to the setting.
+
+    Raises:
+        ConfigError: the variable's name leads to no setting or to two, or its name or value is not UTF-8
+            text.
     """
     if not is_unicode(name + text):
         raise ConfigError(ascii(name), "name and value must be UTF-8 text")

@@ -96,7 +96,11 @@ def is_atomic(type_name: str) -> bool:
 
 
 def element_type(type_name: str) -> str:
-    """Strip all array brackets from an EIP-712 type: `uint256[2][]` gives `uint256`."""
+    """Strip all array brackets from an EIP-712 type: `uint256[2][]` gives `uint256`.
+
+    Raises:
+        InvalidInput: TYPED_DATA_DEPTH_MAX pairs of brackets or more.
+    """
     for _ in range(limits.TYPED_DATA_DEPTH_MAX):
         array = split_array(type_name)
         if array is None:

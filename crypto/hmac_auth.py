@@ -7,8 +7,8 @@ A WebSocket handshake signs method GET and the path alone: no query, no body. Th
 maker behind a proxy that strips or adds a prefix sets `strip_prefix` (choices.md#makers-at-the-venue).
 
 Verification comes before decoding and compares in constant time. A refusal names the header at fault and the
-reason, without the secret and without the correct signature. HMAC states are kept keyed: hashlib objects
-copied per request cost half of `hmac.digest`.
+reason, without the secret and without the correct signature. The SHA-256 states after a key's two HMAC
+blocks are computed once: copying them for each request takes half the time of `hmac.digest`.
 
 Source: spec 3.10.
 Choice: Identical requests in one millisecond are legitimate, so the replay window is off by default; switched
@@ -142,9 +142,9 @@ class ReplayWindow:
     See choices.md#makers-at-the-venue.
 
     A request is accepted if its timestamp is at most `AUTH_TOLERANCE_MS` behind or ahead of the clock, so a
-    signature stays valid for at most twice that time. The window keeps two sets of signatures: the current
-    set takes new signatures for that long, and is then kept as the previous set for as long. A full set
-    refuses new signatures rather than forget old ones.
+    signature stays valid for at most twice that time, its lifetime. The window keeps two sets of signatures:
+    the current set takes new signatures for one lifetime, and is kept as the previous set for another. A full
+    set refuses new signatures rather than forget old ones.
     """
 
     __slots__ = ("_current", "_entries_max", "_previous", "_turns_at_ms")

@@ -1,12 +1,13 @@
 """Seal a Market route with its `hmac`, and check that a returned route is unchanged and recent.
 
     seal = 16 hex digits of the time of issue (ms)
-        || 64 hex digits of HMAC-SHA256(key, time || canonical || carried)
+        || 64 hex digits of HMAC-SHA256(key, time digits || canonical || carried digits)
         || hex digits of the carried bytes
 
-The seal covers the canonical bytes of a JSON object (codecs.canonical_json gives them), and bytes that the
-seal carries itself: clients keep the members that they know, and they know `hmac` as a string. The object
-ends at the last brace of the message, so that no byte moves between the object and the carried digits.
+The seal covers the canonical bytes of a JSON object (`codecs.canonical_json` makes them) and the carried
+bytes. The seal contains the carried bytes because clients send back only the members that they know, and
+`hmac` is such a member. The object ends at the last brace of the message, so that no byte moves between the
+object and the carried digits.
 Several venue processes share the key; a previous key may stay valid while routes sealed with it are in use.
 
 Source: spec 1.8.21 and 1.8.22, 1.25.50, 1.25.52.

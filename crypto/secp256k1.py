@@ -1,9 +1,9 @@
 """Sign digests and recover addresses: ECDSA over secp256k1 on libsecp256k1.
 
 The library is reached through the cffi module that coincurve bundles, with buffers made once per thread;
-coincurve's own calls allocate theirs each time. Signatures are deterministic (RFC 6979) and low-s. The
-handle is semi-private: at import its answers are compared with coincurve's public interface, and a
-disagreement refuses to start, because a wrong signature costs money.
+coincurve's own calls allocate theirs each time. Signatures are deterministic (RFC 6979) and low-s. The cffi
+module is semi-private: at import its answers are compared with coincurve's public interface, and a difference
+raises ImportError, because a wrong signature costs money.
 
 Guarantees: a key never appears in a repr, an error or a pickle. Not guaranteed: that a key's memory is wiped,
 which Python cannot promise.

@@ -32,7 +32,7 @@ class MakerBlacklist:
         self._life_ms = life_ms
         self._polled: AbstractSet[bytes] = frozenset()
         self._polled_until_ms = 0
-        self._added: OrderedDict[bytes, int] = OrderedDict()  # -> until; the first to expire comes first
+        self._added: OrderedDict[bytes, int] = OrderedDict()  # -> expiry, Unix ms, soonest first
 
     def __len__(self) -> int:
         """Number of blacklisted addresses; an address given to both `replace` and `add` counts twice."""

@@ -12,7 +12,8 @@ class Durations(Struct):
     """Durations since the start of the process.
 
     Attributes:
-        counts: number of durations up to each bound of BOUNDS_S; the last counts the longer ones.
+        counts: number of durations in each bucket. A bucket holds the durations above the previous bound of
+            BOUNDS_S, up to its own bound; the last bucket has no upper bound.
         total_s: sum of all durations, seconds.
     """
 

@@ -8,7 +8,8 @@ A book is in the index exactly while all three answers have its pair, its grid h
 within `stale_ms`, no cool-down (a rest) and no reason withholds it. The answers may come in any order.
 
 The `apply_` methods are generators that yield after every entry, for their driver to let other tasks run. The
-cache is whole between two steps; an abandoned generator changes no further entry. Only one may run at a time.
+cache is whole between two steps; an abandoned generator changes no further entry. Only one of these
+generators may run at a time.
 
 A refused pair or grid takes the pair's former book out of use. A socket message that arrives after a poll was
 sent is newer than the poll's answer: an update prevails over the answer's entries of the same ids, a first
@@ -265,7 +266,10 @@ class MakerCache:
         self.expire(now_ms)
 
     def expire(self, now_ms: int) -> None:
-        """Remove stale books from the index; put books back after their cool-down. Call this regularly."""
+        """Remove stale books from the index; end cool-downs, size bounds and blacklistings that are over.
+
+        The driver calls this method regularly.
+        """
         while self._ages:
             pair_id = next(iter(self._ages))
             entry = self._entries[pair_id]
@@ -403,7 +407,10 @@ class MakerCache:
     ) -> Iterator[None]:
         if is_complete:
             for pair_id, entry in tuple(self._entries.items()):
-                if pair_id not in pairs and entry.heard_ms <= asked_ms:
+                if pair_id in pairs or entry.heard_ms > asked_ms:
+                    continue
+                # An entry without a pair may be gone: `expire` runs between two entries, and deletes such.
+                if entry.pair is not None or entry.pair_fault:
                     entry.pair, entry.pair_fault = None, ""
                     self._rejudge(pair_id, entry)
                     yield

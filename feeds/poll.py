@@ -110,6 +110,8 @@ class Poll:
         """Request the resource once and apply the answer; raise MakerError or InvalidInput on failure."""
         asked_ms = self._wall_ms()
         raw = await self._ask(asked_ms)
+        # `_apply` is a generator, which starts only once `work` holds its lock. The cache then compares
+        # `asked_ms` with the socket's first message, so that a message applied meanwhile prevails.
         await self._slices.work(self._apply(raw, asked_ms))
         if self._in_a_row:
             self._log.info("poll answered again", resource=self.resource, failures=self._in_a_row)

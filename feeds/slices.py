@@ -19,7 +19,7 @@ class Slices:
     """
 
     def __init__(self) -> None:
-        self._turn = trio.Lock()
+        self._turn = trio.Lock()  # held across checkpoints: generators of one instance never interleave
         self._slice_ends = 0.0
 
     async def work(self, steps: Generator[None, None, Result]) -> Result:

@@ -50,7 +50,7 @@ class CacheStatistics(Struct, frozen=True):
     """State of a maker's cache at one moment.
 
     Attributes:
-        pairs: live, or reason for not being routed -> number of pairs.
+        pairs: standing -> number of pairs.
         reasons: pair id -> text of the reason why the pair is not live.
         withheld: reasons that keep all of the maker's books out of routing; empty for none.
         refused: `tokens`, `pairs`, `prices`, `blacklist` -> number of entries refused since the start.

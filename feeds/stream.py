@@ -48,7 +48,7 @@ class StreamStatistics(Struct, frozen=True):
         connections: number of connections whose first message was applied.
         messages: number of applied messages.
         failures: number of connections that were refused or have ended.
-        in_a_row: number of such connections since the last that lasted for at least FEED_PAUSE_S_MAX.
+        in_a_row: number of failures since the last connection that lasted for at least FEED_PAUSE_S_MAX.
         said: text of the last failure; empty before the first.
     """
 
@@ -99,7 +99,7 @@ class Stream:
         self._log = log
         self._wall_ms = wall_ms
         self._random = random
-        self._down_since = -math.inf  # math.inf while up
+        self._down_since = -math.inf  # trio time; -inf before the first connection, inf while up
         self._connections = self._messages = self._failures = self._in_a_row = 0
         self._said = ""
         cache.withhold(_WITHHOLDS)

@@ -47,7 +47,7 @@ from .transport.streams import Dial, dial
 _log = structlog.get_logger("cambist.feeds")
 
 WATCHDOG = "watchdog"
-_CONFIRMED = 3  # times in `stale_s`, beside a socket
+_CONFIRMED = 3  # polls of /prices within `stale_s`, beside a socket
 _WITHHOLDS = {"prices": "prices", "stream": "socket", WATCHDOG: WATCHDOG}
 
 

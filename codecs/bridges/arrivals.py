@@ -1,9 +1,10 @@
 """Terms of a swap on the chain where a bridge delivers, and the calls of the contract that swaps. Pure.
 
-The beneficiary of such an order is an Arrival: an account whose address follows from the terms. The order's
-`metadata` has the terms, so that everybody can compute the address.
+An order on the origin chain asks for such a swap by its beneficiary, an Arrival: an account whose address
+follows from the terms. The order's `metadata` has the terms, so that everybody can compute the address.
 
-    until `until`   a relayer of the destination's Delta has makers fill the swap, for `least` at least
+    up to `until`   a relayer of the destination's Delta has makers fill the swap, for `least` at least; only
+                    the beneficiary can have the bridge's token paid out unswapped
     after `until`   anybody can have the bridge's token paid out to the beneficiary
 
 Source: contracts/Arrivals.sol.
@@ -52,7 +53,8 @@ class ArrivalTerms(msgspec.Struct, frozen=True):
         token: token that the bridge delivers, 20 bytes.
         dest_token: token that the beneficiary wants, 20 bytes; the native placeholder for native tokens.
         least: least raw units of `dest_token` for all that arrives.
-        until: last second of the swap, Unix time; anybody can have the bridge's token paid out later.
+        until: Unix seconds; afterwards anybody, not the beneficiary alone, can have the bridge's token paid
+            out.
         salt: makes otherwise equal terms distinct, 32 bytes.
     """
 
@@ -138,8 +140,10 @@ def swap_arrival(terms: ArrivalTerms, fills: Sequence[bytes], leftovers: Sequenc
     """Encode the call by which a relayer swaps all that has arrived.
 
     Args:
-        fills: calldata of each fill of the executor, in order: member `data` of a `delta_calldata.rfq_step`.
-        leftovers: tokens whose remaining balance at the executor goes to the beneficiary.
+        fills: encoded arguments of each fill of the executor, in order: member `data` of a
+            `delta_calldata.rfq_step`.
+        leftovers: tokens whose balance at the executor goes to the beneficiary, once before and once after
+            the fills.
     """
     return SWAP + encode(
         pack_arrival(terms),

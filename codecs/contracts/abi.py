@@ -160,7 +160,8 @@ class LogLayout:
             data: at most `LOG_DATA_BYTES_MAX` bytes.
 
         Returns:
-            Integers, bools, bytes (20 for an address, 32 for a `bytes32`), and tuples for arrays.
+            Integers, bools, bytes (20 for an address, 32 for a `bytes32`), and tuples for arrays. Members of
+            a declared tuple stand in its place, one after another.
 
         Raises:
             InvalidInput: the log is another event's, too long, or not in the compiler's encoding.

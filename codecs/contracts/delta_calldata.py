@@ -112,7 +112,8 @@ class Execution(msgspec.Struct, frozen=True):
         steps: calls of the settlement, made in order; a failing step reverts the settlement.
         leftovers: tokens whose balance at the executor contract goes to the order's owner, once before the
             steps and once after the steps. The list has to contain each token of which a step spends the
-            executor's whole balance: a stranger who sends more of the token there could make the step fail.
+            executor's whole balance: else a stranger who sends the executor more of the token could make the
+            step fail.
         agent: id (`agent_id`) of the agent whose caller contract makes the calls, 32 bytes.
         receiver: account that gets the source tokens before the steps, 20 bytes.
     """

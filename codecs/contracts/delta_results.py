@@ -75,7 +75,8 @@ def decode_order_state(returned: bytes, order_hash: bytes, *, is_scheduled: bool
     """
     _check_size(returned, _STATE_WORDS)
     order, used, done = (decode_uint(returned, at) for at in range(_STATE_WORDS))
-    is_its = order == int.from_bytes(order_hash, "big") & ~1  # the last bit flags a used nonce
+    # The contract keeps the flag of a used nonce in the hash's last bit, and clears this bit in its answer.
+    is_its = order == int.from_bytes(order_hash, "big") & ~1
     done &= _SLICES if is_scheduled else UINT256_MAX
     return OrderState(bool(order) and not is_its, bool(used), is_its and bool(used) and not done, done)
 

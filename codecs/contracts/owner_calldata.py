@@ -1,10 +1,12 @@
 """Calldata of calls that only a contract's owner may make, and of reads of the owner's settings.
 
-    Delta, Router   pause, pauser and caps, which hold until they are lifted; the receiver of protocol fees
+    Delta, Router   pause, pauser and caps of tokens; the receiver of protocol fees
     Delta           relayers
     RfqExecutor     its callers
     FeeVault        the contracts that may credit
     all but Rfq     the owner, handed over in two steps
+
+A pause and a cap hold until the owner lifts them.
 
 Source: contracts/lib/Guardrails.sol, contracts/lib/Owned.sol and the contracts named.
 """

@@ -27,7 +27,10 @@ KIND_BUY = 1
 
 
 class DeltaBridge(msgspec.Struct, frozen=True, gc=False):
-    """Member `bridge` of a signed order: how the bought token goes to another chain; SAME_CHAIN for none."""
+    """Member `bridge` of a signed order: the bridge that carries the bought token to another chain.
+
+    An order without a bridge has SAME_CHAIN. `codecs.bridges.bridge_terms` decodes `protocol_data`.
+    """
 
     protocol_selector: bytes
     destination_chain_id: int

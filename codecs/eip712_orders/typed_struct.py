@@ -1,13 +1,14 @@
-"""A signed struct as one table: its type string gives the hasher, the Python struct and the wire form.
+"""Join an EIP-712 struct type with the msgspec struct that holds its values.
 
-`TypedStruct` joins an EIP-712 type with the msgspec struct that holds its values, and converts both ways:
+A `TypedStruct` hashes such a struct, and converts it to and from its wire form:
 
     wire    camelCase JSON; integers as decimal strings, except the members in WIRE_NUMBERS; bytes as 0x
             text; addresses as 0x text with their checksums, the native placeholder in its accepted spelling
     struct  snake_case attributes; integers as int; bytes and addresses as bytes
 
-Reading takes an integer as a decimal string or as a JSON integer, since client libraries differ. A float, an
-exponent, a value out of the member's type and a member that the type lacks are refused by name.
+Reading takes an integer as a decimal string or as a JSON integer, since client libraries differ. Reading
+refuses a float, an exponent, a value out of the member's type, and a member that the type lacks; the error
+names the member.
 Source: interop.md section 2 (toSign); EIP-712.
 """
 
@@ -116,7 +117,7 @@ class TypedStruct(Generic[S]):
             return self._faulty(wire, field)
 
     def _faulty(self, wire: Mapping[Any, object], field: str) -> S:
-        """Convert again after a failure of `from_wire`, slower: the error has the member's full path."""
+        """Repeat a conversion that failed in `from_wire`, to raise an error with the member's full path."""
         values: list[Any] = []
         for member, read in self._readers:
             path = f"{field}.{member}"

@@ -3,14 +3,12 @@ r"""Encode and strictly decode the chunked transfer coding.
     body = *( CRLF size CRLF data ) CRLF "0" CRLF trailers CRLF
 
 Every size line is read with the CRLF before it: the end of the previous chunk's data, or of the header
-section for the first chunk. Sizes are one to eight hex digits and nothing else. Chunk extensions are refused:
-no client needs them, and lenient parsing of them is a known way to smuggle requests. Trailers are checked,
-bounded and dropped.
+section for the first chunk. Sizes are one to eight hex digits and nothing else. Chunk extensions are refused,
+where RFC 9112 7.1.1 asks to ignore unknown extensions: no client needs them, and lenient parsing of them is a
+known way to smuggle requests. Trailers are checked, bounded and dropped.
 
 llhttp's decoder is not used: httptools does not report the end of a message in a buffer, so the next
 pipelined head could not be bounded before it is parsed.
-
-Unknown chunk extensions are refused, where RFC 9112 7.1.1 asks to ignore them.
 
 Source: RFC 9112 7.1.
 """
@@ -67,7 +65,7 @@ class ChunkedBody:
         self._left = 0  # bytes of the current chunk that have not come
         self._chunks = 0
         self._in_trailers = False
-        self._scanned = 0  # of the trailers, from their start
+        self._scanned = 0  # bytes of the trailers that were searched for their end
 
     def read(self, buffer: bytes, position: int) -> int:
         """Decode the bytes of `buffer` from `position` on that belong to the body.

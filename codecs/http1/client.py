@@ -3,10 +3,10 @@
     IDLE --send_request--> AWAITING --answer complete--> IDLE
       any --anything unacceptable--> FAILED (every later call raises the same MakerError)
 
-An answer has a Content-Length or is chunked; 1xx are skipped; HEAD, 204 and 304 have no body. All else is the
-other side's fault: a body that ends with the connection, two lengths, a length with a coding, another
-coding, 101, unsolicited bytes, anything beyond the limits. The head goes to llhttp in one piece once it is
-complete; see `fields`.
+An answer has a Content-Length or is chunked; 1xx are skipped; HEAD, 204 and 304 have no body. The client
+refuses everything else with a MakerError: a body that ends with the connection, two lengths, a length with a
+coding, another coding, 101, unsolicited bytes, anything beyond the limits. The head goes to llhttp in one
+piece once it is complete; see `fields`.
 
 Source: RFC 9112 4, 6, 7, 9.3; RFC 9110 15.2.
 """
@@ -83,7 +83,7 @@ class ClientConnection:
         self._buffer = b""
         self._scanned = 0
         self._interim = 0
-        self._response: Response | None = None  # the one whose body is under way
+        self._response: Response | None = None  # the answer whose body is under way
         self._body = bytearray()
         self._missing = 0
         self._chunks: ChunkedBody | None = None
@@ -138,7 +138,8 @@ class ClientConnection:
         call raises MakerError.
 
         Raises:
-            MakerError: the bytes are no acceptable answer, or no request awaits an answer.
+            MakerError: the bytes are no acceptable answer, no request awaits an answer, or the connection is
+                not usable any more.
         """
         self._check_usable()
         if not data:
@@ -166,8 +167,8 @@ class ClientConnection:
         """Handle the end of input: the server sends no more bytes.
 
         Raises:
-            MakerError: a request awaits its answer; `response_started` says whether a part of the answer has
-                come.
+            MakerError: a request awaits its answer (`response_started` is True if a part of the answer has
+                come), or the connection is not usable any more.
         """
         self._check_usable()
         awaited = self._in_flight is not None
@@ -213,7 +214,7 @@ class ClientConnection:
         self._response = response
         if length == CHUNKED:
             self._chunks = ChunkedBody(self._limits)
-            end -= 2  # it begins with the CRLF that ends the head
+            end -= 2  # the first size line includes the CRLF that ends the head
         self._buffer = buffer[end:]
         self._missing = length
         self._body = bytearray()

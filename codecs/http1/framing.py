@@ -6,10 +6,10 @@ Source: RFC 9110 5.3, 7.6.1, 8.6; RFC 9112 6, 7, 9.3.
 from ...config.errors import BodyTooLarge, HttpFault, UnknownMethodOrCoding
 from .events import Headers
 
-CHUNKED = -1  # in place of a length
+CHUNKED = -1  # in place of the length of a chunked body
 
 _ONCE = frozenset((b"content-length", b"host"))
-_LENGTH_DIGITS_MAX = 18  # fits 64 bits everywhere on the way, zeros ahead included
+_LENGTH_DIGITS_MAX = 18  # leading zeros included: such a number fits 64 bits in every proxy on the way
 
 
 def joined(headers: Headers) -> dict[bytes, bytes]:

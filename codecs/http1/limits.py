@@ -39,8 +39,8 @@ class Http1Limits(Struct, frozen=True, kw_only=True):
 class Bodies:
     """Counter and limit of the bytes of request bodies that one server holds, over all its connections.
 
-    A body counts until its request is answered. A body that arrives together with the whole head of its
-    request is not counted, since such a body is no larger than one read of the socket.
+    A body counts until its request is answered. A body with a Content-Length that is complete together with
+    the head of its request is not counted, since such a body is no larger than one read of the socket.
 
     Args:
         bytes_max: most bytes of all bodies together.

@@ -36,7 +36,7 @@ match_request_line = re.compile(
     rb"(%b) ((/[!\"$->@-~]*+)(?:\?([!\"$-~]*+))?|\*) HTTP/1\.([01])\r\n" % b"|".join(METHODS)
 ).match
 is_target = re.compile(rb"/[!\"$-~]*+").fullmatch
-# A connection repeats its host with every request: remember the last few answers.
+# A connection repeats its host with every request, so the last 64 results are cached.
 is_host = lru_cache(maxsize=64)(
     re.compile(rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=%]++|\[[0-9A-Fa-f:.]++\])(?::[0-9]{0,5})?").fullmatch
 )

@@ -80,13 +80,13 @@ class ServerConnection:
         self._limits = limits
         self._bodies = bodies
         self._body_bytes_max = bodies.one_bytes_min if bodies else limits.body_bytes_max
-        self._taken = 0  # of `bodies`
+        self._taken = 0  # bytes of this connection that `bodies` counts
         self._line_bytes_max = request_line_bytes_max(limits.target_bytes_max)
         self._few_fields_bytes = limits.header_count_max * _FIELD_BYTES_MIN
         self.phase: Phase = IDLE
         self.requests = 0
         self._buffer = b""
-        self._position = 0  # of the first byte of the buffer that is not used up
+        self._position = 0  # offset of the first unconsumed byte of the buffer
         self._scanned = 0  # bytes behind `_position` that hold no lone LF
         self._empty_lines = 0
         self._eof = False
@@ -105,7 +105,7 @@ class ServerConnection:
         return self._request
 
     def release(self) -> None:
-        """Give the request-body bytes that this connection counts back to the server's budget (`Bodies`).
+        """Subtract this connection's request-body bytes from the server's count (`Bodies`).
 
         The driver calls this method when the connection ends.
         """
@@ -137,9 +137,10 @@ class ServerConnection:
     def next_event(self) -> Event | None:
         """Return the next event: a request, an upgrade, a fault, or `Closed` at the end of input.
 
-        The result is None if the next event needs more bytes, and after the last event. A request with
-        `keep_alive` False is a last event: not even `Closed` follows. The caller has to answer a request
-        before the next call, since the call subtracts that request's body from the server's count (`Bodies`).
+        The result is None if the next event needs more bytes, if other tasks should run first (`is_due`), and
+        after the last event. A request with `keep_alive` False is a last event: not even `Closed` follows.
+        The caller has to answer a request before the next call, since the call subtracts that request's body
+        from the server's count (`Bodies`).
         """
         if self._taken and self._request is None:
             self.release()
@@ -218,7 +219,7 @@ class ServerConnection:
         headers = self._parse_fields(buffer[start:end], http_minor)
         fields = joined(headers)
         request = Request(method, target, path, query, http_minor, headers, False, fields)  # noqa: FBT003
-        # Before `request_framing`: `next_event` names this request in the fault that it may raise.
+        # Set before `request_framing` may raise: `next_event` puts this request into the RequestFault.
         self._request = request
         length, keep_alive, expects_continue, websocket = request_framing(
             method, http_minor, fields, limits.body_bytes_max
@@ -277,7 +278,7 @@ class ServerConnection:
     def _start_body(self, request: Request, length: int, *, continue_due: bool) -> Event | None:
         if length == CHUNKED:
             self._chunks = ChunkedBody(self._limits, self._bytes_max(request))
-            self._position -= 2  # it begins with the CRLF that ends the head
+            self._position -= 2  # the first size line includes the CRLF that ends the head
             self._in_step = False
         self._missing = length
         self._body = bytearray()

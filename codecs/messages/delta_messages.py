@@ -237,7 +237,7 @@ class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_default
     """Body of POST /v2/delta/orders: a signed order (spec 1.17).
 
     Attributes:
-        order: the signed struct as JSON, encoded anew.
+        order: the signed struct, in the JSON bytes that the client sent.
         partner: name of the partner whom the venue records for the order (choices.md#fees-and-partners).
         on_chain_order_type: type of the signed struct (choices.md#delta-orders).
     """

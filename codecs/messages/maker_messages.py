@@ -6,8 +6,8 @@ that a bad pair costs only itself (interop.md 4). A body that is not the documen
 more than REFUSED_ENTRIES_MAX bad entries, is refused. A large body can be decoded in steps, entry by entry
 from the start, so that the driver can let other tasks run.
 
-Our own maker sends the same structs: no keys but the documented ones, `message` only when set, and `[]` for
-a side without levels: strict consumers accept such bodies.
+Our own maker sends the same structs, in a form that strict consumers accept: no keys but the documented ones,
+`message` only when set, and `[]` for a side without levels.
 
 Source: spec 3.2 to 3.5, 3.7, 3.11.
 Choice: A null `message` of a maker counts as absent. Any other null is refused, `order` included: only a

@@ -2,8 +2,8 @@
 
 config.catalogue makes the resources under /resources; these types serve their readers.
 
-Source: interop.md 3; choices.md#requests-and-errors, choices.md#firm-quotes. Spelling of keys is that of the
-    clients.
+Source: interop.md 3; choices.md#requests-and-errors, choices.md#firm-quotes. Keys are spelled as clients
+    expect them.
 Choice: An error body never repeats an internal text. A failed dependency is `Service unavailable` (503), a
     fault of the venue `Internal error` (500).
 Choice: Error bodies of trading endpoints are `{errorType, details, description, error, requestId}` with one
@@ -225,7 +225,12 @@ MakerScores = tuple[MakerScore, ...]  # GET /makers/scores
 
 
 class MakerBooksQuery(AdaptersQuery, frozen=True, rename="camel", kw_only=True):
-    """Query of GET /makers/books; `pair` is a pair id of the maker, whose levels the answer then has."""
+    """Query of GET /makers/books.
+
+    Attributes:
+        maker_name: name of the only maker to list, with its pairs; None lists all makers, without pairs.
+        pair: id of one of the maker's pairs, whose levels the answer is to contain; None for no levels.
+    """
 
     maker_name: Name | None = None
     pair: Name | None = None
@@ -237,7 +242,7 @@ class ViewedPair(Struct, frozen=True, rename="camel", kw_only=True):
     Attributes:
         base, quote: addresses of the tokens; null while unknown.
         standing: `live`, or the reason why the venue does not route the pair.
-        reason: the same for people; empty for a live pair.
+        reason: sentence for people why the pair is not routed; empty for a live pair.
         confirmed: time of the last report of the prices, Unix milliseconds; null before the first.
         best_bid, best_ask: best prices, routed or not; null for an empty side.
         bids, asks: levels, (price, amount), best first, of the requested pair; null for any other pair.
@@ -263,7 +268,7 @@ class MakerBooks(Struct, frozen=True, rename="camel", kw_only=True):
         withheld: reasons that keep all books of the maker out of routes; empty for none.
         updated: time of the maker's last report, Unix milliseconds; null before the first.
         standings: standing -> number of pairs.
-        pairs: the pairs of the maker that the query names; null for any other maker, and for a caller that is
+        pairs: pairs of this maker; null if the query does not name this maker, and for a caller that is
             neither the maker itself, nor an operator, nor on the venue's machine.
     """
 
@@ -362,19 +367,19 @@ def error_status(error: CambistError) -> int:
 
 
 def trading_error_body(error: CambistError, request_id: str) -> TradingError:
-    """Encode the response body for `error` on a trading endpoint, without details of an internal fault."""
+    """Make the response body for `error` on a trading endpoint, without details of an internal fault."""
     _, error_type, text = _public(error)
     return TradingError(error_type, text, text, text, request_id)
 
 
 def otc_error_body(error: CambistError, request_id: str) -> OtcError:
-    """Encode the response body for `error` on an /ft endpoint, without details of an internal fault."""
+    """Make the response body for `error` on an /ft endpoint, without details of an internal fault."""
     _, error_type, text = _public(error)
     return OtcError(error_type, text, request_id)
 
 
 def maker_error_body(error: CambistError) -> ErrorBody:
-    """Encode the response body for `error` on a maker's endpoints, without details of an internal fault."""
+    """Make the response body for `error` on a maker's endpoints, without details of an internal fault."""
     return ErrorBody(_public(error)[2])
 
 

@@ -5,7 +5,7 @@ other error. Rules of msgspec itself and rules added here (measured on msgspec 0
 
     refused by msgspec: lone surrogate escapes (skipped values included), NaN and Infinity, `01`, `1.`,
         control characters in strings, BOM, UTF-16, trailing text, an empty body; for an integer field
-        `1.0`, `1e3`, `true`, `"1"` and anything above 4300 digits, in microseconds
+        `1.0`, `1e3`, `true`, `"1"` and a number of over 4300 digits (refused within microseconds);
         nesting beyond the interpreter's own limit, at about a thousand levels, in skipped values too
     refused here: a body above `bytes_max`, invalid UTF-8 anywhere (msgspec does not check skipped values and
         `Raw`); with `unique_keys` an object anywhere that has a key twice

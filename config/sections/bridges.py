@@ -71,8 +71,8 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         fill_within_s: only for Across: seconds from the settlement until an unfilled deposit is refunded.
         estimated_s: expected time of a transfer; None for the usual time of the protocol. The bridge's own
             estimate, if its API has one, takes precedence.
-        late_s: age at which a transfer under way raises an alarm; None for three times the usual time of the
-            protocol, at least five minutes.
+        late_s: age at which a transfer under way raises an alarm; None for three times the expected time
+            (`estimated_s`, or the usual time), at least five minutes.
         refund_late_s: only for Across: time after a transfer's failure at which a missing refund raises an
             alarm.
         every_s: seconds between two requests for the fee of a lane.

@@ -130,7 +130,7 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
             raise ValueError(f"prefix is /path without a slash at its end, got {self.prefix!r}")
         for name in ("price_life_ms", "refresh_ms", "node_every_ms", "node_stale_s", "takers_every_s",
                      "unused_window_s", "blacklist_s", "live_quotes_max"):  # fmt: skip
-            if not 0 < getattr(self, name) < math.inf:  # not a number is neither
+            if not 0 < getattr(self, name) < math.inf:  # NaN fails both comparisons
                 raise ValueError(f"{name} is above 0, got {getattr(self, name)}")
         if not 0 <= self.node_head_max_s < math.inf:
             raise ValueError(f"node_head_max_s is 0 or more, got {self.node_head_max_s}")

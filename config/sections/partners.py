@@ -1,9 +1,9 @@
 """Partners, their tiers, the fee of a request, and the partner name of an order: pure rules.
 
-A request names a partner and may bring `partnerFeeBps`. The fee is the partner's registered fee plus
-`partnerFeeBps`; an unregistered partner pays the fee of a request without a partner, 1 bps to the venue, and
-keeps its name wherever it is shown. A tier bounds its partners' requests; a request beyond the tier is
-`Partner not allowed`.
+A request names a partner and may bring `partnerFeeBps`. The fee of a registered partner is its registered fee
+plus `partnerFeeBps`. The fee of an unregistered partner is that of a request without a partner:
+`partnerFeeBps`, or 1 bps to the venue if the request brings none; orders and answers show the partner's name
+all the same. A tier bounds its partners' requests; a request beyond the tier is `Partner not allowed`.
 
 Source: spec 1.12.15 to 1.12.17, 1.25.54, 1.27.3.
 Choice: A fee above 200 bps, or above the tier's bound, is `Partner not allowed`. A registered fee and

@@ -200,7 +200,7 @@ class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     Attributes:
         wrong_signatures: rate of the caller's wrong signatures; None means a hundredth of `per_s` and a fifth
-            of `burst`.
+            of `burst`, but a burst of VENUE_SWAP_ORDERS_MAX at least.
     """
 
     wrong_signatures: Rate | None = None
@@ -213,8 +213,7 @@ class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def signature_rate(self) -> Rate:
-        """Limit on how often a client may send wrong signatures: `wrong_signatures` if set, else a limit
-        derived from `per_s` and `burst`."""
+        """Most wrong signatures of a caller: `wrong_signatures`, or a rate from `per_s` and `burst`."""
         burst = max(self.burst / 5, limits.VENUE_SWAP_ORDERS_MAX)
         return self.wrong_signatures or Rate(per_s=self.per_s / 100, burst=burst)
 

@@ -169,7 +169,7 @@ def _derive(kdf: str, params: dict[str, Any], password: str) -> bytes:
         raise _refuse(f"scrypt's n is no power of two, or it asks for more than {most} bytes of memory")
     if p > limits.KEYSTORE_SCRYPT_P_MAX:
         raise _refuse(f"scrypt's p is above {limits.KEYSTORE_SCRYPT_P_MAX}")
-    from Crypto.Protocol.KDF import scrypt  # late, as AES is: few commands read a keystore
+    from Crypto.Protocol.KDF import scrypt  # imported here, since few commands read a keystore
 
     # OpenSSL's scrypt refuses r=1 with the n that early wallets used; pycryptodome's follows the definition
     return bytes(scrypt(secret, salt, _DERIVED_BYTES, N=n, r=r, p=p))

@@ -123,7 +123,7 @@ def build_ladder(
     before, ladder = previous or ((), None)
     if ladder is not None and levels == before:
         return ladder
-    finer = quote_decimals - base_decimals  # a price scale to its quote scale
+    finer = quote_decimals - base_decimals  # price scale minus quote scale
     price_scale_min = max(finer, 0)
     if not levels:
         return Ladder((), (0,), (0,), price_scale_min - finer)

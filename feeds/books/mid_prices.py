@@ -2,13 +2,13 @@
 
     anchor        its configured worth
     one hop       the median over makers of mid price x worth of the anchor
-    two hops      the median over makers of the mid price against a token that is one hop away, x that token's
-                  worth; of several such tokens the one with the most liquidity against this one
+    two hops      the median over makers of the mid price against a token that is one hop away x that token's
+                  worth; of several such tokens, the token with the most liquidity against the priced token
     beyond        none
 
 The mid price of a book is the mean of its best bid and its best ask, so a book with an empty side has none; a
 level without an amount does not count. Every maker counts once, with the median of its own books: an outlying
-maker moves the price no further than to the next maker's.
+maker moves the price no further than to the next maker's price.
 
 Choice: A book whose best ask exceeds twice its best bid gives no mid price: its maker could move the price
     without a risk.

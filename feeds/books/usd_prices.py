@@ -1,7 +1,7 @@
 """Price token amounts in US dollars, by live books against configured stable coins. Pure.
 
-A stable coin is worth one dollar; for other tokens see `mid_prices`: the median mid price of all makers'
-books against stable coins, or against one token between.
+A stable coin is worth one dollar. `mid_prices` computes the worth of any other token: the median mid price of
+all makers' books against stable coins, or against one token between.
 
 Source: ARCHITECTURE.md, "Routing"; spec 1.4.6, 1.8.10, 1.8.17 and 1.8.18.
 Choice: Values in US dollars have ten decimals; further digits are cut off.

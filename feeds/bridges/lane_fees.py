@@ -37,7 +37,7 @@ class LaneFeeStatistics(Struct, frozen=True):
         failures: number of failed requests since the start.
         in_a_row: number of failed requests since the last fee.
         said: text of the last failure; empty before the first.
-        answered_ms: Unix milliseconds of the last fee; 0 before the first.
+        answered_ms: time at which the last fee was requested, Unix milliseconds; 0 before the first fee.
     """
 
     answers: int

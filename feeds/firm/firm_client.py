@@ -1,7 +1,8 @@
 """Request firm quotes of one maker on one chain: POST {url}/firm, on pooled connections.
 
-A request that a reused connection lost before a byte of its answer is sent once more: two quotes for the same
-request do no harm, since only one is executed. No request is repeated after an answer of any kind.
+A request is sent once more if its connection was a reused one and broke before a byte of the answer: two
+quotes for the same request do no harm, since only one is executed. No request is repeated after an answer of
+any kind.
 
     success with `order`       --> the order, as it was written
     success without it         --> BLACKLISTED: the maker does not serve this user

@@ -5,14 +5,14 @@ During its cool-down (a rest) a pair or a maker is not asked for firm quotes.
     clean or a fault of the maker's --> the pair's last quotes --> too many faults --> the pair rests
                                     \\-> the maker's last quotes --> too many faults, of several pairs
                                                                                       --> the maker rests
-    most of the last askers are blacklisted, of MAKER_ASKERS_MAX / 2 at least --> the maker rests
+    most of the last askers (MAKER_ASKERS_MAX / 2 at least) are blacklisted --> the maker rests
     a refusal                       --> counted, and no fault: it bounds the requested size (size_bounds)
 
 Of the last MAKER_HEALTH_QUOTES_MAX quotes, none older than MAKER_HEALTH_MEMORY_S, some may go wrong without
 consequence:
 
     faults tolerated = max(least, quotes * percent / 100)                         see PAIR and MAKER
-    rest             = rest_s * 2^(faults above that - 1), at most rest_s_max
+    rest             = rest_s * 2^(faults - faults tolerated - 1), at most rest_s_max
 
 The rest doubles with each further fault; clean quotes and time shorten the next rest. At most
 MAKER_FAULTS_A_PAIR faults of one pair count against the whole maker, so that one pair's faults do not rest
@@ -265,14 +265,17 @@ class MakerHealth:
     def end_rest(self, one: bytes, other: bytes, now_ms: int) -> None:
         """End the cool-downs of a pair and of its maker.
 
-        The venue does so after the maker answered a test request for the pair with a good quote.
+        The venue calls this method after the maker answered a probe for the pair with a good quote.
         """
         for record in (self._maker, self._pairs.get(_pair(one, other))):
             if record is not None:
                 record.until_ms = min(record.until_ms, now_ms)
 
     def release(self) -> None:
-        """Forget the maker's record, and end all its cool-downs and size bounds."""
+        """Forget the maker's last quotes and askers, and end all its cool-downs and size bounds.
+
+        `outcomes` and the list of last faults stay.
+        """
         self._maker = _Record(MAKER)
         self._pairs.clear()
         self._askers.clear()

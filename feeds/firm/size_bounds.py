@@ -2,7 +2,7 @@
 
     a refusal of an amount     the bound of that direction is half of it, for rest_ms * 2^(refusals before)
     a quote near the bound     the bound doubles, and one refusal is forgotten
-    the bound's end            no bound; a refusal within rest_ms_max after it still counts the earlier ones
+    the bound's end            no bound; a refusal in the next rest_ms_max still counts the earlier refusals
 
 Levels that a maker shows but does not sign are hidden in this way; the other levels of its pair are routed as
 before. Levels that it signs again return step by step, and all levels return when the bound ends.

@@ -6,8 +6,8 @@ import os
 def dial_fault(error: OSError) -> str:
     """Describe why `dial` failed, as a short text without the address.
 
-    trio reports only "all attempts failed", with an error per address of the host as the cause: the text is
-    that of the first such error. Errors of TLS and of name resolution keep their own texts.
+    trio reports only "all attempts failed", with an error per address of the host as the cause: the function
+    takes the text of the first such error. Errors of TLS and of name resolution keep their own texts.
     """
     cause = error.__cause__
     while isinstance(cause, BaseExceptionGroup):

@@ -266,7 +266,9 @@ class HttpClient:
             self._turns -= 1
             return
         with trio.CancelScope(deadline=call.deadline):
-            await self._waiting.park()  # a request that ends passes its turn on
+            # A request that ends passes its turn on by unparking this task. trio ends the wait either by the
+            # unparking or by the deadline, not by both: a request whose wait ends late holds no turn.
+            await self._waiting.park()
             return
         raise self._late(call)
 
@@ -295,7 +297,7 @@ class HttpClient:
         while self._idle and self._idle[0].idle_since < oldest:
             await trio.aclose_forcefully(self._idle.pop(0).stream)
         while self._idle:
-            connection = self._idle.pop()
+            connection = self._idle.pop()  # before any checkpoint: no other task can take or close it as well
             if not connection.has_input():
                 return connection
             await trio.aclose_forcefully(connection.stream)
@@ -414,12 +416,15 @@ class HttpClient:
                     self._wake_at = min(self._wake_at, connection.deadline)
                 elif not connection.is_overdue:
                     connection.is_overdue = True
+                    # The request's task fails in its wait, or in `recv` if it was already woken. `_exchange`
+                    # treats both alike, and reads `is_overdue`, which is set before.
                     stream.close()
             ended = [connection for connection in self._idle if self._is_spent(connection, now)]
             for connection in ended:
                 self._idle.remove(connection)
             if self._idle:
                 self._wake_at = min(self._wake_at, now + HTTP_POOL_LOOK_S)
+            # A request may set an earlier `_wake_at` at the checkpoints below; the loop reads it after them.
             with trio.CancelScope(shield=True):  # or the first checkpoint would keep the rest open
                 for connection in ended:
                     await trio.aclose_forcefully(connection.stream)

@@ -1,8 +1,9 @@
 """A socket stream for request and answer, with fewer system calls and scheduler passes than trio's own.
 
 trio's stream tries to read before it waits, and passes the scheduler after every call that did not block.
-If each request waits for an answer that cannot have come yet, both are wasted: here a send that does not
-block is no checkpoint, and a receive waits first. Only one task may use it at a time, which is not checked.
+Both are wasted if each request waits for an answer that cannot have come yet. A send of a LeanStream that
+does not block is no checkpoint, and a receive waits first. Only one task may use a LeanStream at a time; the
+stream does not check this.
 """
 
 import socket

@@ -45,7 +45,7 @@ async def dial_outward(
         outward = [address for *_, (address, *_) in found if is_outward(str(address))]
         fault = OSError(f"{host} leads to a private address")
         for address in outward:
-            left_s = scope.deadline - trio.current_time()
+            left_s = max(scope.deadline - trio.current_time(), 0)  # the loop may be late
             try:
                 return await dial(
                     str(address), port, tls=tls, server_hostname=server_hostname or host, timeout_s=left_s

@@ -1,7 +1,7 @@
 """Post JSON to a maker or an agent, with signed requests (spec 3.10), on pooled connections.
 
-A request that a reused connection lost before a byte of its answer is sent once more; no request is repeated
-after an answer.
+A request is sent once more if its connection was a reused one and broke before a byte of the answer; no
+request is repeated after an answer.
 """
 
 from collections.abc import Callable

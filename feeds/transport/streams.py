@@ -3,8 +3,8 @@
 A protocol driver takes a `trio.abc.Stream` and, if it connects by itself, a `Dial`: tests and simulations
 pass memory streams and a dial of their own.
 
-`dial` raises OSError and no other error (a refusal, an unknown name, a wrong certificate, TimeoutError); its
-caller turns that into an error of its own side, once.
+`dial` raises OSError and no other error (a refusal, an unknown name, a wrong certificate, TimeoutError). The
+calling driver turns the OSError into an error of its own protocol.
 """
 
 import errno

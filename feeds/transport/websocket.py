@@ -3,10 +3,10 @@
     OPEN --a close frame, a fault, a deadline--> CLOSING --closed by both, the end of input, 5 s--> ended
 
 Reading has one owner at a time. A task that waits in `receive` reads itself: no other task stands between the
-socket and the message. While the application does not receive, the keeper reads in its place, so that pings,
-pongs and close frames are always served, until the inbox holds 64 KiB: then reading stops, and TCP slows the
-other side down. The keeper stands in at once when the socket is opened or closing, else within
-WEBSOCKET_STAND_IN_S; it hands over with the first message that the application waits for.
+socket and the message. While the application does not receive, a task of the WebSocket, the keeper, reads in
+its place, so that pings, pongs and close frames are always served, until the inbox holds 64 KiB: then reading
+stops, and TCP slows the other side down. The keeper stands in at once when the socket is opened or closing,
+else within WEBSOCKET_STAND_IN_S; it hands over with the first message that the application waits for.
 
 Writing has one task, so that a cancelled `send` never leaves half a frame. The unsent bytes are bounded:
 `send` waits for room; `send_nowait` closes the socket of a slow consumer with 1013 and drops its queue. The
@@ -245,6 +245,7 @@ class WebSocket:
         try:
             await self._ended.wait()
         except trio.Cancelled:
+            # The keeper waits inside `_nap` alone: it wakes, finds its time over, and closes the stream.
             self._close_by = -math.inf
             self._nap.cancel()
             raise

@@ -1,9 +1,9 @@
 """Opening handshake of a WebSocket, for both sides: all bytes before the first frame.
 
-The core of the `websockets` library checks it. The core's own error responses are not used, so that a server
-can answer with an error body of its own.
+The core of the `websockets` library checks the handshake. The core's own error responses are not used, so
+that a server can answer with an error body of its own.
 
-A WebSocket handshake of another version is a 400 that names the header, not a 426.
+A handshake of another WebSocket version is answered with a 400 that names the header, not with a 426.
 
 Source: RFC 6455 4.
 """

@@ -1,9 +1,9 @@
 """Assemble whole messages from the bytes of one WebSocket connection. No sockets, no clock.
 
-The core of websockets judges every frame but one kind: a whole, unmasked, unfragmented text frame within the
-bounds, between two messages. Makers send little else, and only its UTF-8 needs a check, so this module reads
-it at a seventh of the cost. To this end the core is fed frame by frame, and both always agree on a frame's
-start.
+The core of the `websockets` library checks every frame but one kind: a whole, unmasked, unfragmented text
+frame within the bounds, between two messages. Makers send little else, and only the UTF-8 of such a frame
+needs a check, so this module reads the frame itself, at a seventh of the cost. The core gets one frame at a
+time, so that core and module always agree where the next frame starts.
 
 Source: RFC 6455 5.2, 5.4, 8.1.
 """
@@ -58,7 +58,7 @@ class MessageReader:
         self._data = first
         self._at = 0  # bytes of `_data` that are parsed
         self._head = b""  # the first bytes of a frame whose length has not come whole
-        self._missing = 0  # bytes of a frame whose beginning the core has
+        self._missing = 0  # bytes still to come of a frame whose beginning the core has
         self._partial = bytearray()
         self._partial_is_text = False
 

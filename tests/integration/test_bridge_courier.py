@@ -222,6 +222,7 @@ async def test_a_try_that_came_to_nothing_is_followed_by_some_others(scene: Scen
     for _ in range(2 * BRIDGE_RECEIVES_MAX):
         await scene.courier.look()
     assert len(scene.relayer.submitted) == BRIDGE_RECEIVES_MAX
+    assert scene.courier.hint(KEY).startswith("it failed too often when handed in")
 
 
 async def test_a_second_courier_finds_the_try_of_the_first(scene: Scene) -> None:

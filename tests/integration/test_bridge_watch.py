@@ -523,6 +523,22 @@ async def test_a_transfer_to_a_chain_without_a_bridge_says_so(world: BridgedWorl
     assert (wait.is_late, "no bridge of that chain" in wait.hint) == (True, True)
 
 
+async def test_a_destination_without_the_bridges_contract_says_so_and_lets_the_node_rest(
+    world: BridgedWorld,
+) -> None:
+    order = await world.placed()
+    sent = world.settles(order)
+    await world.starts(destination_pool=None)
+    await world.looks()
+    (wait,) = await world.desk.waits(order)
+    assert "no contract of its bridge" in wait.hint
+    assert await status(world, order) is _S.BRIDGING
+    await world.starts()
+    world.fills(sent)
+    await world.looks()
+    assert await status(world, order) is _S.COMPLETED
+
+
 async def test_a_transfer_that_waits_too_long_is_late_and_says_so(world: BridgedWorld) -> None:
     order = await world.placed()
     sent = world.settles(order)

@@ -7,7 +7,7 @@
         PENDING, ACTIVE              the auctioneer of its chain; for a limit order PriceWatch first
         SUSPENDED                    FundsWatch, until the owner's funds are back
         settled across chains        BridgeDesk, until its transfers are delivered or refunded
-        any that can be cancelled    a timer, which makes it EXPIRED
+        still cancellable            a timer, which makes it EXPIRED
 
 An order that waits is a row and perhaps a timer; only a round or a settlement under way has a task.
 
@@ -15,8 +15,8 @@ An order that waits is a row and perhaps a timer; only a round or a settlement u
 indexers. An overdue order expires only once the chain is indexed up to its head, since a fill not yet indexed
 comes first.
 
-`opening.open_delta` creates the engine and wires its callbacks: `unsettled` is `PriceWatch.again`, and
-`are_lacking` is `FundsWatch.are_lacking`.
+`open_delta` creates the engine and wires the callbacks of its components: the auctioneer's `unsettled` is
+`PriceWatch.again`, and the `are_lacking` of `Settling` is `FundsWatch.are_lacking`.
 
 Source: ARCHITECTURE.md, "Orders", "Transitions", "Start"; performance.md, "Orders that wait".
 """
@@ -240,6 +240,8 @@ class DeltaEngine:
 
     async def _cancel(self, order_hash: bytes) -> None:
         """Move an order from CANCELLING to CANCELLED, unless a settlement of the order is under way."""
+        # Only a step that also changes the row can end the effect after this read; `decide` then sees the new
+        # row, whose status is no longer CANCELLING.
         (rows,) = await self.store.read(among(EFFECT, "order_hash", [order_hash]))
         effects: list[Effect] = [row_of(EFFECT, values) for values in rows]
         cancel = next((effect for effect in effects if effect.kind == CANCEL), None)

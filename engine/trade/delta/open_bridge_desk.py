@@ -29,7 +29,7 @@ async def open_desk(
     tls: SSLContext,
     wall_ms: Callable[[], int],
 ) -> BridgeDesk:
-    """Create the task that follows the transfers of a venue's orders.
+    """Create the desk whose task follows the bridge transfers of a venue's orders.
 
     Args:
         owned: exit stack that closes the client of the attestation service.

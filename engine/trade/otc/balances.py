@@ -4,7 +4,7 @@
 
     makerBalance    min(balance, allowance, unfilled amount)
     SUSPENDED       while balance or allowance is below the unfilled amount
-    reserved        its share: the oldest PENDING order first, each min(unfilled amount, funds still free)
+    reserved        min(unfilled amount, funds still free), the oldest PENDING order first
     swappable       min(reserved, makerBalance) while PENDING, else 0
 
 The allowance of an order is the greater of the RFQ contract's allowance and the grant of the order's permit.

@@ -87,7 +87,7 @@ class Drafts:
         self._read_to = read_to
         self._is_short = is_short
         self._wall_ms = wall_ms
-        self._waiting: dict[bytes, bytes] = {}  # hash -> block of its last answer, the longest unasked first
+        self._waiting: dict[bytes, bytes] = {}  # hash -> block of the last answer; least recently asked first
         self._calls = self._signed = self._failed = 0
 
     def statistics(self) -> DraftsStatistics:

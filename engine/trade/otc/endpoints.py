@@ -271,7 +271,7 @@ class OtcEndpoints:
         questions = [HoldingQuestion(token, account, served.rfq) for token in wanted]
         held = await in_time(
             holdings(served.chain, questions)
-        )  # last: a fill between counts twice, not never
+        )  # read last: a fill since the first read then counts twice, and not never
         usable = {
             token: found.usable for token, found in zip(wanted, held.found, strict=True) if found is not None
         }

@@ -8,13 +8,13 @@
         -> `balances.standings` -> steps of the orders that this process runs
 
 `accounts_watch` schedules the reads. An account's orders are read from the store, since other processes may
-run some of them and these share the funds too. The account is read again after a write of another process.
+run some of these orders, which share the funds. The account is read again after a write of another process.
 
 An order may change and change back before its events arrive, so that `watch_maker` sees no change of its
 share. Before the comparison, the orders in memory are therefore refreshed from the rows that were read.
 
-The account of a new order is read after the indexer's next step that begins later: the order may have been
-checked at a later block than the last indexed block.
+The account of a new order is read after the first step of the indexer that begins after the order was added:
+the order may have been checked at a later block than the last indexed block.
 
 An account that could not be read changes no order: no order is suspended because a node is unavailable. A
 token whose contract returns no numbers counts as a balance and an allowance of 0.

@@ -1,7 +1,7 @@
 """OTC orders in memory that may still change, with their documents (signature, permit).
 
-    submit      store a new order                         durable when it returns
-    sign        replace the signature of a DRAFT          by one that the maker's contract accepts
+    add         store a new order                         durable when it returns
+    sign        replace the signature of a DRAFT          by a signature that the maker's contract accepts
     catch_up    bring an order to the state of its logs   row and logs are read as one state of the store
 
 Beside its row an order has its document. Whenever an order is read, its logs are read too: if its row does
@@ -168,6 +168,8 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
             fence = self._leases.fence(row.shard)
             if fence is None:
                 raise StoreUnavailable("another engine runs this order")
+            # The unit names the version of the row that was read with the logs: if the indexer or another
+            # writer has changed the row since, the store refuses the unit, and the loop reads both anew.
             outcome = await self._store.write(Unit(OTC.advanced(row, found.after).changes, fence))
             if isinstance(outcome, Done):
                 self._steps += 1

@@ -130,7 +130,7 @@ def _check_until(answer: bytes | Exception, terms: OtcTerms) -> None:
         OrderClosed: the order is cancelled.
     """
     if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
-        return  # another RFQ contract than ours: `remaining` is enough
+        return  # an RFQ contract without bulk cancellations: the check of `remaining` suffices
     until = int.from_bytes(answer[:WORD_BYTES], "big")
     if until and (not terms.order.expiry or terms.order.expiry <= until):
         raise OrderClosed(field="expiry", expected=f"a time after {until}", got=terms.order.expiry)

@@ -204,11 +204,18 @@ class BridgedWorld:
         self.desk: BridgeDesk
         self._indexer: Indexer
 
-    async def starts(self, *, only: bytes | None = None, serves_destination: bool = True) -> None:
+    async def starts(
+        self,
+        *,
+        only: bytes | None = None,
+        serves_destination: bool = True,
+        destination_pool: bytes | None = DESTINATION_POOL,
+    ) -> None:
         """Make the engine's parts anew, with orders from the store, as after a crash.
 
         Args:
             only: hash of the only order whose shard the engine has; None for all.
+            destination_pool: Across' contract in the destination's settings.
         """
         self.orders = LiveOrders(self.store, self._leases)
         places = {
@@ -216,7 +223,7 @@ class BridgedWorld:
                 self.origin, CONFIRMATIONS, ORIGIN_POOL, ORIGIN_TRANSMITTER, DOMAINS[0]
             ),
             self.destination.chain_id: BridgePlace(
-                self.destination, CONFIRMATIONS, DESTINATION_POOL, DESTINATION_TRANSMITTER, DOMAINS[1]
+                self.destination, CONFIRMATIONS, destination_pool, DESTINATION_TRANSMITTER, DOMAINS[1]
             ),
         }
         if not serves_destination:

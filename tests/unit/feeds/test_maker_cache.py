@@ -432,6 +432,19 @@ def test_pairs_that_are_never_listed_are_bounded_and_forgotten() -> None:
     assert made.cache.statistics().pairs == {PairStanding.STALE: 1}
 
 
+def test_prices_that_expire_while_a_list_of_pairs_is_applied_are_forgotten_once() -> None:
+    from cambist.codecs.messages.maker_messages import Decoded, PairsBody
+
+    made = told()
+    strangers: dict[str, Any] = {f"X{at}/Y": grid() for at in range(2)}
+    made.message(1, prices=strangers)
+    steps = made.cache.apply_pairs(Decoded(PairsBody({}), {}), 2, 2)
+    next(steps)
+    made.cache.expire(STALE_MS + 3)
+    run(steps)
+    assert list(made.cache.report()) == []
+
+
 def test_overlong_names_are_refused() -> None:
     made = Told()
     name = "W" * (limits.NAME_CHARS_MAX + 1)

@@ -8,6 +8,7 @@ import trio
 
 from cambist.feeds.transport import outward
 from cambist.feeds.transport.outward import dial_outward, is_outward
+from cambist.feeds.transport.streams import dial
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,24 @@ def dialled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(outward, "dial", refuse)
     return found
+
+
+async def test_an_answer_about_a_name_that_comes_late_leaves_no_time(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trio.socket.set_custom_hostname_resolver(Names(["93.184.215.14"]))
+    def judged(_: str) -> bool:
+        autojump_clock.jump(7)
+        return True
+
+    async def late(*where: Any, timeout_s: float, **named: Any) -> trio.abc.Stream:
+        assert timeout_s == 0
+        return await dial(*where, timeout_s=timeout_s, **named)
+
+    monkeypatch.setattr(outward, "dial", late)
+    monkeypatch.setattr(outward, "is_outward", judged)
+    with pytest.raises(TimeoutError, match="no connection within 5 s"):
+        await dial_outward("acme.example", 443, tls=None, timeout_s=5)
 
 
 async def test_the_address_that_was_judged_is_dialled_whatever_the_name_leads_to_next(

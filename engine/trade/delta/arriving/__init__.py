@@ -1,6 +1,6 @@
 """Swaps on the destination of orders across chains, made after the bridge's delivery and verified by logs.
 
-    ARRIVED -> firm quotes for the beneficiary -> simulated -> relayer.submit    ArrivalSwapped -> SWAPPED
+    ARRIVED -> firm quotes for the beneficiary -> simulated -> relayer.relay     ArrivalSwapped -> SWAPPED
             \\-- no quotes until the signed time -> payOut                        ArrivalPaidOut -> PAID_OUT
 
 In: orders whose transfers have arrived, makers' firm quotes, logs of the destination. Out: transactions of

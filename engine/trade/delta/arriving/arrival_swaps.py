@@ -1,9 +1,9 @@
 """Has makers swap the tokens that bridges delivered on one destination, or pays the tokens out unswapped.
 
     a wanted arrival -> no try under way -> firm quotes for the beneficiary -> a simulated call succeeds
-           -> relayer.submit, known by arrival and try, cancelled when the quotes expire
-    no quotes, or a failed try -> again, with growing pauses
-    the signed time is over -> payOut, known by arrival and try
+           -> relayer.relay, keyed by arrival and try, cancelled when the quotes expire
+    no quotes, or a failed try -> the next try, after growing pauses
+    the signed time is over -> payOut, keyed by arrival and try
 
 The key of a relayer's intent consists of the arrival and the number of the try: even after a crash, or with a
 second engine, each try is sent once. The contract pays out an arrival's tokens only once. The watch of
@@ -188,7 +188,10 @@ class ArrivalSwaps:
 
     async def _pay_out(self, account: bytes, errand: _SwapErrand) -> None:
         key = await self._free_key("arrival-out", account, errand)
-        if key is None or errand.tries["arrival-out"] >= ARRIVAL_TRIES_MAX:
+        if key is None:
+            return
+        if errand.tries["arrival-out"] >= ARRIVAL_TRIES_MAX:
+            errand.hint = "its pay-out has failed too often: anybody may call payOut of the arrivals contract"
             return
         call = self._call(pay_out_arrival(errand.terms, errand.terms.token), ARRIVAL_PAY_OUT_GAS)
         await self._served.chain.call(call)
@@ -211,7 +214,10 @@ class ArrivalSwaps:
         return held
 
     async def _free_key(self, name: str, account: bytes, errand: _SwapErrand) -> str | None:
-        """Return the key of the next try; None while a try is under way or mined."""
+        """Return the key of the next try; None while a try is under way or mined.
+
+        The caller checks `errand.tries`: after ARRIVAL_TRIES_MAX failed tries the key must not be used.
+        """
         number = errand.tries.setdefault(name, 0)
         while number < ARRIVAL_TRIES_MAX:
             outcome = await self._place.relayer.outcome(_key(name, account, number))

@@ -102,7 +102,7 @@ class ArrivalWatch(BridgeRounds):
         self, wanted: Sequence[ArrivedTransfer], head: Header
     ) -> list[tuple[ArrivedTransfer, BridgeEnd]]:
         """Search for ends of arrivals in the blocks from the deliveries on, as far as one round has time."""
-        # One range for all: it begins where the least searched of them begins.
+        # One range of blocks serves all arrivals: it begins where the least searched arrival needs it.
         after = min(self._after.get(key_of(arrived.end), arrived.end.end_number - 1) for arrived in wanted)
         accounts = tuple({address_word(arrived.account): None for arrived in wanted})
         log_filter = LogFilter((self._arrivals,), (_EVENTS, accounts))
@@ -117,7 +117,7 @@ class ArrivalWatch(BridgeRounds):
             for log in logs:
                 header = await self._at(log.block_number)
                 if header is None or await self._receipt_of(log) is None:
-                    continue  # its block is gone: above `read_to`, so that its height is searched again
+                    continue  # the block has left the chain; the next round reads its height, above `read_to`
                 for arrived in wanted:
                     end = ended_by(arrived, log, self._arrivals, header)
                     if end is not None:

@@ -210,7 +210,7 @@ class Agents:
         self._held[auction_id] = []
 
     def conclude(self, auction_id: int, results: Mapping[str, Sequence[NoticeEntry]]) -> None:
-        """Queue the notices of an auction round's result, by agent name, and then those that `hold` holds."""
+        """Queue the notices of an auction round's result, by agent name, then those held since `hold`."""
         held = self._held.pop(auction_id, ())
         for agent, entries in (*results.items(), *held):
             self.notify(agent, auction_id, entries)

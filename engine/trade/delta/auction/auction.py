@@ -143,7 +143,8 @@ class _Crossed(Struct, frozen=True):
 
     Attributes:
         gain: sum, over the orders, of the surplus of this bid less the surplus of the order's best single bid
-            (0 without one); each difference is divided by the larger of the two bids' net amounts.
+            (0 without a single bid); each difference is divided by the larger of the two bids' net amounts,
+            where the order's limit stands for a missing single bid.
     """
 
     bid: Proven
@@ -272,7 +273,7 @@ def notices(decision: Decision, rejections: Iterable[Rejection]) -> Iterator[tup
 
 
 def _entry(notice: Notice, order_hash: bytes, detail: str, verdict: AuctionVerdict | None) -> NoticeEntry:
-    """A notice with the members that describe the order's winning bid; none without a winner."""
+    """Make a notice with the members that describe the order's winning bid; none without a winner."""
     entry = NoticeEntry(notice, to_hex(order_hash), detail)
     if verdict is None:
         return entry

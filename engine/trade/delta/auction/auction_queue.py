@@ -146,7 +146,7 @@ class AuctionQueue:
         """
         tries = self._tries.get(live.order_hash, 0) + live.in_vain
         again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
-        spread = 1 - live.order_hash[tries % len(live.order_hash)] / 1_024  # three quarters at least
+        spread = 1 - live.order_hash[tries % len(live.order_hash)] / 1_024  # above 0.75, at most 1
         now_ms = self._wall_ms()
         due_ms = now_ms + (round(again_s * spread * 1_000) if tries else 0)
         if isinstance(live.order, ExternalOrder):

@@ -73,7 +73,7 @@ from .simulating import AuctionAt, gas_cost, simulated
 
 _log = structlog.get_logger("cambist.venue")
 
-_RECORDS_A_WRITE = 16  # of at most 64 bids: together far below what one write may hold
+_RECORDS_A_WRITE = 16  # records of at most 64 bids each: far below the size limit of one write
 _FAULTS = {
     Notice.MALFORMED: AgentFault.MALFORMED,
     Notice.SIMULATION_MISMATCH: AgentFault.SIMULATION_MISMATCH,
@@ -156,8 +156,8 @@ class Auctioneer:
         queue: orders that wait for a round.
         settling: receives the next best bids of each won order, for the case that its settlement fails.
         claims: reservations of order owners' funds for settlements under way.
-        unsettled: called with an open order after a round that found no settlement for the order although an
-            agent had considered it, or whose settlement has ended already.
+        unsettled: called with an order that is open after its round: an agent has considered the order and
+            the round found no settlement, or the round's settlement has ended already.
         ids: source of round ids, shared by all chains.
         settings: pauses and time limits.
         wall_ms: returns the time, Unix milliseconds.
@@ -264,6 +264,7 @@ class Auctioneer:
                 wakes_at = self._open_rounds()
                 with trio.move_on_at(wakes_at):
                     await self._wakeup.wait()
+                # Reset before the pause: a `wake` in the pause is kept, and only repeats the look.
                 self._wakeup.reset()
                 await trio.sleep(self._settings.gather_s)
 
@@ -443,7 +444,8 @@ class Auctioneer:
         async def settle(winner: Proven) -> None:
             nonlocal stands
             hashes = [part.asked.order_hash for part in winner.candidate.parts]
-            # In the sequence of the bid's parts: `_intend_settlement` finds a part by its record's place.
+            # The records are in the sequence of the bid's parts: `_intend_settlement` uses the index of a
+            # record as the index of its part.
             end = await self._intend_settlement(this, winner, decision, {key: records[key] for key in hashes})
             if end is _End.KEPT:
                 self._won += len(hashes)
@@ -531,6 +533,8 @@ class Auctioneer:
             _log.warning("a settlement was not stored", chain_id=self._served.chain_id, detail=error.detail)
             return _End.UNKNOWN
         finally:
+            # A stored settlement keeps its claim: `step_all` has applied the step in memory, whereupon
+            # `DeltaEngine.tend` has marked the claim as under way, and `release` leaves such a claim.
             self._claims.release(hashes)
         return _End.KEPT
 

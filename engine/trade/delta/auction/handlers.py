@@ -50,7 +50,7 @@ class Handlers:
         self._tell_agent = tell_agent
         self._wall_ms = wall_ms
         self._rests: dict[_Pair, AgentRest] = {}
-        self._of_order: dict[str, AgentRest] = {}  # of the orders of which a bid was made last
+        self._of_order: dict[str, AgentRest] = {}  # by order hash, as text; the last orders with bids
 
     def rests_until_ms(self, order: ExternalOrder) -> int:
         """Return the end of a handler's rest for the order's owner, Unix milliseconds; 0 without a rest."""
@@ -109,5 +109,5 @@ def _bids(round_order: RoundOrder) -> Iterator[_Bid]:
     likely = most_before_fee(min(part.expected, part.src_amount), terms.fee.fee_bps) if part.expected else 0
     cut = of_purchase(likely, part.expected, part.src_amount, terms.fee)
     if 0 < likely < most and cut is not None:
-        yield min(likely + cut.total + 1, part.src_amount), likely  # a rounded share takes one unit more
+        yield min(likely + cut.total + 1, part.src_amount), likely  # rounding a share may take one unit more
     yield part.src_amount, most

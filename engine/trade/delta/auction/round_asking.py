@@ -114,6 +114,8 @@ class RoundAsking:
                     self._agents.answered(name)
                 else:
                     answers.append(answer)
+            # `Agents.ask` has freed the agent's capacity; the round's end frees that of the remaining
+            # questions, and must not free this capacity twice.
             del this.questions[name]
 
         questions = await self._questions(this)

@@ -13,8 +13,8 @@ A slow agent delays no other: a notice never waits for another agent, and `solve
 queue drops the oldest notice. A notice is sent once; a notice that the agent does not accept is lost. Both
 losses are counted.
 
-A request that a reused connection lost before any byte of its answer is sent once more: its auction id names
-the round, and the client reads only one answer.
+A request that a reused connection lost before any byte of its answer is sent once more. The repetition is
+harmless: the auction id names the round, and the client reads only one answer.
 
 Source: codecs/messages/agent_messages.py; spec 3.10; ARCHITECTURE.md, "Auction".
 """

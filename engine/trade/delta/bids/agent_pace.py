@@ -4,7 +4,7 @@ The limit is the most orders in the agent's open questions, i.e. requests for bi
 
     in time, with as many open orders as the limit allows
         within half of the round          --> the limit grows by the number of orders in the question
-        later                             --> by an eighth of it
+        later                             --> the limit grows by an eighth of this number
     in time, some orders not reached      --> the limit falls in the proportion of the orders reached
     late                                  --> the limit falls to a half
     no answer, for any reason             --> one order at a time until the next answer, with pauses that

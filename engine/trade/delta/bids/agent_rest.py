@@ -34,7 +34,11 @@ from .....config import limits, timeouts
 
 
 class AgentFault(StrEnum):
-    """Kind of an agent's fault, for which the agent may get a strike or a cool-down."""
+    """Kind of an agent's fault, for which the agent may get a strike or a cool-down.
+
+    IN_DOUBT is a failed settlement that an owner may have caused; WASTE is too many bids that fail in
+    simulations.
+    """
 
     REVERTED = "reverted"
     IN_DOUBT = "inDoubt"
@@ -167,8 +171,8 @@ class AgentRest:
         """
         self._decay(now_ms)  # an expired strike does not lengthen the next cool-down
         self._faults[fault.value] += 1
-        # A fault during a cool-down answers a question from before it, and does not lengthen it. A fault that
-        # is worse than lateness turns a cool-down for lateness into one for a strike.
+        # A fault during a cool-down comes from an earlier question, and does not lengthen the cool-down. Any
+        # other fault than lateness may still turn a cool-down for lateness into a cool-down for a strike.
         if self.is_resting(now_ms) and (fault in SLOW or not self._is_slow):
             return 0
         if fault is AgentFault.IN_DOUBT:
@@ -184,7 +188,7 @@ class AgentRest:
         self._doubted.clear()
         if fault in SLOW:
             self._is_slow = True
-            self._soft_in_row = self._soft_faults_max - 1  # the next late answer rests it again
+            self._soft_in_row = self._soft_faults_max - 1  # the next late answer starts a cool-down at once
             rest_ms = min(self._rest_ms << min(self._slow_rests, _DOUBLINGS_MAX), self._slow_ms_max)
             self._slow_rests += 1
             self._until_ms = now_ms + rest_ms
@@ -192,7 +196,7 @@ class AgentRest:
         self._is_slow = False
         self._strikes = min(self._strikes + 1, limits.AGENT_STRIKES_MAX)
         self._until_ms = now_ms + min(self._rest_ms << (self._strikes - 1), self._rest_ms_max)
-        # From the end of the cool-down on: an agent that is not asked proves nothing by the time that passes.
+        # A strike expires only after the cool-down: an agent that is not asked cannot prove itself.
         self._decays_at_ms = self._until_ms + self._rest_ms_max
         return self._until_ms
 

@@ -179,7 +179,7 @@ class CandidatePart(Struct, frozen=True):
 
     @property
     def part_amount(self) -> int | None:
-        """Settled amount of a bid on less than is auctioned; None for a bid on all of it.
+        """Amount that the bid settles, if less than the auctioned amount; None for a bid on the whole amount.
 
         The amount is in raw units of the source token (SELL) or the destination token (BUY).
         """
@@ -509,7 +509,7 @@ def _calldata(parts: Sequence[CandidatePart], agent: bytes) -> bytes:
 def _crossing(part: CandidatePart, agent: bytes) -> CrossedOrder:
     order = part.asked.order
     if not isinstance(order, DeltaOrder):
-        raise TypeError("only an Order is crossed")  # checked before: a bug here
+        raise TypeError("only an Order is crossed")  # `_candidate` has checked the type
     signature, execution = part.asked.document.signature, _execution(part, agent)
     return CrossedOrder(order, signature, part.part.amount, execution, part.paid, part.traded)
 

@@ -105,7 +105,7 @@ def mint_of(
     expected = body.amount - body.fee_executed
     for before in reversed([other for other in receipt_logs if other.log_index < log.log_index]):
         if before.address == transmitter and before.topics[:1] == (MESSAGE_RECEIVED.topic,):
-            return None  # of the message before
+            return None  # mints before this log belong to another message
         minted = _event(before, minter)
         if isinstance(minted, MintAndWithdraw) and before.topics[:1] == (MINT_AND_WITHDRAW.topic,):
             is_ours = (minted.mint_recipient, minted.mint_token) == (recipient, token)

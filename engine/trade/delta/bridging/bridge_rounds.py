@@ -1,7 +1,7 @@
 """A task that looks at the bridged orders of one chain in rounds, until cancelled.
 
     orders followed -> a round -> wait for a new head, a new order or BRIDGE_LOOK_S -> the next round
-                          \\-- chain or store away, or too slow -> a pause that doubles -> the same again
+                          \\-- chain or store away, or too slow -> a pause that doubles -> the next round
 
 A round reads everything anew from the store: a crash between two rounds loses nothing.
 """
@@ -48,7 +48,7 @@ class BridgeRounds(ABC):
         self._wall_ms = wall_ms
         self._after: dict[TransferKey, int] = {}  # height up to which logs were read for good
         self._span = BRIDGE_RANGE_BLOCKS_MAX
-        self._quiet: dict[bytes, int] = {}  # hash -> version of an order with nothing to look for
+        self._quiet: dict[bytes, int] = {}  # hash -> version at which an order needs no further look
         self._is_again = self._had_orders = False
         self._stops_s = 0.0
         self._head_hash = b""
@@ -65,12 +65,12 @@ class BridgeRounds(ABC):
         """Look at orders once.
 
         Args:
-            hashes: followed orders that have changed, or needed another look at the last one; the list may be
-                empty.
+            hashes: followed orders that have changed, or that the last round did not find quiet; the list may
+                be empty.
 
         Raises:
             ChainError, StoreUnavailable: the chain or the store does not answer; a later round looks at the
-                other orders.
+                remaining orders.
         """
 
     async def look(self) -> bool:
@@ -106,6 +106,8 @@ class BridgeRounds(ABC):
         task_status.started()
         pause_s = BRIDGE_PAUSE_S
         while True:
+            # The event is replaced before the check and the look: a `wake` during the look sets the event
+            # for which `_rest` then waits.
             self._wake = trio.Event()
             if not self._has_work():
                 await self._wake.wait()
@@ -159,7 +161,7 @@ class BridgeRounds(ABC):
     # --- Logs -------------------------------------------------------------------------------------------
 
     async def _logs(self, wanted: LogFilter, first: int, last: int) -> list[Log] | None:
-        """Read logs in a range of blocks; None if the node refuses: the next ranges are half as long.
+        """Read logs in a range of blocks; None if the node refuses, which halves the next range.
 
         Raises:
             LogsRefused: the node refuses a single block.
@@ -179,7 +181,7 @@ class BridgeRounds(ABC):
         await trio.lowlevel.checkpoint()
 
     async def _receipt_of(self, log: Log) -> Receipt:
-        """Read the receipt that has a log.
+        """Read the receipt of a log's transaction.
 
         Raises:
             ChainError: the answers about the log differ, as those of two nodes may. The caller has to read
@@ -192,7 +194,7 @@ class BridgeRounds(ABC):
         return receipt
 
     async def _still_there(self, number: int, block_hash: bytes, head: Header) -> bool | None:
-        """Whether a block is in the chain; None if the node shows no block at that height now."""
+        """Whether a block is in the chain; None if the block is above the latest block of the node."""
         return await self._has(number, block_hash) if number <= head.number else None
 
     # --- Blocks -----------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from .origins import TransferParties
 def is_carried(lanes: BridgeLanes, live: LiveOrder, now_ms: int) -> bool:
     """Whether a bridge carries an order's next settlement at the fee that its owner signed.
 
-    True for an order on one chain; False also while no present fee is known.
+    True for an order on one chain or a fully settled order; False also while no present fee is known.
     """
     bridge = bridge_of(live.order)
     part = live.part() if bridge.destination_chain_id else None
@@ -153,7 +153,9 @@ class BridgedOrders:
     async def write(
         self, order: BridgedOrder, changed: Iterable[OrderTransfer], more: Sequence[Change] = ()
     ) -> bool:
-        """Store a change of an order's transfers with the order's step; False if the order has changed.
+        """Store a change of an order's transfers with the order's step; False if nothing was written.
+
+        Nothing is written if the order has changed since it was read, is final, or is no longer stored.
 
         Args:
             order: the order as it was read.

@@ -1,7 +1,7 @@
 """Brings CCTP messages to one destination: has each burned message attested, and hands it in once.
 
     wanted -> attestation service, with growing pauses -> attested: verified against the burned message
-           -> nonce unused, a simulated call succeeds: relayer.submit, known by nonce and try
+           -> nonce unused, a simulated call succeeds: relayer.relay, keyed by nonce, expiry and try
     the message expired unused -> asked to attest anew
     the destination would refuse the call, or the nonce is used -> attestation asked for again, with growing
                                                                    pauses, until the delivery is verified
@@ -123,6 +123,7 @@ class Courier:
         """Look at each wanted message when it is due, until cancelled."""
         task_status.started()
         while True:
+            # The event is replaced before the look: a message that is wanted during the look sets it.
             self._wake = trio.Event()
             await self.look()
             next_s = min((errand.due_s for errand in self._errands.values()), default=inf)
@@ -194,7 +195,11 @@ class Courier:
             await self._attester.attest_anew(attested.nonce)
             return
         key = await _free_key(relayer, attested)
-        if key is None:
+        if not key:
+            if key is None:
+                errand.hint = (
+                    "it failed too often when handed in: anybody may call receiveMessage on the destination"
+                )
             return
         call = EthCall(
             transmitter,
@@ -218,12 +223,12 @@ class Courier:
 
 
 async def _free_key(relayer: Relayer, attested: AttestedMessage) -> str | None:
-    """Return the key of the next try; None while a try is under way or mined, and after the last one."""
+    """Return the key of the next try; "" while a try is under way or mined, None after the last try."""
     for number in range(BRIDGE_RECEIVES_MAX):
         key = f"cctp:{attested.nonce.hex()}:{attested.expiration_block}:{number}"
         outcome = await relayer.outcome(key)
         if outcome is None:
             return key
         if outcome.state not in INTENT_IN_VAIN:
-            return None
+            return ""
     return None

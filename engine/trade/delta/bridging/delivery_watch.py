@@ -2,12 +2,12 @@
 
     under way -> deposit or burned message from the origin's receipt, once
               -> logs by exact topics, in bounded ranges of blocks, up to the latest block
-                    fits           DELIVERED, with the amount that came
-                    Across: none, a confirmed block is past the fill deadline, and the pool itself says
-                    there that the deposit is not filled: FAILED
+                    a log fits     DELIVERED, with the amount that came
+                    no log fits    FAILED for Across, once a confirmed block is past the fill deadline and
+                                   the pool's state at that block shows the deposit as not filled
     DELIVERED -> its block left the chain: under way again
               -> its block is confirmed: final
-    ARRIVED in place of DELIVERED where a swap follows: `delta.arriving` looks on
+    ARRIVED in place of DELIVERED where a swap follows: `delta.arriving` looks for the swap
 
 An origin whose nodes do not answer delays only its own transfers, and only while their deposits are unknown.
 
@@ -50,7 +50,7 @@ from .origins import BurnedMessage, burn_in, deposit_in, kind_of_transfer
 
 _log = structlog.get_logger("cambist.venue")
 
-_ID_TOPIC = 2  # deposit id of FilledRelay, nonce of MessageReceived
+_ID_TOPIC = 2  # index of the topic that has the deposit id of FilledRelay, or the nonce of MessageReceived
 Sent = RelayData | BurnedMessage
 """Deposit or burned message of the origin, which the destination's logs have to show."""
 _EndChanges = list[tuple[OrderTransfer, Change]]
@@ -119,7 +119,7 @@ class DeliveryWatch(BridgeRounds):
         self._courier = courier
         self._bounds = bounds
         self._sent: dict[TransferKey, Sent] = {}
-        self._nonces: dict[TransferKey, bytes] = {}  # by which the logs up to `_after` were read
+        self._nonces: dict[TransferKey, bytes] = {}  # nonces whose logs were read up to `_after`
         self._hints: dict[TransferKey, str] = {}
         self._late: set[TransferKey] = set()
         self._under_way: dict[str, tuple[int, int]] = {}
@@ -163,7 +163,7 @@ class DeliveryWatch(BridgeRounds):
         try:
             await self._follow(orders, waiting)
         finally:
-            for awaited, age_ms in late:  # what a transfer waits for is known once the round has looked
+            for awaited, age_ms in late:  # after the look, which finds the text of `hint`
                 self._late.add(awaited.key)
                 self._alarm(
                     "a bridge transfer is late", awaited, age_s=age_ms // 1_000, waits=self.hint(awaited.key)
@@ -259,7 +259,7 @@ class DeliveryWatch(BridgeRounds):
                 self._delivered += transfer.state in (TransferState.DELIVERED, TransferState.ARRIVED)
                 self._failed += transfer.state is TransferState.FAILED
 
-    # --- What was sent ----------------------------------------------------------------------------------
+    # --- Deposits and burned messages -------------------------------------------------------------------
 
     async def _learn(self, waiting: Sequence[WaitingTransfer]) -> None:
         """Find deposits and burned messages in the origins' receipts, and have burned messages attested."""
@@ -311,9 +311,13 @@ class DeliveryWatch(BridgeRounds):
             attested = self._attested(awaited)
             is_ready = isinstance(self._sent.get(awaited.key), RelayData) or attested is not None
             if attested is not None and self._nonces.get(awaited.key) != attested.nonce:
-                self._after.pop(awaited.key, None)  # a false attestation named another nonce before
+                self._after.pop(awaited.key, None)  # an earlier, false attestation named another nonce
                 self._nonces[awaited.key] = attested.nonce
-            if awaited.kind is not None and is_ready:
+            if awaited.kind is None or not is_ready:
+                continue
+            if self._contract(awaited.kind) is None:
+                self._hints[awaited.key] = "the destination's settings name no contract of its bridge"
+            else:
                 found.setdefault(awaited.kind, []).append(awaited)
         for wanted in found.values():
             wanted.sort(key=lambda awaited: self._after.get(awaited.key, -1))
@@ -343,13 +347,13 @@ class DeliveryWatch(BridgeRounds):
             of_id.setdefault(self._id_topic(awaited), []).append(awaited)
         for _ in range(BRIDGE_RANGES_PER_ROUND):
             blocks = window(after, head.number, self._span)
-            if log_filter is None or blocks is None or not self._goes_on():
+            if blocks is None or not self._goes_on():
                 break
             logs = await self._logs(log_filter, *blocks)
             if logs is None:
                 break
             for log in logs:
-                await self._let_others_run()  # anybody can fill deposits that nobody made
+                await self._let_others_run()  # logs may be many: anybody can fill deposits that nobody made
                 for awaited in of_id.get(log.topics[_ID_TOPIC], ()):
                     if awaited.key not in ends and (end := await self._end_by(awaited, log)) is not None:
                         ends[awaited.key] = awaited, end
@@ -362,7 +366,7 @@ class DeliveryWatch(BridgeRounds):
             for awaited in wanted:
                 if awaited.key in ends or confirmed is None or not self._is_over(awaited, confirmed):
                     continue
-                if await self._is_filled(awaited, confirmed):  # by a log that the node did not show
+                if await self._is_filled(awaited, confirmed):  # the node has not shown the log of the fill
                     self._hints[awaited.key] = "the bridge says that it delivered, and the node shows no log"
                     self._after.pop(awaited.key, None)
                     reached.pop(awaited.key, None)
@@ -373,7 +377,8 @@ class DeliveryWatch(BridgeRounds):
     async def _start(self, awaited: WaitingTransfer, head: Header) -> int:
         """Return the height after which a transfer's logs are searched: earlier blocks are read, or too old.
 
-        The head of a chain that stood still may be older than the transfer.
+        The first search begins at the transfer's time, or at the head's time if the head is older, as on a
+        chain that stood still; in both cases less BRIDGE_CLOCK_SLACK_S.
         """
         if awaited.key not in self._after:
             since_s = min(awaited.transfer.sent.at_ms // 1_000, head.time_s) - BRIDGE_CLOCK_SLACK_S
@@ -389,20 +394,21 @@ class DeliveryWatch(BridgeRounds):
                 self._after[awaited.key] = found.value - 1
         return self._after[awaited.key]
 
-    def _filter(self, kind: BridgeKind, wanted: Sequence[WaitingTransfer]) -> LogFilter | None:
+    def _contract(self, kind: BridgeKind) -> bytes | None:
+        """Return the contract whose logs show deliveries of a protocol; None if the settings name none."""
+        return self._place.spoke_pool if kind is BridgeKind.ACROSS else self._place.transmitter
+
+    def _filter(self, kind: BridgeKind, wanted: Sequence[WaitingTransfer]) -> LogFilter:
+        contract = self._contract(kind) or b""
         if kind is BridgeKind.ACROSS:
-            if self._place.spoke_pool is None:
-                return None
             deposits = [
                 sent for sent in map(self._sent.get, (w.key for w in wanted)) if isinstance(sent, RelayData)
             ]
             chains = {uint_word(deposit.origin_chain_id): None for deposit in deposits}
             ids = {uint_word(deposit.deposit_id): None for deposit in deposits}
-            return LogFilter((self._place.spoke_pool,), ((FILLED_RELAY.topic,), tuple(chains), tuple(ids)))
-        if self._place.transmitter is None:
-            return None
+            return LogFilter((contract,), ((FILLED_RELAY.topic,), tuple(chains), tuple(ids)))
         nonces = {found.nonce: None for awaited in wanted if (found := self._attested(awaited)) is not None}
-        return LogFilter((self._place.transmitter,), ((MESSAGE_RECEIVED.topic,), (), tuple(nonces)))
+        return LogFilter((contract,), ((MESSAGE_RECEIVED.topic,), (), tuple(nonces)))
 
     def _id_topic(self, awaited: WaitingTransfer) -> bytes:
         """Return the topic that distinguishes a transfer's logs from the logs of other transfers."""

@@ -3,7 +3,7 @@
     first_block   the lowest block whose time is not before a time: a search over headers, by halving
     window        the next range of a search that has read up to a height
 
-A search reads the blocks that are not final again each time: a re-organisation may change them.
+Each search reads all blocks that are not final anew, since a re-organisation may change these blocks.
 """
 
 from collections.abc import Generator

@@ -38,7 +38,8 @@ class RefundStatistics(Struct, frozen=True):
     """State and counters of the watch of one origin.
 
     Attributes:
-        owed: number of failed transfers that wait for their refunds; oldest_ms: age of the oldest failure.
+        owed: number of failed transfers that wait for their refunds.
+        oldest_ms: age of the oldest failure whose refund is owed; 0 if nothing is owed.
         late: number of owed transfers that wait longer than the bound.
         refunded, gone: numbers of refunds, and of refunds that a re-organisation undid.
         fault: reason why the last look failed; empty after a complete look.

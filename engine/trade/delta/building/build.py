@@ -11,8 +11,8 @@
 slice: the order's fixed side is the total in the body, its limit `destAmountPerSlice` (sale) or
 `maxSrcAmount` (purchase).
 
-An order across chains has the bridge of its route. Its destination amounts are those of the token that
-arrives, less slippage or by `limitAmount`; a TWAP's are those of its slices.
+An order across chains has the bridge of its route. Its destination amounts are in units of the token that
+arrives; slippage, `limitAmount` and a TWAP's slices apply to these amounts as on one chain.
 
 A build checks the order type's parameters first, then amounts, permit, partner and deadline. A build without
 `nonce` gets 256 random bits: nonces are unordered.
@@ -490,7 +490,7 @@ def _permit(body: BuildBody, terms: BuildTerms) -> bytes:
     permit = parse_permit("0x" if body.permit is None else body.permit)
     is_permit_only = terms.src.listed is not None and terms.src.listed.permit_only
     if body.order_type is BuildOrderType.PRODUCTIVE_ORDER:
-        is_permit_only = False  # the vault's shares are taken
+        is_permit_only = False  # the contract takes the vault's shares, not the source token
     needs_approval = body.limit_amount is not None or body.order_type in _TWAPS
     if permit and needs_approval:
         raise InvalidInput(
@@ -529,7 +529,7 @@ def check_metadata(metadata: bytes, field: str) -> None:
 
 
 def check_purchase_slices(order: TwapBuyOrder, field: str) -> None:
-    """Check that the first slice of a TWAP purchase may spend more than 0, and so may all later slices.
+    """Check that each slice of a TWAP purchase may spend more than 0: no slice is smaller than the first.
 
     Args:
         field: name of the request's field, for the error.

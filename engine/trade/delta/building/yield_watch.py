@@ -29,7 +29,7 @@ from ..orders.vault_checks import asset_call, vaults_of
 from .share_prices import SharePrice, SharePrices
 
 _log = structlog.get_logger("cambist.venue")
-_SHARES = 10**18  # for which a share price is read, whatever the decimals of the shares
+_SHARES = 10**18  # shares that a share price is for, whatever the decimals of the shares
 
 
 class YieldWatch:

@@ -50,7 +50,7 @@ from ..resting.resting_price import RestingFacts
 from ..settlement.auction_settled import with_settlements
 
 _LISTED_MS = 86_400_000
-"""Age of the oldest listed round. A round's id is no less than its opening, Unix milliseconds."""
+"""Age of the oldest listed round, milliseconds; a round's id is at least its opening, Unix milliseconds."""
 
 
 class ChainAuctions(Protocol):

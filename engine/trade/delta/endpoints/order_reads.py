@@ -72,7 +72,7 @@ _row = partial(Endpoint, method="GET", group="Delta orders")
 
 
 class OrderReads:
-    """HTTP endpoints that return Delta orders, and the amounts that they leave of an account's tokens.
+    """HTTP endpoints that return Delta orders, and token amounts that an account's orders commit or leave.
 
     Args:
         chains: served chains by chain id.
@@ -191,7 +191,8 @@ class OrderReads:
         held = {*served.tokens.by_address, *vaults_of(served.settings.strategies)}
         listed = [token for token in tokens if token in held]
         taken = promised(await self._stored.settled_of(user, served.chain_id, MAY_BE_SETTLED))
-        usable = await in_time(usable_of(served, user, listed))  # last: a fill in between counts twice
+        # Read last: a fill since the first read then counts twice, and not never.
+        usable = await in_time(usable_of(served, user, listed))
         answer: FillableBalance = {
             to_hex(token): str(fillable(usable.get(token, 0), taken.get(token, 0))) for token in tokens
         }

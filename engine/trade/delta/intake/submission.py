@@ -433,7 +433,7 @@ def _check_permit(body: SubmitBody, order: SettledOrder, src: ListedToken, delta
     needs_approval = body.type is OrderType.LIMIT or isinstance(order, _TWAPS)
     is_permit_only = src.listed is not None and src.listed.permit_only
     if isinstance(order, ProductiveOrder):
-        is_permit_only = False  # the vault's shares are taken
+        is_permit_only = False  # the contract takes the vault's shares, not the source token
     if is_permit_only and (needs_approval or form is PermitForm.NONE):
         only = "; its limit orders and TWAP are not served" if needs_approval else ""
         raise PermitRequired(f"{src.symbol} takes permits only{only}", field="order.permit")
@@ -508,8 +508,8 @@ def accepted(
         PENDING, or AWAITING_SIGNATURE if the owner's contract may still sign.
 
     Raises:
-        InvalidSignature, NonceUsed, OrderAlreadySettled, InsufficientAllowance, InsufficientBalance: a check
-            fails; see spec 1.25.
+        InvalidSignature, NonceUsed, OrderAlreadySettled, InsufficientAllowance, InsufficientBalance,
+            InvalidProductiveOrderParams: a check fails; see spec 1.25.
         ServiceUnavailable: a contract does not answer.
     """
     state = signature_state(found.signature, answers.get("signature"), has_code=has_code)

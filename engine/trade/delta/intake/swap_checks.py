@@ -20,8 +20,9 @@ def swap_after(order: SettledOrder, lanes: BridgeLanes) -> bytes:
     """Return the contract that swaps what an order's bridge delivers; empty for an order without such a swap.
 
     Raises:
-        InvalidInput: the destination does not list the wanted token, or the swap's time ends before the
-            order's.
+        InvalidInput: the order is a purchase, the destination does not list both tokens of the swap, the two
+            are one token, the swap's beneficiary is no account, or the swap's time ends before the order's
+            deadline or over ARRIVAL_UNTIL_MAX_S seconds after it.
     """
     there = lanes.swaps_at(bridge_of(order).destination_chain_id)
     terms = None if there is None else arrival_of(order, there.arrivals)

@@ -19,7 +19,7 @@ _BRIDGES_KEPT = 4_096
 
 
 def is_crosschain(order: AnyDeltaOrder) -> bool:
-    """Whether a bridge carries what an order buys to another chain."""
+    """Whether a bridge carries the tokens that an order buys to another chain."""
     return bridge_of(order).destination_chain_id != 0
 
 

@@ -41,10 +41,10 @@ from .vault import VaultWorth
 
 
 class Fund(Enum):
-    """Kinds of funds that an order needs from its owner: token balance, allowance, native deposit.
+    """Kinds of funds that an order needs: its owner's token balance, allowance or native deposit, or a vault.
 
     VAULT is missing if an order's vault does not give the source token, BOUND if the vault takes more shares
-    than are signed.
+    than the owner has signed.
     """
 
     BALANCE = "balance"
@@ -55,11 +55,12 @@ class Fund(Enum):
 
 
 class MissingFund(Struct, frozen=True):
-    """A kind of funds (balance, allowance or deposit) of which an order's owner has too little.
+    """A kind of funds of which an order has too little.
 
     Attributes:
-        needed: raw units that the order needs.
-        there: raw units that the owner has; None if the token's contract does not report them.
+        needed: raw units that the order needs; for BOUND, shares that the vault takes.
+        there: raw units that the owner has; for BOUND, shares that the owner has signed; for VAULT, 0. None
+            if the contract of the token or of the vault does not report the number.
     """
 
     fund: Fund

@@ -1,6 +1,6 @@
 """The Delta orders in memory, which may still change, with their documents, fills and settlements.
 
-    submit      store a new order         durable when it returns
+    add         store a new order         durable when it returns
     of_nonce    orders that end if an owner's nonce is used
 
 An order in memory has, beside its row, its document, its settled amount, and the key of a settlement that has

@@ -4,8 +4,8 @@
                                -> a smaller DeltaPart of a swap or limit order, pro rata
                                -> fits_until: latest time of the next part that leaves time for all later ones
 
-Destination amounts of an order across chains are what has to enter its bridge (`entering`), but for `amount`
-of a purchase, which is in units of the token that arrives.
+Destination amounts of an order across chains are the amounts that have to enter its bridge (`entering`),
+except the `amount` of a purchase, which is in units of the token that arrives.
 
 The arithmetic is the contract's, unit for unit: a part of a sale rounds its minimum up, a part of a purchase
 its maximum down; the last slice of a TWAP takes the remainder.

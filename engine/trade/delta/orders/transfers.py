@@ -135,7 +135,7 @@ def followed(
 
 
 def settled_reason(status: OrderStatus, fill_count: int, transfers: Sequence[OrderTransfer]) -> DeltaReason:
-    """Derive the reason for the next step of an order whose origin is settled wholly, from its transfers.
+    """Derive from transfers the reason for the next step of an order that is settled wholly on its origin.
 
     The reason may lead to the present status. From a state before the settlement the first step is to
     BRIDGING, whatever the transfers show.

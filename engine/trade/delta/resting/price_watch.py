@@ -4,10 +4,10 @@
         the edge, each with its present best rate -> the orders worth pricing (`resting`)
         -> priced at their size, net of gas and fee (`resting_price`)
              books fill the order      to the auctioneer
-             an opposite order fits    both orders to the auctioneer; if one is paused, a look when it may go
+             an opposite order fits    both orders to the auctioneer; a look later if one of the two is paused
              books give less           priced again after a pause that doubles, or at a better best rate
              out of reach              waits
-    a round without a settlement -> again after the auctioneer's pause, or once the best rate is much better
+    a round without a settlement -> checked anew after the auctioneer's pause, or at a much better best rate
 
 An edge is a pair of neighbouring tokens on a path; an end pair is the source and the destination of orders.
 An opposite order is an order of the reverse end pair whose limit lets the two orders trade.
@@ -59,7 +59,7 @@ RESTING_BETTER_BPS = 10  # improvement of a best rate that ends an order's pause
 _LEFT_ALONE = (State.WAITING, State.TRIED)
 _RETRY_MS, _RETRY_MS_MAX = round(RESTING_RETRY_S * 1_000), round(RESTING_RETRY_S_MAX * 1_000)
 _AWAY_MS = round(RESTING_AWAY_S * 1_000)
-_TAKEN_AT_ONCE = 16  # orders taken out of a pair's long lists in a piece
+_TAKEN_AT_ONCE = 16  # orders taken from a token pair's lists between two yields
 
 _log = structlog.get_logger("cambist.venue")
 
@@ -258,7 +258,8 @@ class PriceWatch:
 
     async def _wait(self, sweep_at: float) -> None:
         """Wait until a token pair or an order has to be checked, or the next sweep of all pairs is due."""
-        # The event is new before the look at what waits: work that comes after the look sets it.
+        # The event is replaced before the check for waiting work, so that work which arrives after the check
+        # sets the new event.
         self._woken = trio.Event()
         if self._dirty or self._changed_edges or self._sweep or self._orders.met:
             return

@@ -9,14 +9,15 @@ sorted by the rate that they need: destination for source, their own fee include
     away       being checked now, or with the auctioneer
     other      a market order that is auctioned: it does not rest, but resting orders may trade with it
 
-`due` takes from a pair a bounded number of orders that are worth pricing at the pair's best rate; none of
-them needs a higher rate, and orders beyond the bound come first the next time. The caller reports the outcome
-of each check: `tried`, `offered`, `waits`.
+`due` takes from a pair a bounded number of orders that are worth pricing at the pair's best rate: waiting
+orders that need at most this rate, and tried orders whose pause is over. Orders beyond the bound come first
+the next time. The caller reports the outcome of each check by `tried`, `offered` or `waits`.
 
 Guarantees: an order is added, taken and put back in O(log n), apart from moving a list's memory. Rates are
     rounded in the order's favour: no order within reach of a rate is passed over. `leave` forgets a bounded
     number of orders in each step; `get` does not find a forgotten order any more.
-Not guaranteed: `due` may return an order whose rate is above the best rate by less than 2^-256 of a unit.
+Not guaranteed: `due` may return a waiting order whose rate exceeds the best rate by less than 2^-256 of a
+    unit.
 
 Source: ARCHITECTURE.md, "Resting orders"; docs/explanation/performance.md, "Whole swaps".
 Choice: Two orders of opposite tokens, at least one of them resting, whose limits meet are liquidity to each
@@ -43,7 +44,7 @@ RESTING_FACED_MAX = 16  # orders of the opposite end pair that an order may trad
 SIZE_PARTS_MAX = 10  # of two orders that trade, the larger is at most this many times the smaller
 NEVER = 1 << (4 * RATE_BITS)
 """Rate above every rate that books can give, as an integer: no rate makes the order due."""
-_LEFT_AT_ONCE = 256  # orders, or rows of a list, that `leave` handles in a piece
+_LEFT_AT_ONCE = 256  # orders, or rows of a list, that `leave` handles in one step
 
 
 class State(Enum):

@@ -15,9 +15,9 @@ keeps its status, and is checked again when the settlement has ended.
 The account of an order from a vault is (vault, owner), and its vault is read with the account, at the same
 block: the vault's statement is kept with the order, and a vault that does not give the source token counts as
 missing funds. No log shows that a vault's shares are worth more or less: such accounts are read again at new
-blocks, a second apart, at most VENUE_VAULTS_LOOKED_MAX of them at a time. A read asks for
-VENUE_VAULT_ORDERS_MAX orders at most, first those that were never read, then those that were read longest
-ago: an owner with many orders mainly delays these orders.
+blocks, a second apart, at most VENUE_VAULTS_LOOKED_MAX accounts at a time. A read asks the vaults of at most
+VENUE_VAULT_ORDERS_MAX orders, first the orders that were never read, then the orders that were read longest
+ago: an owner with many orders mainly delays the owner's own orders.
 
 An order that awaits its owner's signature on chain is followed and not suspended. If only a single account
 cannot be read, its orders' settlements are sent nonetheless, and a failed settlement counts as any other.
@@ -328,6 +328,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
 
         def decide(row: DeltaOrderRow) -> DeltaStep | None:
             now = self._orders.get(order_hash)
+            # A settlement may have begun since the funds were read: the order keeps its status, and
+            # `watch_owner` queues another read when the settlement has ended.
             if now is None or now.settling is not None:
                 return None
             return suspended(row, self._wall_ms()) if is_lacking else restored(row, self._wall_ms())

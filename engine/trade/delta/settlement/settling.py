@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from .....codecs.contracts.abi import SELECTOR_BYTES, address_word
 from .....codecs.contracts.contract_events import APPROVAL, TRANSFER
-from .....codecs.eip712_orders.delta import ProductiveOrder
+from .....codecs.eip712_orders.delta import SAME_CHAIN, ProductiveOrder
 from .....codecs.messages.agent_messages import Notice, NoticeEntry
 from .....codecs.messages.vocabulary import OrderStatus, Side
 from .....codecs.rounding import mul_div_down
@@ -54,13 +54,14 @@ from ..bids.simulation import Proven
 from ..orders.life import ENDED, OPEN, SETTLE, SETTLED_WHOLE, DeltaStep, failed, part_settled, starved
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import next_part
+from ..orders.transfers import bridge_of
 from . import failures
 from .failures import SettlementFailure, failure_of, fault_in, is_of_bridge
 from .funds_watch import AreLacking
 
 _log = structlog.get_logger("cambist.venue")
 
-_SLACK_GAS = 50_000  # beside a third: a call passes on all but a 64th of its gas
+_SLACK_GAS = 50_000  # beside a third of the simulated gas: a call passes on at most 63/64 of its gas
 _MINED = (IntentState.MINED, IntentState.FINAL)
 FUNDS_GONE = "the owner's funds are not there"
 """Beginning of the reason that agents receive for a settlement that failed for lack of the owner's funds."""
@@ -69,9 +70,9 @@ OTHERS_FUNDS_GONE = "the funds of an order that is crossed with it are not there
 OWNERS_CODE = "code of an owner's ran in it"
 """Beginning of the reason that agents receive if an owner's contract may have made a settlement fail."""
 BRIDGES_CODE = "the order's bridge failed"
-"""Beginning of the agents' reason if a bridge took in the simulation what it did not take when mined."""
+"""Beginning of the reason that agents receive if the order's bridge may have failed."""
 OWNER_ACTED = "an owner acted in its block"
-"""Beginning of the agents' reason if an owner's transaction in the settlement's block may be the cause."""
+"""Beginning of the agents' reason if an owner's act in the settlement's block may be the cause."""
 _NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
 """Failures that the next best bid on the order cannot avoid, and that do not count against the order."""
 _SEEN = (None, *SETTLED_WHOLE)
@@ -264,19 +265,21 @@ class Settling:
         key = live.settling
         if key is None or key in self._under_way or self._nursery is None:
             return
-        # Noted here and not in the task, which begins later: another change of the order may come before.
+        # Added here and not in the task, which begins later: another change of the order may call this method
+        # before the task runs, and must not start a second task.
         self._under_way.add(key)
         self._nursery.start_soon(self._settle_with_retries, live.order_hash, key)
 
     async def _settle_with_retries(self, order_hash: bytes, key: str) -> None:
-        """Run an order's settlement to its outcome, with retries while chain or store is unavailable.
+        """Run an order's settlement to its outcome, with retries after errors; a missing order ends the task.
 
-        Only the first such failure is logged. A settlement that is undone while it is handled runs again.
+        While chain or store is unavailable, only the first failure is logged. A settlement that is undone
+        while it is handled runs again.
         """
         pause_s, is_told = SETTLING_PAUSE_S, False
         try:
-            # After a failure the order's step may have put the next bid's key in this one's place, which
-            # `carry_on` has given a task of its own.
+            # After a failed settlement, the order's step may have replaced this key by the key of the next
+            # best bid's settlement, for which `carry_on` has started another task.
             while (live := self._orders.get(order_hash)) is not None and live.settling == key:
                 try:
                     await self._settle(order_hash, key)
@@ -296,14 +299,14 @@ class Settling:
                 else:
                     if self._status(order_hash) in _SEEN:
                         return
-                    await trio.sleep(pause_s)  # its end is undone, or memory is yet to hear of the outcome
+                    await trio.sleep(pause_s)  # the outcome is undone, or memory does not show it
         finally:
-            # Also if cancelled: the effect is a row, and whoever holds the shard next carries it on.
+            # Also if the task is cancelled: the effect is a row, and the shard's next holder handles it.
             self._under_way.discard(key)
 
     async def _settle(self, order_hash: bytes, key: str) -> None:
-        # From the store: of two crossed orders' tasks the other may have ended the effect, or this task
-        # before a retry.
+        # Read from the store: the indexer's step, or this task before a retry, may have ended the effect
+        # already.
         effect = await self._effect(key)
         if effect is None or effect.state is not EffectState.INTENDED:
             return
@@ -315,8 +318,9 @@ class Settling:
             failure = SettlementFailure.FUNDS
             await self._failed_for(order_hash, effect, outcome, failure, is_starved=order_hash in lacking)
             return
-        # From here on the settlement may be mined at any time: the order stays with it until its outcome. The
-        # same key and call again, after a crash or by a crossed order's task, change nothing.
+        # From here on the settlement may be mined at any time, so that the order keeps it until its outcome
+        # is known. A repeated submission of the same key and call, after a crash or by the task of a crossed
+        # order, changes nothing.
         call = EthCall(self._delta, settlement.data, gas_max=settlement.gas)
         await self._relayer.relay(settlement.key, call, settlement.deadline_s)
         self._notify(settlement, order_hash, Notice.SETTLING)
@@ -337,8 +341,8 @@ class Settling:
         failure = failure_of(outcome.cause, outcome.error4, owners, None if live is None else live.order)
         if failure is SettlementFailure.AGENTS and await self._lacked_gas(order_hash, settlement, outcome):
             failure = SettlementFailure.DOUBTFUL
-        # The contract knows of a fill or a cancellation that the index may not have read: the step below is
-        # to see the order as it is.
+        # The contract knows of a fill or a cancellation that the indexer may not have read yet: the wait lets
+        # the step below see the order's present state.
         if failure is SettlementFailure.ORDER_DONE:
             await self._until_read(order_hash, height)
         is_others = bool(settlement.others) and self._status(order_hash) in OPEN
@@ -415,7 +419,7 @@ class Settling:
             doubt = await self._doubt(order_hash, settlement, outcome) if is_doubtful else ""
             fault = fault_in(failure, may_be_owners=bool(doubt))
             if fault is AgentFault.IN_DOUBT and order_hash != min((order_hash, *settlement.others)):
-                fault = None  # one doubt for a settlement, however many orders are crossed in it
+                fault = None  # a settlement of several crossed orders counts as one doubt
             begins = f"{doubt}: " if doubt else ""
         outcome = msgspec.structs.replace(outcome, reason=f"{begins}{outcome.reason}")
         self._notify(settlement, order_hash, Notice.REVERTED, outcome, fault=fault)
@@ -429,11 +433,10 @@ class Settling:
                 await trio.sleep(SETTLING_LOOK_S)
 
     async def _lacked_gas(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> bool:
-        """Whether a reverted settlement that calls an owner's contract succeeds with more gas.
+        """Whether a reverted settlement that calls an owner's contract succeeds with a simulation's gas.
 
-        The gas is the limit of a simulation. If the settlement succeeds with it, the owner may have caused
-        the failure: a contract can detect by the gas limit that the call is no simulation, and use up the gas
-        of the agent's calls.
+        If so, the owner may have caused the failure: a contract can detect by the gas limit that the call is
+        no simulation, and use up the gas of the agent's calls.
         """
         orders = self._orders_of(order_hash, settlement)
         if outcome.receipt is None or not await self._any_calls_contract(orders):
@@ -458,8 +461,10 @@ class Settling:
     async def _doubt(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> str:
         """Return why an owner or a bridge, not the agent, may have made a settlement fail; else empty."""
         orders = self._orders_of(order_hash, settlement)
-        if is_of_bridge(outcome.error4) or await self._any_calls_contract(orders):
-            return BRIDGES_CODE if is_of_bridge(outcome.error4) else OWNERS_CODE
+        if is_of_bridge(outcome.error4) and any(bridge_of(live.order) != SAME_CHAIN for live in orders):
+            return BRIDGES_CODE
+        if await self._any_calls_contract(orders):
+            return OWNERS_CODE
         return OWNER_ACTED if await self._have_acted(orders, outcome) else ""
 
     async def _have_acted(self, orders: Sequence[LiveOrder], outcome: IntentOutcome) -> bool:
@@ -574,7 +579,7 @@ class Settling:
             self._notify(settlement, order_hash, Notice.SETTLED, outcome)
             return
         live, receipt = self._orders.get(order_hash), outcome.receipt
-        is_vaults = live is not None and isinstance(live.order, ProductiveOrder)  # which may waste gas
+        is_vaults = live is not None and isinstance(live.order, ProductiveOrder)  # a vault may waste gas
         amount = settlement.amount_in(fill)
         why = ""
         if not settlement.is_kept(amount):
