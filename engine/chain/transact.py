@@ -177,6 +177,8 @@ async def send_step(
 
     Raises:
         StepFailedError: the transaction reverted, or was not mined in time.
+        Reverted: the estimate of gas shows that the call would fail; nothing was sent.
+        TransactionRefused: the node refused the transaction at the first attempt.
     """
     transaction = await signed(chain, key, call, gas or await gas_needed(chain, call))
     tell(f"sending the {step} 0x{transaction.tx_hash.hex()}")

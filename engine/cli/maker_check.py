@@ -150,7 +150,7 @@ def check(
         options = _options(url, settings)
         if json_path and json_path == junit_path:
             raise ConfigError("--json, --junit", "name two files: each report fills its own")
-        json_file, junit_file = _opened(json_path), _opened(junit_path)  # before the run, not to lose it
+        json_file, junit_file = _opened(json_path), _opened(junit_path)  # first: a bad path wastes no run
         report = _run(options)
         print_report(report, _console(sys.stderr if "-" in (json_path, junit_path) else sys.stdout))
         _write(json_path, json_file, to_json(report))

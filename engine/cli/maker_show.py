@@ -41,7 +41,7 @@ _SAID_CHARS_MAX = 300
 
 
 class ShownMaker(Struct, frozen=True):
-    """Resources of a maker, whose valid entries alone are kept.
+    """Resources of a maker, with their valid entries only.
 
     Attributes:
         refused: path of each refused entry, e.g. `prices.WETH/USDC` -> reason.

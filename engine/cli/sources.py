@@ -137,7 +137,7 @@ def agree(question: str, *, err: bool = True) -> None:
     try:
         with asking():
             click.confirm(question, abort=True, err=err)
-    except KeyboardInterrupt:  # beside the question itself
+    except KeyboardInterrupt:  # just before or after the prompt; within the prompt click raises Abort itself
         raise click.Abort from None
 
 

@@ -2,8 +2,9 @@
 
     options --gathered--> a struct --SigningOptions.run--> a TradeSession --the work--> an exit status
 
-A struct declares the members, and a list beside it the options with the same names. A command that signs
-checks node and key before the event loop starts; its session has the open chain, venue and trader.
+A struct declares a command's parameters as members; a list beside it has the click options with the same
+names. A command that signs checks node and key before the event loop starts; its session has the open chain,
+venue and trader.
 """
 
 import math
@@ -274,7 +275,7 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
         return nullcontext()
 
     def names(self) -> dict[str, str]:
-        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        """Map parameter names of `cambist.client` to the options and arguments of the command, for errors."""
         return {}
 
     def agree(self, question: str) -> None:
@@ -376,7 +377,7 @@ class TradeOptions(SigningOptions, frozen=True, kw_only=True):
     to_chain: int | None = None
 
     def names(self) -> dict[str, str]:
-        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        """Map parameter names of `cambist.client` to the options and arguments of the command, for errors."""
         return {"sell": "SELL_TOKEN", "buy": "BUY_TOKEN", "amount": "AMOUNT"}
 
 

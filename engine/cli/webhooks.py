@@ -140,8 +140,8 @@ async def _pages(
 async def _all_anew(venue: VenueClient, name: str) -> AsyncIterator[tuple[str, ...]]:
     """Have the venue repeat all dead deliveries of a webhook: the deliveries that the venue has given up.
 
-    Yield the tokens of the repeated deliveries, page by page. A delivery that the venue gives up again
-    meanwhile is not repeated again.
+    Yield the tokens of the repeated deliveries, page by page. The venue may give up a delivery again
+    meanwhile: the function stops at a page that has only deliveries of earlier pages.
     """
     seen: set[str] = set()
     while True:

@@ -141,6 +141,9 @@ class Batcher:
 
         Args:
             outcomes: one outcome per unit, in the order in which `take` returned the units.
+
+        Raises:
+            StoreError: the number of outcomes is not that of the units.
         """
         if len(outcomes) != len(self._in_flight):
             raise StoreError(f"{len(self._in_flight)} writes came back with {len(outcomes)} outcomes")

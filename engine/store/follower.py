@@ -3,9 +3,9 @@
     token -> page of events after it -> ... -> no new event: wait for a write by this engine, or until the
              next look for events written by other engines
 
-A token stands for a place in the log: 32 hexadecimal digits, opaque to clients. No event appears at a place
-before that of an event which was already handed out, however many engines write at the same time. The
-follower passes over events that retention has deleted.
+A token stands for a place in the log: 32 hexadecimal digits, opaque to clients. Once an event is handed out,
+no event appears at an earlier place, however many engines write at the same time. The follower passes over
+events that retention has deleted.
 
 Source: ARCHITECTURE.md, "Push".
 """
@@ -141,6 +141,7 @@ class EventFollower:
 
     async def _read(self) -> None:
         """Read a page of the event log; on an empty page wait until there may be new events."""
+        # The event is taken before the read: a write of this engine after the read sets the event.
         changed = self._store.changed()
         self._reads += 1
         try:

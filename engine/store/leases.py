@@ -135,7 +135,7 @@ class Leases:
                     task_status.started()
                 await self._wait()
         finally:
-            # Without fences first: once the store has released the shards, another engine may claim them.
+            # The fences go first: once the store has released the shards, another engine may claim them.
             self._hold({})
             with trio.move_on_after(STORE_READ_S, shield=True):
                 try:
@@ -176,10 +176,10 @@ class Leases:
         share = min(self._count, fair_share(holders, self._holder))
         leases = await self._store.lease(self._holder, share, self._now_ms(), life_ms)
         self._holders = len(holders)
-        # The end before the fences: `fence` and `held` show the new leases only with the end that is theirs.
+        # The end is set before the fences: no new lease is ever shown with the end of the earlier leases.
         self._ends_at = asked_at + self._life_s
         self._hold({lease.shard: Fence(lease.shard, lease.epoch) for lease in leases[:share]})
-        # No fence is left for these: no write of this engine meets the next holder's.
+        # These shards have no fence here any more: no write of this engine meets a write of the next holder.
         beyond = [lease.shard for lease in leases[share:]]
         if beyond:
             await self._store.release(self._holder, beyond)

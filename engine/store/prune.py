@@ -9,8 +9,8 @@ transactions that only filled a nonce.
 
 The RFQ contract also logs fills of firm quotes: a log without an order of this venue is deleted by age.
 
-Events are deleted by age alone, the oldest first: a cursor older than the retention period starts at the
-oldest event left. Nonces used on the chain stay, so that they are never accepted in a new signature.
+Events are deleted by age alone, the oldest first: a resume token older than the retention period starts at
+the oldest event left. Nonces used on the chain stay, so that they are never accepted in a new signature.
 """
 
 from .tables import DELTA_ORDER, OTC_ORDER

@@ -42,7 +42,7 @@ _WORD = re.compile(r"\{(\w+)\}")
 _OTC_KEYS = {
     "created_ms": "created_ms",
     "updated_ms": "updated_ms",
-    "expires_s": f"(expires_s % {NEVER_S})",  # never is 0: the last
+    "expires_s": f"(expires_s % {NEVER_S})",  # NEVER_S becomes 0, the last
 }
 _ONE = amount32(1)
 
@@ -163,7 +163,7 @@ def otc_page(
         branches = [branch for branch, count in zip(branches, counts, strict=True) if count]
     rows = [f"SELECT order_hash, {key} AS place FROM otc_order WHERE {where}" for where, _ in branches]
     values = [value for _, some in branches for value in some]
-    if len(branches) > 1:  # merged, by each database in its way: no more of each than the page may show
+    if len(branches) > 1:  # merged; PostgreSQL limits each part to the rows up to the page's end
         rows = [f"{{part}}{row} {{part_{way.lower()}}} ?{{part_end}}" for row in rows]
         values = [value for _, some in branches for value in (*some, limit + offset)]
     page = f"{' UNION ALL '.join(rows)} ORDER BY place {way}, order_hash {way} LIMIT ? OFFSET ?"
@@ -475,7 +475,7 @@ def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[st
         rest.append(f"type IN ({', '.join(repr(kind.value) for kind in OtcType)})")
     if wanted.swappable_min is not None:
         least, amounts = _swappable_min(wanted.swappable_min)
-        rest += ["status = 'PENDING'", f"swappable >= {least}"]  # others have nothing swappable
+        rest += ["status = 'PENDING'", f"swappable >= {least}"]  # other states have no swappable amount
         values += amounts
     return [(" AND ".join([account, *rest, "{as_of}"]), tuple(values)) for account in accounts]
 

@@ -139,6 +139,7 @@ class Store:
                 written or, if the store was lost during the write, the outcome is unknown. A second write of
                 the unit is safe.
         """
+        # No await between `add` and the wait: no batch can settle, and reschedule this task, before it waits.
         task = trio.lowlevel.current_task()
         ticket = self._batcher.add(self._link.prepare(unit), lambda: trio.lowlevel.reschedule(task))
         self._work.unpark()

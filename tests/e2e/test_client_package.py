@@ -186,6 +186,14 @@ def test_an_otc_order_is_filled_by_its_hash_and_by_its_text(venue: BlockingVenue
     taker = up.told["accounts"][3]["address"]
     posted = venue.otc("WETH", "USDC", 2, key=key(up, 2), price=2_000, taker=taker)
     assert (posted.verdict, posted.state) == (TradeVerdict.POSTED, OtcState.PENDING)
+    with BlockingVenue.open(f"{up.told['venue']}/moved", CHAIN) as moved:
+        unknown = moved.follow_otc(posted)
+    assert (unknown.verdict, unknown.state, unknown.signed) == (
+        TradeVerdict.UNKNOWN,
+        OtcState.PENDING,
+        posted.signed,
+    )
+    assert "404" in unknown.reason
     part = venue.fill(posted.order_hash, key=key(up, 3), receive="0.5")
     assert (str(part.spent), str(part.received)) == ("1000 USDC", "0.5 WETH")
     rest = venue.fill(posted.signed, key=key(up, 3))

@@ -107,6 +107,20 @@ async def test_accounts_of_a_private_mnemonic_sign_transactions_alone(
         assert await result(methods, "eth_sendTransaction", sent)
 
 
+async def test_a_chain_that_goes_back_before_its_record_is_followed_on() -> None:
+    chain = EmbeddedChain(31_337, lambda: NOW_S, {key.address: 10**20 for key in KEYS})
+    snapshot = await chain.snapshot()
+    await chain.mine(3)
+    async with Moves.followed(chain) as moves:  # as after a restart of a kept chain
+        methods = all_methods(chain, KEYS, moves)
+        assert await result(methods, "evm_revert", hex(snapshot))
+        await moves.catch_up()
+        heard = moves.count
+        await chain.mine()
+        await moves.wait(heard)
+        assert [move.block.header.number for move in moves.since(heard)] == [1]
+
+
 async def test_a_wallet_is_switched_to_this_chain_alone(methods: Methods) -> None:
     assert await result(methods, "wallet_switchEthereumChain", {"chainId": "0x7a69"}) is None
     told = await ask(methods, "wallet_switchEthereumChain", {"chainId": "0x1"})

@@ -3,7 +3,7 @@
     wish (pause, revoke, cap, ...) + roles as the chain has them -> Act, ...
 
 An act is a call of one contract, with the call as text for people and the role that may make the call.
-`engine.cli.contract_acts` sends acts, or prints them for a multisig.
+`engine.cli.contracts.contract_acts` sends acts, or prints them for a multisig.
 
 Source: contracts/lib/{Guardrails,Owned,ProtocolFees}.sol, contracts/{Delta,RfqExecutor,FeeVault}.sol.
 """

@@ -193,7 +193,8 @@ async def deploy(
         gas: gas limit of each transaction; 0 for an estimate.
 
     Raises:
-        ChainError: a step failed; another run goes on from there.
+        ChainError: `key` is not the owner's, or a step failed. With the CREATE2 factory, another run repeats
+            no step that succeeded.
     """
     if key.address != plan.owner:
         raise ChainError(f"the owner {to_checksum(plan.owner)} deploys, not {to_checksum(key.address)}")
@@ -233,6 +234,9 @@ async def create(
         arguments: encoded arguments of the constructor.
         salt32: salt of the CREATE2 address; another salt gives another address.
         gas: gas limit of the transaction; 0 for an estimate.
+
+    Raises:
+        ChainError: the transaction failed, or the chain has no CREATE2 factory.
     """
     address = factory_address(name, arguments, salt32)
     if not await chain.code(address):

@@ -10,10 +10,10 @@ once shrinks after a failure or a refusal, and grows after a success. Each step 
 moves it by compare-and-set, so that of two indexers of a chain one writes each step and the other goes on
 from there: for blocks that the first has read, the second reads only the accounts whose funds moved.
 
-A failed step (the node lags, contradicts itself or does not answer; the store cannot be reached) has written
-nothing and is tried again. A chain that shares no block of the ring was re-organised deeper than the ring:
-its indexer halts until the node shows one of the ring's blocks again, or `rescan` names a height from which
-to read anew.
+A failed step (the node lags, contradicts itself or does not answer; the store cannot be reached) is tried
+again. The failed step has written nothing, or, if the store was lost during the write, perhaps everything. A
+chain that shares no block of the ring was re-organised deeper than the ring: its indexer halts until the node
+shows one of the ring's blocks again, or `rescan` names a height from which to read anew.
 
 After a re-organisation every followed account is reported as changed, since the lost blocks' movements are
 not kept; likewise when another indexer is further ahead than one step reads.
@@ -185,7 +185,7 @@ class Indexer:
         self._version = 0  # of the cursor, as this indexer wrote it last
         self._top = Mark(NOTHING_READ, b"")
         self._noted = self._top  # the watch knows whose funds moved up to here
-        self._lost: tuple[Mark, ...] = ()  # read for the last step, which another indexer won
+        self._lost: tuple[Mark, ...] = ()  # blocks of the last step, if another indexer wrote it
         self._head: Header | None = None
         self._state = IndexerState.STARTING
         self._reason = ""
@@ -223,6 +223,9 @@ class Indexer:
                 with trio.fail_after(INDEX_STEP_S):
                     goes_on = await self.step()
             except trio.TooSlowError:
+                # The time limit may cancel a write, whose outcome is then unknown. The next step reads the
+                # cursor anew: a newer version shows a write that this indexer has not noted, and `_passed`
+                # finds the accounts whose funds its blocks may have moved.
                 self._fail("slow", f"a step took more than {INDEX_STEP_S:g} s")
                 self._read_less()
             except (ChainError, StoreUnavailable) as error:
@@ -360,7 +363,7 @@ class Indexer:
         """Return (block to go back to, stored rows of higher blocks) after a re-organisation.
 
         The block to go back to is `common`, the highest block of `ring` that the node's chain has. If the
-        rows above `common` are too many for one step, the block is a higher one, and the next step goes on.
+        rows above `common` are too many for one step, the block is a higher one; later steps undo the rest.
         """
         if common == ring.top:
             return common, []
@@ -420,7 +423,7 @@ class Indexer:
                     raise
                 self._span = (last - after.number) // 2
                 continue
-            if last == after.number + self._span:  # a shorter range does not say what the node takes
+            if last == after.number + self._span:  # a shorter range does not prove the whole span
                 self._span = min(INDEX_RANGE_BLOCKS_MAX, self._span + self._span // 8 + 1)
             return reading
 
@@ -466,8 +469,8 @@ class Indexer:
                     self._written(ring, step, target, reading)
                     return True
                 case Conflict(table=CHAIN_CURSOR.name):
-                    # The cursor is first in the unit: who replaced it has written these or other blocks, and
-                    # none of this step's rows stands twice.
+                    # The cursor is the unit's first change, and nothing of the unit is written: the indexer
+                    # that moved the cursor has stored the rows of these blocks, or of other blocks.
                     self._counts["lost"] += 1
                     self._watch.refresh(reading.touched)
                     self._lost = reading.marks

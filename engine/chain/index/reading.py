@@ -118,7 +118,7 @@ async def read_touched(chain: Chain, watch: Watch, blocks: Sequence[Mark]) -> fr
 
 
 async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int) -> Reading:
-    """Read the logs of the blocks that follow `after`, up to height `last`, by one request for all.
+    """Read the logs of the blocks that follow `after`, up to height `last`, by requests for the whole range.
 
     Args:
         contracts: filter of the contracts' logs.

@@ -58,7 +58,7 @@ class Ring(Struct, frozen=True):
         return Ring(tuple(mark for mark in together if mark.number > lowest))
 
     def since(self, mark: Mark) -> tuple[Mark, ...] | None:
-        """Return the blocks after `mark`; None if the ring lacks `mark` or any block after it."""
+        """Return the blocks after `mark`; None if the ring lacks `mark` or skips a block above `mark`."""
         if mark not in self.marks:
             return None
         later = self.marks[self.marks.index(mark) + 1 :]

@@ -1,6 +1,6 @@
 """Track the accounts whose funds a venue follows, and filter the logs that may move these funds. Pure.
 
-    follow(token, owner)    two calls need two calls of `unfollow`; a deposit's token is its contract
+    follow(token, owner)    two calls need two calls of `unfollow`; for a deposit, `token` is its contract
     report(token, owner)    for another order of a followed pair
     filter()                one filter for any number of owners: all moves of funds of their tokens
     touched(logs)           the followed (token, owner) pairs that logs name
@@ -91,7 +91,7 @@ class Watch:
             del self._owners[token]
 
     def begin_step(self) -> None:
-        """Let `fresh` report the pairs followed up to now.
+        """Let `fresh` report the pairs passed to `follow` or `report` since the last call.
 
         A step of the indexer calls the method before the step reads the chain's head.
         """

@@ -1,6 +1,6 @@
 """Compute gas prices: the first price of a transaction, and the price of its replacement. Pure.
 
-    first        tip: the chain's suggestion, within bounds; maximum fee: twice the base fee, and the tip
+    first        tip: the chain's suggestion, within bounds; maximum fee: twice the base fee, plus the tip
     replacement  both fees at least `bump_bps` above the replaced transaction's, and at least a first price
 
 No price is above the cap: if a higher price would be needed, the result is None and no transaction is signed.

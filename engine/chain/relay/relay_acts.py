@@ -104,8 +104,11 @@ def forbidden(intent: ChainIntent, reason: str, now_ms: int) -> Write:
 
 
 def nonce_taken(slot: NonceSlot, now_ms: int) -> list[Change]:
-    """Build the changes once a foreign transaction of a nonce is final: an intent that is given up ends, any
-    other waits for a new nonce."""
+    """Build the changes to store once a foreign transaction with the nonce is final.
+
+    The relayer's transactions of the nonce become REPLACED. An intent that was given up ends; any other
+    intent waits for a new nonce.
+    """
     changes: list[Change] = [cas(CHAIN_TX, _tx(tx, now_ms, TxReason.REPLACED)) for tx in slot.transactions]
     if slot.intent is not None:
         intent = slot.intent
@@ -115,7 +118,7 @@ def nonce_taken(slot: NonceSlot, now_ms: int) -> list[Change]:
 
 
 def given_up(intent: ChainIntent, why: Reason, now_ms: int) -> Change:
-    """Build the change of a pending intent that gets a filler: the reason; it ends once that is final."""
+    """Build the change that stores why a pending intent is given up; it ends once its filler is final."""
     return cas(CHAIN_INTENT, _because(intent, now_ms, why))
 
 
@@ -130,7 +133,7 @@ def revived(tx: ChainTx, now_ms: int) -> Change:
 
 
 def settled(slot: NonceSlot, mined: ChainTx, now_ms: int) -> list[Change]:
-    """Build the changes once a transaction of a nonce is final: it ends, its alternatives, its intent."""
+    """Build the changes that end a nonce's transactions and intent, once the transaction `mined` is final."""
     intent = slot.intent
     is_filler = not mined.effect_key
     has_failed = intent is not None and not is_filler and intent.state is IntentState.REVERTED
@@ -161,7 +164,7 @@ def reason_of(intent: ChainIntent) -> Reason | None:
 
 
 def back_to_signed(slot: NonceSlot, now_ms: int) -> list[Change]:
-    """Build the changes of a nonce whose mined transaction a re-organisation undid: all is pending again."""
+    """Build the changes by which an undone mined transaction is SIGNED again, and its intent PENDING."""
     changes: list[Change] = [
         cas(CHAIN_TX, _unmined(tx, now_ms)) for tx in slot.transactions if tx.status is TxStatus.MINED
     ]

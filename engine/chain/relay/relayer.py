@@ -9,7 +9,7 @@ new head, a submitted intent, or a pause of RELAY_LOOK_S starts the next pass. W
 relayer does not ask the chain. While the node or the store is unreachable, the next pass follows after at
 most RELAY_PAUSE_S_MAX.
 
-Of several engines, that with the lease of the relayer's shard sends. The store refuses late writes of
+Of several engines, the engine with the lease of the relayer's shard sends. The store refuses late writes of
 another engine (fencing), and accepts only one first transaction of a nonce. Any engine may submit and wait.
 
 Source: ARCHITECTURE.md, "Relayer", "Several engines".
@@ -212,6 +212,7 @@ class Relayer:
 
         Raises:
             StoreUnavailable: the intent was not stored, or may have been: submit again.
+            ChainError: the store refused the intent.
             ValueError: empty key, no contract, too little gas, too much data, or another call under that key.
 
         Guarantees: the intent is durable when this method returns.
@@ -273,8 +274,8 @@ class Relayer:
             NodeUnavailable: no node answers the request for the receipt.
         """
         while True:
-            # The event is registered before the state is read: a state stored in between sets it. `_keep`
-            # takes the event out, so that each turn registers one anew.
+            # The event is registered before the state is read: a state stored after that read sets the event.
+            # `_keep` removes an event that it sets, so that each pass of the loop registers a new one.
             event = self._watched.get(effect_key)
             if event is None:
                 event = self._watched[effect_key] = trio.Event()
@@ -309,7 +310,7 @@ class Relayer:
         task_status.started()
         pause_s = RELAY_PAUSE_S
         while True:
-            # The event first: a lease that comes or goes after the look at the fence sets it.
+            # The event is taken before the fence: a lease that comes or goes after this line sets the event.
             changed = self._leases.changed()
             fence = self._leases.fence(self._shard)
             self._holds = fence is not None
@@ -324,7 +325,7 @@ class Relayer:
             try:
                 is_idle = await self._look(fence)
             except FencedOff:
-                # Another engine broadcasts since: this memory of broadcasts would be old at the next lease.
+                # Another engine broadcasts now: this memory would be out of date at the next lease.
                 self._memory = RelayMemory()
                 await trio.sleep(RELAY_PAUSE_S)
             except (ChainError, StoreUnavailable, trio.TooSlowError) as error:
@@ -394,7 +395,7 @@ class Relayer:
         return head, await self._chain.nonce(self._key.address, head.hash)
 
     async def _slots(self, nonce: int, transactions: _Rows, intents: _Rows) -> dict[int, NonceSlot]:
-        """Group open transactions by nonce, and final ones undone by a re-organisation (from `nonce` on)."""
+        """Group by nonce the open transactions, and the undone final ones (nonces from `nonce` on)."""
         chain_id, sender = self._chain.chain_id, self._key.address
         (settled,) = await self._store.read(
             settled_transactions(chain_id, sender, nonce, RELAY_IN_FLIGHT_MAX)
@@ -453,7 +454,7 @@ class Relayer:
                     writes.append(write)
                     if row is not None:
                         sends.append(row)
-        # These two end an intent for good. All that led to them has to be of one branch of the chain.
+        # These two end an intent for good: all facts behind them have to be of one branch of the chain.
         if any(write.what in ("settled", "taken") for write in writes):
             await self._check_head(head)
         # Stored before broadcast: after a crash in between, the next pass finds the bytes and sends them. In
@@ -545,7 +546,7 @@ class Relayer:
 
     async def _hand_in(self, tx: ChainTx) -> None:
         memory, now_ms = self._memory, self._now_ms()
-        # Noted before the answer: if that comes too late, the node may have the transaction all the same.
+        # Noted before the answer: if the answer is late, the node may have the transaction all the same.
         memory.handed_ms[tx.tx_hash] = now_ms
         try:
             await self._chain.send_raw(tx.raw)
@@ -561,7 +562,7 @@ class Relayer:
                     self._wake.set()
             return
         except ChainError:
-            # No answer says nothing about the transaction: the next pass sends it again, which is harmless.
+            # The node may or may not have the transaction: the next pass sends it again, which is harmless.
             memory.handed_ms.pop(tx.tx_hash, None)
             raise
         memory.refused.pop(tx.tx_hash, None)

@@ -1,8 +1,8 @@
 """`cambist contracts pause | unpause | roles | revoke | handover | claim | cap`: owner calls, mostly for
 incidents.
 
-Each command shows its calls first. With a key the calls are sent; without a key, or with `--dry-run`, they
-are tried in the name of the account that may make them, and printed for a multisig.
+Each command prints its calls and simulates each of them. With a key and without `--dry-run`, it sends the
+calls then. Without a key, the simulated sender is an account that may make the call, such as a multisig.
 """
 
 import os

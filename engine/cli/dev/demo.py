@@ -30,7 +30,7 @@ class _BriefConsole(Console):
     """Console that leaves out the lines of progress."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print what is not dim."""
+        """Print the objects, unless their style is dim."""
         if options.get("style") != "dim":
             super().print(*objects, **options)
 

@@ -193,7 +193,7 @@ def _printed(place: UpPlace, folder: Path) -> _Up:
 
 
 def _quote(layout: Layout, owner: str, mode: str) -> str:
-    """Target of a quote for one WETH in USDC."""
+    """Request target, path and query, of a quote for one WETH in USDC."""
     query = {
         "chainId": CHAIN_ID,
         "mode": mode,

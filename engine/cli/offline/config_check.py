@@ -56,7 +56,7 @@ def check_command(path: Path | None, role: str | None, *, online: bool, is_json:
     hooks = hooks_of(settings.venue.webhooks if settings.venue else {})
     folder = path.parent if path else Path()
     roles = (role,) if role else tuple(each for each in ROLES if getattr(settings, each) is not None)
-    has_policed = not roles or "maker" in roles  # a relayer's key signs what the venue has built
+    has_policed = not roles or "maker" in roles  # a relayer's key needs no policy: the venue builds its calls
     keys = {name: policed_key(name, key) for name, key in settings.keys.items() if has_policed}
     opening = partial(open_role, online=online)
     with at_work("asking nodes, contracts, makers and agents" if online else "opening the roles"):

@@ -1,7 +1,7 @@
-"""Opens the role of a settings file as `serve` does: no trace on the disk, and offline no network.
+"""Opens a role of a settings file as `serve` does, without a trace on the disk; offline without a network.
 
-A venue gets a store in a temporary folder; offline all chains are of nodes that never answer. Each
-part reads its settings and refuses them with the sentence with which `serve` refuses them.
+A venue gets a store in a temporary folder. Offline, the node of each chain never answers. Each part reads its
+settings, and refuses them with the same sentence as under `serve`.
 """
 
 import shutil
@@ -63,7 +63,8 @@ async def open_role(
         online: whether nodes, contracts and makers are asked too.
 
     Returns:
-        chains, pairs, makers and funds with which the role would serve.
+        Facts about the chains, pairs, makers and funds with which the role would serve; with `online`, also
+            about the answers.
 
     Raises:
         ConfigError: `serve` would refuse the settings.

@@ -32,12 +32,12 @@ _LATE = f"no answer within {ANSWER_S:g} s"
 
 
 class RoleFact(Struct, frozen=True, rename="camel"):
-    """Line of the report of a check.
+    """A fact about an opened role: a line of the report of `config check`.
 
     Attributes:
         name: subject, such as `chain 1` or `strategies`.
-        text: tokens, pairs, makers and funds there, or an answer.
-        is_fault: whether the role could not work so.
+        text: tokens, pairs, makers or funds of the subject, or its answer.
+        is_fault: whether the fact would keep the role from working.
     """
 
     name: str
@@ -46,7 +46,7 @@ class RoleFact(Struct, frozen=True, rename="camel"):
 
 
 async def chain_answers(chain: Chain, field: str, contracts: Mapping[str, bytes]) -> list[RoleFact]:
-    """Report a chain's node, and each contract that has no code there.
+    """Report whether a chain's node answers, and each contract that has no code on the chain.
 
     Args:
         field: path of the chain in the settings, e.g. `chains.1`.
@@ -67,7 +67,7 @@ async def chain_answers(chain: Chain, field: str, contracts: Mapping[str, bytes]
 
 
 async def maker_answers(feeds: Mapping[str, MakerFeed], field: str, chain_id: int) -> list[RoleFact]:
-    """Follow the makers' prices until all their answers are read, or the time is over; report each maker.
+    """Follow the makers' prices until all makers are read, or for ANSWER_S seconds; report each maker.
 
     Args:
         feeds: name of a maker -> feed of its books on the chain, not yet run.
@@ -88,7 +88,7 @@ async def maker_answers(feeds: Mapping[str, MakerFeed], field: str, chain_id: in
 
 
 def _is_read(feed: FeedStatistics) -> bool:
-    """Whether a maker's tokens, pairs and prices are applied whole, and a pair is live."""
+    """Whether the feed has applied answers with a maker's tokens, pairs and prices, and a pair is live."""
     answered = all(feed.polls[resource].answers for resource in ("tokens", "pairs", "prices"))
     return answered and bool(feed.cache.pairs.get(PairStanding.LIVE, 0))
 
@@ -120,7 +120,7 @@ async def agent_answers(agents: Mapping[str, VenueAgent]) -> list[RoleFact]:
 
 
 async def fund_answers(role: ChainRole, environ: Mapping[str, str], folder: Path) -> list[RoleFact]:
-    """Report a maker's node, and balance and allowance of each of its tokens."""
+    """Report whether a maker's node answers, and the maker's balance and allowance of each token."""
     node = revealed(NodeSettings(urls=(role.settings.node_url,)), role.field, environ, folder)
     async with RpcChain.open(role.chain_id, node, known_errors()) as chain:
         facts = await chain_answers(chain, role.field, {"rfq_contract": role.signer.contract})

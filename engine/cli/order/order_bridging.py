@@ -56,7 +56,7 @@ class BridgingOptions(TradeOptions, frozen=True, kw_only=True):
         return ToChain(self.to_chain, self.via, self.bridges, fee_bps)
 
     def names(self) -> dict[str, str]:
-        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        """Map parameter names of `cambist.client` to the options and arguments of the command, for errors."""
         return super().names() | {"to": "--to-chain", "via": "--via"}
 
     def _check(self) -> None:

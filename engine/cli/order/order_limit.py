@@ -25,7 +25,7 @@ class _LimitOptions(PlacingOptions, frozen=True, kw_only=True):
     is_partial: bool
 
     def names(self) -> dict[str, str]:
-        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        """Map parameter names of `cambist.client` to the options and arguments of the command, for errors."""
         return super().names() | {"price": _PRICE, "limit": _AMOUNT, "is_partial": "--partial"}
 
     async def place(self, program: Venue, placing: PlacingArguments) -> DeltaOrderState:

@@ -61,7 +61,7 @@ class PlacingOptions(BridgingOptions, frozen=True, kw_only=True):
         super().run(do, *what)
 
     def names(self) -> dict[str, str]:
-        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        """Map parameter names of `cambist.client` to the options and arguments of the command, for errors."""
         return super().names() | {"vault": "--strategy"}
 
     async def place(self, program: Venue, placing: "PlacingArguments") -> DeltaOrderState:

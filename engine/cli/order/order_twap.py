@@ -40,7 +40,7 @@ class _TwapOptions(PlacingOptions, frozen=True, kw_only=True):
         return self.least if self.side is Side.SELL else self.most
 
     def names(self) -> dict[str, str]:
-        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        """Map parameter names of `cambist.client` to the options and arguments of the command, for errors."""
         own = {"slices": "--slices", "interval_s": "--interval", "life_s": "--deadline"}
         return super().names() | own | {"limit": _BOUND[self.side]}
 

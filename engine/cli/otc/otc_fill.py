@@ -41,7 +41,7 @@ class _FillOptions(SigningOptions, frozen=True, kw_only=True):
     receive: str | None
 
     def names(self) -> dict[str, str]:
-        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        """Map parameter names of `cambist.client` to the options and arguments of the command, for errors."""
         return {"amount": _AMOUNT, "receive": _RECEIVE, "order": SOURCE}
 
 

@@ -54,7 +54,7 @@ class _PostOptions(TradeOptions, frozen=True, kw_only=True):
     follows: bool
 
     def names(self) -> dict[str, str]:
-        """Options and arguments of the command, by the names of parameters of `cambist.client`."""
+        """Map parameter names of `cambist.client` to the options and arguments of the command, for errors."""
         return super().names() | {"price": _PRICE, "receive": _RECEIVE, "taker": "--taker"}
 
 

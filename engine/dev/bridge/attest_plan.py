@@ -1,8 +1,9 @@
 """Complete a sent CCTP message as the attester does: nonce, finality, fee, expiry. Pure.
 
-    asked for FINALITY_CONFIRMED   attested after `fast_after_s` for a fee, if its sender agreed to the fee;
-                                   otherwise like a message of the other kind
-    asked for more                 attested after `final_after_s`, without a fee and without an expiry
+    finality requested      attestation
+    FINALITY_CONFIRMED      after `fast_after_s` for a fee, if the sender agreed to the fee; otherwise as in
+                            the next row
+    a higher finality       after `final_after_s`, without a fee and without an expiry
 
 A nonce follows from the transaction and the message's place among the messages of the transaction: neither a
 restart of the attester nor a re-organisation gives a message a second nonce.

@@ -24,7 +24,7 @@ from .lanes import RelayerTerms, RelayFee, RelayLane
 
 _PCT_ONE = 10**18
 _LEAST_GAS_FEES = 2
-"""The smallest deposit is so many gas fees."""
+"""Number of gas fees that the smallest deposit exceeds."""
 FILL_DEADLINE_S = 4 * 3_600
 """Seconds from the quote to the suggested fill deadline; the pool's bound is 6 hours."""
 

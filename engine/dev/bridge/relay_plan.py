@@ -50,7 +50,7 @@ class RelayAct(Enum):
 
 
 class RelayStep(NamedTuple):
-    """Next act about a deposit, and the seconds until another act may be due; infinite if no act will be."""
+    """Next act about a deposit, and the seconds until another act may be due; infinite if none will be."""
 
     act: RelayAct
     again_s: float

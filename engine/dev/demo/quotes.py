@@ -140,7 +140,7 @@ async def _reverts(stage: DemoStage, what: str, data: bytes, who: str, word: str
 
 
 async def show_swaps(stage: DemoStage) -> None:
-    """Scene 2: a swap over two hops, what does not work afterwards, and a maker that stands in for one."""
+    """Scene 2: a swap over two hops, two refused attempts, and a maker that stands in for another."""
     venue, user, before = stage.venue, stage.key("user"), await stage.balances()
     swap = await venue.swap("WETH", "WBTC", 4, key=user)
     hops = [hop for part in swap.offer.route.best_route for hop in part.swaps]

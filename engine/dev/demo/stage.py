@@ -114,12 +114,12 @@ class PassingClock(WallClock):
 
 
 class DemoStage(Struct, frozen=True):
-    """The running market place, and the connections of those who trade there.
+    """The running market place, and the clients by which the scenes use it.
 
     Attributes:
         folder: folder with a subfolder for each role.
         venue: the public client, which all traders share.
-        http: client of plain HTTP, for what the public client has no method for.
+        http: plain HTTP client, for requests that the public client does not offer.
     """
 
     console: Console
@@ -141,7 +141,7 @@ class DemoStage(Struct, frozen=True):
 
     @property
     def near(self) -> DevChain:
-        """The chain on which all trade."""
+        """The first chain, which all roles serve."""
         return self.place.near
 
     def at(self, name: str) -> bytes:
@@ -184,7 +184,7 @@ class DemoStage(Struct, frozen=True):
         return end
 
     async def reason(self, order: DeltaOrderState, code: str, before: str = "") -> str:
-        """Ask the venue why an order has not ended, until its first reason has a code, and another text.
+        """Ask the venue why an order has not ended, until the first reason has this code and a new text.
 
         Raises:
             trio.TooSlowError: the venue does not give this reason within WAIT_S seconds.
@@ -279,8 +279,9 @@ class DemoStage(Struct, frozen=True):
             self.place.roles.venue.delta.scheduler.at(0, "time has passed", lambda: None)
 
     async def live(self) -> None:
-        """Wait until all are ready, and venue and agents have all books, over an open WebSocket where a maker
-        has one: a reader keeps the books of a closed WebSocket for a moment, and would lose them then.
+        """Wait until venue and makers are ready, and venue and agents have all books of the makers.
+
+        A maker's WebSocket, if any, has to be open: readers drop the books of a closed one after a moment.
         """
         roles = self.place.roles
         apps = [role for role in (roles.venue, *roles.makers.values()) if role is not None]
@@ -296,7 +297,7 @@ class DemoStage(Struct, frozen=True):
         )
 
     def _readers(self) -> list[tuple[Mapping[str, MakerFeed], PairIndex]]:
-        """Feeds by maker and index of the books, of each who reads makers' prices: venue and agents."""
+        """For the venue and each agent that runs here: its feeds by maker, and its index of the books."""
         roles = self.place.roles
         makers = [agent.chains[CHAIN_ID].makers for agent in roles.agents.values()]
         served = [] if roles.venue is None else [roles.venue.chains[CHAIN_ID]]
@@ -331,7 +332,7 @@ def write_prices(folder: Path, maker: str, prices: Mapping[str, tuple[str, str]]
 
 
 def _planned(layout: Layout) -> Layout:
-    """The layout of `cambist up` with prices from files, and with patience on a busy machine."""
+    """The layout of `cambist up` with prices from files, and with longer time limits for a busy machine."""
     return replace(
         layout,
         makers={name: replace(plan, prices=_STATIC) for name, plan in layout.makers.items()},

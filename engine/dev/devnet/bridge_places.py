@@ -2,7 +2,7 @@
 
     place_bridge    creates Across's pool, CCTP's transmitter and CCTP's messenger
     link_bridge     lets the messenger burn tokens for another chain, and mint tokens that are burned there
-    approve_all   lets a contract take an account's tokens
+    approve_all     lets a contract take an account's tokens
     fund_relayer    gives tokens to a relayer, and lets the pool take the tokens
 
 Plain transactions create the two CCTP contracts: their code holds the chain's domain, and yet their addresses

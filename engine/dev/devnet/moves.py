@@ -93,6 +93,7 @@ class Moves:
             self._blocks.extend(reversed(came))
             if moved:
                 self._moves.extend(moved)
+                # A gap counts as a move that is not kept: a listener from before the gap gets `Lost`.
                 has_gap = len(came) == limits.DEVNET_MOVES_MAX
                 self.count += len(moved) + has_gap
                 self._arrived.set()
@@ -112,6 +113,8 @@ class Moves:
         while block is not None:
             number = block.header.number
             at = number - first
+            if at < 0 and not came:  # a snapshot from before the first recorded block
+                return number - 1, [block]
             if at < 0 or (at < len(self._blocks) and self._blocks[at].header.hash == block.header.hash):
                 return number, came
             came.append(block)

@@ -147,8 +147,8 @@ async def serve_devnet(
             task.
 
     Raises:
-        ConfigError: an address cannot be listened on, neither the embedded EVM nor anvil is installed, or the
-            file cannot be written.
+        ConfigError: an address cannot be listened on, neither the embedded EVM nor anvil is installed, or
+            contracts.json cannot be written.
     """
     async with AsyncExitStack() as owned:
         opened: list[_Opened] = []

@@ -15,9 +15,10 @@ known program before use.
 pyrevm handles fees, the sender's nonce and the tip only in part; `Evm` does the remainder.
 
 Limits of the library, and the workarounds:
-    BASEFEE     reads 0. The executed code reads PREVRANDAO in its place, and on a chain with such a contract
-                both are the base fee. Hash and `code_of` are of the true code; a contract's copy of its own
-                code is not, and a constructor, or a contract in the transaction that creates it, reads 0.
+    BASEFEE     reads 0. The executed code has PREVRANDAO in its place, and on a chain with such a contract
+                both are the base fee. The code's hash and `code_of` are those of the true code, but
+                contracts that copy code see the executed code. BASEFEE still reads 0 in a constructor, and
+                in a contract during the transaction that creates it.
     BLOCKHASH   reads the keccak of the height's decimal digits, not the hash of the embedded block
 
 Source: EIP-1559, EIP-2930 (access lists), EIP-3651 (warm coinbase), EIP-6780 (SELFDESTRUCT).

@@ -130,7 +130,10 @@ class KeptChain(EmbeddedChain):
         return self._clock() if self._at is None else self._at
 
     async def _make(self, name: str, arguments: list[Any], change: Callable[[], Awaitable[T]]) -> T:
-        """Write a change to the file and make it; changes have the order of the file, and its times."""
+        """Write a change to the file, then make it, at the time that the file has for it.
+
+        The lock keeps the changes in the order of the file.
+        """
         async with self._order:
             self._at = self._clock()
             made: list[T] = []

@@ -154,7 +154,7 @@ class Layout(Struct, frozen=True):
         tokens: symbols of the traded tokens.
         makers: makers by name.
         agents: name of an agent -> names of the makers with which the agent trades.
-        bridges: name of a bridge, which is its protocol too -> TOML lines of it.
+        bridges: name of a bridge, which is also its protocol -> TOML lines of options for its settings.
         bridged: symbols of the tokens that bridges carry.
         ports: name of a role -> TCP port of its server.
         stale_s: age in seconds at which books and chain reads become stale.

@@ -1,4 +1,4 @@
-"""`cambist up`: two chains with bridges, three makers with moving prices, two agents and a venue that stay.
+"""`cambist up`: two chains with bridges, three makers with moving prices, two agents and a venue.
 
     alpha    WETH/USDC and WBTC/USDC, over a WebSocket
     beta     WETH/USDC and DAI/USDC
@@ -173,7 +173,7 @@ async def running_up(
                     nursery.start_soon(mine_regularly, chain, wanted.block_time_s)
             write_roles(layout, wanted.folder)
             _forget_quotes(wanted.folder)
-            variables = _secrets(wanted, layout, keys)  # a variable that overrides settings is no role's
+            variables = _secrets(wanted, layout, keys)  # no others: they could override a role's settings
             here = {name: listener for name, listener in listeners.items() if name not in wanted.without}
             for name in wanted.without:
                 listeners[name].close()
@@ -295,7 +295,7 @@ def _forget_quotes(folder: Path) -> None:
 
     A maker that was killed would sign again only after the longest life of its quotes. Here a quote of before
     the kill may be filled beside new ones: the maker's tokens are worth nothing, and the chain moves no more
-    than it has.
+    than the maker has.
     """
     for name in _QUOTED:
         for path in (folder / name).glob(f"{QUOTES}*.json"):

@@ -1,8 +1,9 @@
 """Token buckets of rate limits, in exact integers: the tokens that each caller may still spend. Pure.
 
 A bucket of `burst` tokens that refills by `per_s` tokens a second is one number: the time at which the bucket
-is full again. Taking tokens adds to that time, at most up to the time that an empty bucket takes to refill.
-Time is counted in ticks so fine that a token and a burst are whole numbers of ticks, so no value is rounded.
+is full again. Taking tokens moves this time later, at most to the time at which a bucket that is empty now is
+full. Time is counted in ticks so fine that a token and a burst are whole numbers of ticks, so no value is
+rounded.
 
     ticks now ------ full_at              tokens left = burst - (full_at - now) / ticks of a token
 
@@ -20,8 +21,8 @@ from msgspec import Struct
 from ....config.limits import ADMISSION_CALLERS_MAX
 from ....config.sections.venue import Rate
 
-_LOOKS = 2  # at callers that may be forgotten, for each new one: the table shrinks faster than it grows
-_LOOKS_MAX = 64  # if no room is left
+_LOOKS = 2  # callers checked for removal at each new one: so the table shrinks faster than it grows
+_LOOKS_MAX = 64  # callers checked if the table has no room
 
 
 class TokensTaken(Struct, gc=False):

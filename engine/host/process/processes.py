@@ -35,7 +35,7 @@ _INDEX = "CAMBIST_PROCESS_INDEX"
 _COUNT = "CAMBIST_PROCESS_COUNT"
 
 _CRASHES_MAX = 5  # of one child in a row, each within PROCESS_STEADY_S of its start
-_ENDED_WELL = (0, -signal.SIGTERM, -signal.SIGINT)  # the latter two: signalled before its handlers were set
+_ENDED_WELL = (0, -signal.SIGTERM, -signal.SIGINT)  # the last two: signalled before the child set handlers
 
 _log = structlog.get_logger("cambist.server")
 
@@ -143,6 +143,7 @@ class _Family:
         self._close_listener()
 
     def _close_listener(self) -> None:
+        # A child that is being started inherits the descriptor: the socket is closed after the last start.
         if self._told_to_end.is_set() and not self._starting:
             self._listener.close()
 
@@ -183,6 +184,7 @@ class _Family:
             self._starting -= 1
             self._close_listener()
         self._children[index] = child
+        # A signal that came during the start found no child to be passed to.
         if self._told_to_end.is_set():
             child.terminate()
         try:

@@ -1,7 +1,8 @@
 """State of the kill switch: the chains and pairs on which trading is stopped. Pure.
 
-The state is a text file, so that a person, a script and a process stop trading in the same way, and a
-restart does not resume it. Each line names a scope; an empty or malformed file stops everything.
+The state is a text file, so that a person, a script and a process stop trading in the same way, and a restart
+does not resume it. Each line names a scope, or is a comment that begins with `#`; an empty or
+malformed file stops everything.
 
     all
     chain 137

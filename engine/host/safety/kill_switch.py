@@ -5,6 +5,7 @@ SIGUSR1 stops everything, SIGUSR2 resumes everything; `touch FILE` stops everyth
 
 import signal
 from collections.abc import Callable
+from functools import reduce
 from pathlib import Path
 
 import structlog
@@ -19,19 +20,23 @@ _log = structlog.get_logger("cambist.kill_switch")
 class KillSwitch:
     """Kill switch of a process: stops and resumes scopes of trading.
 
+    A stop whose file cannot be written holds in this process until the same scope, or `all`, is resumed here:
+    no change of the file ends it.
+
     Args:
         path: the halts file, which names the stopped scopes.
         on_change: called with the new stopped scopes, at once after each change.
+
+    Attributes:
+        halts: scopes on which trading is stopped now.
     """
 
     def __init__(self, path: Path, on_change: Callable[[Halts], None]) -> None:
-        self._file = WatchedFile(path, NOTHING_HALTED, on_change)
+        self.halts = NOTHING_HALTED
+        self._on_change = on_change
+        self._unwritten: tuple[str, ...] = ()
+        self._file = WatchedFile(path, NOTHING_HALTED, self._apply)
         self.look, self.watch = self._file.look, self._file.watch
-
-    @property
-    def halts(self) -> Halts:
-        """Scopes on which trading is stopped now."""
-        return self._file.state
 
     def stop(self, scope: str) -> None:
         """Stop trading in a scope: `all`, `chain ID` or `pair ID NAME`.
@@ -40,8 +45,11 @@ class KillSwitch:
             ValueError: `scope` has none of these three forms.
             OSError: the halts file cannot be written. Trading is stopped in this process nevertheless.
         """
-        self._file.set(self.halts.with_scope(scope))
+        self.halts.with_scope(scope)
+        self._unwritten = (*self._unwritten_but(scope), scope)
+        self._apply(self._file.state)  # before the write, which may fail
         self._file.change(lambda halts: halts.with_scope(scope))
+        self._unwritten = self._unwritten_but(scope)
 
     def resume(self, scope: str) -> None:
         """Resume trading in a scope, after writing the halts file.
@@ -52,6 +60,18 @@ class KillSwitch:
         """
         self.halts.without_scope(scope)
         self._file.change(lambda halts: halts.without_scope(scope))
+        self._unwritten = () if scope == "all" else self._unwritten_but(scope)
+        self._apply(self._file.state)
+
+    def _unwritten_but(self, scope: str) -> tuple[str, ...]:
+        return tuple(each for each in self._unwritten if each != scope)
+
+    def _apply(self, written: Halts) -> None:
+        """Take over the state of the file, together with the stops that it lacks."""
+        halts = written if written.everything else reduce(Halts.with_scope, self._unwritten, written)
+        if halts != self.halts:
+            self.halts = halts
+            self._on_change(halts)
 
     async def heed_signals(self) -> None:
         """Handle signals until cancelled: SIGUSR1 stops everything, SIGUSR2 resumes everything."""

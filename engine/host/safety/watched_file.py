@@ -71,7 +71,7 @@ class WatchedFile(Generic[S]):
             seen = error.errno
         if seen != self._seen:
             self._seen = seen
-            self.set(self._absent if seen is None else self._read())
+            self._set(self._absent if seen is None else self._read())
 
     def change(self, change: Callable[[S], S]) -> None:
         """Read the watched file, apply `change` to its state, and write the file, all under a file lock.
@@ -91,7 +91,7 @@ class WatchedFile(Generic[S]):
                 self.path.unlink(missing_ok=True)
         self.look()
 
-    def set(self, state: S) -> None:
+    def _set(self, state: S) -> None:
         """Replace the state in memory, but not the file; call `on_change` if the new state differs."""
         if state == self.state:
             return

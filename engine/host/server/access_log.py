@@ -5,8 +5,9 @@ counted, and the next batch ends in a line with the count. Headers and bodies ar
 target is, with its query, truncated as below.
 
 A batch of the access log that cannot be written is lost and counted, and the server goes on; a partly written
-line is closed and counts as lost. The log holds the first 512 bytes of a target, then `... (N bytes)`, which
-no target can hold. The server leaves a blocked sink behind after a second and a half when it ends.
+line is closed and counts as lost. The log holds at most the first 512 bytes of a target; a longer target ends
+in `... (N bytes)`, which no target can hold. At its end the server waits at most ACCESS_LOG_END_S for a
+blocked sink.
 """
 
 import sys

@@ -145,11 +145,11 @@ class Connection:
         self._awaited: tuple[Phase, int] | None = None
         self._deadline = 0.0
         self._draining = False
-        self._closing = False  # nothing more is read for an answer
-        self._refused = False  # what came was no request; more of it may be on its way
+        self._closing = False  # no further request is read
+        self._refused = False  # the last answer is a refusal; more bytes may be on their way
         self._ended = False  # the other side's input has ended
         self._idle_scope: trio.CancelScope | None = None
-        self._cut_scope: trio.CancelScope | None = None  # what a drain ends: a subscription, a WebSocket
+        self._cut_scope: trio.CancelScope | None = None  # of a subscription or WebSocket, for a drain
 
     async def run(self) -> None:
         """Answer the client's requests until the last one, and close the connection.
@@ -190,7 +190,7 @@ class Connection:
 
     async def _serve(self) -> None:
         """Answer the requests that the HTTP parser yields until the connection's last one."""
-        if self._ahead:  # promoted with it
+        if self._ahead:  # handed over by the reactor
             await self._turns.take()
         while True:
             event = self._ahead or self._http.next_event()
@@ -234,6 +234,7 @@ class Connection:
             self._deadline = trio.current_time() + waits.reading(waited_for)
         deadline = self._deadline
         idle = http.phase is IDLE
+        # No await until the scope is set: an earlier drain has set `_draining`, a later one finds the scope.
         if idle and self._draining and not has_input(self._stream):
             deadline = min(deadline, trio.current_time() + waits.drain_idle_s)
         data: bytes | bytearray = b""
@@ -242,7 +243,7 @@ class Connection:
             data = await self._stream.receive_some(READ_BYTES)
         self._idle_scope = None
         if scope.cancelled_caught and idle and has_input(self._stream):
-            # It came in time, and this task had no turn to read it.
+            # The bytes came in time, but this task had no turn to read them.
             with trio.move_on_after(waits.header_s) as scope:
                 data = await self._stream.receive_some(READ_BYTES)
         if scope.cancelled_caught:
@@ -328,7 +329,7 @@ class Connection:
         route, parameters = exchange.router.resolve(request)
         call = exchange.call(request, self._client, parameters, exchange.wall_ms())
         if route.plain is not None:
-            if self._output and not self._turns.has_room():  # a further answer of one read
+            if self._output and not self._turns.has_room():  # not the first answer to one read
                 self._turns.end()
                 await self._flush()
                 await trio.lowlevel.checkpoint()

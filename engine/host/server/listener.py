@@ -13,8 +13,8 @@ task (see `turns`).
 
 A trusted proxy's address has no bound of connections, since it serves many clients. Refused connections are
 answered in at most 64 tasks; more of them are just closed, and so are all over TLS, whose handshake costs
-more than the request. The process may open as many files as its hard limit says; 128 of them are reserved
-for other uses. TLS handshakes under way when a drain begins have a quarter of a second to end.
+more than the request. The process may open as many files as its hard limit says; 192 of them are reserved for
+other uses, refusals included. TLS handshakes under way when a drain begins have a quarter of a second to end.
 
 Source: ARCHITECTURE.md, "HTTP server".
 Choice: IPv4 addresses mapped into IPv6 count as IPv4; IPv6 addresses of one /64 count as one.
@@ -221,7 +221,7 @@ class Server:
         if self._reactor and isinstance(peer, socket.socket):
             try:
                 self._reactor.adopt(peer, client)
-            except (OSError, ValueError) as error:  # ValueError: cancelled, and the reactor has ended first
+            except (OSError, ValueError) as error:  # ValueError: a cancelled reactor has ended
                 _log.warning("a connection cannot be watched", reason=str(error))
                 counters.broken += 1
                 peer.close()

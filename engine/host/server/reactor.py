@@ -7,15 +7,16 @@ An optimisation of `connection` for connections that have so far asked plain rou
 cancel scope and no scheduler pass for each request. Any other need promotes the connection, once and for
 good: socket, framing and unsent bytes go to a task of its own.
 
-The answers of one budget are written together at its end: the first write wakes a client up, and the
-others find it awake, which is worth a quarter of the throughput when client and server share a machine.
+The answers of one budget are written together at its end: the first write wakes the client's process up, and
+the others find the process awake, which is worth a quarter of the throughput when client and server share a
+machine.
 
 Fairness is a budget of time: after `_TURN_S` the other tasks have their turn. Parsing, answering, refusing,
-writing, promoting and time-outs all count. A connection reads 8 KiB at a time and
-answers a bounded number of requests in a row, 64 KiB of them; the rest waits for the next round. A
-round is a turn for each connection that was ready or has unanswered requests, and is finished before epoll
-is polled again, which would only show the same connections first. The queue holds connections, not
-descriptors, so that a reused descriptor number never stands for a closed connection.
+writing, promoting and time-outs all count. A connection reads 8 KiB at a time and answers a bounded number of
+requests in a row, 64 KiB of them; the rest waits for the next round. A round is a turn for each connection
+that was ready or has unanswered requests, and is finished before epoll is polled again, which would only show
+the same connections first. The queue holds connections, not descriptors, so that a reused descriptor number
+never stands for a closed connection.
 
 Source: ARCHITECTURE.md, "HTTP server".
 """
@@ -45,7 +46,7 @@ _OUTPUT_BYTES_MAX = 65_536  # of one connection in a row; the answer that passes
 _EVENTS_MAX = 256
 _SWEEP_S_MAX = 1.0
 _ENDED_AT_ONCE = 32
-_WRITES_PER_LOOK = 8  # at the clock
+_WRITES_PER_LOOK = 8  # writes between two looks at the clock
 
 _log = structlog.get_logger("cambist.server")
 

@@ -8,9 +8,9 @@ route, plain and coroutine, and no errors.
     static path, as sent       one dict lookup
     path with {placeholders}   by number of segments, the most literal template first
 
-The most specific path alone decides on 405: a placeholder never takes over its other methods. A plain GET of
-a WebSocket's path is 400, not 426. A request with a mounted Host looks among that host's groups first, then
-among those of any host.
+The most specific path alone decides on 405: a path with placeholders never serves methods that a literal path
+lacks. A plain GET of a WebSocket's path is 400, not 426. A request with a mounted Host looks among that
+host's groups first, then among those of any host.
 
 Source: RFC 9110 9.3.2 (HEAD), 9.3.7 (OPTIONS), 10.2.1 (Allow), 15.5.6 (405); Fetch, 3.2 (CORS).
 Choice: The literal part of a path is compared as sent: `%74okens` is not `tokens`.
@@ -304,7 +304,7 @@ class _Mounts:
     def __init__(self) -> None:
         self.static: dict[bytes, _Endpoint] = {}
         self.templates: dict[int, list[tuple[tuple[bytes, ...], _Endpoint]]] = {}
-        self.prefixes: list[tuple[bytes, HttpRoute]] = []  # the longest first: who says 404
+        self.prefixes: list[tuple[bytes, HttpRoute]] = []  # the longest first; the routes answer 404
 
     def endpoint(self, surface: RouteGroup, template: str) -> _Endpoint:
         """Return the `_Endpoint` (routes by method) of a path template, created if it does not exist."""
@@ -392,7 +392,7 @@ class Router:
             endpoint.finish()
         if surface.body_bytes_max is not None:
             self._bounds.append(surface.body_bytes_max)
-            self.default.body_bytes_max = min(self._bounds)  # a path of nobody's is no way around it
+            self.default.body_bytes_max = min(self._bounds)  # for paths of no group, too
         mounts.prefixes.append((prefix.encode(), surface.refusing_route(PathNotFound())))
         mounts.prefixes.sort(key=lambda entry: -len(entry[0]))
 

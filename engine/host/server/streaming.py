@@ -63,7 +63,7 @@ class Pump:
             async for piece in pieces:
                 try:
                     await self._send(encode_chunk(piece) if chunked else piece)
-                except Exception as error:  # noqa: BLE001 - judged by who asked for the stream
+                except Exception as error:  # noqa: BLE001 - judged by the caller of `run`
                     self.failure = error
                     return
                 self.sent += len(piece)

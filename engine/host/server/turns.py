@@ -35,9 +35,9 @@ class Turns(trio.abc.Instrument):
     def __init__(self) -> None:
         self._spent = 0.0  # in this pass
         self._spent_before = 0.0  # in the last one
-        self._began = 0.0  # the turn that is under way; 0 when none is
-        self._share = 8  # how many leave the line in one pass
-        self._is_kept = False  # the line moves
+        self._began = 0.0  # start of the turn under way; 0 without one
+        self._share = 8  # connections that leave the line in one pass
+        self._is_kept = False  # `run` moves the line
         self._line = trio.lowlevel.ParkingLot()
         self._keeper = trio.lowlevel.ParkingLot()
 

@@ -33,5 +33,5 @@ def agent_families(statistics: SolverStatistics) -> Iterator[Metric]:
 
 
 def agent_readiness(reasons: list[str]) -> Iterator[Metric]:
-    """Yield whether the agent is ready: 1 without reasons against it."""
+    """Yield the gauge of the agent's readiness: 1 if `reasons`, its chains' faults, is empty, else 0."""
     yield gauge("agent_ready", "1 while /readyz answers 200", [((), int(not reasons))])

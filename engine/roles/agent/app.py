@@ -104,7 +104,8 @@ class AgentApp:
 
         Args:
             listener: socket or listener on which all endpoints are served.
-            health_listener: further socket on which only /healthz and /readyz are served; None for none.
+            health_listener: further socket on which only /healthz, /readyz and /metrics are served; None for
+                none.
         """
         async with trio.open_nursery() as nursery:
             if health_listener is not None:

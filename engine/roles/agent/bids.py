@@ -1,9 +1,9 @@
 """Builds auction bids from makers' signed quotes: steps of the executor, and the promised amount. Pure.
 
 The steps follow the route hop by hop; the last hop of a path sends its proceeds directly to the Delta
-contract. A hop may sell the executor's whole balance of a token, earlier leftovers included, so a bid lists
-as leftovers the source token and the tokens between hops: the contract sweeps the executor's balances of them
-to the order's owner before and after the steps.
+contract. A hop may sell the executor's whole balance of a token, earlier leftovers included. A bid therefore
+lists the source token and the tokens between hops as leftovers: the contract sweeps the executor's balances
+of these tokens to the order's owner before and after the steps.
 
 Source: contracts/Delta.sol, `Execution`; contracts/RfqExecutor.sol, `fill`.
 Choice: An agent's margin lowers only the promise: the margin is the user's as well.

@@ -30,7 +30,7 @@ from .orders import CROSSABLE, OpenOrder
 _REST_PARTS = 1_000_000  # precision in the comparison of rests
 
 Alone = Callable[[OpenOrder], int]
-"""Function from a sale to its proceeds at makers' books, raw units before fees; 0 if they do not fill it."""
+"""Function from a sale to its proceeds at makers' books, raw units before fees; 0 if the books lack depth."""
 
 
 class Crossing(Struct, frozen=True):

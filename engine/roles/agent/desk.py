@@ -19,7 +19,7 @@ from ....crypto.signatures import to_65
 from .orders import OpenOrder
 
 _LIFE_S = 120
-"""Seconds after the end of a round in which a desk trades on terms for it."""
+"""Seconds after a round's close during which the desk accepts the terms of a bid in that round."""
 
 
 class AgentDesk(Struct, frozen=True):
@@ -28,7 +28,7 @@ class AgentDesk(Struct, frozen=True):
     Attributes:
         address: the contract, 20 bytes.
         key: key whose signature the contract accepts.
-        step_gas: most units of gas that the approval, and the trade, may use.
+        step_gas: most units of gas that each step of a bid, the approval and the trade, may use.
     """
 
     address: bytes
@@ -45,7 +45,7 @@ class AgentDesk(Struct, frozen=True):
             margin_bps: basis points by which the bid promises less than `given` brings.
 
         Returns:
-            The bid; None if the order is no sale, or `given` is below its limit.
+            The bid; None if the order is no sale, or `given` is below the order's limit.
         """
         if order.side is not Side.SELL:
             return None

@@ -34,6 +34,7 @@ class FirmQuotes:
             for at, order in enumerate(market.orders)
             if order.order_type in SOLVABLE and order.fixed_amount
         }
+        # Added before the tasks start: orders that the deadline below cuts off stay in the set.
         market.not_reached.update(order.order_hash for order in solvable.values())
 
         async def solve_one(at: int, order: OpenOrder) -> None:

@@ -62,8 +62,9 @@ class SolverStrategy(Protocol):
     """
 
     async def solve(self, request: SolveRequest, market: "RoundMarket") -> Sequence[SolverBid | None]:
-        """Return bids for the orders of an auction round, before the time `market.deadline`; None is left
-        out.
+        """Return bids for the orders of an auction round, before the time `market.deadline`.
+
+        The agent ignores elements that are None.
 
         Args:
             request: the round as the venue sent it.

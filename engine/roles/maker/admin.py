@@ -5,7 +5,7 @@
     GET  /healthz, /readyz     open; 200 or 503
     GET  /                     open; a page that signs with its user's secret (engine/console)
 
-Requests are signed as those to makers are (spec 3.10), by a domain of `maker.admin.domains`.
+Requests are signed like requests to makers (spec 3.10), by a domain of `maker.admin.domains`.
 """
 
 from collections.abc import Callable, Collection, Mapping

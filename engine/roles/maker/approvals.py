@@ -54,7 +54,7 @@ class ApprovalStep(Struct, frozen=True):
 async def steps(
     chain: Chain, account: bytes, rfq: bytes, tokens: Sequence[ApprovedToken], *, revoke: bool = False
 ) -> tuple[list[str], list[ApprovalStep]]:
-    """Compare the chain with what the maker needs.
+    """List a maker's balances and allowances, and the transactions that it still needs.
 
     Args:
         account: address of the account that holds the funds, 20 bytes; rfq: the RFQ contract.
@@ -108,10 +108,10 @@ async def perform(
 
 
 def wrapped_amounts(wished: Mapping[str, int], tokens: Mapping[str, ApprovedToken]) -> list[ApprovedToken]:
-    """The tokens of a maker, with the amounts that are wrapped into them.
+    """Return a maker's tokens, each with the wei to wrap into the token.
 
     Args:
-        wished: name of a token -> wei to wrap; every name is one of `tokens`.
+        wished: name of a token in `tokens` -> wei to wrap; a token without an entry gets 0.
     """
     return [
         ApprovedToken(token.name, token.address, token.decimals, wished.get(name, 0))

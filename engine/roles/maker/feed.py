@@ -1,8 +1,8 @@
 """Moves prices from a source to the board, and changes of board and blacklist to the WebSocket consumers.
 
 A big update is applied in slices of a fifth of a millisecond, each followed by a checkpoint, so that firm
-quotes never wait for it. A source that fails is started again; meanwhile its prices grow stale and are
-withdrawn.
+quotes never wait for the whole update. A source that fails is started again; meanwhile its prices grow stale
+and are withdrawn.
 """
 
 import time

@@ -1,6 +1,6 @@
-"""A chain of a market maker, put together from settings; this module reports every fault in them.
+"""A chain of a market maker, put together from settings.
 
-Every fault is a ConfigError that names the setting.
+Every fault in the settings raises a ConfigError that names the setting.
 """
 
 from collections.abc import Callable, Mapping

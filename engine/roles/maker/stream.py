@@ -68,6 +68,8 @@ class Broadcast:
                 consumer misses no change.
         """
         await socket.until_sent()  # the handshake: the first message may have any size
+        # No await up to the registration: no published message falls between the first message and the next,
+        # and a stop of trading either makes `first` None or finds the session in `close_all`.
         first = make_first()
         if first is None:
             await socket.aclose(_GOING_AWAY, STOPPED)

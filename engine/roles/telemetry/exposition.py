@@ -35,7 +35,11 @@ async def metrics_reply(metrics: Metrics, call: HttpCall, *, open_to_all: bool) 
 
 
 def metrics_group(metrics: Metrics, *, open_to_all: bool) -> RouteGroup:
-    """Return the route GET /metrics of a maker's or an agent's listener for operators."""
+    """Return the route GET /metrics of a maker or an agent, as a group to mount in a router.
+
+    Args:
+        open_to_all: whether clients on other machines may read the metrics.
+    """
     group = RouteGroup(encode_maker_error)
     group.coroutine("GET", "/metrics", partial(metrics_reply, metrics, open_to_all=open_to_all))
     return group

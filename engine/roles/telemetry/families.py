@@ -56,8 +56,8 @@ def histogram(
 
     Args:
         bounds: upper bounds of the buckets, rising.
-        rows: histograms: values of the labels; number of values in each bucket, not cumulative, of which the
-            last counts values above all bounds; sum of the observed values.
+        rows: one (values of the labels, counts, sum of the observed values) for each histogram; `counts` has
+            the number of values in each bucket, not cumulative, and last the number above all bounds.
         labels: names of the labels.
     """
     family = HistogramMetricFamily(METRICS_PREFIX + name, help_text, labels=labels)
@@ -70,10 +70,14 @@ def histogram(
 def durations_of(
     name: str, help_text: str, rows: Iterable[tuple[tuple[str, ...], Durations]], *labels: str
 ) -> Metric:
-    """Create a Prometheus family of durations; those with labels appear once they have counted.
+    """Create a Prometheus family of histograms of durations.
 
-    One without labels appears from the start: Prometheus takes the first value of a series for its past, and
-    would never see what was counted before.
+    A histogram with labels appears at its first duration. A histogram without labels appears from the start:
+    Prometheus sees only rises after the first sample of a series, and would miss earlier durations.
+
+    Args:
+        rows: one (values of the labels, durations) for each histogram.
+        labels: names of the labels.
     """
     shown = (
         (values, found.counts, found.total_s) for values, found in rows if not values or any(found.counts)

@@ -1,6 +1,6 @@
 """Measures the event loop's delay: a task sleeps and records by how much it overslept.
 
-Work that keeps the scheduler busy delays every task: the recorded delay is the one that any other task has.
+Work that keeps the scheduler busy delays every task: the other tasks wait about as long as this one.
 """
 
 import trio

@@ -366,7 +366,7 @@ class VenueApp:
             await nursery.start(self._hub.run)
             await nursery.start(self._engines.run)
             await nursery.start(self._webhooks.run)
-            if self._not_ready_reason == _STARTS:  # a drain during the start holds back for good
+            if self._not_ready_reason == _STARTS:  # the reason that `drain` sets during the start stays
                 self._not_ready_reason = ""
             await self.server.serve(listener, task_status=task_status)
             nursery.cancel_scope.cancel()

@@ -1,4 +1,4 @@
-"""Write a file completely or not at all: written in a temporary folder beside it, then renamed."""
+"""Write a file completely or not at all: write it in a temporary folder beside its path, then rename it."""
 
 import os
 from collections.abc import Iterator

@@ -7,8 +7,8 @@ The back end has three connections, each for one thread:
     listener  waits for events
 
 The writer's row and its lock apply a batch exactly once: after a connection lost in the middle of COMMIT, the
-row says whether the batch was applied. A unit that counts only while its shard has a given epoch locks the
-shard's row until the batch is committed: no other holder can claim the shard meanwhile.
+row says whether the batch was applied. A unit with a fence locks its shard's row until the batch is
+committed: no other holder can claim the shard meanwhile.
 
 The writer's connection keeps an advisory lock under the name of the holder of shards. The server
 frees the lock when the holder's process ends, and other holders then claim its shards without waiting for the
@@ -105,7 +105,7 @@ _CLAIM = _PRESENT + (
     b"UPDATE shard t SET holder = $1, epoch = t.epoch + 1, until_ms = $4 FROM free "
     b"WHERE t.number = free.number"
 )
-# The server has a bound of its own for who is idle in a transaction, but none for who is in a pipeline.
+# The server itself ends a session that is idle in a transaction, but not a session in a pipeline.
 _END_STUCK = b"""
 SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN pg_locks l USING (pid)
 WHERE l.relation = 'shard'::regclass AND l.mode = 'RowShareLock' AND l.granted AND a.usename = current_user
@@ -174,7 +174,7 @@ class PostgresBackend:
                     connection.execute("COMMIT")
                 return [cursor.fetchall() for cursor in cursors]
             except BaseException:
-                self._reader.close()  # what a pipeline that failed has prepared is not known
+                self._reader.close()  # it is unknown which statements a failed pipeline prepared
                 raise
 
         try:

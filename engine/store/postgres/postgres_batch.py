@@ -4,7 +4,7 @@
     Form       a table's statements, each over arrays of all rows at once
     array      a column of values as the server's binary array
 
-A wave has the same outcome as its units applied in turn, with one exception that `Wave.changed` lets the
+A wave has the same outcome as its units applied in turn, with one exception that `Waves.changed` lets the
 caller find: a New that meets a row by another Unique than the key, after a Cas of that row in the same batch.
 """
 
@@ -238,7 +238,7 @@ def waves_of(units: Sequence[Unit], numbers: Iterable[int]) -> Waves:
     waves: list[Wave] = []
     changed: dict[RowPlace, int] = {}
     next_wave: dict[RowPlace, int] = {}
-    after_new: dict[str, int] = {}  # a row that is rewritten may set the value free that a New before it met
+    after_new: dict[str, int] = {}  # rewriting a row may free a unique value that an earlier New has met
     for number in numbers:
         unit = units[number]
         touched: list[RowPlace] = []

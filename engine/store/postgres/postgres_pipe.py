@@ -4,8 +4,8 @@
     sync   wait for all queued statements; after the first error the server skips the others
 
 The server parses a statement's text once per connection, and again after a rollback: psycopg then drops all
-prepared statements behind its next statement, for which `sync` sends an unprepared one. Arguments and rows
-are binary: bytes, integers, texts, booleans and the arrays of `postgres_batch`.
+prepared statements right after its next statement. `sync` sends an unprepared statement as this next one.
+Arguments and rows are binary: bytes, integers, texts, booleans and the arrays of `postgres_batch`.
 """
 
 from __future__ import annotations

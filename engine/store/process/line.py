@@ -80,6 +80,8 @@ class ProcessLine:
             raise LineLost
         if len(self._pending) >= STORE_READS_MAX:
             raise StoreFull(f"{STORE_READS_MAX} questions wait for the store")
+        # No await until all frames are sent or queued: the requests have the order of `_pending`, in which
+        # the answers come, and no other request stands between the frames of this one.
         pending = _PendingAnswer()
         self._pending.append(pending)
         for framed in frames:
@@ -122,7 +124,7 @@ class ProcessLine:
             return self._socket.send(data)
         except BlockingIOError:
             return 0
-        except OSError:  # it has ended, as `_listen` is about to hear
+        except OSError:  # the process has ended; `_listen` notices next
             return len(data)
 
     async def _write(self) -> None:

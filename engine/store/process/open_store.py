@@ -73,7 +73,7 @@ async def _running(store: Store, link: ProcessLink | None) -> AsyncIterator[Stor
     with _one_error():
         async with trio.open_nursery() as nursery:
             await nursery.start(_run, store, link, scope)
-            scope.shield = True  # who cancels the block has it drained all the same
+            scope.shield = True  # a cancelled block drains the store all the same
             try:
                 yield store
             finally:

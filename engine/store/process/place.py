@@ -11,7 +11,7 @@ from ....config.errors import ConfigError
 from ....config.secret import read_secret
 from ....config.sections.store import POSTGRES, REFERENCES
 
-if TYPE_CHECKING:  # the store process does without all that settings are
+if TYPE_CHECKING:  # the store process does not import the settings
     from ....config.settings import Settings
 
 FILE_NAME = "cambist.sqlite3"
@@ -78,5 +78,5 @@ def place_of(settings: "Settings", environ: Mapping[str, str], folder: Path) -> 
     name = url.removeprefix(_SQLITE) or f"{settings.state_dir}/{FILE_NAME}"
     try:
         return SqlitePlace(folder / Path(name).expanduser())
-    except RuntimeError as error:  # ~ of nobody
+    except RuntimeError as error:  # ~ names an unknown user
         raise ConfigError("store.url", str(error)) from None

@@ -59,7 +59,7 @@ from .place import PostgresPlace, StorePlace
 IGNORED_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 _READ_BYTES = 256 << 10
-_LISTEN_S = 0.2  # between two looks whether the process ends
+_LISTEN_S = 0.2  # between two checks whether the process is to end
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def _serve(work: socket.socket, reading: Sequence[socket.socket], now_ms: Callab
     if not isinstance(first, Open):
         return 2
     if first.password:
-        os.environ["PGPASSWORD"] = first.password  # which nobody else sees
+        os.environ["PGPASSWORD"] = first.password  # other processes see the environment of the start alone
     try:
         with open_backend(first.place, now_ms, STORE_LOCK_S) as backend, ExitStack() as stack:
             if isinstance(backend, PostgresBackend):
@@ -120,7 +120,7 @@ def _serve(work: socket.socket, reading: Sequence[socket.socket], now_ms: Callab
                 else:
                     _send(work, _answer(backend, request, held))
                     held = []
-    except (ConfigError, StoreError) as error:  # of opening: the rest is answered
+    except (ConfigError, StoreError) as error:  # from opening the database: later errors are answers
         _send(work, frame(failed(error)))
         return 1
     return 0
@@ -184,7 +184,7 @@ def _answer(backend: Backend, request: StoreQuestion, held: list[Unit]) -> bytes
         return frame(_done(backend, request, held))
     except StoreError as error:
         return frame(failed(error))
-    except Exception as error:  # noqa: BLE001 - a bug: nothing was written, and the next may go well
+    except Exception as error:  # noqa: BLE001 - a bug: nothing was written, and the next request may succeed
         if isinstance(request, Read) and isinstance(error, ValueError):
             return frame(failed(error))
         _log_exception("the store failed")

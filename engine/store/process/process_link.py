@@ -3,14 +3,14 @@
     start --> open --> serve --> lost --> pause (grows, jittered) --> start
        first failure raises        \\--> writes end at once with StoreUnavailable until it serves again
 
-The batch in flight when the process dies is sent again to the next one under the same number: a writer's last
-batch is never applied twice (`Backend.apply`). Without an outcome in STORE_OUTCOME_S the waiting tasks get
-an error that the outcome is unknown. A process that does not answer at all is killed.
+The batch in flight when the process dies is sent again to the next process, under the same number: a writer's
+last batch is never applied twice (`Backend.apply`). If a batch has no outcome after STORE_OUTCOME_S, its
+waiting tasks get an error: the outcome is unknown. A process that does not answer at all is killed.
 
 The engine reads SQLite itself, through a read-only connection, which is faster than asking the process.
 
-The store starts with IGNORED_SIGNALS blocked, so that a signal to all processes does not end it before it
-ignores them.
+The store process starts with IGNORED_SIGNALS blocked, so that a signal to all processes cannot end it before
+its own code ignores these signals.
 
 Source: ARCHITECTURE.md, "Store process", "Databases".
 """
@@ -222,7 +222,7 @@ class ProcessLink:
                     is_first = False
                     task_status.started()
                 self._process = process
-                self._away = _AWAY.format(_ENDED)  # for who hears it before `_lost` does
+                self._away = _AWAY.format(_ENDED)  # for tasks that notice the end before `_lost`
                 self._serves.set()
                 store.recover()
 

@@ -3,8 +3,8 @@
 Write-ahead log with `synchronous=FULL`: a batch that is acknowledged is on the disk. Readers have connections
 of their own and see whole batches.
 
-The process that opens the file holds its lock, so every engine that held shards before has ended, and its
-leases count as expired.
+The process that opens the file holds its lock, so every engine that held shards before has ended, and the
+leases of these engines count as expired.
 
 Each table's statements, with `?` for the values, are built once.
 

@@ -24,7 +24,7 @@ from .schemas import described_schemas, query_parameters
 
 _HOST = {"description": "Host and port of the venue.", "examples": ["127.0.0.1:8000"]}
 _WEBHOOK = "webhook"
-_ORDERS = "getV2DeltaOrdersEvents"  # the stream with the example of a webhook
+_ORDERS = "getV2DeltaOrdersEvents"  # the stream whose recorded message is also the webhook's example
 _HEADERS = {
     ID_HEADER: "Token of the event: the same in each try and each replay.",
     TIMESTAMP_HEADER: "Unix seconds of this try.",

@@ -25,7 +25,7 @@ from .examples import recorded_examples
 from .routes import Endpoint
 from .schemas import REFERENCE, described_schemas, query_parameters
 
-_OWN_STATUSES = (400, 422, 429, 500, 503)  # of the rows that any endpoint may answer with
+_OWN_STATUSES = (400, 422, 429, 500, 503)  # of the catalogue's "any" rows that every endpoint lists
 
 _SHOWN = {("OrdersQuery", "userAddress"), ("OrderEventsQuery", "userAddress")}
 """(query struct, parameter) pairs that have an example although they are optional."""

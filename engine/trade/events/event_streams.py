@@ -10,8 +10,8 @@ A client that reconnects with its last token gets each later event once, in orde
 and OTC orders have a path each, with the parameters that select orders; both share the bounds on streams.
 
 A stream without `after` starts at the newest event, and its first message holds the current token. A
-WebSocket that does not take a message within EVENT_STALL_S closes with 1013, a flooding one with 1008;
-messages of the client are ignored.
+WebSocket closes with 1013 if the client does not take a message within EVENT_STALL_S. Messages of the client
+are ignored; too many of them close the WebSocket with 1008.
 
 Source: ARCHITECTURE.md, "Push"; WHATWG HTML, "Server-sent events".
 Choice: An event stream names an owner, a taker or orders, or has a key: the operator's key sees every order,
@@ -48,8 +48,8 @@ CONTENT_TYPE = b"text/event-stream"
 HEADERS = ((b"cache-control", b"no-store"), (b"x-accel-buffering", b"no"))
 _COST = 5
 _HASH_BYTES = 32
-_EVENTS_AT_ONCE = 16  # of one piece, or between two checks that a WebSocket takes them
-_HEARD_MAX = 1_000  # messages of a client, which are ignored
+_EVENTS_AT_ONCE = 16  # most events in a piece of a body, or before a WebSocket's client must have taken them
+_HEARD_MAX = 1_000  # messages of a client that are ignored before its WebSocket is closed
 _POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013
 _SLOW = "slow consumer: come back with the last token"
 _LAST_EVENT_ID = b"last-event-id"
@@ -214,9 +214,11 @@ class EventStreams:
 
         Raises:
             RateLimited, ServiceUnavailable: the caller, or all callers together, have too many streams.
+            InvalidInput: the resume token is no token of this log.
+            StoreUnavailable: the resume token cannot be checked.
         """
         self._open.check(caller)
-        self._open.enter(caller)
+        self._open.enter(caller)  # before the wait below, so that requests meanwhile count this stream
         try:
             subscription = await self._hub.subscribe(request.wanted, request.after, field=request.field)
         except BaseException:

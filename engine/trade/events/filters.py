@@ -1,4 +1,4 @@
-"""Filters of order event streams, and the keys by which the filters that an event matches are found. Pure.
+"""Filters of order event streams, and the index keys that find the filters for an event. Pure.
 
     a client's query -> EventFilter -> matches(entry), and the key that finds the filter among thousands
 

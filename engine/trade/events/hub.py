@@ -40,8 +40,8 @@ class HubStatistics(Struct, frozen=True):
         woken: number of times that a waiting subscription was woken for an event.
         pages: pages read from the store for subscriptions that lag behind.
         ring: number of events in memory.
-        token: resume token of the last event received; before the first event, that of the log's end at the
-            hub's start.
+        token: resume token of the last event received; before the first event, the token of the log's end
+            when the hub started.
     """
 
     subscriptions: int
@@ -75,8 +75,8 @@ class EventHub:
         self._subscriptions: set[Subscription] = set()
         self._to_wake: deque[Subscription] = deque()
         self._replays = trio.CapacityLimiter(FOLLOW_REPLAYS_MAX)
-        self._read_at = 0.0  # when the last page was, by perf_counter
-        self._rested_at = 0.0  # when the next one may be, by trio's clock
+        self._read_at = 0.0  # end of the last read of a page, by perf_counter
+        self._rested_at = 0.0  # earliest start of the next read of a page, by trio's clock
         self._woken = self._pages = 0
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -101,7 +101,7 @@ class EventHub:
 
         Args:
             wanted: the filter.
-            after: resume token; the subscription starts with the event after that of the token. None: the
+            after: resume token; the subscription starts with the event after the token's event. None: the
                 subscription starts with the next new event.
             field: name of the request's field that held the token, for the error.
 
@@ -112,7 +112,7 @@ class EventHub:
         place = self.ring.newest if after is None else place_of(after, field)
         if place > self.ring.newest:
             newest = place_of(await latest(self._store))
-            if newest == place_of(START):  # the log is empty: a true token's event is pruned
+            if newest == place_of(START):  # the log is empty: the token's event may be pruned
                 place = self.ring.newest
             elif newest < place:
                 raise InvalidInput(field=field, expected="a token of this venue's events", got=after)
@@ -147,7 +147,7 @@ class EventHub:
             began = perf_counter()
             (rows,) = await self._store.read(query)
             ended = perf_counter()
-            took_s = ended - max(began, self._read_at)  # what several take at the same time counts once
+            took_s = ended - max(began, self._read_at)  # the time in which reads overlap counts once
             self._rested_at = max(self._rested_at, trio.current_time()) + took_s
             self._read_at = ended
         return rows

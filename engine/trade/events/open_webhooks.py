@@ -51,7 +51,7 @@ async def open_webhooks(
         ConfigError: names the setting that is wrong.
     """
     hooks = hooks_of(settings)
-    posts_max = sum(hook.posts_max for hook in hooks.values())  # all of them may be of one host
+    posts_max = sum(hook.posts_max for hook in hooks.values())  # all POSTs may go to one host
     inward = frozenset(_origin(said.url) for said in settings.values() if said.private_addresses)
     transport = DialTransport(
         tls=tls,

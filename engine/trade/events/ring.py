@@ -11,7 +11,7 @@ from ...store.follower import token_of
 from ...store.rows import OrderEvent
 from .message import encode_event, takers_of
 
-RingPosition = tuple[int, int]
+RingPosition = tuple[int, int]  # place in the log: (transaction, number), as `token_of` takes them
 
 
 class RingEntry:

@@ -5,7 +5,7 @@
     idle              has read every event; the hub wakes the subscription at the next
 
 A subscription has a place and no queue: a slow subscription reads from the store the events that the ring
-has dropped by then.
+has dropped.
 
 Source: ARCHITECTURE.md, "Push".
 """
@@ -157,6 +157,8 @@ class Subscription:
         While the store is unavailable, the call waits a moment and reads nothing.
         """
         self._number = None
+        # Taken before the read: every event up to this place is in the store, so a page that is not full
+        # covers them all.
         in_store = self._hub.ring.newest
         try:
             rows = await self._hub.read(

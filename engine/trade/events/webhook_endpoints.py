@@ -3,7 +3,7 @@
 A webhook is managed with one API key, which the settings name; a request with any other key gets 404, as for
 an unknown webhook.
 
-Of several processes on a store only one delivers a webhook's events. The failures in a listing are those that
+Of several processes on a store, only one delivers a webhook's events. A listing shows only the failures that
 the answering process has seen itself.
 
 Source: ARCHITECTURE.md, "Push".

@@ -236,7 +236,10 @@ class Webhooks:
                     state.rouse()
 
     async def _place(self, hook: Hook, fence: Fence, begun: str) -> Webhook:
-        """Read the webhook's row, with its position in the event log: `begun` for a new webhook."""
+        """Read the webhook's row, which has its position in the event log.
+
+        For a new webhook, the method first stores a row with the position `begun`.
+        """
         now_ms = self._now_ms()
         fresh = Webhook(hook.name, now_ms, 1, begun, now_ms)
         (rows,) = await self._store.read(by(WEBHOOK, hook.name))
@@ -299,12 +302,12 @@ class Webhooks:
         if free <= 0 or rests_s > 0:
             return WEBHOOK_LOOK_S if free <= 0 else min(rests_s, WEBHOOK_LOOK_S)
         now_ms, count = self._now_ms(), free + len(state.under_way)
-        skipped = frozenset(state.under_way)  # a row that is dropped meanwhile may still be among those read
+        skipped = frozenset(state.under_way)  # the read may return a row that is dropped meanwhile
         rows, following = await self._store.read(
             due_deliveries(hook.name, now_ms, count), next_delivery(hook.name)
         )
         next_ms = following[0][0] if following else now_ms
-        if not rows and next_ms - now_ms > PAUSE_MS_MAX:  # it was written under a clock that was ahead
+        if not rows and next_ms - now_ms > PAUSE_MS_MAX:  # set by a clock that was ahead
             (rows,) = await self._store.read(due_deliveries(hook.name, next_ms, count))
         for values in rows:
             delivery: Delivery = row_of(DELIVERY, values)

@@ -4,6 +4,8 @@
     a maker, by its own credentials          also its pairs: standing, reason, best prices, levels of one
     an operator's key, or on this machine    also the pairs of all makers
 
+Pairs are shown only if the query names their maker, and levels only of the pair that the query names.
+
 Choice: A maker's ladders are a secret between maker and venue: quotes show their sum alone.
 """
 
@@ -93,7 +95,7 @@ def _books(network: int, cache: MakerCache, pairs: tuple[ViewedPair, ...] | None
 
 
 def _pair(wanted: str | None, report: PairReport) -> ViewedPair:
-    """Convert a pair's report; the levels are those of the pair id `wanted` alone."""
+    """Convert a pair's report; levels are included only if `wanted` is the pair's id."""
     grid = report.grid or PriceGrid()
     bids, asks = _levels(grid.bids), _levels(grid.asks)
     is_wanted = report.pair_id == wanted

@@ -84,6 +84,9 @@ class MarketDesk:
 
         Args:
             partner: name of the default partner, for a request that names none.
+
+        Raises:
+            RequestError: the request is wrong or no price can be given; the subclass has the error code.
         """
         query = with_partner(decode_prices_query(raw_query), partner)
         served = market_chain_at(self._chains, query.chain, "network")
@@ -96,6 +99,9 @@ class MarketDesk:
         Args:
             asker: caller of the request, whose unfilled swaps are limited.
             partner: name of the default partner, for a request that names none.
+
+        Raises:
+            RequestError: the request is wrong, no price can be given, or see `transaction.transaction`.
         """
         query = with_partner(decode_swap_query(raw_query), partner)
         served = market_chain_at(self._chains, query.chain, "network")
@@ -133,6 +139,10 @@ class MarketDesk:
             asker: caller of the request, whose unfilled swaps are limited.
             signatures: number of wrong signatures that the caller may still send, for a request with orders.
             partner: name of the default partner, for a request that has orders and names no partner.
+
+        Raises:
+            RequestError: the request or its route is wrong, or see `transaction.transaction` and
+                `transaction.order_transaction`.
         """
         served = market_chain_at(self._chains, chain_id, "chainId")
         query = decode_transaction_query(raw_query)

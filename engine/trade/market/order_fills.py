@@ -92,7 +92,7 @@ class FillableOrder(Struct, frozen=True):
 
     @property
     def info(self) -> OrderInfo:
-        """Convert the order, with signature and permit, to the RFQ contract's `OrderInfo` struct."""
+        """The order, with signature and permit, as the RFQ contract's `OrderInfo` struct."""
         signed = self.signed
         permit = b"" if self.permitted is None else signed.permit
         return OrderInfo(signed.order, signed.signature.kept, signed.taker_most, permit_maker_asset=permit)
@@ -219,7 +219,7 @@ def filled(swap: OrderSwap, looked: Looked) -> Filled:
     """
     left, taken, given = swap.amount, 0, 0
     there, unfilled = dict(looked.funds), list(looked.faults)
-    shown: set[bytes] = set()  # makers whose permit was shown: the next one would have its nonce
+    shown: set[bytes] = set()  # makers whose permit is used; their other permits have the same nonce
     for fillable in looked.orders:
         done = fillable.fill(swap.side, left)
         if not done.dest:

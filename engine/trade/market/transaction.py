@@ -96,7 +96,8 @@ async def transaction(
         leave: the caller, and the checks to pass before makers are asked to sign.
 
     Raises:
-        InvalidInput, OrderExpired, MissingSlippage, PartnerNotAllowed, NoRoute: see `read_ticket`.
+        InvalidInput, InvalidToken, TokenNotSupported, OrderExpired, MissingSlippage, PartnerNotAllowed,
+            NoRoute: see `read_ticket`.
         InsufficientBalance, InsufficientAllowance, SimulationFailed: a check fails and is not ignored.
         RateLimited: too many signed swaps of the caller, or the user, are unfilled.
         NoRoute: the makers sign no quotes within the swap's bounds; see `FirmDesk.fill`.
@@ -132,8 +133,8 @@ async def order_transaction(
 
     Raises:
         RateLimited: too many signatures of the caller were wrong.
-        UnsupportedChain, InvalidInput, InvalidSignature, OrderExpired, PartnerNotAllowed, NoRoute: the
-            request is invalid; see `read_order_swap`.
+        UnsupportedChain, InvalidInput, InvalidSignature, InvalidToken, TokenNotSupported, OrderExpired,
+            PartnerNotAllowed, NoRoute: the request is invalid; see `read_order_swap`.
         OrderClosed, OrderExpired, InsufficientBalance, InsufficientAllowance: the fillable orders do not
             suffice; the error is that of the first refused order.
         InsufficientBalance, InsufficientAllowance, SimulationFailed: a check fails and is not ignored.
@@ -221,7 +222,11 @@ async def _begun(served: "ServedChain", leave: Leave, user: bytes, now_s: int) -
     """Count a new swap towards the limits of unfilled swaps of the caller and of the user.
 
     If a limit is reached, the function first reads from the chain which earlier swaps are filled, and stops
-    counting those.
+    counting the filled swaps.
+
+    Raises:
+        RateLimited: a limit is still reached.
+        ChainError: no node answers.
     """
     unfilled, asker = leave.unfilled, leave.asker
     others = unfilled.in_the_way(asker, user, now_s)
@@ -233,6 +238,7 @@ async def _begun(served: "ServedChain", leave: Leave, user: bytes, now_s: int) -
             quote.digest32 for quote, word in zip(quotes, answers, strict=True) if _is_filled(quote, word)
         }
         unfilled.free_filled(others, filled)
+    # `begin` checks the limits anew: other swaps may have begun or ended during the read.
     return unfilled.begin(asker, user, now_s)
 
 

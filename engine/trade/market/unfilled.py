@@ -25,7 +25,7 @@ from msgspec import Struct, field
 from ....config.errors import RateLimited
 from ..routing.firm.firm_parts import HeldQuote
 
-_LOOKS = 4
+_LOOKS = 4  # most expired swaps dropped from `_line` when a swap begins
 
 
 class Asker(Struct, frozen=True):
@@ -88,8 +88,11 @@ class UnfilledSwaps:
     def in_the_way(self, asker: Asker, user: bytes, now_s: int) -> tuple[UnfilledSwap, ...]:
         """Return the earlier unfilled swaps that leave no room for a new swap of this caller and user.
 
+        The method stops counting ended swaps whose quotes have expired.
+
         Returns:
-            Swaps of the caller or of the user, whichever has reached a limit; empty if a new swap is allowed.
+            The caller's swaps if the caller has reached its limit, else the user's swaps if the user has;
+            empty if a new swap is allowed.
         """
         of_user = () if asker.has_key else ((user, self._user_places),)
         for key, most in ((asker.name, asker.places), *of_user):

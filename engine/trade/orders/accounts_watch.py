@@ -83,7 +83,7 @@ FollowedOrder = TypeVar("FollowedOrder", bound=Followed[Any])
 
 
 class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
-    """Reads accounts (token, owner) that fund open orders, each again whenever its funds may have moved.
+    """Reads the accounts (token, owner) that fund open orders, whenever an account's funds may have moved.
 
     The method `run` does this until cancelled. Each kind of orders has a subclass, which does the reads and
     changes the orders.

@@ -1,7 +1,7 @@
 """Loads open orders and their unfinished side effects from the store, at the start or for new shards.
 
     lease (epoch + 1) -> unfinished effects -> open orders
-        meanwhile: the chain from its cursor, requests
+        meanwhile: the chain is read from its cursor on, and requests are answered
 
 The process holds the leases of the shards before the first read: their earlier holder cannot write any more,
 so the rows stay valid until this process changes them. Each unfinished effect is executed again, by the

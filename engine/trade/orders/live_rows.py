@@ -124,8 +124,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     def settled(self, chain_id: int, height: int, final_height: int) -> list[bytes]:
         """List the hashes of a chain's ended orders whose ends no re-organisation can undo any more.
 
-        A call returns at most VENUE_LOAD_ORDERS hashes; the call for the next block returns further ones
-        first, so that ends that wait for another chain hold up no others.
+        A call returns at most VENUE_LOAD_ORDERS hashes and moves them behind the others, so that the next
+        call returns other orders first: orders whose ends also wait for another chain hold up no others.
 
         Args:
             height: last indexed block; becomes `ended_at` of each order that ended without a log (such as by

@@ -25,7 +25,8 @@ class OrderActs:
     """Runs at most one action at a time on each order, and retries an action until it succeeds.
 
     Args:
-        tend: called with the order's hash after each action, to start the order's next action.
+        tend: called with the order's hash after an action succeeded or found no such order, to start the
+            order's next action.
     """
 
     def __init__(self, tend: Callable[[bytes], None]) -> None:

@@ -2,7 +2,7 @@
 
     leases -> the engines' own tasks -> the present position in the log of events
         -> open orders and unfinished effects of the shards, a part at a time
-        -> meanwhile: events after that position, timers, the chains from their cursors, requests
+        -> meanwhile, the engines handle later events, timers, requests, and the chains from their cursors on
 
 An engine loads the orders of shards that this process gains, drops the orders of shards that it loses, and
 receives each event of its kind from any process. The engines share one set of leases, one reader of the log
@@ -194,6 +194,8 @@ class OrderEngines:
             await nursery.start(self.leases.run)
             for engine in self._engines.values():
                 await nursery.start(engine.run)
+            # Read before the orders: a change after this place is heard as an event, and the rows that
+            # `_follow_shards` reads later hold every change before it.
             place = await latest(self._store)
             nursery.start_soon(self._follow_shards)
             nursery.start_soon(self._follow_events, place)
@@ -206,7 +208,7 @@ class OrderEngines:
         """Make all engines load orders of gained shards and drop orders of lost shards, until cancelled."""
         known: Mapping[int, Fence] = {}
         while True:
-            changed = self.leases.changed()
+            changed = self.leases.changed()  # before `held`: a change while orders load also sets it
             held = self.leases.held()
             for engine in self._engines.values():
                 await engine.leave(held)

@@ -199,6 +199,8 @@ class Scheduler:
         try:
             while True:
                 await self._pass()
+                # No checkpoint until `park`: `next_at` sees each timer added before, and a timer added later
+                # finds `_wakes_ms` set and wakes this task if it is due earlier.
                 at_ms = self._timers.next_at()
                 self._wakes_ms = inf if at_ms is None else at_ms
                 wait_s = inf if at_ms is None else max(0, at_ms - self._now_ms()) / 1_000

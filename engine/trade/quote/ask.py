@@ -116,6 +116,7 @@ def ask_of_prices(
     Raises:
         InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: the query is refused, as
             spec 1.25 says.
+        ServiceUnavailable: the price of gas is unknown.
     """
     src, dest = ends_of(
         served.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)
@@ -151,13 +152,14 @@ def ask_of_prices(
 
 
 def ask_of_quote(served: "ServedChain", query: QuoteParameters, fees: FeeRules, now_ms: int) -> MarketAsk:
-    """Parse a GET /v2/quote query into a request for a price, Market or Delta.
+    """Parse a query of GET /v2/quote or GET /v2/delta/prices into a request for a price, Market or Delta.
 
     A Market route has version 6.2 (choices.md#quotes-and-routes).
 
     Raises:
         InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: the query is refused, as
             spec 1.25 says.
+        ServiceUnavailable: the price of gas is unknown.
     """
     src, dest = ends_of(
         served.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)

@@ -1,10 +1,12 @@
 """The price of a Delta order across chains: a swap on the origin, and the best bridges for its output. Pure.
 
-    sale       books' output - gas - partner's fee = what enters the bridge;  - bridge's fee = what arrives
-    purchase   what arrives + bridge's fee = what enters the bridge;  the books' cost + gas + partner's fee
+    sale       books' output - gas - partner's fee = entering amount
+               entering amount - bridge's fee = arriving amount
+    purchase   arriving amount + bridge's fee = entering amount
+               cost of the entering amount by books + gas + partner's fee = amount that the user gives
 
-    origin        input: the user's token      output: the bridge's token that enters
-    destination   input: the token that arrives     output: the same, or what makers there swap it into
+    origin        input: the user's token         output: the token that enters the bridge
+    destination   input: the token that arrives   output: that token, or the one that makers swap it into
 
 The recommended route is `route`. The other routes are `alternatives`, sorted by return, then by time, then by
 name.
@@ -49,7 +51,7 @@ _PERCENT = Decimal(100)  # basis points of one percent
 
 
 class SwapThere(Struct, frozen=True):
-    """A priced swap on the destination of what a bridge delivers there.
+    """A priced swap, on the destination chain, of the tokens that a bridge delivers there.
 
     Attributes:
         dest: the token that is wanted.
@@ -162,9 +164,10 @@ def passage(
 def swapped_there(
     way: Passage, dest: ListedToken, plan: PlanTotal, gas_wei: int, native: bytes, usd_there: UsdPrices
 ) -> Passage:
-    """Price the swap on the destination of what a sale's bridge delivers there.
+    """Price the swap, on the destination, of the tokens that a sale's bridge delivers; return `way` with it.
 
     Args:
+        way: the way to the destination, without that swap.
         dest: the token that is wanted.
         plan: amounts of that swap by the destination's live books, before gas.
         gas_wei: cost of that swap's gas, wei.

@@ -3,7 +3,7 @@
     sale       output of the books - gas, in the destination token;  less the fee
     purchase   cost of the books + gas, in the source token;         plus the fee
 
-A route on one chain has the whole swap as its origin and as its destination. `crosschain` makes the routes
+In a route on one chain, both `origin` and `destination` are the whole swap. `crosschain` makes the routes
 between chains.
 
 Source: ARCHITECTURE.md, "Delta price"; spec 1.6; interop.md 3 (`GasCostExceedsTradeAmount`);

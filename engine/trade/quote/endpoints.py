@@ -80,7 +80,7 @@ class Quotes:
 
     Args:
         chains: served chains by chain id.
-        settings: settings of the partners.
+        settings: settings of the venue; their partners and fee tiers are used.
         seal: signs issued Market routes.
         bridges: lanes between the chains.
         issued: keeps digests of the Delta routes that quotes issue.
@@ -247,7 +247,11 @@ class Quotes:
         return delta, plan
 
     def _crosschain(self, served: ServedChain, query: QuoteParameters, now_ms: int) -> DeltaBlock:
-        """Price a query for another chain over each lane; raise NoRoute with all reasons without a price."""
+        """Price a query to another chain over each lane.
+
+        Raises:
+            NoRoute: no lane has a price; the error gives the reason of each lane.
+        """
         amount = parse_positive_amount(query.amount)
         found: list[Passage] = []
         refused: list[str] = []

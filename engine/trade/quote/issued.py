@@ -10,10 +10,10 @@ not name it and the side decides which amount is fixed.
 
 The life of a route begins at the end of the minute in which it was issued, so that a repeated route is
 written at most once a minute and known for ten to eleven minutes. On a store that processes can share, a
-build of an unknown route looks again for ISSUED_ROUTES_SHOWN_S, since a proxy may pass it to another process
-than the quote before the quote's process has written the route. The number of engines does not matter: an
-engine learns of a new one a second late. If the store is away or behind until the
-queue is full, the oldest queued routes are never written: only this process knows them.
+build of an unknown route looks again for ISSUED_ROUTES_SHOWN_S: a proxy may pass the build to another process
+than the quote's, before the quote's process has written the route. The build does so even if this process
+knows of no other, since it would learn of a new process only a second late. If the store is away or slow
+until the queue is full, the oldest queued routes are never written: only this process knows them.
 
 Source: choices.md#delta-orders.
 Choice: Delta routes carry no seal: memory and the shared store keep a digest of each for `route_life_s` (10
@@ -128,10 +128,10 @@ class IssuedRoutes:
         return await self._look([hashlib.sha256(quoted).digest()], now_ms) is not None
 
     async def first_issued(self, quoted: Sequence[bytes], now_ms: int) -> int | None:
-        """Return the index of the first Delta route that is issued, as by `is_issued`; None for none.
+        """Return the index of the first route that is issued and not expired (`is_issued`); None without one.
 
         On a store that processes can share, the method looks again until ISSUED_ROUTES_SHOWN_S are over. The
-        pauses double: a client that sends invented routes causes five reads for each.
+        pauses double, so that a request with invented routes causes at most five reads.
 
         Args:
             quoted: the side and the canonical JSON of each route, joined by `quoted_as`.
@@ -220,6 +220,7 @@ class IssuedRoutes:
                 self._waiting.extendleft(reversed(batch))
                 raise
             self._written += len(newest)
+        # Nothing is awaited since the queue was found empty: a later `add` sets the new event.
         self._work = trio.Event()
 
     def statistics(self) -> IssuedStatistics:

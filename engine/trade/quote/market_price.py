@@ -2,7 +2,7 @@
 
 The price impact of a plan is its distance from the mid price, in percent:
 
-    (USD value of what is given - USD value of what is received) / USD value of what is given x 100
+    (USD value given - USD value received) / USD value given x 100
 
 Both values use mid prices of live books: the impact includes the spread, the depth that the amount takes, and
 taxes, but neither gas nor fees. The impact is negative if a plan beats the mid prices.

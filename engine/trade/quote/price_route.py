@@ -216,9 +216,9 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
 
 
 def unpriced(priced: UnsealedRoute) -> OpenedRoute:
-    """Convert a `priceRoute` without its seal to the form of a verified one.
+    """Decode a `priceRoute` and its terms to the route's plan and the request that led to the plan.
 
-    GET /swap needs this form, since the venue uses its own new route at once.
+    The route is trusted: `opened` has verified it, or the venue has just made it for GET /swap.
     """
     route, terms = priced.route, priced.terms
     paths = tuple(_path(tuple(map(_hop, part.swaps))) for part in route.best_route)

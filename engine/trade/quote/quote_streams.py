@@ -202,7 +202,7 @@ class QuoteStreams:
         """Mark quote streams for pricing as books change, until cancelled."""
         while True:
             await self._changed.wait()
-            self._changed = trio.Event()
+            self._changed = trio.Event()  # before `mark`, which awaits: a change meanwhile sets the new event
             for changes in self._changes.values():
                 await changes.mark()
             await trio.sleep(QUOTE_STREAM_LOOK_S)
@@ -263,6 +263,7 @@ class QuoteStreams:
             CambistError: the quote cannot be priced.
         """
         async with self._pricing:
+            # No await in between: a later change of the books marks the stream again, so none is missed.
             stream.unmark()
             return self._quote(stream.raw_query, self._wall_ms(), stream.partner)
 
@@ -272,8 +273,8 @@ class QuoteStreams:
     def _ends(self, query: QuoteQuery) -> tuple[bytes, frozenset[bytes]]:
         """Return the addresses of a query's source token, and of the tokens that it becomes on its chain.
 
-        The latter are the destination token, or the tokens that bridges take of a quote across chains. A
-        native token is replaced by its wrapped token, since makers' books name only wrapped tokens.
+        A quote on one chain swaps to the destination token alone, a quote across chains to the tokens that
+        bridges take. The wrapped token stands for a native token, since makers' books name only wrapped ones.
 
         Raises:
             UnsupportedChain, NoRoute: the chain is not streamed, or no lane leads to the second chain.
@@ -297,7 +298,7 @@ class _Stream:
         raw_query: the parameters of GET /v2/quote.
         partner: default partner of the request's API key, used if the parameters name no partner.
         src: address of the source token; the wrapped token in place of the native one.
-        dests: addresses of the tokens that the source is swapped to on its chain, written in the same way.
+        dests: addresses of the tokens that the source is swapped to on its chain; native tokens as in `src`.
         is_marked: whether the books may have changed the stream's quote since the last pricing.
     """
 

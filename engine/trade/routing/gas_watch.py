@@ -27,7 +27,7 @@ class GasStatistics(Struct, frozen=True):
         looks: number of successful reads of block and gas price.
         failures: number of failed reads.
         age_ms: age of the last successful read; None before the first.
-        fault: error of the last read; empty if that read succeeded.
+        fault: error of the last read, or of the wait for a new block after it; empty without an error.
     """
 
     looks: int

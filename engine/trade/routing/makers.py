@@ -51,8 +51,8 @@ class MakersOpening(Struct, frozen=True):
     Attributes:
         field: path of the makers' table in the settings, for errors.
         makers: settings of the makers by name.
-        blacklist_s: seconds from a maker's blacklisting of a user, for which the venue requests no quotes for
-            this user from this maker.
+        blacklist_s: seconds for which the venue requests no quotes for a user from a maker that has
+            blacklisted this user.
         wall_ms: returns the time, Unix milliseconds.
         random: source of jitter for the feeds' polls and restarts.
     """

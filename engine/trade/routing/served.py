@@ -3,7 +3,8 @@
 A chain is served when it has a role (`market`, `delta`) and a node. Contract addresses that the settings lack
 come from contracts.json in the state directory, written by `cambist devnet` and `cambist contracts deploy`.
 
-A shipped chain without a node is not served; that is an error only if a maker is placed on the chain.
+A shipped chain without a node is not served. This is an error only if a maker is placed on the chain, or if
+no chain at all is served.
 
 Source: choices.md#chains-and-tokens; spec 1.3.6 and 1.3.7.
 Choice: A chain is served if it is configured with that role and a node, and with a relayer for Delta; else it
@@ -68,7 +69,7 @@ class ConfiguredChain(Struct, frozen=True):
 
     @property
     def decimals(self) -> dict[bytes, int]:
-        """Return the decimals of the chain's listed tokens by token address."""
+        """Token address -> decimals, for the chain's listed tokens."""
         return {parse_address(token.address, "address"): token.decimals for token in self.listed}
 
 

@@ -62,7 +62,7 @@ class BridgeLane(Struct, frozen=True):
 
     @property
     def scaling_factor(self) -> int:
-        """Decimals of the destination's token less those of the origin's."""
+        """Decimals of the destination's token minus decimals of the origin's token."""
         return self.destination.decimals - self.origin.decimals
 
     def terms(self, fee: BridgeFee) -> BridgeTerms:
@@ -152,7 +152,11 @@ class BridgeLanes:
         return there if there is not None and there.arrivals and not there.no_delta else None
 
     def delivered(self, lane: BridgeLane, *, with_swaps: bool) -> Iterator[ListedToken]:
-        """Yield the tokens that a lane brings: its own token, and tokens that makers' books give for it."""
+        """Yield the tokens that a lane can bring: its token on the destination chain comes first.
+
+        Args:
+            with_swaps: whether to add the tokens into which makers' books there may swap the lane's token.
+        """
         yield lane.destination
         there = self.swaps_at(lane.destination_chain) if with_swaps else None
         for token in () if there is None else there.tokens.by_address.values():
@@ -160,7 +164,7 @@ class BridgeLanes:
                 yield token
 
     def check(self, bridge: DeltaBridge, chain_id: int, dest_token: bytes) -> None:
-        """Check that a signed bridge is one that the venue serves.
+        """Check that the venue serves a signed bridge.
 
         Args:
             chain_id: chain on which the order is settled.
@@ -228,7 +232,7 @@ class BridgeLanes:
 def _allowed(
     lanes: Iterable[BridgeLane], include: Collection[str] | None, exclude: Collection[str] | None
 ) -> list[BridgeLane]:
-    """Return the lanes whose bridges a request includes and does not exclude; raise NoRoute without any."""
+    """Return the lanes that a request's names of bridges allow; raise NoRoute if none is left."""
     names = ", ".join(sorted({lane.name for lane in lanes}))
     kept = [lane for lane in lanes if include is None or lane.name in include]
     if not kept:

@@ -76,7 +76,7 @@ class Resources:
 
     Args:
         chains: served chains by chain id.
-        settings: settings of the partners.
+        settings: settings of the venue; their partners and fee tiers are used.
     """
 
     def __init__(self, chains: ServedChains, settings: Settings) -> None:

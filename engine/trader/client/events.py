@@ -175,7 +175,7 @@ class OrderEvents:
 
 
 class OrderPush:
-    """Wakes the task that waits for a change of an order when the venue pushes one; created by `pushed`.
+    """Wakes a waiting task when the venue pushes a change of the task's order; created by `pushed`.
 
     Attributes:
         is_live: whether the venue pushes events now; if False, the order must be polled.
@@ -210,6 +210,8 @@ class OrderPush:
         """
         with trio.move_on_after(TRADER_ORDER_LOOK_PUSHED_S if self.is_live else unpushed_s):
             await self._heard.wait()
+        # A message before this line is covered by the caller's next request for the order; a later message
+        # sets the new event. No wake-up is lost.
         self._heard = trio.Event()
 
     def _hear(self, message: OrderStreamMessage) -> None:

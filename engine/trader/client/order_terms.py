@@ -2,10 +2,11 @@
 
     OrderWish --GET /v2/quote, DELTA--> a price --terms_of--> SignableTerms --POST .../build--> typed data
 
-The terms and the trader's nonce determine every member of the order except the fee's receiver, so that the
-built order is compared with the expected one member by member. A TWAP is priced for one slice and bounded as
-a whole (see `schedule`). An order across chains buys its bridge's token on the origin; its destination
-amounts are raw units of the token that arrives on the other chain.
+The terms and the trader's signing inputs determine every member of the order, except `partnerAndFee` and the
+number of a vault's shares, which have checks of their own. The built order is therefore compared with the
+expected order member by member. A TWAP is priced for one slice and bounded as a whole (see `schedule`). An
+order across chains buys its bridge's token on the origin; its destination amounts are raw units of the token
+that arrives on the other chain.
 
 Source: spec 1.1.12 to 1.1.19, 1.16; interop.md 2 (how slippage rounds).
 Choice: An order is signed at the agreed price however old it is: the bound protects the trader, and the venue
@@ -201,15 +202,15 @@ class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
 
     @property
     def src_amount_first(self) -> int:
-        """Most raw units of the owner's ERC-20 token that the order's first settlement takes: the owner needs
-        this balance at first."""
+        """Raw units of `held_token` that the owner must hold when the order is placed: the most that the
+        first settlement takes, or `shares` for an order that sells from a vault."""
         if self.wish.schedule is None:
             return self.src_amount_max if self.wish.vault is None else self.shares
         return self.wish.priced_amount if self.wish.is_sale else self.slice_limit
 
 
 class SigningInputs(Struct, frozen=True):
-    """Members of a Delta order that the trader chooses when it is built, after the terms were agreed.
+    """Members of a Delta order that the trader chooses when the order is built, after the terms were agreed.
 
     Attributes:
         deadline: Unix seconds.

@@ -169,7 +169,7 @@ def unsafe_if_invalid(member: str = "", expected: str = "") -> Iterator[None]:
     """Context manager that refuses a venue's answer if a part of it cannot be decoded.
 
     Args:
-        member, expected: name and expected form of the part, if the decoder's error does not tell.
+        member, expected: name and expected form of the part, used if the decoder's error names none.
 
     Raises:
         UnsafeTransaction: the part is invalid.

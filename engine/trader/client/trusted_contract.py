@@ -5,7 +5,7 @@ The Delta contract runs code of its settlers as its own, and hands tokens to its
 addresses of the settlers and of the bridges' contract are immutables, which a comparison of codes leaves out.
 The code at each of these addresses is therefore compared too.
 
-The code of a pinned address and of its modules is not checked: the trader vouches for it.
+The code of a pinned address and of its modules is not checked: the trader vouches for this code.
 
 Source: EIP-712; contracts/lib/Eip712.sol.
 """
@@ -101,6 +101,7 @@ async def trusted_address(
         VenueError: the venue names no such contract, or its code is not this release's.
         UnsafeTransaction: the venue names another contract than the pinned one.
         ConfigError: neither the venue nor an option names the contract.
+        ChainError: the contract does not name a module, or the chain does not answer.
     """
     if venue is not None:
         address = await _named(chain, venue, contract, pinned)

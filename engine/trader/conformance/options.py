@@ -87,7 +87,7 @@ class CheckOptions(Struct, frozen=True, kw_only=True):
         taker, user, blacklisted: lower-case addresses: allowed taker, user of all quotes, a blacklisted user.
         drift_bps: largest allowed distance of a price from the grids fetched around the quote, basis points.
         pairs_max: the largest number of pairs to request quotes on.
-        quotes, connections: number of quotes and of connections in the load stage; 0 quotes skip it.
+        quotes, connections: number of quotes and of connections in the load stage; 0 quotes skip the stage.
         watch_s: seconds for which the WebSocket's updates are watched.
         timeout_s: longest wait for one answer, seconds.
         pause_s: seconds to wait after every answer, for makers that limit the request rate.

@@ -9,7 +9,7 @@ reports that the maker conforms.
 
     severity    effect of a fault
     must        fails the run
-    strict      fails the run, but the check runs only with --strict: today's strictest consumers refuse it
+    strict      fails the run, but the check, a rule of today's strictest consumers, runs only with --strict
     advice      appears in the report, and never fails the run
 """
 

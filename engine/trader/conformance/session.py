@@ -194,7 +194,7 @@ class Session:
         )
 
     async def find_good(self) -> Asking | None:
-        """Find a small firm-quote request that the maker quotes; None if the maker refuses four of them."""
+        """Find a small firm-quote request that the maker quotes; None if none of up to four is quoted."""
         if self.good is None and self.snapshot:
             market = await self.market()
             for pair_id, leg, ladder in market.legs()[:4]:

@@ -63,6 +63,7 @@ async def test_an_answer_about_a_name_that_comes_late_leaves_no_time(
     autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trio.socket.set_custom_hostname_resolver(Names(["93.184.215.14"]))
+
     def judged(_: str) -> bool:
         autojump_clock.jump(7)
         return True

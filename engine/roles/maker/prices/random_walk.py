@@ -12,7 +12,7 @@
       growth_percent  growth of the amount from each level to the next
       volatility_bps  the largest step of the mid, up or down
       skew_bps        shift of the mid up once `skew_scale` base tokens were sold (down: bought)
-      skew_scale      net base tokens sold (or bought) that cause the full shift; beyond, it grows no more
+      skew_scale      net base tokens sold (or bought) from which on the shift is full and grows no more
 
 All arithmetic is on integers. Bids are rounded down and asks up; levels of a side are at least one tick
 apart, and so are best bid and ask: no book ever crosses.

@@ -12,7 +12,7 @@ shape of GET /prices. The first line plays at once, each other line at its recor
     loop    whether the replay starts again at the recording's end
 
 The file, which may not be a pipe, is read in pieces of 64 KiB while it plays, and a line is at most 1 MiB. A
-longer line, or one that is no such record, is reported with its number and skipped, up to 100 reports.
+longer line, or a line that is no such record, is skipped and reported with its number, up to 100 reports.
 The replay has a checkpoint after each line and after each grid.
 
 Without `loop` a replay ends with its recording: the last prices are withdrawn after `price_life_ms`. A line

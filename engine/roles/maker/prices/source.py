@@ -15,8 +15,8 @@ update confirms the prices in it: a price without a confirmation within the chai
 withdrawn, so a source repeats prices that are still valid. A source that raises is created anew and started
 again, with back-off.
 
-The constructor reads its options and does no I/O: it is also called to test them when the maker starts. Waits
-go through trio alone, so that tests control the time.
+The constructor reads its options and does no I/O: the maker also calls it at its start, to test the options.
+A source waits only by functions of trio, so that tests control the time.
 """
 
 import importlib

@@ -118,6 +118,8 @@ class MakerFunds:
             )
             for chunk in chunks
         ]
+        # During this await quotes may be signed or released. A new quote stays reserved in full until a later
+        # round reads it; `settle` ignores a released quote.
         answers = await node.call_all(reads, head.number)
         count = len(self._holdings)
         funds = [

@@ -5,17 +5,18 @@
 
 A promise holds its maker amount back from the token's funds and its notional from the pair's bound. The
 grace is for chains whose clock is behind ours: a quote can be filled until a block is later than its expiry.
-A filled promise is remembered until then too, so that a fill that is undone is reserved again.
+A filled promise is remembered until its release too: if a re-organisation undoes the fill, the ledger
+reserves the amount again.
 
 Several processes divide funds without exchanging their promises. Each of N processes may promise up to its
 share, floor(funds / N). After funds fall, by a fill or a withdrawal, promises of a larger share are still
-alive; so a process assumes the worst of the others: each has promised the largest share of the time
-that a promise lives:
+live. A process therefore assumes that each other process has promised the largest share of the last
+`lifetime_s` seconds, the longest life of a promise:
 
     mine = min(floor(funds / N), funds - (N - 1) x largest share of that time)
 
 Source: spec 3.1.20 to 3.1.24; interop.md 1 (`remaining`), 4 (funds strictly above makerAmount).
-Guarantees: a promise is only taken if all live ones of its token together stay below the funds; memory is
+Guarantees: `check` refuses a quote unless all live promises of its token stay below the funds; memory is
 bounded by `live_max` and UNUSED_REMEMBERED_MAX; no call does more than its `count_max` of releases.
 
 A quote counts as unused from its signature until it fills or its window passes. A maker remembers

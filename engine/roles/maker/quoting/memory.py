@@ -3,8 +3,9 @@
     start --file says `running`--> the last run crashed: sign nothing until its quotes have expired
           --file has quotes------> the last run ended in order: its live quotes are reserved again
           --no file--------------> no promises exist
-    running: the file says `running`, and how long the run's quotes live; an orderly end replaces this by the
-             live quotes, and by the end of a wait that still lasts, as its quotes are not known
+    running: the file says `running`, and how long the run's quotes live
+    end:     an orderly end writes the live quotes instead; if the wait after an earlier crash still lasts, it
+             writes the end of that wait too, since the quotes of the crashed run are not known
 
 The file is not written while quotes are signed: the hot path costs nothing, the price is the wait after a
 crash. The start's write is on the disk before the first quote is signed. A file belongs to one process at a
@@ -145,6 +146,7 @@ class QuoteMemory:
             self._restore(quote)
         left_s = max([hold_until_s, *(quote.release_s for quote in kept)]) - now_s
         self._write(Remembered(running=True, expiry_s=max(self._expiry_s, left_s), quotes=[]))
+        # Deleted only after the write: after a crash in between, the next start reads these quotes again.
         for path in self._inherited:
             path.unlink(missing_ok=True)
         return hold_until_s

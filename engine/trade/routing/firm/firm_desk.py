@@ -25,7 +25,7 @@ A failing part is replaced on its own pair first, and valid quotes of other part
 signed for the hop may be asked again. The answer of a slow maker is awaited to the end beside stand-ins, and
 used if it arrives before the swap settles. A stand-in is asked for the slow maker's whole share, as deep as
 its book: with a divided share each hanging stand-in would leave a gap. A hop asks for more than it needs only
-at OVER_ASK_COST_BPS more by the maker's book and within the user's limit.
+if the maker's book makes this at most OVER_ASK_COST_BPS dearer, and the cost stays within the user's limit.
 
 Source: ARCHITECTURE.md, "Firm quotes"; interop.md section 4.
 Choice: A maker has failed only if it had a third of `soft_s`; stalls of the venue's own event loop do not
@@ -78,7 +78,7 @@ from .legs import Short, arranged, over_asked
 if TYPE_CHECKING:
     from ..search.pathfinder import Pathfinder
 
-_RESIZES_MAX = 2  # times that a swap asks for a hop anew, because the hop after it needs more
+_RESIZES_MAX = 2  # most times per swap that a hop is asked anew because the next hop needs more
 
 
 class FirmDeskStatistics(Struct, frozen=True):
@@ -374,6 +374,7 @@ class _Filling:
 
     async def _news(self) -> None:
         """Wait for a maker's answer, or until further makers may be asked for an unfilled share."""
+        # No answer is missed: nothing is awaited between the look of `_route` at all requests and this line.
         self._changed = trio.Event()
         now = trio.current_time()
         unfilled = [part for way in self._ways for part in way.parts if not part.filled()]
@@ -503,12 +504,16 @@ class _Filling:
         return found if all(ask.quote is not None for ask in asks) else None
 
     def _resize(self, way: Way, short: Short) -> None:
-        """Request a hop's quotes again if its signed orders buy less than the next hop's signed orders cost.
+        """Request a hop's quotes again, for the amount that the next hop's signed orders cost.
 
-        Without makers or time for this, the plan is dropped.
+        The plan is dropped if the swap is a sale, makers or time do not suffice, or the swap has resized
+        _RESIZES_MAX times before.
 
         Args:
-            short: the hop, and the amount that it must buy.
+            short: the hop whose signed orders buy too little, and the amount that it must buy.
+
+        Raises:
+            NoRoute: the plan is dropped, and no other plan of the swap is left.
         """
         parts = [part for part in way.parts if (part.path, part.hop) == (short.path, short.hop)]
         self._resizes += 1
@@ -560,7 +565,7 @@ def _base_amount(live: LiveBook | None, share: MakerShare, request: FirmAsked) -
     """Return the amount of a request to a maker in raw units of the pair's base token.
 
     The amount is 0 if the maker has no live book. If the request fixes the amount of the quote token, the
-    base amount is that of the planned share.
+    result is the base amount of the planned share.
     """
     if live is None:
         return 0

@@ -29,9 +29,9 @@ from ..search.plan import HopPlan, MakerShare, RoutePlan
 from .firm_route import SignedFill
 from .legs import FirmLeg
 
-PATIENCES = 3  # equal parts of `soft_s`; more makers are asked after the first and the second
-BESIDE = 2  # makers that are asked beside the first, before all are
-OVER_ASK_COST_BPS = 1  # by which the needed amount may get dearer because more than it is asked for
+PATIENCES = 3  # equal parts of `soft_s`; more makers are asked after the first part and the second
+BESIDE = 2  # makers that are asked beside the first maker, before all makers are asked
+OVER_ASK_COST_BPS = 1  # most by which a request for more than needed may worsen the rate
 
 
 class Ask(Struct, eq=False):

@@ -54,7 +54,7 @@ async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
 
 
 async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:
-    """Verify the signatures of makers that are contracts by calls to them; mark wrong ones as failed.
+    """Verify the signatures of makers that are contracts by calls to them; wrong ones fail their quotes.
 
     The calls have the caller and the gas limit that the RFQ contract's own calls will have.
     """

@@ -2,10 +2,10 @@
 
     a fault      counts; too many start a cool-down of the pair or the maker (feeds.firm.maker_health)
     blacklisted  a maker's cool-down starts once the maker has blacklisted most of the last users
-    a refusal    bounds the size of requests in that direction (feeds.size_bounds)
-    clean quote  widens that bound again
-    cool-down    after a quarter of it, a probe sends the failed request again for a tenth of its amount;
-                 again after a half and three quarters. A valid quote ends the cool-down
+    a refusal    bounds the size of requests in that direction (feeds.firm.size_bounds)
+    valid quote  widens that bound again
+    cool-down    after a quarter, a half and three quarters of it, a probe repeats the failed request for a
+                 tenth of its amount; a valid quote ends the cool-down
 
 A probe names the user of the failed request, so that a maker cannot distinguish it from a real request. Its
 quote is not used, and does not count for or against the maker.
@@ -97,7 +97,11 @@ class FirmScores:
         self.probes = 0
 
     def note(self, ask: Ask, fault: FirmFault | None) -> None:
-        """Score a maker by the outcome of a request for a firm quote; a `fault` of None is a valid quote."""
+        """Score a maker by the outcome of a request for a firm quote; a `fault` of None is a valid quote.
+
+        The outcome may start cool-downs and change the bounds on request sizes. Refusals and faults against
+        the maker are also logged, and queued as notices to the maker.
+        """
         maker, now_ms = self._makers[ask.maker], self._wall_ms()
         src, dest = ask.asked.src_token, ask.asked.dest_token
         rests = maker.health.record(src, dest, fault, now_ms)
@@ -151,7 +155,8 @@ class FirmScores:
     def _due(self) -> list[tuple[tuple[str, bytes, bytes], _Rest]]:
         """Return the makers' cool-downs in which a test request is due now, at most MAKER_PROBES_MAX.
 
-        Cool-downs that are over, and those of makers that the operator excludes, are removed.
+        Each returned cool-down gets the time of its next test request. Cool-downs that are over, and those of
+        makers that the operator excludes, are removed.
         """
         now_ms = self._wall_ms()
         for key, rest in tuple(self._rests.items()):

@@ -8,7 +8,7 @@
 
 A sale is followed from its source: each hop sells the output of the hop before. If a hop cannot take all of
 it, the hop sells as much as it can, and the rest goes to the caller. A purchase is followed from its
-destination: each hop buys the input of the hop after; if a hop cannot, the route is short.
+destination: each hop buys the input of the hop after. If a hop cannot buy so much, the result is `Short`.
 
 Fills of a hop are sorted by price, best first, so that the part of the orders that is not needed is at the
 worst price.

@@ -54,8 +54,8 @@ class DirectedLadder:
         walks: (function for SELL, function for BUY), each from a fixed amount to the exact amount of the
             other token, raw units; None beyond the book's depth. A received amount is rounded down, a paid
             amount up.
-        first_parts: (for SELL, for BUY) the cached top levels of the book that together have the best average
-            rate after gas; None before `envelope` computes them.
+        first_parts: cache of `envelope`, for SELL and for BUY: (gas cost of a fill, rate key, number of
+            levels) of the book's top levels with the best average rate after gas; None before the first use.
     """
 
     def __init__(self, live: LiveBook, give: bytes, units: Units) -> None:

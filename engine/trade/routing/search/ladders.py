@@ -10,9 +10,9 @@ best amount of the other token, and each maker's share.
 The sums are integers: of the fixed token in 1 / fixed_unit raw units, of the other in 1 / other_unit, fine
 enough that no level is rounded. A maker's share is in whole raw units, and equals a fill of that maker's book
 alone (`feeds.books.fill`); a split is therefore never better than the sums, and worse by less than a unit of
-each of the two tokens per maker. Parts of units that move to another maker lose at most that unit at the two
-makers' prices. A share that would bring zero goes to other makers, or, if these are full, grows until it
-brings a unit, at the expense of the shares at the worst prices.
+each of the two tokens per maker. Each share but one is rounded down; the fractions of a unit that this leaves
+go to the maker of the amount's last unit, at that maker's price. A share that would bring zero goes to other
+makers, or, if these are full, grows until it brings a unit, at the expense of the shares at the worst prices.
 
 A maker with books of the pair in both directions takes part with the book of the greater `liquidityUSD`.
 """
@@ -74,8 +74,8 @@ class LevelOrder:
 
     Attributes:
         makers: names of the makers, sorted; other fields refer to a maker by its index here.
-        owners, levels: for each segment, its maker, and the number of that maker's segments up to this one,
-            included.
+        owners, levels: for each segment, its maker, and the number of this maker's segments up to and
+            including it.
         sums: prefix sums over the sorted segments, at least the first: (of the amounts given, of the amounts
             received).
         depths: (amount given, amount received) by all levels together.
@@ -114,10 +114,11 @@ class LevelOrder:
     def with_books(self, books: Sequence[LiveBook], give: bytes) -> "LevelOrder | None":
         """Return a new sort order for the same makers, which reuses the parts of unchanged books.
 
-        The result is None if the makers differ, a book has lost its levels, or its amounts need finer units.
+        The result is None if the makers or base tokens differ, a maker has two books, or a book has no levels
+        or needs finer units.
 
         Args:
-            books: present books, in the sequence of the earlier ones; unchanged books are the same objects.
+            books: present books, in the sequence of the earlier books; unchanged books are the same objects.
             give: token given, 20 bytes.
         """
         if not len(books) == len(self.books) == len(self.ladders):
@@ -142,7 +143,7 @@ class LevelOrder:
 
         Args:
             token: token of the amount: 0 the token given, 1 the token received.
-            wanted: the amount, at most the depth of all books.
+            wanted: the amount in `units`, at most the depth of all books.
         """
         upcoming, ladders, owners, levels = self._next, self.ladders, self.owners, self.levels
         given_sums, received_sums = self.sums
@@ -168,7 +169,7 @@ class MergedLadder:
     """Price levels of several makers' books merged into one ladder, for selling or for buying.
 
     The fixed token, whose amount a swap fixes, is the token given for SELL and the token received for BUY.
-    The other token is the second of the two.
+    The other token is the token received for SELL and the token given for BUY.
 
     Attributes:
         makers: names of the makers, sorted; shares refer to a maker by its index here.

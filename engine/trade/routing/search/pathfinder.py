@@ -1,12 +1,12 @@
 """Finds the best way to swap one token for another over the live books of a chain. Pure.
 
-    1. Paths: those that `paths` finds, or the path of the request. The makers' books of each hop are merged.
+    1. Paths: `paths` finds them, or the request names one. The makers' books of each hop are merged.
     2. Bounds: the outcome of each path if shares were not rounded and each hop had a single fill; no plan on
        that path beats it. Paths are filled by falling bound until no bound is above the best plan.
     3. A path is filled in two ways, hop after hop, and the better is kept: the best split among makers that
        are worth their gas, and the best single maker.
-    4. Two paths, if the next unit is cheaper on the other: bounded again, the amount is divided so that both
-       sell their last unit at the same price, and both are filled.
+    4. Two paths together, if the first unit on each is better than the last unit on the other: the amount is
+       divided so that the last units on both cost the same, and both are filled. Bounds prune the pairs too.
 
 A SELL is computed from the source on, a BUY from the destination back; "other" is the amount that is not
 fixed. Gas is valued by the mid price of the wrapped native token against the other token, see
@@ -14,9 +14,9 @@ fixed. Gas is valued by the mid price of the wrapped native token against the ot
 
 Guarantees: on a single hop without gas the plan is the best possible but for a unit of each token per maker
     (see `ladders`). Net of gas, the plan is never worse than the best path with the best single maker on each
-    hop. Against all pairs of these paths and all splits it loses no more than the gas of a fill for each
-    further maker of a hop, a unit of each token per maker and hop, and, at the two paths' difference in
-    price, the 2^-10 part of the amount by which a division may be off. No liquidity counts twice.
+    hop. Compared with the best split over any two of these paths, the plan loses at most the gas of a fill
+    for each further maker of a hop, a unit of each token per maker and hop, and the paths' difference in
+    price on 2^-10 of the amount, by which a division may be off. No liquidity counts twice.
 Not guaranteed: optimality over paths that the search does not follow, over more than `PAIRS_SEARCHED_MAX`
     divisions, and for amounts so small that a unit of the other token matters.
 
@@ -52,9 +52,9 @@ DIVISION_BITS = 10  # two paths are divided to the 2^-10 part of the amount
 class NoPlanReason(Enum):
     """Reason why the pathfinder finds no plan for a swap over the makers' books."""
 
-    LEFT_OUT = "left out"  # makers or paths that the request excludes have one
+    LEFT_OUT = "left out"  # makers or paths that the request excludes would give a plan
     BOOKS = "books"  # no books lead from one token to the other
-    SIDE = "side"  # books lead there without a level on this side
+    SIDE = "side"  # books connect the tokens, but no path has levels on the side that the swap needs
     DEPTH = "depth"  # the amount is more than the books hold
     AMOUNT = "amount"  # the amount brings or costs not a single unit, or the taxes leave none of it
 
@@ -111,7 +111,7 @@ class FilledLane(Struct, frozen=True):
 
 
 FilledAmount = tuple[int, tuple[FilledLane, ...]]  # score, one path or two
-Total = tuple[int, int, int]  # the other amount, the rate of the last unit
+Total = tuple[int, int, int]  # the other amount; the rate of the last unit as numerator, denominator
 Choose = Callable[[MergedLadder, int, bytes], list[LadderShare] | None]  # ladder, amount, the other token
 
 

@@ -2,8 +2,8 @@
 
     follow   GET /v2/delta/orders/{id}; see `following`
     proven   verifies a terminal status: the receipts of the transactions that the venue names hold the Delta
-             contract's OrderSettled events of this order, the contract has settled no more of it, and
-             one of the events closes a COMPLETED order; for orders across chains see `transfer_proof`
+             contract's OrderSettled events of this order, the contract has settled no larger part of it, and
+             one of these events closes the order if it is COMPLETED; across chains see `transfer_proof`
 
 The beneficiary's balance is compared with the settled amount block by block. A difference is reported but is
 no failure, since other transactions may change the balance.

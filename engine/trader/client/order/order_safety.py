@@ -53,7 +53,8 @@ from ..trusted_contract import SigningContract
 
 
 class CheckedOrder(Struct, frozen=True):
-    """An order that passed the trader's checks and may be signed, or that a venue's record proves.
+    """An order that the trader may sign because it passed the checks, or an order of a venue's record whose
+    hash was verified.
 
     Attributes:
         order_hash: digest to sign, 32 bytes.

@@ -73,6 +73,7 @@ async def cancel_otc(
     data = calldata.cancel_order(due[0]) if len(due) == 1 else calldata.cancel_orders(due)
     what = f"{len(due)} order{'s' if len(due) > 1 else ''}"
     receipt = await _cancelled(trader, contract, data, what)
+    # The contract skips an order that was closed after `_ended` read it, and emits no event for the order.
     done = cancelled_in(receipt, contract, trader.key.address)
     closed = {order_hash: Ending.CLOSED for order_hash in due if order_hash not in done}
     return Cancelled(endings | closed, receipt)

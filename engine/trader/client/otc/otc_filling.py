@@ -4,7 +4,7 @@
               -> the part -> the taker's balance and allowance -> simulated
     (the taker agrees)
     fill      approve, or sign a permit -> simulated again -> signed -> sent -> the OrderFilled event
-    rehearse  the same without approving, signing a transaction and sending
+    rehearse  sign a permit if needed -> simulated again; nothing is sent
 
     fillOrder                        all of an untouched order
     partialFillOrder                 a part, or the rest
@@ -160,8 +160,9 @@ class OtcFiller:
         return offer
 
     async def rehearse(self, offer: FillOffer) -> SentOutcome:
-        """Simulate the fill without an approval or a transaction; the outcome's gas is 0 if an approval must
-        come first.
+        """Simulate the fill and estimate its gas, without sending a transaction.
+
+        If an approval must come first, the method does neither, and the outcome's gas is 0.
 
         Raises:
             ChainError: the fill would revert, or the chain does not answer.

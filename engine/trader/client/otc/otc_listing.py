@@ -1,7 +1,7 @@
 """A venue's lists of OTC orders, page by page, and their rows. Only `otc_pages` does I/O.
 
-With the venue's `asOf` all pages belong to the same listing; without it each order is reported once, and a
-new order may be missing.
+If the venue sends `asOf`, all pages belong to one snapshot of the listing. Without `asOf`, each order is
+reported once, and a new order may be missing.
 
 Source: spec 2.8 and 2.9; interop.md 1.
 """

@@ -3,7 +3,7 @@
     offer   contracts.json -> the RFQ contract, its code and its domain -> balance and allowance on the chain
             -> GET /ft/fillablebalance, the amount that older orders leave
     (the maker agrees)
-    post    approve, or sign a permit -> signed -> POST /ft/p2p/{chainId} -> the answer is compared with it
+    post    approve, or sign a permit -> signed -> POST /ft/p2p/{chainId} -> the answer equals the order
 
 The RFQ contract is trusted for its code, like a swap's Router, unless the maker pins the address. An order
 above the maker's balance may be posted: the venue suspends it.

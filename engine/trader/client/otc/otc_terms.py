@@ -94,7 +94,7 @@ class OtcHandOver(OtcOrderBody, frozen=True, rename="camel", kw_only=True):
 
 
 class OtcPart(Struct, frozen=True):
-    """Amounts of a fill of an OTC order in raw units: what the taker gives, and what the maker gives."""
+    """Amounts of a fill of an OTC order, raw units: given by the taker, and given by the maker."""
 
     taker_amount: int
     maker_amount: int

@@ -1,4 +1,4 @@
-"""The venue for programs on asyncio: the methods of `Venue`, each of which asyncio awaits.
+"""The venue for programs on asyncio: the methods of `Venue` as coroutine functions of asyncio.
 
     async with AsyncioVenue.open("http://127.0.0.1:8080", 31337, rpc="http://127.0.0.1:8545") as venue:
         swap = await venue.swap("WETH", "USDC", "1.5", key="env:KEY")
@@ -27,7 +27,8 @@ T = TypeVar("T")
 def _awaits(
     method: Callable[Concatenate[Venue, P], Awaitable[T]],
 ) -> Callable[Concatenate["AsyncioVenue", P], Coroutine[Any, Any, T]]:
-    """The method of `AsyncioVenue` that runs a method of `Venue`, and that asyncio awaits."""
+    """Convert a method of `Venue` to a method of `AsyncioVenue`, which runs it in the trio thread and is
+    awaited in asyncio."""
 
     @wraps(method)
     async def awaiting(self: "AsyncioVenue", /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -26,7 +26,8 @@ T = TypeVar("T")
 def _waits(
     method: Callable[Concatenate[Venue, P], Awaitable[T]],
 ) -> Callable[Concatenate["BlockingVenue", P], T]:
-    """The method of `BlockingVenue` that runs a method of `Venue`, and waits for its result."""
+    """Convert a method of `Venue` to a method of `BlockingVenue`, which runs it in the trio thread and waits
+    for its result."""
 
     @wraps(method)
     def waiting(self: "BlockingVenue", /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -71,24 +71,24 @@ class DeltaTrading(MarketTrading):
         Args:
             sell, buy: tokens, by symbol or address.
             amount: whole tokens: of `sell` with side SELL, of `buy` with side BUY.
-            price: bought tokens for one sold token, at which or better the order is filled.
+            price: limit price, bought tokens for one sold token; the order is filled at this price or better.
             limit: in place of the price: least total receipt (SELL) or largest total spending (BUY), whole
                 tokens.
-            slippage_bps: of an order at the market's price: tolerated loss against the quote, basis points.
-            life_s: seconds from now to the order's deadline; None for twenty minutes, of a limit order a
-                week.
+            slippage_bps: for an order at the market's price: tolerated loss against the quote, basis points.
+            life_s: seconds from now to the order's deadline; None for twenty minutes, or for a week if the
+                order is a limit order.
             is_partial: whether a limit order may be settled in parts.
             to: chain on which a bridge delivers the bought tokens; None for the session's chain. Without
                 `agree`, `ToChain.via` has to name the token that a failed bridge pays back.
             vault: ERC-4626 vault of `sell`, whose shares are sold, as many as give the amount now.
-            receiver: account that gets the bought tokens; None for the key's.
+            receiver: account that gets the bought tokens; None for the key's account.
             partner: name of a partner who takes a fee; empty for none.
             allowing: the way to give a missing allowance to the Delta contract.
             agree: receives the terms and returns whether the order may be signed; None agrees.
             about_to: receives the order's hash, 32 bytes, before the order can become live.
             rehearse: price, build and check the order, and sign nothing.
             pinned: Delta contract that the caller insists on, 20 bytes, without a check of its code; None for
-                the venue's, if its code is this release's.
+                the contract that the venue names, if the contract's code is this release's.
 
         Raises:
             ConfigError: an argument is malformed, or contradicts another one; the error names the argument.
@@ -182,10 +182,12 @@ class DeltaTrading(MarketTrading):
             pinned: Delta contract that the caller insists on, 20 bytes.
 
         Returns:
-            The order's state; `has_ended` is False if time was up.
+            The order's state; `has_ended` is False if time was up. If the venue refuses after its first
+            record, the verdict is UNKNOWN with a reason.
 
         Raises:
-            VenueError: the venue refuses, does not answer, or answers with another order.
+            VenueError: before its first record the venue refuses, does not answer, or answers with another
+                order.
         """
         follower, fault = self._follower(order), ""
         try:
@@ -202,8 +204,8 @@ class DeltaTrading(MarketTrading):
         """The state of an order by a venue's record, verified on the chain if the order has ended.
 
         Returns:
-            The state; its verdict is UNKNOWN with a reason if the chain contradicts the record, or cannot be
-            asked.
+            The state; its verdict is UNKNOWN with a reason if the order has not ended, or if the chain
+            contradicts the record or cannot be asked.
         """
         return await self._end(record.id, record, pinned)
 
@@ -355,7 +357,7 @@ class DeltaTrading(MarketTrading):
         rehearse: bool,
         pinned: bytes | None,
     ) -> DeltaOrderState:
-        """Offer an order's terms, and place it."""
+        """Price an order, give the terms to `agree`, and place the order, or only build it to rehearse."""
         bridging = wish.bridging
         if bridging is not None and bridging.via is None and agree is None and not rehearse:
             raise ConfigError(
@@ -392,7 +394,7 @@ class DeltaTrading(MarketTrading):
         return order_state(outcome, tokens, offer)
 
     def _follower(self, order: Order) -> OrderFollower:
-        """A follower of an order, which knows the record of an order that this session has seen."""
+        """A follower of an order; if the argument is a state, the follower starts with the state's record."""
         if isinstance(order, str):
             return OrderFollower(self._client, order, self._tell)
         follower = OrderFollower(self._client, _id_of(order), self._tell, order.tokens)
@@ -451,13 +453,20 @@ class DeltaTrading(MarketTrading):
         return order_state(outcome_of(record, settled), tokens, offer)
 
     async def _tokens_of(self, record: OrderRecord, contract: SigningContract) -> OfferTokens:
-        """The tokens of a venue's record; the bought one is None if it is not known on the other chain."""
+        """The tokens of a venue's record; across chains, the bought token is None if it is not found.
+
+        Raises:
+            VenueError: the record names a token that its chain does not have.
+        """
         here, there = record.input.chain_id, record.output.chain_id
-        src = await self._token(record.input.token, "input.token", here)
-        if not is_crosschain(record):
-            return OfferTokens(src, await self._token(record.output.token, "output.token", there))
-        entered = to_checksum(signed_order(record, contract).order.dest_token)
-        bridged = await self._token(entered, "order.destToken", here)
+        try:
+            src = await self._token(record.input.token, "input.token", here)
+            if not is_crosschain(record):
+                return OfferTokens(src, await self._token(record.output.token, "output.token", there))
+            entered = to_checksum(signed_order(record, contract).order.dest_token)
+            bridged = await self._token(entered, "order.destToken", here)
+        except ConfigError as error:  # the venue's words, not an argument of the caller's
+            raise VenueError(f"the venue's record: {error.detail}") from None
         try:
             dest = await self._token(record.output.token, "output.token", there)
         except ConfigError:

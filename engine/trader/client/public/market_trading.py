@@ -1,4 +1,4 @@
-"""One call gives a program a quote or a Market swap."""
+"""Quotes and Market swaps of a program, each by one call."""
 
 from decimal import Decimal
 
@@ -33,7 +33,7 @@ class MarketTrading(VenueSession):
         to: int | ToChain | None = None,
         partner: str = "",
     ) -> Quote:
-        """Ask the venue for the price of an amount; nothing binds, and nothing is signed.
+        """Ask the venue for the price of an amount; the price binds nobody, and nothing is signed.
 
         Args:
             sell, buy: tokens, by symbol or address.
@@ -85,13 +85,13 @@ class MarketTrading(VenueSession):
                 not signed. None leaves the bound to the quote and `slippage_bps`.
             slippage_bps: tolerated loss against the quote, basis points.
             max_impact: largest accepted price impact, percent; None accepts any.
-            receiver: account that gets the bought tokens; None for the key's.
+            receiver: account that gets the bought tokens; None for the key's account.
             partner: name of a partner who takes a fee; empty for none.
             allowing: the way to give a missing allowance to the Router.
             agree: receives the terms and returns whether the swap may be signed; None agrees.
             rehearse: price, check and simulate, and sign no transaction.
             pinned: Router that the caller insists on, 20 bytes, without a check of its code; None for the
-                venue's, if its code is this release's.
+                Router that the venue names, if the Router's code is this release's.
 
         Raises:
             ConfigError: an argument is malformed, or names no token; the error names the argument.
@@ -130,7 +130,7 @@ class MarketTrading(VenueSession):
     def _trade_wish(
         self, ends: TradeEnds, amount: Amount, side: Side, slippage_bps: int, partner: str
     ) -> TradeWish:
-        """The members that wishes of all kinds share.
+        """Convert the arguments that all kinds of trades share to a wish.
 
         Raises:
             ConfigError: the amount is no amount of its token.

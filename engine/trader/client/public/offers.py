@@ -21,7 +21,7 @@ _DIGITS = Context(prec=18)
 
 
 class Quote(Struct, frozen=True, kw_only=True):
-    """A venue's price of a trade, which nothing binds.
+    """A venue's price of a trade, which binds nobody.
 
     Attributes:
         mode: DELTA: the price of an order that agents settle, gas included; MARKET: the price of a swap that

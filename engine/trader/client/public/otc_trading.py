@@ -132,23 +132,30 @@ class OtcTrading(VenueSession):
             timeout_s: seconds to follow; the order lives on afterwards.
 
         Returns:
-            The order's state; `has_ended` is False if time was up.
+            The order's state; `has_ended` is False if time was up. If the venue refuses after its first
+            record, the verdict is UNKNOWN with a reason.
 
         Raises:
-            VenueError: the venue refuses, does not answer, or answers with another order.
+            VenueError: before its first record the venue refuses, does not answer, or answers with another
+                order.
         """
         seen = order.outcome if isinstance(order, OtcOrderState) else None
         name = (order.order_hash if isinstance(order, OtcOrderState) else order).lower()
         follower = OtcFollower(self._client, name, self._tell)
         if seen is not None and seen.stored is not None:
             follower.see(seen.stored)
-        await follower.follow(timeout_s)
+        fault: str | None = None
+        try:
+            await follower.follow(timeout_s)
+        except VenueError as refusal:
+            if follower.record is None:
+                raise
+            fault = refusal.detail
         stored = follower.record
         if stored is None:
             raise VenueError(f"order {name}: the venue does not answer")
-        order_hash, fault = parse_hex(stored.order_hash, "orderHash"), None
-        chain = self._chains.get(stored.chain_id)
-        if chain is not None and stored.state in OTC_TERMINAL:
+        order_hash, chain = parse_hex(stored.order_hash, "orderHash"), self._chains.get(stored.chain_id)
+        if fault is None and chain is not None and stored.state in OTC_TERMINAL:
             try:
                 contract = await self._contract(RFQ, pinned)
                 signed = check_asked(stored, order_hash, contract)

@@ -3,8 +3,9 @@
     start    a coroutine function runs in the thread; the caller gets a concurrent.futures.Future
     hold     a context manager is entered in a task of the thread, and left by the same task
 
-Cancelling the future cancels the work. `close` cancels all work that is left, and ends the thread. A blocking
-portal of anyio lets interrupted work run on, and blocks asyncio's loop while a context is entered or left.
+Cancelling the future cancels the work. `close` cancels all work that is left, and ends the thread. The class
+replaces anyio's blocking portal, which lets interrupted work run on, and blocks asyncio's loop while a
+context is entered or left.
 """
 
 import math
@@ -102,6 +103,7 @@ class TrioThread:
 
     async def _finish(self, work: Callable[[], Awaitable[T]], future: "Future[T]") -> None:
         with trio.CancelScope() as scope:
+            # A future that was cancelled before this line calls back at once: no cancellation is lost.
             future.add_done_callback(partial(self._cancel_if_cancelled, scope))
             try:
                 result = await work()
@@ -131,7 +133,7 @@ class HeldContext(Generic[T]):
         self._left: Future[None] | None = None
 
     def enter(self) -> "Future[T]":
-        """Enter the context manager; the future has its value."""
+        """Enter the context manager; the future gives the value that the manager yields."""
         self._left = self._thread.start(self._hold)
         self._left.add_done_callback(self._pass_on)
         return self._entered
@@ -145,11 +147,12 @@ class HeldContext(Generic[T]):
 
     async def _hold(self) -> None:
         async with self._manager as value:
+            # If the caller has cancelled `_entered`, InvalidStateError is raised here and leaves the context.
             self._entered.set_result(value)
             await self._leave.wait()
 
     def _pass_on(self, left: "Future[None]") -> None:
-        """Give the error of an entry that failed to the caller who waits for the value."""
+        """Pass the error of a failed entry to the caller of `enter`, who waits for the value."""
         if self._entered.done():
             return
         error = None if left.cancelled() else left.exception()

@@ -41,7 +41,7 @@ class TradeResult(Struct, frozen=True, kw_only=True):
     """The result of a transaction of the trader: a Market swap, or the fill of an OTC order.
 
     Attributes:
-        verdict: SWAPPED or FILLED; REHEARSED for a rehearsal, which signs nothing.
+        verdict: SWAPPED or FILLED; REHEARSED for a rehearsal, which signs no transaction.
         spent, received: amounts by the contract's event; of a rehearsal as simulated.
         tx_hash: hash of the transaction in hexadecimal; empty for a rehearsal.
         gas_wei: fee of the transaction, wei of the native token.
@@ -62,8 +62,9 @@ class DeltaOrderState(Struct, frozen=True, kw_only=True):
     """A Delta order as the venue shows it, checked on the chain where a node is known.
 
     Attributes:
-        verdict: PLACED while it is live, SETTLED once it is completed, ENDED after another end; UNKNOWN if
-            the chain contradicts the venue or time was up; REHEARSED for a rehearsal.
+        verdict: PLACED if the venue has just accepted the order, SETTLED if the order is completed, ENDED
+            after another end; UNKNOWN if the chain contradicts the venue, or if an order that was placed
+            before has not ended; REHEARSED for a rehearsal.
         id: the venue's id; empty for a rehearsal.
         order_hash: the hash in hexadecimal that the owner signed.
         status: the venue's status; None for a rehearsal.
@@ -99,8 +100,8 @@ class OtcOrderState(Struct, frozen=True, kw_only=True):
     """An OTC order as the venue shows it.
 
     Attributes:
-        verdict: POSTED while it is open, FULFILLED or ENDED at its end; UNKNOWN if the chain contradicts the
-            venue or time was up; REHEARSED for a rehearsal.
+        verdict: POSTED if the venue has just accepted the order, FULFILLED or ENDED at its end; UNKNOWN if
+            the chain contradicts the venue, or if a followed order has not ended; REHEARSED for a rehearsal.
         order_hash: the hash in hexadecimal; empty for a rehearsal.
         state: the venue's state; None for a rehearsal.
         signed: the signed order as JSON, which a taker can fill without the venue; empty for an order that

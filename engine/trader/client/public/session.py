@@ -71,7 +71,7 @@ class VenueSession:
         chains: open chains by id; may lack `chain_id`, and then nothing can be signed.
         tell: receives lines of progress.
         wall_s: returns the time of the wall clock, Unix seconds.
-        names: names of arguments in errors, where they differ from those of the parameters.
+        names: parameter -> name of the argument in errors; a parameter without an entry keeps its name.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class VenueSession:
         return await self._token(text, "token", chain_id)
 
     async def tokens(self, chain_id: int | None = None) -> TokenList:
-        """The venue's list of tokens of a chain; the session asks once.
+        """The venue's list of tokens of a chain; the session asks the venue once for each chain.
 
         Args:
             chain_id: None for the session's chain.
@@ -177,7 +177,7 @@ class VenueSession:
         """The open chain on which the session trades.
 
         Raises:
-            ConfigError: no node of it was named.
+            ConfigError: no node of this chain was named.
         """
         chain = self._chains.get(self._chain_id)
         if chain is None:

@@ -5,9 +5,8 @@
         order = await venue.order("WETH", "USDC", "1.5", key="env:KEY")
         end = await venue.follow(order)
 
-A call that signs prices the trade, gives the terms to `agree`, and compares the venue's answers with the
-agreed terms before it signs. The call returns once the trade is mined, or once the venue has the order; else
-it raises.
+Before a call signs, it prices the trade, gives the terms to `agree`, and compares the venue's answers with
+the agreed terms. The call returns once the trade is mined, or once the venue has the order; else it raises.
 
 Choice: Slippage counts from the venue's own quote, so that a program bounds a trade by `limit` or `agree`.
 """

@@ -4,7 +4,7 @@
     (the trader agrees)
     perform   approve, or sign a permit -> a new price if the first is aged -> POST /transactions
               -> checked -> simulated -> signed -> sent -> followed by its receipt
-    rehearse  the same without approving, signing a transaction and sending
+    rehearse  as `perform` up to the simulation, unless an approval must come first; nothing is sent
 
 The Router is trusted for its code: the contract at the address that the venue names must be this release's
 Router, unless the trader pins the address. By default, approvals are for the exact amount.
@@ -146,7 +146,8 @@ class Swapper(VenueTrader):
     async def _fresh(self, offer: Offer) -> ReceivedRoute:
         """The route of the offer, or a new route if the offer is older than ROUTE_AGED_S seconds.
 
-        A new route is within the agreed bound.
+        Raises:
+            VenueError: the new price is worse than the agreed bound, or the partner's fee has risen.
         """
         if trio.current_time() - offer.priced_at < ROUTE_AGED_S:
             return offer.priced

@@ -40,7 +40,7 @@ _PING = b"cambist"
 
 
 def socket_place(options: CheckOptions) -> BaseUrl:
-    """Return the URL of the maker's WebSocket: that of the options, or `/ws` below the base URL."""
+    """Return the URL of the maker's WebSocket: the URL in the options, or `/ws` below the base URL."""
     if options.socket is not None:
         return options.socket
     base = options.base

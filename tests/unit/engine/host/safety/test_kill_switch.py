@@ -122,6 +122,26 @@ def test_stopping_works_in_this_process_where_the_file_cannot_be_written(tmp_pat
     assert [halts.everything for halts in changes.seen] == [True]
 
 
+def test_a_stop_that_could_not_be_written_ends_by_its_own_resumption_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    switch = KillSwitch(folder / "halt", Recorder())
+    folder.write_text("a file where the folder should be")
+    for scope in ("all", "chain 7"):
+        with pytest.raises(OSError, match="state"):
+            switch.stop(scope)
+    folder.unlink()
+    switch.stop("chain 5")
+    switch.resume("chain 5")
+    assert switch.halts.everything
+    (folder / "halt").write_text("chain 5\n")
+    switch.look()
+    (folder / "halt").unlink()
+    switch.look()
+    assert switch.halts.everything
+    switch.resume("all")
+    assert switch.halts == NOTHING_HALTED
+
+
 async def test_signals_and_the_file_are_followed_within_a_tenth_of_a_second(
     tmp_path: Path, autojump_clock: trio.testing.MockClock
 ) -> None:
