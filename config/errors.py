@@ -105,7 +105,7 @@ class VenueError(CambistError):
 
 
 class UnsafeTransaction(VenueError):
-    """A transaction or order that a venue returned for signing differs from the request; nothing is signed.
+    """A price, transaction or order of a venue differs from the request, and is not signed.
 
     Attributes:
         member: name of the member at fault, in the answer or the calldata.

@@ -269,6 +269,7 @@ AGENT_GAS_DRIFT_BPS = 1_000  # gas that a settlement may take above its simulati
 AGENT_GAS_DRIFT = 25_000  # units: a first write to a storage slot costs 22,100
 VENUE_UNFILLED_S_MAX = 300  # a signed quote counts as unfilled until its expiry, at most for this time
 AGENT_DRIFT_BPS = 10  # loss that a settlement may have against its simulation a moment before: markets move
+VENUE_UNSIGNED_ORDERS_PER_OWNER_MAX = 100  # anybody may submit such an order in a contract's name
 VENUE_ROUNDS_OPEN_MAX = 8  # open rounds of a chain at which no other opens; most requests to an agent at once
 VENUE_AUCTION_BIDS_MAX = 64  # bids on one order that a round's record keeps, the best first
 VENUE_AUCTION_DETAIL_CHARS_MAX = 300  # of a bid's detail in such a record

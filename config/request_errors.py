@@ -329,7 +329,7 @@ class UnknownApiKey(RequestError):
 
 
 class NonceUsed(RequestError):
-    """Another live or filled order of the owner has this nonce (choices.md#delta-orders)."""
+    """A live or filled order, or the chain, used this nonce (choices.md#delta-orders)."""
 
     messages = ("Nonce already used",)
     endpoint = "POST /v2/delta/orders"

@@ -115,10 +115,10 @@ class Types:
     """A closed set of EIP-712 struct types, checked once, with their type hashes.
 
     Args:
-        structs: struct name -> members. Every type that a member names must be atomic or in the set.
+        structs: struct name -> members, of types that are atomic, in the set, or arrays of such.
 
     Raises:
-        InvalidInput: names the struct and member at fault.
+        InvalidInput: a wrong name or type; too many members.
     """
 
     def __init__(self, structs: Mapping[str, Members]) -> None:

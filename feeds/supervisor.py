@@ -118,6 +118,7 @@ class MakerFeed:
         self._random = random
         self._log = _log.bind(maker=maker, chain=chain_id)
         self._remarks = Remarks(lambda text: self._log.info("maker remarks", remark=text), wall_ms)
+        # One for all: its lock lets answers and messages change the cache only one after the other.
         slices = Slices()
         self._stream: Stream | None = None
         every_s: dict[Resource, float] = {

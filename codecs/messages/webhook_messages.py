@@ -1,4 +1,4 @@
-"""Requests and answers about a partner's webhooks.
+"""Requests and answers of the webhook endpoints.
 
 Source: ARCHITECTURE.md, "Push".
 """

@@ -50,8 +50,8 @@ class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
         nonce: 32 bytes.
         spent, received: source and destination amounts of all fills together, 32 bytes each; `received` of a
             crosschain order counts verified deliveries on the destination chain.
-        is_final: whether the order has ended and no reorganisation of the chain can undo the end.
-        failures: number of the order's failed settlements.
+        is_final: whether the order has ended and no reorganisation can undo the end.
+        failures: number of failed settlements that count (`failed`).
     """
 
     order_hash: bytes

@@ -7,23 +7,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.contracts import calldata
-from cambist.codecs.contracts.abi import address_word
 from cambist.codecs.contracts.delta_calldata import set_pre_signature
 from cambist.codecs.eip712_orders.delta import (
     ORDER_TYPES,
     delta_domain,
     delta_domain_separator,
 )
+from cambist.config import limits
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
-from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.trade.delta.orders.terms import SettledOrder
-from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, MOST, ONE, person
+from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, ONE, person
 from support.contracts.rfq_stories import execute
 from support.contracts.settling import Market
-from support.delta.order_front import OrderFront, an_order_front, told, wire_of
+from support.delta.order_front import OrderFront, a_wallet, an_order_front, told, wire_of
 from support.oracles import Oracle
 
 pytestmark = pytest.mark.needs("pyrevm")
@@ -36,15 +34,6 @@ NOT_DEPLOYED = "the owner has no contract; a wallet that is not deployed yet can
 async def front(tmp_path: Path) -> AsyncIterator[OrderFront]:
     async with an_order_front(tmp_path) as front:
         yield front
-
-
-async def a_wallet(front: OrderFront) -> bytes:
-    """A smart wallet of the user's key, with 2 WETH that Delta may take."""
-    world = front.world
-    wallet = await create(world.chain, world.owner, "DevWallet", address_word(world.user.address))
-    await world.send(world.user, world.weth, calldata.transfer(wallet, 2 * ONE))
-    await world.send(world.user, wallet, execute(world.weth, calldata.approve(world.at.delta, MOST)))
-    return wallet
 
 
 def kept_signature(front: OrderFront, order: SettledOrder) -> bytes:
@@ -197,6 +186,23 @@ async def test_a_contract_signs_by_a_call(front: OrderFront) -> None:
     await world.send(world.user, wallet, call)
     assert (await front.submitted(signed, signature=b""))["status"] == "PENDING"
     assert kept_signature(front, signed) == b""
+
+
+async def test_orders_that_anybody_submits_for_a_contract_leave_room_for_its_own(
+    front: OrderFront, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "VENUE_UNSIGNED_ORDERS_PER_OWNER_MAX", 2)
+    monkeypatch.setattr(limits, "VENUE_LIVE_ORDERS_PER_OWNER_MAX", 1)
+    wallet, world = await a_wallet(front), front.world
+    orders = [await front.a_sale(owner=wallet, beneficiary=wallet) for _ in range(5)]
+    for order in orders[:2]:
+        assert (await front.submitted(order, signature=b""))["status"] == "AWAITING_SIGNATURE"
+    assert (await front.fault(orders[2], signature=b""))[:2] == (400, "TooManyOpenOrders")
+    for order in orders[3:]:
+        call = execute(world.at.delta, set_pre_signature(world.delta_hash(order), is_signed=True))
+        await world.send(world.user, wallet, call)
+    assert (await front.submitted(orders[3], signature=b""))["status"] == "PENDING"
+    assert (await front.fault(orders[4], signature=b""))[:2] == (400, "TooManyOpenOrders")
 
 
 async def test_an_account_that_has_signed_by_a_call_already(front: OrderFront) -> None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from cambist.codecs.http1 import Response
 from cambist.codecs.transactions import create2_address
+from cambist.config import limits
 from cambist.config.limits import VENUE_SIGNATURE_GAS_MAX
 from cambist.config.sections.venue import Rate, RateTier
 from cambist.engine.chain.deploy.create2_factory import FACTORY
@@ -21,7 +22,15 @@ from cambist.engine.trade.delta.orders.terms import SettledOrder
 from support.chain.evm_programs import assembled, deploys
 from support.chain.world import ONE, USDC, person
 from support.counted_signatures import CountedChain, counted_recoveries
-from support.delta.order_front import API_KEY, BUILD_CANCEL, CANCEL, ORDERS, OrderFront, an_order_front
+from support.delta.order_front import (
+    API_KEY,
+    BUILD_CANCEL,
+    CANCEL,
+    ORDERS,
+    OrderFront,
+    a_wallet,
+    an_order_front,
+)
 from support.server.server_harness import field
 
 BURST, EVERY_S = 16, 50
@@ -163,6 +172,25 @@ async def test_what_is_refused_for_anything_else_spends_nothing(venue: Venue) ->
         assert msgspec.json.decode(poor.body)["errorType"] == "InsufficientBalance"
     assert (await venue.submits("192.0.2.1")).status == 200
     assert venue.front.admission.statistics().wrong_signatures["public"] == 0
+
+
+async def test_an_order_that_waits_for_a_contract_costs_a_unit(venue: Venue) -> None:
+    wallet = await a_wallet(venue.front)
+    statuses = []
+    for _ in range(BURST + 1):
+        order = await venue.a_sale(owner=wallet, beneficiary=wallet)
+        body = venue.front.world.delta_body(order) | {"signature": "0x"}
+        answer = await venue.asked(ORDERS, body, "192.0.2.1")
+        statuses.append((answer.status, msgspec.json.decode(answer.body).get("status")))
+    assert statuses == [(200, "AWAITING_SIGNATURE")] * BURST + [(429, None)]
+
+
+async def test_a_full_room_costs_no_unit(venue: Venue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "VENUE_LIVE_ORDERS_PER_OWNER_MAX", 1)
+    assert (await venue.submits("192.0.2.1")).status == 200
+    for _ in range(2 * BURST):
+        answer = await venue.submits("192.0.2.1")
+        assert msgspec.json.decode(answer.body)["errorType"] == "TooManyOpenOrders"
 
 
 async def test_an_order_that_is_over_is_told_to_a_wrong_signature_which_is_spent(venue: Venue) -> None:

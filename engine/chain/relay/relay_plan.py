@@ -8,9 +8,9 @@ The rows hold all state that must survive: each plan is made from them anew, as 
 transactions of one nonce are alternatives, of which the chain mines at most one. An intent gets another nonce
 only after a foreign transaction used its own nonce and has the chain's confirmations.
 
-A signed transaction may still be in any node's pool, even if the asked nodes do not have it. A late intent,
-or an intent refused for good, is therefore given up by a filler: a transaction of the same nonce without the
-call. The intent has ended only once another transaction of that nonce is final.
+A signed transaction may still be in any node's pool, even if the asked nodes do not have it. A signed
+intent that is late or refused for good is therefore given up by a filler: a transaction of the same nonce
+without the call. The intent ends once any transaction of that nonce is final.
 
 Source: ARCHITECTURE.md, "Relayer"; EIP-1559.
 """

@@ -66,7 +66,7 @@ class _Started(msgspec.Struct, rename="camel", omit_defaults=True):
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",
-    type=click.IntRange(0, 65_534),
+    type=click.IntRange(0, 65_535 - len(DEVNET_CHAINS)),
     default=8_545,
     show_default=True,
     help="Port of the first chain; the second chain has the next port. 0 lets the system choose.",

@@ -168,6 +168,7 @@ async def running_up(
             url = f"http://127.0.0.1:{bridges.getsockname()[1]}"
             layout = planned(up_layout(near[1], far[1], url, ports))
             await _approve(near[0], near[1], keys)
+            # Only now: it ends automine, and each transaction above would then wait for the next block.
             if wanted.block_time_s:
                 for chain, _ in (near, far):
                     nursery.start_soon(mine_regularly, chain, wanted.block_time_s)

@@ -165,6 +165,7 @@ class MakerApp:
         self.server = Server(self._router(), settings.server, wall_ms=wall_ms, access_log=access_log)
         for role in self.chains.values():
             self._add_feed(role)
+        # After the feeds: if a halts file exists, this calls `_obey`, which publishes through them, at once.
         self.switch = KillSwitch(halt_file(settings, folder), self._obey)
         self.admin = self._admin_server()
         self._urls = self._revealed_urls()

@@ -26,7 +26,7 @@ _DOCS = Path(__file__).parent / "docs"
 
 @cache
 def docs_page() -> Mapping[str, Asset]:
-    """Return the files of the page /docs, by path."""
+    """The files of the page /docs, by URL path."""
     return read_assets(_DOCS, "/docs", page_policy())
 
 

@@ -42,7 +42,7 @@ _ERRORS_MAX = 100
 class Pipe:
     """Pipeline of SQL statements on a PostgreSQL connection of its own.
 
-    After any error other than a failed statement, the connection is unusable.
+    After an error call `abandon`; if that raises too, the connection is lost.
     """
 
     def __init__(self, url: str) -> None:

@@ -96,8 +96,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         self._watchers: list[Callable[[Live], None]] = []
         self._orders: dict[bytes, Live] = {}
         self._ended: dict[bytes, Live] = {}
-        self._ends = kind.lifecycle.terminal()
-        self._by_owner: Counter[bytes] = Counter()
+        self._states, self._ends = kind.lifecycle.states(), kind.lifecycle.terminal()
+        self._by_owner: Counter[tuple[bytes, OrderStatus | OtcState]] = Counter()
         self._by_status: Counter[OrderStatus | OtcState] = Counter()
         self._steps = self._conflicts = 0
 
@@ -113,9 +113,12 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         """Return the order with this hash; None if the order is not in memory."""
         return self._orders.get(order_hash)
 
-    def count_of(self, owner: bytes) -> int:
-        """Count an owner's orders in memory, including ended orders that a re-organisation may reopen."""
-        return self._by_owner[owner]
+    def count_of(self, owner: bytes, *statuses: OrderStatus | OtcState) -> int:
+        """Count an owner's orders in memory whose status is one of these; without a status, all of them.
+
+        Ended orders that a re-organisation may reopen are in memory, too.
+        """
+        return sum(self._by_owner[owner, status] for status in statuses or self._states)
 
     def count_in(self, *statuses: OrderStatus | OtcState) -> int:
         """Count the orders in memory whose status is one of these."""
@@ -302,8 +305,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         live = self._orders.get(row.order_hash)
         if live is None or live.row.version >= row.version:
             return
-        self._by_status[live.row.status] -= 1
-        self._by_status[row.status] += 1
+        self._count(live.row, -1)
+        self._count(row, 1)
         live.row = row
         self._sort(live)
         self._tell(live)
@@ -315,8 +318,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         if row.order_hash in self._orders or self._leases.fence(row.shard) is None:
             return
         self._orders[row.order_hash] = live
-        self._by_status[row.status] += 1
-        self._by_owner[self._kind.owner(row)] += 1
+        self._count(row, 1)
         self._added(live)
         self._sort(live)
         self._tell(live)
@@ -339,13 +341,17 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         row: OrderRow = live.row
         if self._orders.pop(row.order_hash, None) is None:
             return
-        owner = self._kind.owner(row)
-        self._by_status[row.status] -= 1
-        self._by_owner[owner] -= 1
-        if not self._by_owner[owner]:
-            del self._by_owner[owner]
+        self._count(row, -1)
         self._ended.pop(row.order_hash, None)
         self._dropped(live)
+
+    def _count(self, row: OrderRow, change: int) -> None:
+        """Count an order that enters (1) or leaves (-1) memory, or its status."""
+        place = self._kind.owner(row), row.status
+        self._by_status[row.status] += change
+        self._by_owner[place] += change
+        if not self._by_owner[place]:
+            del self._by_owner[place]
 
     # --- Following --------------------------------------------------------------------------------------
 

@@ -77,11 +77,6 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
 
     def __init__(self, store: Store, leases: Leases) -> None:
         super().__init__(OTC, store, leases)
-        self._drafts: dict[bytes, set[bytes]] = {}
-
-    def drafts_of(self, maker: bytes) -> int:
-        """Number of a maker's DRAFT orders in memory."""
-        return len(self._drafts.get(maker, ()))
 
     async def add(self, row: OtcOrderRow, document: OtcDocument) -> OtcOrderRow:
         """Store a new order; repeated calls for the same order hash store it once.
@@ -213,19 +208,6 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         for change in found.more:
             if isinstance(change, Put) and change.table == OTC_DOCUMENT.name:
                 live.document = decode_document(change.row.body)
-
-    def _sort(self, live: LiveOtc) -> None:
-        super()._sort(live)
-        if live.row.status is OtcState.DRAFT:
-            self._drafts.setdefault(live.row.maker, set()).add(live.order_hash)
-        else:
-            self._dropped(live)
-
-    def _dropped(self, live: LiveOtc) -> None:
-        drafts = self._drafts.get(live.row.maker, set())
-        drafts.discard(live.order_hash)
-        if not drafts:
-            self._drafts.pop(live.row.maker, None)
 
 
 _BY_CHAIN = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})

@@ -120,7 +120,7 @@ class OtcDesk:
         Raises:
             TooManyOpenOrders: the maker has too many orders.
         """
-        drafts = self._orders.drafts_of(maker)
+        drafts = self._orders.count_of(maker, OtcState.DRAFT)
         count, most, what = (
             (drafts, limits.OTC_LIVE_DRAFTS_PER_MAKER_MAX, "are not signed yet")
             if is_draft

@@ -100,7 +100,7 @@ class Session:
     @property
     def is_silent(self) -> bool:
         """Whether none of the maker's four GET endpoints answered: more checks would only time out."""
-        return all(exchange.failure for exchange in self.snapshot.values())
+        return bool(self.snapshot) and all(exchange.failure for exchange in self.snapshot.values())
 
     def add(self, results: Iterable[Result]) -> None:
         """Count results of the selected checks, with credentials hidden, and report progress."""

@@ -115,9 +115,8 @@ class ArrivalWatch(BridgeRounds):
             if logs is None:
                 break
             for log in logs:
-                header = await self._at(log.block_number)
-                if header is None or await self._receipt_of(log) is None:
-                    continue  # the block has left the chain; the next round reads its height, above `read_to`
+                await self._receipt_of(log)
+                header = await self._header_of(log)
                 for arrived in wanted:
                     end = ended_by(arrived, log, self._arrivals, header)
                     if end is not None:
@@ -126,6 +125,7 @@ class ArrivalWatch(BridgeRounds):
         self._is_again |= after < head.number
         # Blocks that may still be replaced are searched again by each round.
         read_to = min(after, self._place.final_height(head.number))
+        # Not for an arrival with an end: if the order's write is refused, the next round finds the log again.
         self._after |= {
             key_of(arrived.end): read_to
             for arrived in wanted

@@ -192,9 +192,8 @@ class AuctionQueue:
     def take(self, standing: dict[str, AgentRoom], now: float) -> list[DueRound]:
         """Remove the due orders for which agents have capacity, and group them into new auction rounds.
 
-        Due orders of handlers form a round of their own, without agents, one round at a time: slow handlers
-        leave room for other rounds. Orders that are no longer open, or have a settlement under way, get no
-        round.
+        Due orders of handlers form a round without agents; the next such round opens once all of them have
+        left it. Orders that are not open, or have a settlement under way, are removed without a round.
 
         Args:
             standing: capacities of the agents that may be asked, by name; changed in place.

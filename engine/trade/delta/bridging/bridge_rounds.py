@@ -193,6 +193,18 @@ class BridgeRounds(ABC):
             raise ChainError(f"there is no receipt of the log {log.log_index} in block {log.block_number}")
         return receipt
 
+    async def _header_of(self, log: Log) -> Header:
+        """Read the header of a log's block.
+
+        Raises:
+            ChainError: the node shows no such block now; the caller has to read the range again, as for
+                `_receipt_of`.
+        """
+        header = await self._at(log.block_number)
+        if header is None or header.hash != log.block_hash:
+            raise ChainError(f"block {log.block_number}, which has the log {log.log_index}, is not shown now")
+        return header
+
     async def _still_there(self, number: int, block_hash: bytes, head: Header) -> bool | None:
         """Whether a block is in the chain; None if the block is above the latest block of the node."""
         return await self._has(number, block_hash) if number <= head.number else None

@@ -421,7 +421,7 @@ class DeliveryWatch(BridgeRounds):
         """Read a log as the delivery of a transfer; None for any other log.
 
         Raises:
-            ChainError: the log's receipt contradicts it.
+            ChainError: the log's receipt or block contradicts it.
         """
         sent = self._sent[awaited.key]
         arrival: Arrival | None = None
@@ -434,9 +434,9 @@ class DeliveryWatch(BridgeRounds):
             token = awaited.transfer.sent.output_token
             transmitter = self._place.transmitter or b""
             arrival = mint_of(log, receipt.logs, sent, attested.nonce, transmitter, token)
-        header = None if arrival is None else await self._at(log.block_number)
-        if arrival is None or header is None:
+        if arrival is None:
             return None
+        header = await self._header_of(log)
         if arrival.oddity:
             self._odd += 1
             self._alarm("a bridge delivered otherwise than promised", awaited, detail=arrival.oddity)

@@ -219,11 +219,13 @@ class RefundWatch(BridgeRounds):
             entries += found
             after = blocks[1]
         self._is_again |= after < head.number
+        # One call for all ranges: `owed` stays as it was read, and a second call would pay its debts again.
         for refund in await self._allocated(entries, owed):
             key = refunded_key(refund)
             before = states.get(key) or next(due.transfer for due in owed if key_of(due.transfer.sent) == key)
             states[key] = replace(before, refunds=(*before.refunds, refund))
             changes[refund.order_hash].append(new(DELTA_REFUND, refund))
+        # `_write` notes these heights, and only once an order's changes are stored.
         read_to = min(after, self._place.final_height(head.number))
         return {key_of(due.transfer.sent): read_to for due in owed}
 
@@ -254,13 +256,8 @@ class RefundWatch(BridgeRounds):
         for at in range(0, len(transactions), IDS_MAX):
             (rows,) = await self._stored.read(among(DELTA_REFUND, "tx_hash", transactions[at : at + IDS_MAX]))
             stored += [row_of(DELTA_REFUND, values) for values in rows]
-        times: dict[int, int] = {}
-        for entry in entries:
-            header = await self._at(entry.log.block_number)
-            if header is not None:
-                times[entry.log.block_number] = header.time_s
-        there = [entry for entry in entries if entry.log.block_number in times]
-        return allocated(there, owed, used_up(stored), times)
+        times = {entry.log.block_number: (await self._header_of(entry.log)).time_s for entry in entries}
+        return allocated(entries, owed, used_up(stored), times)
 
 
 def _is_quiet(transfer: OrderTransfer) -> bool:

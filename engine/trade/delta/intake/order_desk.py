@@ -10,6 +10,8 @@ refusal. Every order is checked before it is stored: if the chain does not answe
 order is not stored.
 
 Source: spec 1.17, 1.18; ARCHITECTURE.md, "Orders", "Limits".
+Choice: An order that waits for its owner's contract costs its submitter a unit of wrong signatures
+    (`admission.signatures`), and its owner's limit counts such orders apart: anybody may submit them.
 Choice: A contract that buys across chains for its own address has to exist on the destination chain too.
 Choice: A repeated submission is answered with the stored order, whatever else is in the body or has happened
     since.
@@ -25,6 +27,7 @@ from .....codecs.messages.delta_messages import (
     OrderRecord,
     SubmitBody,
 )
+from .....codecs.messages.vocabulary import OrderStatus
 from .....config import limits
 from .....config.errors import (
     InvalidCancelSignature,
@@ -189,24 +192,46 @@ class OrderDesk:
             now_ms=now_ms,
         )
         submission = checked(body, found, rules)
-        signatures.proven(submission.signature.is_by_key)
-        self._check_room(submission.terms.owner)
+        owner, is_by_key = submission.terms.owner, submission.signature.is_by_key
+        if is_by_key:
+            self._check_room(owner)
+        # From here on, a refusal costs the caller a unit unless the owner's key has signed.
+        signatures.proven(is_by_key)
         row = await in_time(self._judged(served, submission, now_ms))
+        if row.status is OrderStatus.AWAITING_SIGNATURE:
+            signatures.wrong()  # anybody may submit it in the name of a contract
+        if not is_by_key:
+            self._check_room(owner, row.status)
         document, order, terms = submission.document, submission.order, submission.terms
         if await self._orders.add(row, document, order, terms) is row:
             return new_record(row, document, order, terms)
         return await self._kept(found.order_hash)
 
-    def _check_room(self, owner: bytes) -> None:
+    def _check_room(self, owner: bytes, status: OrderStatus = OrderStatus.PENDING) -> None:
         """Check that the owner's live orders leave room for another; orders still being checked do not count.
 
+        Orders that wait for a contract's signature have a room of their own: anybody may submit such orders
+        in the contract's name.
+
+        Args:
+            status: first status of the order.
+
         Raises:
-            TooManyOpenOrders: the owner has VENUE_LIVE_ORDERS_PER_OWNER_MAX live orders.
+            TooManyOpenOrders: the owner has as many orders as the venue allows.
         """
-        count, most = self._orders.count_of(owner), limits.VENUE_LIVE_ORDERS_PER_OWNER_MAX
+        unsigned = self._orders.count_of(owner, OrderStatus.AWAITING_SIGNATURE)
+        count, most, what = (
+            (unsigned, limits.VENUE_UNSIGNED_ORDERS_PER_OWNER_MAX, "wait for the owner's signature")
+            if status is OrderStatus.AWAITING_SIGNATURE
+            else (
+                self._orders.count_of(owner) - unsigned,
+                limits.VENUE_LIVE_ORDERS_PER_OWNER_MAX,
+                "may still change",
+            )
+        )
         if count >= most:
             raise TooManyOpenOrders(
-                field="order.owner", expected=f"fewer than {most} orders that may still change", got=count
+                field="order.owner", expected=f"fewer than {most} orders that {what}", got=count
             )
 
     async def _kept(self, order_hash: bytes) -> OrderRecord:

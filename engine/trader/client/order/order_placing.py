@@ -103,7 +103,7 @@ class OrderPlacer(VenueTrader):
         return OrderOffer(terms=terms, quoted=quoted, contract=contract, held=has)
 
     async def rehearse(self, offer: OrderOffer) -> CheckedOrder:
-        """Have the venue build the order and check it, without a permit, a signature or a transaction.
+        """Check the order that the venue builds; sign no permit, order or transaction.
 
         Raises:
             VenueError: the built order is not the agreed one, or the venue refuses.

@@ -73,6 +73,8 @@ async def disproof(
             check reads the state at that transaction's block, so that the node must keep old states.
     """
     named = stored.transaction_hash if stored.state in _BY_TRANSACTION else None
+    # Before `standing`: `receipt_of` waits for a node that is behind the venue's, whose state read earlier
+    # would still show the order as open.
     receipt = None
     if named is not None:
         receipt = await receipt_of(chain, parse_hex(named, "transactionHash"))

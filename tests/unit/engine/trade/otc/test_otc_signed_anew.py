@@ -30,12 +30,12 @@ async def test_another_process_signs_a_draft(tmp_path: Path, autojump_clock: obj
         venue.chain.mine()
         draft = an_order(status=_S.DRAFT)
         row = await venue.submit(draft, a_document(draft, permit=b"\x07" * 224))
-        assert venue.orders.drafts_of(MAKER) == 1
+        assert venue.orders.count_of(MAKER, _S.DRAFT) == 1
         await elsewhere(venue).sign(row.order_hash, b"\x52" * 65, None, accepted)
         await venue.becomes(row, _S.PENDING)
         kept = venue.live(row).document
         assert (kept.signature, kept.permit) == (b"\x52" * 65, b"\x07" * 224)
-        assert venue.orders.drafts_of(MAKER) == 0
+        assert venue.orders.count_of(MAKER, _S.DRAFT) == 0
 
 
 async def test_what_is_signed_is_not_signed_again(tmp_path: Path, autojump_clock: object) -> None:
@@ -58,11 +58,11 @@ async def test_drafts_are_counted_until_they_are_forgotten(tmp_path: Path, autoj
     async with otc_venue(tmp_path) as venue:
         rows = [await venue.submit(an_order(number, status=_S.DRAFT)) for number in (1, 2, 3)]
         await venue.submit(an_order(4))
-        assert (venue.orders.drafts_of(MAKER), venue.orders.count_of(MAKER)) == (3, 4)
+        assert (venue.orders.count_of(MAKER, _S.DRAFT), venue.orders.count_of(MAKER)) == (3, 4)
         venue.chain.cancels(rows[0])
         venue.chain.mine()
         await venue.becomes(rows[0], _S.CANCELLED)
-        assert venue.orders.drafts_of(MAKER) == 2
+        assert venue.orders.count_of(MAKER, _S.DRAFT) == 2
         venue.orders.leave(())
-        assert (venue.orders.drafts_of(MAKER), venue.orders.count_of(MAKER)) == (0, 0)
-        assert venue.orders._drafts == {}
+        assert (venue.orders.count_of(MAKER, _S.DRAFT), venue.orders.count_of(MAKER)) == (0, 0)
+        assert venue.orders._by_owner == {}
