@@ -96,8 +96,11 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         self._watchers: list[Callable[[Live], None]] = []
         self._orders: dict[bytes, Live] = {}
         self._ended: dict[bytes, Live] = {}
-        self._states, self._ends = kind.lifecycle.states(), kind.lifecycle.terminal()
-        self._by_owner: Counter[tuple[bytes, OrderStatus | OtcState]] = Counter()
+        self._ends = kind.lifecycle.terminal()
+        # By status, then by owner: a key of both would be an object for the garbage collector to walk.
+        self._by_owner: dict[OrderStatus | OtcState, Counter[bytes]] = {
+            status: Counter() for status in kind.lifecycle.states()
+        }
         self._by_status: Counter[OrderStatus | OtcState] = Counter()
         self._steps = self._conflicts = 0
 
@@ -118,7 +121,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
         Ended orders that a re-organisation may reopen are in memory, too.
         """
-        return sum(self._by_owner[owner, status] for status in statuses or self._states)
+        return sum(self._by_owner[status][owner] for status in statuses or self._by_owner)
 
     def count_in(self, *statuses: OrderStatus | OtcState) -> int:
         """Count the orders in memory whose status is one of these."""
@@ -347,11 +350,11 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
     def _count(self, row: OrderRow, change: int) -> None:
         """Count an order that enters (1) or leaves (-1) memory, or its status."""
-        place = self._kind.owner(row), row.status
+        owner, of_status = self._kind.owner(row), self._by_owner[row.status]
         self._by_status[row.status] += change
-        self._by_owner[place] += change
-        if not self._by_owner[place]:
-            del self._by_owner[place]
+        of_status[owner] += change
+        if not of_status[owner]:
+            del of_status[owner]
 
     # --- Following --------------------------------------------------------------------------------------
 
