@@ -19,9 +19,9 @@ from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.trade.delta.orders.terms import SettledOrder
 from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, ONE, person
-from support.contracts.rfq_stories import execute
+from support.contracts.rfq_stories import a_wallet_that_sells, execute
 from support.contracts.settling import Market
-from support.delta.order_front import OrderFront, a_wallet, an_order_front, told, wire_of
+from support.delta.order_front import OrderFront, an_order_front, told, wire_of
 from support.oracles import Oracle
 
 pytestmark = pytest.mark.needs("pyrevm")
@@ -152,7 +152,7 @@ async def test_orders_signed_by_others(
 @pytest.mark.parametrize("form", ["64 bytes", "65 bytes"])
 async def test_a_contract_accepts_a_signature(front: OrderFront, form: str) -> None:
     """The venue stores the signature as sent; its meaning is up to the contract."""
-    wallet = await a_wallet(front)
+    wallet = await a_wallet_that_sells(front.world)
     order = await front.a_sale(owner=wallet, beneficiary=wallet)
     rs64, recovery_id = front.world.user.sign(front.world.delta_hash(order))
     sent = to_65(rs64, recovery_id) if form == "65 bytes" else to_compact64(rs64, recovery_id)
@@ -162,7 +162,7 @@ async def test_a_contract_accepts_a_signature(front: OrderFront, form: str) -> N
 
 
 async def test_a_contract_does_not_accept_a_signature(front: OrderFront) -> None:
-    wallet = await a_wallet(front)
+    wallet = await a_wallet_that_sells(front.world)
     order = await front.a_sale(owner=wallet, beneficiary=wallet)
     for signature in (front.world.delta_signed(order, front.world.stranger), b"\x01", bytes(4_096)):
         refusal = await front.fault(order, signature=signature)
@@ -177,7 +177,7 @@ async def test_a_contract_that_knows_no_signatures(front: OrderFront) -> None:
 
 
 async def test_a_contract_signs_by_a_call(front: OrderFront) -> None:
-    wallet = await a_wallet(front)
+    wallet = await a_wallet_that_sells(front.world)
     world = front.world
     waiting = await front.a_sale(owner=wallet, beneficiary=wallet)
     assert (await front.submitted(waiting, signature=b""))["status"] == "AWAITING_SIGNATURE"
@@ -193,7 +193,7 @@ async def test_orders_that_anybody_submits_for_a_contract_leave_room_for_its_own
 ) -> None:
     monkeypatch.setattr(limits, "VENUE_UNSIGNED_ORDERS_PER_OWNER_MAX", 2)
     monkeypatch.setattr(limits, "VENUE_LIVE_ORDERS_PER_OWNER_MAX", 1)
-    wallet, world = await a_wallet(front), front.world
+    wallet, world = await a_wallet_that_sells(front.world), front.world
     orders = [await front.a_sale(owner=wallet, beneficiary=wallet) for _ in range(5)]
     for order in orders[:2]:
         assert (await front.submitted(order, signature=b""))["status"] == "AWAITING_SIGNATURE"
@@ -236,7 +236,7 @@ async def test_a_wallet_that_is_not_deployed_yet(front: OrderFront) -> None:
 
 
 async def test_awaited_orders_are_held_against_funds_as_others_are(front: OrderFront) -> None:
-    wallet = await a_wallet(front)
+    wallet = await a_wallet_that_sells(front.world)
     order = await front.a_sale(owner=wallet, src_amount=3 * ONE)
     assert (await front.fault(order, signature=b""))[:2] == (400, "InsufficientBalance")
     smaller = msgspec.structs.replace(order, src_amount=2 * ONE)

@@ -21,6 +21,7 @@ from cambist.engine.host.process.clock import WallClock
 from cambist.engine.trade.delta.orders.terms import SettledOrder
 from support.chain.evm_programs import assembled, deploys
 from support.chain.world import ONE, USDC, person
+from support.contracts.rfq_stories import a_wallet_that_sells
 from support.counted_signatures import CountedChain, counted_recoveries
 from support.delta.order_front import (
     API_KEY,
@@ -28,7 +29,6 @@ from support.delta.order_front import (
     CANCEL,
     ORDERS,
     OrderFront,
-    a_wallet,
     an_order_front,
 )
 from support.server.server_harness import field
@@ -175,7 +175,7 @@ async def test_what_is_refused_for_anything_else_spends_nothing(venue: Venue) ->
 
 
 async def test_an_order_that_waits_for_a_contract_costs_a_unit(venue: Venue) -> None:
-    wallet = await a_wallet(venue.front)
+    wallet = await a_wallet_that_sells(venue.front.world)
     statuses = []
     for _ in range(BURST + 1):
         order = await venue.a_sale(owner=wallet, beneficiary=wallet)
@@ -185,12 +185,18 @@ async def test_an_order_that_waits_for_a_contract_costs_a_unit(venue: Venue) -> 
     assert statuses == [(200, "AWAITING_SIGNATURE")] * BURST + [(429, None)]
 
 
-async def test_a_full_room_costs_no_unit(venue: Venue, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("owner", ["a key", "a contract"])
+async def test_a_full_room_costs_no_unit(venue: Venue, monkeypatch: pytest.MonkeyPatch, owner: str) -> None:
     monkeypatch.setattr(limits, "VENUE_LIVE_ORDERS_PER_OWNER_MAX", 1)
-    assert (await venue.submits("192.0.2.1")).status == 200
-    for _ in range(2 * BURST):
-        answer = await venue.submits("192.0.2.1")
-        assert msgspec.json.decode(answer.body)["errorType"] == "TooManyOpenOrders"
+    world = venue.front.world
+    account = world.user.address if owner == "a key" else await a_wallet_that_sells(world)
+    answers = []
+    for _ in range(BURST + 2):
+        order = await venue.a_sale(owner=account, beneficiary=account)
+        answers.append(await venue.asked(ORDERS, world.delta_body(order, world.user), "192.0.2.1"))
+    first, *others = answers
+    assert first.status == 200
+    assert {msgspec.json.decode(answer.body)["errorType"] for answer in others} == {"TooManyOpenOrders"}
 
 
 async def test_an_order_that_is_over_is_told_to_a_wrong_signature_which_is_spent(venue: Venue) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import trio
+from msgspec.structs import replace
 
 from cambist.client import (
     Allowing,
@@ -145,6 +146,10 @@ def test_an_order_is_placed_watched_and_proven(venue: BlockingVenue, up: Devnet)
     assert str(end.spent) == "0.5 WETH"
     assert end.received is not None
     assert end.received.whole > 1_000
+    record = end.outcome.record
+    assert record is not None
+    false = venue.state(replace(record, input=replace(record.input, token=f"0x{'de' * 20}")))
+    assert (false.verdict, "no token at" in false.reason) == (TradeVerdict.UNKNOWN, True)
     by_hash = venue.follow(end.order_hash)
     assert (by_hash.id, by_hash.received) == (end.id, end.received)
 

@@ -1,5 +1,7 @@
 """Swaps after a bridge that go wrong: paid out in time, tried again, made anew; every unit is the owner's."""
 
+import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,8 @@ from support.bridge.bridged_stories import (
 )
 from support.bridge.two_chains import TwoChains
 from support.chain.world import ONE, Moved
-from support.delta.delta_stories import Record
-from support.patience import PATIENCE_S, until
+from support.delta.delta_stories import CONFIRMATIONS, Record
+from support.patience import PATIENCE_S, until, until_found
 
 pytestmark = [pytest.mark.one_of(2), pytest.mark.seldom]
 
@@ -110,6 +112,25 @@ async def test_a_maker_that_fails_is_asked_again(two: TwoChains, tmp_path: Path,
         await story.becomes(record, "COMPLETED")
         assert await story.moved_since(before) == swapped("across")
         assert swapper(story).swaps == 1
+
+
+async def test_a_node_that_is_behind_hides_no_end_of_a_swap(two: TwoChains, tmp_path: Path) -> None:
+    async with a_swapped_story(two, tmp_path) as (story, maker):
+        maker.habit, before = "refuses", await story.balances()
+        record = await story.ordered(await quoted_dai(story, "across"))
+        await has_arrived(story, record)
+        far = story.nodes[two.second]
+        head = await story.far.chain.block()
+        assert head is not None
+        maker.habit = ""
+        far.shown = head.number
+        await until_found(partial(story.moved_since, before), lambda moved: moved == swapped("across"))
+        for _ in range(3 * CONFIRMATIONS):
+            looks = far.hidden
+            await story.far.chain.mine()
+            await until(lambda looks=looks: far.hidden > looks)  # type: ignore[misc]
+        far.shown = math.inf
+        await story.becomes(record, "COMPLETED")
 
 
 async def test_quotes_below_the_signed_minimum_are_not_taken(two: TwoChains, tmp_path: Path) -> None:

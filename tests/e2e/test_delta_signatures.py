@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word, selector
 from cambist.codecs.contracts.contract_events import NonceInvalidated, OrderPreSigned
 from cambist.codecs.contracts.delta_calldata import (
@@ -18,21 +17,12 @@ from cambist.codecs.eip712_orders.delta import ORDER, delta_domain_separator
 from cambist.config.errors import Reverted
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
-from cambist.engine.chain.deploy.deploy import create
-from support.chain.world import DELTA_NAME, DELTA_VERSION, MOST, ONE, USDC, World
-from support.contracts.rfq_stories import execute
+from support.chain.world import DELTA_NAME, DELTA_VERSION, ONE, USDC, World
+from support.contracts.rfq_stories import a_wallet_that_sells, execute
 from support.contracts.settling import Market, events
 
 INVALID = "InvalidSignature()"
 FAIR = 2_500 * USDC
-
-
-async def a_wallet_that_sells(world: World) -> bytes:
-    """A smart wallet of the user's key, with 2 WETH that Delta may take."""
-    wallet = await create(world.chain, world.owner, "DevWallet", address_word(world.user.address))
-    await world.send(world.user, world.weth, calldata.transfer(wallet, 2 * ONE))
-    await world.send(world.user, wallet, execute(world.weth, calldata.approve(world.at.delta, MOST)))
-    return wallet
 
 
 @pytest.mark.parametrize("form", ["64 bytes", "65 bytes", "65 bytes, v of 0 or 1"])

@@ -5,24 +5,13 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.contracts import calldata, delta_calldata
-from cambist.codecs.contracts.abi import address_word
+from cambist.codecs.contracts import delta_calldata
 from cambist.crypto.signatures import to_65
-from cambist.engine.chain.deploy.deploy import create
-from support.chain.world import MOST, ONE, USDC, World
-from support.contracts.rfq_stories import execute
+from support.chain.world import ONE, USDC, World
+from support.contracts.rfq_stories import a_wallet_that_sells, execute
 from support.delta.delta_stories import DeltaStory, a_delta_story
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
-
-
-async def a_wallet(story: DeltaStory) -> bytes:
-    """A smart wallet of the user's key, with 2 WETH that Delta may take."""
-    world = story.world
-    wallet = await create(world.chain, world.owner, "DevWallet", address_word(world.user.address))
-    await world.send(world.user, world.weth, calldata.transfer(wallet, 2 * ONE))
-    await world.send(world.user, wallet, execute(world.weth, calldata.approve(world.at.delta, MOST)))
-    return wallet
 
 
 async def its_order(story: DeltaStory, wallet: bytes) -> Any:
@@ -32,7 +21,7 @@ async def its_order(story: DeltaStory, wallet: bytes) -> Any:
 async def test_a_contract_signs_by_its_owners_key(world: World, tmp_path: Path) -> None:
     async with a_delta_story(world, tmp_path, "ann") as story:
         story.agents["ann"].gives = lambda _: 2_500 * USDC
-        wallet = await a_wallet(story)
+        wallet = await a_wallet_that_sells(story.world)
         order = await its_order(story, wallet)
         signature = to_65(*world.user.sign(world.delta_hash(order)))
         status, refused = await story.submit(order, signature=f"0x{signature[:-2].hex()}ff1b")
@@ -46,7 +35,7 @@ async def test_a_contract_signs_by_its_owners_key(world: World, tmp_path: Path) 
 async def test_a_contract_signs_by_a_call_before_or_after_it_submits(world: World, tmp_path: Path) -> None:
     async with a_delta_story(world, tmp_path, "ann") as story:
         story.agents["ann"].gives = lambda _: 2_500 * USDC
-        wallet = await a_wallet(story)
+        wallet = await a_wallet_that_sells(story.world)
         order = await its_order(story, wallet)
         record = await story.submitted(order, signature="0x")
         assert record["status"] == "AWAITING_SIGNATURE"
@@ -65,7 +54,7 @@ async def test_a_contract_signs_by_a_call_before_or_after_it_submits(world: Worl
 
 async def test_an_order_that_waits_for_its_signature_can_be_cancelled(world: World, tmp_path: Path) -> None:
     async with a_delta_story(world, tmp_path, "ann") as story:
-        wallet = await a_wallet(story)
+        wallet = await a_wallet_that_sells(story.world)
         record = await story.submitted(await its_order(story, wallet), signature="0x")
         ids = [record["id"]]
         digest65 = world.cancellation(ids)

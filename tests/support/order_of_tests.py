@@ -5,8 +5,7 @@ needs, so that any order passes; the same number gives the same order again.
 
 A run of the whole suite takes a draw, by its order: one in n of the parameters of a test marked `one_of(n)`,
 one kind of chain for each story, a pair of databases, a quarter of the files whose tests are marked `seldom`.
-TEST_WHOLE=stories takes all tests, with a draw of their parameters; TEST_WHOLE=1 takes all. A run that names
-files or folders takes all of these.
+TEST_WHOLE=1 takes all. A run that names files or folders takes all of these.
 """
 
 import hashlib
@@ -18,9 +17,8 @@ import pytest
 from support.examples import IS_LONG
 
 ORDER = os.environ.get("TEST_ORDER", "")
-_WHOLE = os.environ.get("TEST_WHOLE", "")
-IS_WHOLE = IS_LONG or _WHOLE == "1"
-"""Whether this run takes all parameters of every test: `make mutations`, `make test-long`."""
+IS_WHOLE = IS_LONG or os.environ.get("TEST_WHOLE") == "1"
+"""Whether this run takes all tests with all parameters: CI, `make mutations`, `make test-long`."""
 _NAMED = "TESTS_NAMED"
 _SELDOM = 4
 
@@ -34,7 +32,7 @@ def note_scope(config: pytest.Config) -> None:
 
 
 def is_drawn() -> bool:
-    """Whether this run takes a draw of the parameters of tests."""
+    """Whether this run takes a draw of tests and parameters."""
     return not IS_WHOLE and _NAMED not in os.environ
 
 
@@ -56,7 +54,7 @@ def left_to_others(items: list[pytest.Item]) -> list[pytest.Item]:
     parts = defaultdict[tuple[str, str], list[pytest.Item]](list)
     left_out: list[pytest.Item] = []
     for item in items:
-        if item.get_closest_marker("seldom") and _WHOLE != "stories" and drawn(item.path.name, _SELDOM):
+        if item.get_closest_marker("seldom") and drawn(item.path.name, _SELDOM):
             left_out.append(item)
         elif item.get_closest_marker("one_of"):
             parts[str(item.path), getattr(item, "originalname", item.name)].append(item)

@@ -165,6 +165,27 @@ class Follower(ABC, Generic[Record]):
                     pause_s = TRADER_ORDER_LOOK_S if has_changed else longer_s
                     await push.wait(pause_s)
 
+    async def latest(self, timeout_s: float) -> tuple[Record, str]:
+        """Follow the order as `follow` does.
+
+        Returns:
+            The venue's latest record, and the venue's refusal of a later request; empty without a refusal.
+
+        Raises:
+            VenueError: before its first record the venue refuses, does not answer, or answers with another
+                order.
+        """
+        refusal = ""
+        try:
+            await self.follow(timeout_s)
+        except VenueError as error:
+            if self.record is None:
+                raise
+            refusal = error.detail
+        if self.record is None:
+            raise VenueError(f"order {self._name}: the venue does not answer")
+        return self.record, refusal
+
     async def look(self) -> Record:
         """Ask the venue for the order once; return its record.
 

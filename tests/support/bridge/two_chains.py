@@ -14,6 +14,7 @@ real sockets, has the wall clock's time:
 `AwayChain` is a chain whose node can be away, as its callers see it.
 """
 
+import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -33,7 +34,7 @@ from cambist.codecs.transactions import SignedTransaction
 from cambist.config.errors import NodeUnavailable
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.port import DevChain, EthCall, LogFilter, Receipt
+from cambist.engine.chain.port import At, DevChain, EthCall, Header, LogFilter, Receipt
 from cambist.engine.chain.transact import DEV_GAS, signed, transact
 from cambist.engine.dev.bridge.attester import AttestEnd, DevAttester
 from cambist.engine.dev.bridge.bridge_service import BridgeService
@@ -391,12 +392,23 @@ class AwayChain:
 
     Attributes:
         asked: number of refused calls.
+        shown: height above which no block is shown by its number, as by a node that is behind the node which
+            answers for logs and the head; hidden: number of answers without such a block.
     """
 
     def __init__(self, chain: Any, *, is_away: bool = False) -> None:
         self._chain = chain
         self.is_away = is_away
-        self.asked = 0
+        self.asked = self.hidden = 0
+        self.shown = math.inf
+
+    async def block(self, at: At = None) -> Header | None:
+        if isinstance(at, int) and at > self.shown and not self.is_away:
+            self.hidden += 1
+            await trio.lowlevel.checkpoint()
+            return None
+        found: Header | None = await self.__getattr__("block")(at)
+        return found
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._chain, name)

@@ -118,6 +118,14 @@ async def a_wallet(world: World, key: SigningKey) -> bytes:
     return wallet
 
 
+async def a_wallet_that_sells(world: World) -> bytes:
+    """A smart wallet of the user's key, with 2 WETH that Delta may take."""
+    wallet = await create(world.chain, world.owner, "DevWallet", address_word(world.user.address))
+    await world.send(world.user, world.weth, calldata.transfer(wallet, 2 * ONE))
+    await world.send(world.user, wallet, execute(world.weth, calldata.approve(world.at.delta, MOST)))
+    return wallet
+
+
 def execute(target: bytes, data: bytes) -> bytes:
     """Calldata that makes a wallet call something."""
     return selector("execute(address,uint256,bytes)") + encode(

@@ -20,8 +20,6 @@ from urllib.parse import urlencode
 import msgspec
 import trio
 
-from cambist.codecs.contracts import calldata
-from cambist.codecs.contracts.abi import address_word
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
 )
@@ -35,7 +33,6 @@ from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.host.admission.admission import Admission
 from cambist.engine.host.process.clock import WallClock
 from cambist.engine.host.server import Router, Server
@@ -53,8 +50,7 @@ from cambist.engine.trade.served.served_chain import ServedChain
 from cambist.feeds.bridges.fee_answers import FeeLane
 from cambist.feeds.bridges.lane_fees import LaneFees
 from cambist.feeds.transport.http_client import HttpClient
-from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, MOST, ONE, USDC, MadeWorld, World
-from support.contracts.rfq_stories import execute
+from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, ONE, USDC, MadeWorld, World
 from support.server.asked_front import AskedFront, client_at, listening
 from support.venue.market_place import a_shop_on, listed_on
 
@@ -266,12 +262,3 @@ def lanes_of(origin: ServedChain, destination: ServedChain, token: bytes) -> lis
         ends = origin.tokens.by_address[token], destination.tokens.by_address[token]
         lanes.append(BridgeLane(settings.kind, settings, *chains, *ends, fees))
     return lanes
-
-
-async def a_wallet(front: OrderFront) -> bytes:
-    """A smart wallet of the user's key, with 2 WETH that Delta may take."""
-    world = front.world
-    wallet = await create(world.chain, world.owner, "DevWallet", address_word(world.user.address))
-    await world.send(world.user, world.weth, calldata.transfer(wallet, 2 * ONE))
-    await world.send(world.user, wallet, execute(world.weth, calldata.approve(world.at.delta, MOST)))
-    return wallet

@@ -188,9 +188,9 @@ class BridgeRounds(ABC):
                 the range of blocks again, because the log would be lost otherwise.
         """
         receipt = await self._chain.receipt(log.tx_hash)
-        is_there = receipt is not None and receipt.block_hash == log.block_hash and log in receipt.logs
-        if receipt is None or not is_there or not await self._has(log.block_number, log.block_hash):
+        if receipt is None or receipt.block_hash != log.block_hash or log not in receipt.logs:
             raise ChainError(f"there is no receipt of the log {log.log_index} in block {log.block_number}")
+        await self._header_of(log)
         return receipt
 
     async def _header_of(self, log: Log) -> Header:

@@ -194,12 +194,8 @@ class Courier:
             errand.attested, errand.hint = None, "its attestation has expired; it is attested anew"
             await self._attester.attest_anew(attested.nonce)
             return
-        key = await _free_key(relayer, attested)
-        if not key:
-            if key is None:
-                errand.hint = (
-                    "it failed too often when handed in: anybody may call receiveMessage on the destination"
-                )
+        key = await _free_key(relayer, attested, errand)
+        if key is None:
             return
         call = EthCall(
             transmitter,
@@ -222,13 +218,17 @@ class Courier:
         return head is not None and head.number >= attested.expiration_block
 
 
-async def _free_key(relayer: Relayer, attested: AttestedMessage) -> str | None:
-    """Return the key of the next try; "" while a try is under way or mined, None after the last try."""
+async def _free_key(relayer: Relayer, attested: AttestedMessage, errand: _Errand) -> str | None:
+    """Return the key of the next try; None while a try is under way or mined, and after the last try.
+
+    The errand's hint says that the last try has failed.
+    """
     for number in range(BRIDGE_RECEIVES_MAX):
         key = f"cctp:{attested.nonce.hex()}:{attested.expiration_block}:{number}"
         outcome = await relayer.outcome(key)
         if outcome is None:
             return key
         if outcome.state not in INTENT_IN_VAIN:
-            return ""
+            return None
+    errand.hint = "it failed too often when handed in: anybody may call receiveMessage on the destination"
     return None

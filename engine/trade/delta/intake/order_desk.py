@@ -192,15 +192,15 @@ class OrderDesk:
             now_ms=now_ms,
         )
         submission = checked(body, found, rules)
-        owner, is_by_key = submission.terms.owner, submission.signature.is_by_key
-        if is_by_key:
+        owner, signature = submission.terms.owner, submission.signature
+        if not signature.is_pre_signature:  # whose order may have to wait for the owner's contract
             self._check_room(owner)
         # From here on, a refusal costs the caller a unit unless the owner's key has signed.
-        signatures.proven(is_by_key)
+        signatures.proven(signature.is_by_key)
         row = await in_time(self._judged(served, submission, now_ms))
         if row.status is OrderStatus.AWAITING_SIGNATURE:
             signatures.wrong()  # anybody may submit it in the name of a contract
-        if not is_by_key:
+        if signature.is_pre_signature:
             self._check_room(owner, row.status)
         document, order, terms = submission.document, submission.order, submission.terms
         if await self._orders.add(row, document, order, terms) is row:

@@ -189,16 +189,8 @@ class DeltaTrading(MarketTrading):
             VenueError: before its first record the venue refuses, does not answer, or answers with another
                 order.
         """
-        follower, fault = self._follower(order), ""
-        try:
-            await follower.follow(timeout_s)
-        except VenueError as refusal:
-            if follower.record is None:
-                raise
-            fault = refusal.detail
-        if follower.record is None:
-            raise VenueError(f"order {_id_of(order)}: the venue does not answer")
-        return await self._end(order, follower.record, pinned, fault)
+        record, fault = await self._follower(order).latest(timeout_s)
+        return await self._end(order, record, pinned, fault)
 
     async def state(self, record: OrderRecord, *, pinned: bytes | None = None) -> DeltaOrderState:
         """The state of an order by a venue's record, verified on the chain if the order has ended.

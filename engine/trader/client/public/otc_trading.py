@@ -144,16 +144,8 @@ class OtcTrading(VenueSession):
         follower = OtcFollower(self._client, name, self._tell)
         if seen is not None and seen.stored is not None:
             follower.see(seen.stored)
-        fault: str | None = None
-        try:
-            await follower.follow(timeout_s)
-        except VenueError as refusal:
-            if follower.record is None:
-                raise
-            fault = refusal.detail
-        stored = follower.record
-        if stored is None:
-            raise VenueError(f"order {name}: the venue does not answer")
+        stored, refusal = await follower.latest(timeout_s)
+        fault: str | None = refusal or None
         order_hash, chain = parse_hex(stored.order_hash, "orderHash"), self._chains.get(stored.chain_id)
         if fault is None and chain is not None and stored.state in OTC_TERMINAL:
             try:

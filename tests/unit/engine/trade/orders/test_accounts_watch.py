@@ -67,6 +67,15 @@ class Kind(AccountsWatch[WatchedAccount, Followed[WatchedAccount]]):
         return pair
 
 
+async def broken_for_bob(nursery: trio.Nursery) -> tuple[Watch, Kind]:
+    """A running kind of order that fails whenever it looks at BOB's account."""
+    watch = Watch()
+    kind = Kind(watch)
+    kind.broken = WETH, BOB
+    await nursery.start(kind.run)
+    return watch, kind
+
+
 def tell(watch: Watch, *kinds: Kind) -> None:
     """Report changed accounts, as an indexer does after its next block."""
     watch.begin_step()
@@ -143,10 +152,7 @@ async def test_what_another_kind_follows_is_not_read(
 async def test_whoever_meets_another_accounts_bug_is_looked_at_soon(
     autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:
-    watch = Watch()
-    kind = Kind(watch)
-    kind.broken = WETH, BOB
-    await nursery.start(kind.run)
+    watch, kind = await broken_for_bob(nursery)
     for number, owner in enumerate((ALICE, BOB, hash_of(3)[:20], hash_of(4)[:20])):
         kind.follow(number, (WETH, owner))
     began = trio.current_time()
@@ -163,10 +169,7 @@ async def test_whoever_meets_another_accounts_bug_is_looked_at_soon(
 async def test_an_account_that_rested_is_read_again_where_it_changes_while_it_is_read(
     autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:
-    watch = Watch()
-    kind = Kind(watch)
-    kind.broken = WETH, BOB
-    await nursery.start(kind.run)
+    watch, kind = await broken_for_bob(nursery)
     kind.follow(1, (WETH, BOB))
     began = trio.current_time()
     tell(watch, kind)
@@ -184,10 +187,7 @@ async def test_an_account_that_rested_is_read_again_where_it_changes_while_it_is
 async def test_a_node_that_is_away_lengthens_no_accounts_pause(
     autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:
-    watch = Watch()
-    kind = Kind(watch)
-    kind.broken = WETH, BOB
-    await nursery.start(kind.run)
+    watch, kind = await broken_for_bob(nursery)
     for number, owner in enumerate((ALICE, BOB)):
         kind.follow(number, (WETH, owner))
     tell(watch, kind)
