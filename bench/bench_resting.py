@@ -199,7 +199,7 @@ def takes_up(benchmark: Any, count: int) -> None:
 
     def look() -> None:
         for _ in range(VENUE_RESTING_PRICED_MAX // 16):
-            found = orders.due(ends, best, count, 16)
+            found, _ = orders.due(ends, best, count, 16)
             assert len(found) == 16
             for order in found:
                 orders.tried(order, NEVER, next(times))

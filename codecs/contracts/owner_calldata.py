@@ -1,12 +1,12 @@
-"""Calldata of calls that only a contract's owner may make, and of reads of the owner's settings.
+"""Calldata by which a contract's owner changes the contract's settings, and reads of these settings.
 
-    Delta, Router   pause, pauser and caps of tokens; the receiver of protocol fees
-    Delta           relayers
-    RfqExecutor     its callers
-    FeeVault        the contracts that may credit
-    all but Rfq     the owner, handed over in two steps
+    Delta, Router                          pause, pauser, caps of tokens; receiver of protocol fees
+    Delta                                  relayers
+    RfqExecutor                            its callers
+    FeeVault                               the contracts that may credit fees
+    Delta, Router, RfqExecutor, FeeVault   the owner: proposed by the owner, accepted by the new owner
 
-A pause and a cap hold until the owner lifts them.
+The pauser may call PAUSE too. A pause and a cap hold until the owner lifts them.
 
 Source: contracts/lib/Guardrails.sol, contracts/lib/Owned.sol and the contracts named.
 """

@@ -2,8 +2,9 @@
 
 A request names a partner and may bring `partnerFeeBps`. The fee of a registered partner is its registered fee
 plus `partnerFeeBps`. The fee of an unregistered partner is that of a request without a partner:
-`partnerFeeBps`, or 1 bps to the venue if the request brings none; orders and answers show the partner's name
-all the same. A tier bounds its partners' requests; a request beyond the tier is `Partner not allowed`.
+`partnerFeeBps`, or 1 bps if the request brings none: to the venue, or to the `partnerAddress` of a request
+that takes a share of the surplus. Orders and answers show the partner's name all the same. A tier bounds its
+partners' requests; a request beyond the tier is `Partner not allowed`.
 
 Source: spec 1.12.15 to 1.12.17, 1.25.54, 1.27.3.
 Choice: A fee above 200 bps, or above the tier's bound, is `Partner not allowed`. A registered fee and
@@ -66,8 +67,10 @@ class ResolvedFee(msgspec.Struct, frozen=True):
 
     Attributes:
         partner: partner name that the request sends, registered or not; `anon` if it sends none.
-        address: the partner's account, which receives the fee; empty if the venue itself is paid.
-        fee_bps: registered and requested fee together.
+        address: account that receives the fee: the partner's own, or the `partnerAddress` of an unregistered
+            one; empty if the venue itself is paid.
+        fee_bps: registered and requested fee together, basis points; ANON_FEE_BPS if no registered partner is
+            named and the request asks for no fee.
     """
 
     partner: str
@@ -100,8 +103,9 @@ def resolve_fee(
         PartnerNotAllowed: registered and requested fee together exceed 200 bps or the tier's bound, or the
             tier forbids the surplus flags.
 
-    Choice: An anon request pays 1 bps to the venue unless it asks for a fee of its own, since an order has
-        one recipient of fees. No tier bounds the venue's 1 bps. A fee without an address goes to the venue.
+    Choice: An anon request pays 1 bps to the venue unless it asks for a fee of its own. If it takes a share
+        of the surplus, its `partnerAddress` gets the 1 bps too, since an order has one recipient of fees. No
+        tier bounds the 1 bps. A fee without an address goes to the venue.
     Choice: A registered partner is paid at its own address; another `partnerAddress` beside it is refused.
     """
     name = _shown_name(partner)

@@ -189,7 +189,8 @@ def order_hash_of(text: str, field: str, alternative: str = "") -> bytes:
     """Parse the hash of an order to 32 bytes.
 
     Args:
-        alternative: text about another form that is allowed, for the error.
+        alternative: end of the error about a wrong length, such as ", or an id", if the caller also accepts
+            another form; this function does not.
 
     Raises:
         click.UsageError: the text is no hash.

@@ -75,8 +75,8 @@ class UnderWay(Struct):
     """State of a running command that decides the text and the exit status after an interrupt.
 
     Attributes:
-        hint: text that an interrupt prints, mostly the commands that follow or cancel the order; empty before
-            an order exists.
+        hint: text that an interrupt prints: the commands that follow or cancel the order, or what may still
+            happen on the chain; empty while an interrupt leaves nothing behind.
         status: exit status after an interrupt, if there is a hint.
     """
 

@@ -1,4 +1,4 @@
-"""Dial and listen: the only access to sockets; all other modules receive a stream.
+"""Dials and listens: the source of all streams and listening sockets.
 
 A protocol driver takes a `trio.abc.Stream` and, if it connects by itself, a `Dial`: tests and simulations
 pass memory streams and a dial of their own.

@@ -5,12 +5,13 @@ from collections.abc import Callable
 import pytest
 import trio
 
+from cambist.crypto.eip1271 import SELECTOR4
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.trader.conformance.options import read_base_url
 from cambist.engine.trader.conformance.rules import CheckStatus
 from cambist.engine.trader.conformance.run import RunOutcome, RunReport
 from support.conformance.faulty_maker import CHAIN_ID, DAI, KEY, Maker
-from support.conformance.faulty_node import FaultyNode
+from support.conformance.faulty_node import DECIMALS4, FaultyNode
 from support.conformance.faulty_runs import failed, judge, now_ms, told
 
 ONLY = ("firm.signature*", "chain.*")
@@ -87,6 +88,18 @@ async def test_each_fault_of_the_chain_is_found(spoil: Callable[[FaultyNode], No
     spoil(node)
     report = await judged_with(node)
     assert failed(report) == {expected}, told(report)
+
+
+@pytest.mark.parametrize(
+    ("call", "check"), [(SELECTOR4, "chain.contract-signature"), (DECIMALS4, "chain.decimals")]
+)
+async def test_a_maker_is_not_blamed_for_a_rate_limit_of_its_node(call: bytes, check: str) -> None:
+    node = FaultyNode(CHAIN_ID)
+    node.contracts, node.limited = {to_hex(KEY.address)}, {call}
+    report = await judged_with(node)
+    status, reason = verdict_of(report, check)
+    assert status is CheckStatus.SKIPPED
+    assert "request rate limited" in reason
 
 
 async def test_tokens_are_looked_up_where_no_pair_is_quoted() -> None:

@@ -105,7 +105,7 @@ class Index(RuleBasedStateMachine):
         expected = waiting[:count]
         expected += timed[: count - len(expected)]
         expected += [one for one in better if one not in expected][: count - len(expected)]
-        found = self.orders.due(ENDS, number, self.now_ms, count)
+        found, _ = self.orders.due(ENDS, number, self.now_ms, count)
         assert [id(order) for order in found] == [id(one.order) for one in expected]
         for one in expected:
             match data.draw(st.sampled_from(["tried", "away", "waiting"])):

@@ -65,10 +65,10 @@ class PlacingOptions(BridgingOptions, frozen=True, kw_only=True):
         return super().names() | {"vault": "--strategy"}
 
     async def place(self, program: Venue, placing: "PlacingArguments") -> DeltaOrderState:
-        """Place the order at the market's price.
+        """Place an order at the quoted price less slippage; subclasses place limit orders and TWAPs.
 
         Args:
-            placing: arguments that all kinds of orders share.
+            placing: arguments that `Venue.order` and `Venue.twap` share.
         """
         return await program.order(
             self.sell,

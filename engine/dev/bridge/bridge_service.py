@@ -168,7 +168,17 @@ class BridgeService:
 
 
 def _ordered(to: DevRelayer | DevAttester, changes: dict[str, Any]) -> object:
-    """Check the members of a JSON object like members of settings, and change the orders that they name."""
+    """Change how a dev relayer or attester behaves: members of its `RelayerOrders` or `AttesterOrders`.
+
+    Args:
+        changes: name of a member -> its new value, decoded JSON.
+
+    Returns:
+        All members after the change, by name.
+
+    Raises:
+        RpcFault: a member is unknown, or its value is invalid.
+    """
     kind = type(to.orders)
     try:
         wanted = msgspec.convert(msgspec.to_builtins(to.orders) | changes, kind)

@@ -1,6 +1,6 @@
 """An embedded chain that a restart brings back: a file records each change, and the next start repeats them.
 
-    {"at":1800000000,"do":"set_balance","with":["0x...",1000]}    a line of the file for each change
+    {"at":1800000000,"do":"set_balance","with":["0x...","1000"]}  a line of the file for each change
 
 A change stands in the file before the chain makes it, so that a killed process loses nothing that a client
 knows. The same changes at the same times make the same blocks, with the same hashes.

@@ -151,6 +151,7 @@ async def running_up(
 
     Raises:
         ConfigError: as `serve_up`.
+        trio.TooSlowError: the venue is not ready in time.
     """
     keys = tuple(account_keys(DEV_MNEMONIC, DEVNET_ACCOUNTS))
     devnet = _devnet(wanted, keys)

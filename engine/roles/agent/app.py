@@ -87,6 +87,9 @@ class AgentApp:
         self.server = Server(router, settings.server, wall_ms=clock.now_ms, access_log=access_log)
         self._lag, self._wall_ms = LoopLag(), clock.now_ms
         metrics = metrics_group(self._metrics(), open_to_all=agent.metrics_open)
+        # After the server, whose counters the metrics read. A server takes the least body limit of the
+        # router's groups once, at its creation: a group with a limit of its own would have to be mounted
+        # before.
         router.mount(metrics)
         health = Router(encode_maker_error)
         health.mount(surface.health)

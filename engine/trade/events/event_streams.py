@@ -10,8 +10,8 @@ A client that reconnects with its last token gets each later event once, in orde
 and OTC orders have a path each, with the parameters that select orders; both share the bounds on streams.
 
 A stream without `after` starts at the newest event, and its first message holds the current token. A
-WebSocket closes with 1013 if the client does not take a message within EVENT_STALL_S. Messages of the client
-are ignored; too many of them close the WebSocket with 1008.
+WebSocket closes with 1013 if the client does not take the next batch of messages within EVENT_STALL_S.
+Messages of the client are ignored; too many of them close the WebSocket with 1008.
 
 Source: ARCHITECTURE.md, "Push"; WHATWG HTML, "Server-sent events".
 Choice: An event stream names an owner, a taker or orders, or has a key: the operator's key sees every order,
@@ -258,7 +258,8 @@ class EventStreams:
         """Send a subscription's events to a WebSocket until the client closes it or is too slow.
 
         Returns:
-            Whether the client was too slow, i.e. took no message within EVENT_STALL_S seconds.
+            Whether the client was too slow, i.e. did not take a batch of messages within EVENT_STALL_S
+            seconds.
         """
         messages = [encode(OpenMessage(subscription.token))]
         try:

@@ -1,19 +1,20 @@
 """GET /v2/quote and the Delta prices: from a query to an answer without an await.
 
-    query -> chain -> tokens -> fee -> plan over live books --+--> Delta block, digest kept
+    query -> chain -> tokens -> fee -> plan over live books --+--> Delta block; digest kept for the build
                                                               +--> Market route, sealed
     to another chain: lanes, with the fees that their feeds keep current -> a plan for each -> Delta block
 
 Source: spec 1.12, 1.2, 1.22; interop.md 3; choices.md#chains-and-tokens, choices.md#quotes-and-routes.
 Choice: `mode=MARKET` on a chain without Market is `No route`, and so is `mode=DELTA` on one without Delta;
     `mode=ALL` falls back to Market.
-Choice: Without either path the error is Market's, or Delta's on a chain without Market.
+Choice: If both Delta and Market refuse, the error is Market's; it is Delta's on a chain without Market, and
+    across chains.
 Choice: `maxImpact` and `maxUSDImpact` apply to the Market route; a Delta price has no `maxImpactReached`.
-Choice: GET /v2/delta/prices accepts names of agents, which do not change a price; names of bridges, on
-    GET /v2/quote too, choose among the lanes of a quote across chains alone.
+Choice: GET /v2/delta/prices accepts names of agents, which do not change a price. It and GET /v2/quote accept
+    names of bridges, which choose among the lanes of a quote across chains and change no other quote.
 Choice: Market swaps stay on one chain: `mode=MARKET` with another `destChainId` is 400
     `No route (crosschain)`, and `mode=ALL` does not fall back to Market.
-Choice: A quote across chains without a way across names the reason of each bridge.
+Choice: A quote across chains for which no lane has a price is refused with the reason of each lane.
 """
 
 from collections import Counter

@@ -1,6 +1,7 @@
 """Queries to a chain's node about a maker: contract code, EIP-1271 signatures, balances and allowances.
 
-The queries are JSON-RPC. A malformed answer raises ChainError.
+The queries are JSON-RPC. A malformed answer raises ChainError, and so does an error that is no revert, such
+as a rate limit: it says nothing about the maker.
 
 Source: Ethereum JSON-RPC; EIP-20; EIP-1271.
 """
@@ -10,9 +11,12 @@ from collections.abc import Sequence
 import msgspec
 
 from ....codecs.contracts.abi import address_word, decode_uint, selector
+from ....codecs.messages.wire import decoder
 from ....config.errors import ChainError, InvalidInput
+from ....config.limits import CHAIN_ANSWER_BYTES_MAX
 from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
 from ....crypto.hexadecimal import parse_hex, to_hex
+from ...chain.nodes.rpc_wording import RpcError, revert_data
 from .exchange import read_json
 from .probe import Probe
 
@@ -41,10 +45,10 @@ class ProbedNode:
         return bool(await self._bytes("eth_getCode", [to_hex(address), "latest"]))
 
     async def decimals(self, token: bytes) -> int | None:
-        """Query decimals() of a token contract; None if the call fails or its result is no number."""
+        """Query decimals() of a token contract; None if the call reverts or its result is no number."""
         try:
             return decode_uint(await self._eth_call(token, _DECIMALS))
-        except (_NodeRefused, InvalidInput):
+        except (_CallReverted, InvalidInput):
             return None
 
     async def balance(self, token: bytes, owner: bytes) -> int:
@@ -59,7 +63,7 @@ class ProbedNode:
         """Whether a contract accepts a signature of a digest by EIP-1271; False if the call reverts."""
         try:
             returned = await self._eth_call(contract, is_valid_signature_calldata(digest32, signature))
-        except _NodeRefused:
+        except _CallReverted:
             return False
         return is_magic_answer(returned)
 
@@ -85,10 +89,22 @@ class ProbedNode:
         document = read_json(answer.body).value if answer.succeeded else None
         if not isinstance(document, dict):
             raise ChainError(f"node: {method}: {answer.said}")
-        if "error" in document:
-            raise _NodeRefused(f"node: {method}: {document['error']}")
-        return document.get("result")
+        if "error" not in document:
+            return document.get("result")
+        detail = f"node: {method}: {document['error']}"
+        try:
+            fault = _decode_refusal(answer.body).error
+        except InvalidInput:
+            raise ChainError(detail) from None
+        raise ChainError(detail) if revert_data(fault) is None else _CallReverted(detail)
 
 
-class _NodeRefused(ChainError):
-    """Error: the node answered with a JSON-RPC error, for example because the call reverted."""
+class _Refusal(msgspec.Struct):
+    error: RpcError
+
+
+_decode_refusal = decoder(_Refusal, bytes_max=CHAIN_ANSWER_BYTES_MAX)
+
+
+class _CallReverted(ChainError):
+    """Error: the called contract reverted."""

@@ -26,6 +26,8 @@ class FaultyNode:
         contracts: lower-case addresses with code, besides tokens.
         decimals: lower-case address of a token -> its decimals(); None reverts.
         accepts: answer of isValidSignature; None reverts.
+        limited: selectors of calls that the node refuses for its rate limit, in Infura's words
+            (docs.metamask.io/services/reference/ethereum/json-rpc-methods, "Error codes").
     """
 
     def __init__(self, chain_id: int) -> None:
@@ -35,6 +37,7 @@ class FaultyNode:
         self.contracts: set[str] = set()
         self.decimals: dict[str, int | None] = {WETH: 18, USDC: 6, WBTC: 8, DAI: 18}
         self.accepts: bool | None = True
+        self.limited: set[bytes] = set()
 
     async def run(self, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED) -> None:
         """Listen; tells the port."""
@@ -59,9 +62,14 @@ class FaultyNode:
 
     def answer(self, call: dict[str, Any]) -> Any:
         """The JSON of one call's answer."""
+        if call["method"] == "eth_call" and bytes.fromhex(call["params"][0]["data"][2:10]) in self.limited:
+            fault = {"code": -32005, "message": "daily request count exceeded, request rate limited"}
+            return {"jsonrpc": "2.0", "id": call["id"], "error": fault}
         result = self._result(call["method"], call["params"])
         outcome = (
-            {"error": {"code": 3, "message": "execution reverted"}} if result is None else {"result": result}
+            {"error": {"code": 3, "message": "execution reverted", "data": "0x"}}
+            if result is None
+            else {"result": result}
         )
         return {"jsonrpc": "2.0", "id": call["id"], **outcome}
 

@@ -160,7 +160,9 @@ class QuoteLedger:
         self._live_max = live_max
         self._unused_max = unused_max
         self._window_s = unused_window_s
-        self._queue: deque[Promise] = deque()  # by release time, since every quote lives equally long
+        # By release time, since every quote lives equally long. After a restart with a shorter life, new
+        # quotes stand behind old ones that live longer: their funds are released late, never early.
+        self._queue: deque[Promise] = deque()
         self._turn = 0  # index in the queue where `take_turns` goes on
         self._unused: deque[tuple[int, bytes]] = deque()
         self._unused_by_user: dict[bytes, int] = {}
@@ -296,7 +298,7 @@ class QuoteLedger:
         promise.used = used
 
     def promises(self) -> list[Promise]:
-        """List all live firm quotes, sorted by the time of their release, earliest first."""
+        """List all live firm quotes, in the order in which their funds were reserved."""
         return list(self._queue)
 
     def take_turns(self, count: int) -> list[Promise]:

@@ -512,6 +512,9 @@ class Auctioneer:
             live = self._orders.get(row.order_hash)
             if row.status not in OPEN or live is None or live.settling is not None:
                 raise _NotOpen
+            # One key for all parts, so that the relayer sends one transaction: that of the first order's
+            # effect. `step_all` calls this in the sequence of `hashes`, on each try anew, so that the first
+            # is first.
             if row.order_hash == hashes[0]:
                 shared = effect_key(row.order_hash, row.version + 1, SETTLE)
             at = hashes.index(row.order_hash)
@@ -520,6 +523,8 @@ class Auctioneer:
 
         if not self._claims.claim([live for key in hashes if (live := self._orders.get(key)) is not None]):
             return _End.NO_FUNDS
+        # Before the write: even if its outcome is unknown, the settlement may begin and need these bids. A
+        # bid that crosses orders is never a runner-up: part 0, and the key of the order's own effect.
         for order_hash in hashes:
             runners_up = decision.verdicts[order_hash].runners_up
             self._settling.line_up(

@@ -155,7 +155,8 @@ class BridgedOrders:
     ) -> bool:
         """Store a change of an order's transfers with the order's step; False if nothing was written.
 
-        Nothing is written if the order has changed since it was read, is final, or is no longer stored.
+        Nothing is written if the order has changed since it was read, is final, or is no longer stored, or if
+        the order in memory is still older than the one that was read.
 
         Args:
             order: the order as it was read.
@@ -170,6 +171,8 @@ class BridgedOrders:
         written: list[DeltaStep] = []
 
         def decide(row: DeltaOrderRow) -> DeltaStep | None:
+            # A write conflict calls `decide` again: the step of the refused write must not make the result
+            # True, since the caller then takes the logs for stored and does not search them again.
             written.clear()
             if row.version != order.row.version:
                 return None

@@ -1,15 +1,17 @@
-"""Brings CCTP messages to one destination: has each burned message attested, and hands it in once.
+"""Brings CCTP messages to one destination: has each burned message attested, and hands it in.
 
     wanted -> attestation service, with growing pauses -> attested: verified against the burned message
-           -> nonce unused, a simulated call succeeds: relayer.relay, keyed by nonce, expiry and try
-    the message expired unused -> asked to attest anew
-    the destination would refuse the call, or the nonce is used -> attestation asked for again, with growing
-                                                                   pauses, until the delivery is verified
+           -> nonce unused, a simulated call succeeds: handed to the relayer, as a try
+    the attestation expired, the nonce is unused -> the service is requested to attest the message anew
+    the nonce is used, the destination would refuse the call, or the venue has no relayer there
+           -> the attestation, which may have changed, is read again, with growing pauses
 
-Anybody may hand a message in first: the destination accepts each nonce once, and the delivery watch finds the
-log, whoever sent the transaction. The key of a relayer's intent consists of nonce, expiry and number of the
-try: even after a crash, or with a second engine, each try is sent once. The courier keeps only data that the
-process finds again after a restart.
+A message is wanted until the delivery watch has verified its delivery. Anybody may hand a message in first:
+the destination accepts each nonce once, and the watch finds the log, whoever sent the transaction. A try is
+an intent of the relayer, with a key of nonce, expiry and number of the try: even after a crash, or with a
+second engine, each try is sent once. A next try follows a try without effect (`INTENT_IN_VAIN`); an
+attestation has at most BRIDGE_RECEIVES_MAX tries. The courier keeps only data that the process finds again
+after a restart.
 
 Source: CCTP V2 `receiveMessage`; developers.circle.com, "CCTP API".
 """

@@ -119,7 +119,10 @@ class RefundWatch(BridgeRounds):
         self._rest_of(orders, lambda order: all(_is_quiet(transfer) for transfer in order.transfers))
 
     def _note(self, owed: Sequence[OwedTransfer]) -> None:
-        """Count the owed transfers, raise alarms for late transfers, and forget all other transfers."""
+        """Count the owed transfers, warn once of each that is late, and forget transfers that are not owed.
+
+        A transfer is late if it failed more than `late_ms` milliseconds ago.
+        """
         now_ms = self._wall_ms()
         keys = {key_of(due.transfer.sent) for due in owed}
         self._after = {key: height for key, height in self._after.items() if key in keys}

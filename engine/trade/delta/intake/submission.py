@@ -428,7 +428,7 @@ def _document(body: SubmitBody, found: IdentifiedDelta) -> DeltaDocument:
 
 
 def _check_permit(body: SubmitBody, order: SettledOrder, src: ListedToken, delta: bytes) -> None:
-    """Refuse a submitted order that lacks a required permit, or has a permit that its kind does not allow."""
+    """Refuse orders without a required permit, or with one malformed or not allowed for the kind."""
     form = permit_form(order.permit, "order.permit")
     needs_approval = body.type is OrderType.LIMIT or isinstance(order, _TWAPS)
     is_permit_only = src.listed is not None and src.listed.permit_only

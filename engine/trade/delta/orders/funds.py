@@ -1,7 +1,7 @@
 """Computes the funds that an order needs from its owner now, and which of them are missing. Pure.
 
     order + its settled amount     -> Needs     for its next settlement, and for its unfilled amount
-    Needs + holding on the chain   -> lacks     missing balance | allowance | deposit, needed and present
+    Needs + holding on the chain   -> MissingFund, for each kind of funds that is short: needed and present
 
     source            needed balance                       needed allowance for the Delta contract
     a token           the next part's amount               the unfilled amount
@@ -9,8 +9,8 @@
     with a permit     the next part's amount               (none: the permit grants it)
     the native token  the next part's amount, deposited    (none: the contract holds the deposit)
 
-The amount of a purchase is its expected cost, or the most that it may cost if the order names no expected
-cost: the contract takes only the spent amount.
+The balance that a purchase needs is its expected cost, or the most that it may cost if the order names no
+expected cost, since the contract takes only the spent amount. Its allowance is the most that it may cost.
 
 The next part of a partially fillable order is its unfilled amount, as with an OTC order.
 
@@ -19,8 +19,8 @@ number of shares (`vault`). A fault of the vault is reported only if the owner h
 allowance.
 
 Source: spec 1.11.19 and 1.11.20.
-Choice: Funds are judged for each order by itself, without its owner's other orders: the first settlement
-    suspends the others.
+Choice: Funds are judged for each order by itself, without its owner's other orders. If the first settlement
+    leaves too little for the others, they are suspended then.
 Choice: An order with a permit needs the balance alone: the permit was tried at submission, and each
     settlement is simulated with it.
 """

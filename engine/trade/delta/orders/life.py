@@ -116,8 +116,8 @@ def failed(
 ) -> DeltaStep | None:
     """Make the life cycle step after a failed settlement; None if another step has finished `effect`.
 
-    The order is settled by the next bid, if any; else the order is open again, or FAILED after `failures_max`
-    failures, or CANCELLED if its owner has cancelled it.
+    An order that its owner has cancelled becomes CANCELLED, one with `failures_max` counted failures FAILED;
+    neither is settled again. Any other order is settled by the next bid, or is open again without a next bid.
 
     Args:
         effect: the stored `settle` effect of the failed settlement.
@@ -131,6 +131,7 @@ def failed(
     failures = row.failures + is_counted
     is_last = is_counted and failures >= failures_max and row.status in OPEN
     status = _after(row, _W.FAILURES if is_last else _W.NOTHING_UNDER_WAY)
+    # By the new status: a runner-up must not settle an order that this step makes CANCELLED or FAILED.
     effects = () if runner_up is None or status not in OPEN else (Intent(SETTLE, runner_up),)
     more = (finished(effect, now_ms, failed=True),)
     return OrderStep(step(row, now_ms, status=status, failures=failures), effects, more)

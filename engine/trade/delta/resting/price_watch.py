@@ -333,9 +333,9 @@ class PriceWatch:
         yield
         found: list[Resting] = []
         while len(found) < VENUE_RESTING_PRICED_MAX:
-            some = self._orders.due(ends, best, self._wall_ms(), _TAKEN_AT_ONCE)
+            some, has_more = self._orders.due(ends, best, self._wall_ms(), _TAKEN_AT_ONCE)
             found += some
-            if len(some) < _TAKEN_AT_ONCE:
+            if not has_more:
                 break
             yield
         self._touched += len(found)

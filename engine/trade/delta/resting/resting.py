@@ -274,7 +274,7 @@ class RestingOrders:
 
     # --- Orders worth a look ----------------------------------------------------------------------------
 
-    def due(self, ends: Ends, best: int, now_ms: int, count_max: int) -> list[Resting]:
+    def due(self, ends: Ends, best: int, now_ms: int, count_max: int) -> tuple[list[Resting], bool]:
         """Take the orders of a token pair that books may fill now, and mark the orders as being checked.
 
         Args:
@@ -284,11 +284,12 @@ class RestingOrders:
 
         Returns:
             Waiting orders that need at most the rate `best`, then TRIED orders whose pause is over, then
-            TRIED orders whose pause ends early because `best` exceeds the rate that they await.
+            TRIED orders whose pause ends early because `best` exceeds the rate that they await; and whether
+            more may be due.
         """
         pair = self._pairs.get(ends)
         if pair is None:
-            return []
+            return [], False
         found = _cut(pair.waiting, best, count_max)
         timed = _cut(pair.by_time, now_ms, count_max - len(found))
         for order in timed:
@@ -296,10 +297,12 @@ class RestingOrders:
         better = _cut(pair.by_best, best - 1, count_max - len(found) - len(timed))
         for order in better:
             _remove(pair.by_time, order.until_ms, order)
-        found = [order for order in (*found, *timed, *better) if order.state is not State.GONE]
+        cut = (*found, *timed, *better)
+        found = [order for order in cut if order.state is not State.GONE]
         for order in found:
             order.state = State.AWAY
-        return found
+        # Judged by the rows, not by the orders: live orders may stand behind rows that `leave` has not swept.
+        return found, len(cut) == count_max
 
     def next_due_ms(self, ends: Ends) -> int | None:
         """Return when the first pause of a token pair's orders ends, Unix ms; None without a pause."""

@@ -162,6 +162,8 @@ class TransferProof(Struct, frozen=True):
                 return ProvenAmount(fault=fault.detail)
             said[tx_hash] = said.get(tx_hash, 0) + amount
         pools = {found[0] for handed in failed if (found := self._deposit(handed)) is not None}
+        # The sum of a transaction's entries is compared with its payment: a record that names one payment in
+        # two entries claims more than the transaction paid.
         for tx_hash, amount in said.items():
             receipt = await receipt_of(chain, tx_hash)
             if receipt is None or self._refunded(receipt, pools) < amount:

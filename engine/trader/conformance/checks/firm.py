@@ -143,9 +143,10 @@ def _most(leg: GridLeg, ladder: Ladder, parts: int) -> int:
 
 
 def deep_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
-    """Choose a random amount, raw units, from a tenth to half of the ladder's depth.
+    """Choose a random amount of the token that `leg` fixes, from a tenth to half of the ladder's depth.
 
-    The amount lies beyond the first level if half of the depth does.
+    The amount, in raw units, exceeds the first level. If that level holds half of the depth or more, the
+    amount is half of the depth.
     """
     most = max(leg.depth(ladder) // 2, 1)
     return rng.randint(max(most // 5, min(leg.first_level(ladder) + 1, most)), most)

@@ -36,7 +36,7 @@ def test_between_two_pieces_nobody_sees_who_is_gone() -> None:
             assert all(other.live.row.shard == 1 for other in orders.faced(counter))
     assert pieces > 6
     assert len(orders) == COUNT // 2 + 1
-    assert [order.live for order in orders.due(ENDS, BEST, COUNT, COUNT)] == [*left[1::4], *left[3::4]]
+    assert [order.live for order in orders.due(ENDS, BEST, COUNT, COUNT)[0]] == [*left[1::4], *left[3::4]]
 
 
 def test_who_is_gone_is_not_taken_up() -> None:
@@ -49,13 +49,27 @@ def test_who_is_gone_is_not_taken_up() -> None:
     leaving = orders.leave({1})
     while any(order.live.row.shard == 0 for order in orders.all()):
         next(leaving)
-    found = orders.due(ENDS, BEST, COUNT, COUNT)
+    found, _ = orders.due(ENDS, BEST, COUNT, COUNT)
     assert {order.live.row.shard for order in found} == {1}
     for order in found:
         assert order.state is State.AWAY
         orders.tried(order, -1, COUNT)
     for _ in leaving:
         pass
-    assert {order.number for order in orders.due(ENDS, BEST, COUNT, COUNT)} == {
+    assert {order.number for order in orders.due(ENDS, BEST, COUNT, COUNT)[0]} == {
         order.number for order in found
     }
+
+
+def test_live_orders_behind_those_that_are_gone_are_taken_up_too() -> None:
+    orders = RestingOrders()
+    for at in range(COUNT):
+        live = of_shard(int(at >= 16), a_limit_order(*ENDS, ONE[WETH], 2_500 * USD))
+        orders.add(live, ENDS, rate_of(live))
+    leaving = orders.leave({1})
+    while any(order.live.row.shard == 0 for order in orders.all()):
+        next(leaving)
+    assert orders.due(ENDS, BEST, COUNT, 16) == ([], True)
+    found, has_more = orders.due(ENDS, BEST, COUNT, COUNT)
+    assert len(found) == COUNT - 16
+    assert not has_more
