@@ -17,10 +17,12 @@ from cambist.engine.chain.transact import transact
 from cambist.engine.dev.demo import orders
 from cambist.engine.dev.demo.stage import DemoStage, open_stage, until
 from support.patience import STORY_S
+from support.programs import DEVELOPMENT_CHAIN, program
 
 
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[DemoStage]:
+    program(*DEVELOPMENT_CHAIN)
     with trio.fail_after(STORY_S):
         async with open_stage(Console(file=io.StringIO(), width=200), folder) as stage:
             yield stage

@@ -173,15 +173,15 @@ async def test_its_operator_sees_whether_it_can_trade(tmp_path: Path) -> None:
 
 
 async def test_its_health_has_a_listener_of_its_own(tmp_path: Path) -> None:
-    listener = listen("127.0.0.1", 0)
-    port = listener.getsockname()[1]
-    async with (
-        running_agent(tmp_path, health_listener=listener),
-        HttpClient("127.0.0.1", port, connections_max=1, limits=Http1Limits()) as client,
-    ):
-        for path, status in (("/healthz", 200), ("/readyz", 200), ("/status", 404), ("/solve", 404)):
-            response = await client.request(b"GET", path.encode(), deadline_s=PATIENCE_S)
-            assert response.status == status
+    with listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        async with (
+            running_agent(tmp_path, health_listener=listener),
+            HttpClient("127.0.0.1", port, connections_max=1, limits=Http1Limits()) as client,
+        ):
+            for path, status in (("/healthz", 200), ("/readyz", 200), ("/status", 404), ("/solve", 404)):
+                response = await client.request(b"GET", path.encode(), deadline_s=PATIENCE_S)
+                assert response.status == status
 
 
 async def test_strategies_of_ones_own_bid_beside_the_shipped_ones(tmp_path: Path) -> None:

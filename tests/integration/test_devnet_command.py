@@ -20,7 +20,7 @@ from support.chain.anvil import Anvil
 from support.chain.devnet import KEYS, cambist, devnet_process
 from support.client.commands import invoked
 from support.patience import PATIENCE_S
-from support.programs import program
+from support.programs import DEVELOPMENT_CHAIN, program
 
 OWNER_KEY = {"OWNER_KEY": KEYS[4].secret32().hex()}
 OTHER_WORDS = "zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo wrong"
@@ -91,6 +91,7 @@ def test_another_mnemonic_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    program(*DEVELOPMENT_CHAIN)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = run(tmp_path, "devnet", "--port", str(taken.getsockname()[1]))
     assert done.returncode == 1
@@ -98,6 +99,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
 
 
 def test_a_state_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    program(*DEVELOPMENT_CHAIN)
     file = tmp_path / "file"
     file.touch()
     done = run(file / "state", "devnet", "--port", "0")

@@ -84,7 +84,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devnet]:
 @pytest.mark.parametrize("page", list(runnable()))
 def test_commands_run(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     script = "set -euo pipefail\n" + "\n".join(blocks(page, "sh"))
-    if re.search(r"cambist (?:devnet|demo)\b", script):
+    if re.search(r"cambist (?:devnet|demo|up)\b", script):
         program(*DEVELOPMENT_CHAIN)
     if VENUE in script:
         told = request.getfixturevalue("up").told

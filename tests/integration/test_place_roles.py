@@ -12,9 +12,11 @@ from cambist.engine.roles.agent.app import AgentApp
 from cambist.engine.roles.maker.app import MakerApp
 from cambist.engine.roles.venue.app import VenueApp
 from support.patience import STORY_S
+from support.programs import DEVELOPMENT_CHAIN, program
 
 
 async def test_nobody_stops_before_those_that_ask_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(*DEVELOPMENT_CHAIN)
     told: list[list[bool]] = []
 
     def watched(kind: Any) -> None:
