@@ -2,7 +2,7 @@
 
 Two documents have the same canonical form exactly when they differ only in the order of keys, in white
 space between tokens and in how their strings are escaped. Numbers keep their text, digit for digit and
-letter for letter: `1`, `1.0`, `1e0` and `10e-1` are four different numbers, as are `"1"` and `1`.
+letter for letter: `1`, `1.0`, `1e0` and `10e-1` are four different values, and the string `"1"` is a fifth.
 
 The canonical form is not RFC 8785 (JCS), which passes numbers through binary floats and so takes `1.0` for
 `1`; a route seal needs exact types and digits.

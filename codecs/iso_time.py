@@ -1,8 +1,8 @@
 """Format and check times of the API: ISO 8601 out, UTC with milliseconds and `Z`; Unix seconds in.
 
 Source: spec 1.10.28 to 1.10.30, 1.16.4 and 2.3.3 (`deadline` and `expiry`).
-Choice: Years end with 9999, the last that most clients parse. A later deadline or expiry is refused; a stored
-    later time is written as the last millisecond of 9999.
+Choice: The last year is 9999, since most clients parse no later year. A later deadline or expiry is refused;
+    a later time in the store is written as the last millisecond of 9999.
 """
 
 from datetime import datetime, timedelta

@@ -1,7 +1,6 @@
 """Divide integers exactly, with the direction of rounding in the function's name.
 
-Money is divided by these four functions alone. Amounts that a user receives round down, amounts that a user
-pays round up (ARCHITECTURE.md, "Book").
+Amounts that a user receives round down, amounts that a user pays round up (ARCHITECTURE.md, "Book").
 
 All arguments are integers at or above zero, the divisor above zero; a divisor of zero is a programmer's error
 and raises ZeroDivisionError. Overflow is impossible: Python integers are exact at any size.

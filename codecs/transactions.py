@@ -3,7 +3,8 @@
 Kinds: 0 (legacy, with the chain id of EIP-155 in its signature), 1 (EIP-2930, an access list), 2 (EIP-1559,
 a cap on the fee and a tip). Each signature has one form: r and s in range, s in the lower half.
 
-Choice: A transaction without a chain id is valid on every chain and refused; so is chain id 0.
+Choice: A transaction without a chain id is refused, since it is valid on every chain. Chain id 0 is refused
+    too.
 
 Source: EIP-155, EIP-1559, EIP-2718, EIP-2930, EIP-2 (low-s), EIP-1014 (CREATE2).
 """

@@ -1,4 +1,4 @@
-"""Every error of cambist, in one tree; `errors.json` is generated from the request rows.
+"""The errors of cambist, in one tree; `errors.json` is generated from the request rows.
 
     CambistError
     ├── RequestError          the caller's fault; one subclass per row of the catalogue, with its HTTP status
@@ -20,8 +20,8 @@
     │   ├── LogsRefused       a node refuses so wide a range of logs
     │   └── NodeContradiction   a node's answers contradict each other: the kind of fault
     ├── StoreError            a write or read of the store failed
-    │   ├── StoreUnavailable  the store is away, full or read-only: the write is not acknowledged; retry later
-    │   └── StoreFull         the queue of writes is full: the write is not queued; retry later
+    │   └── StoreUnavailable  the store is away, full or read-only: the write is not acknowledged; retry later
+    │       └── StoreFull     the queue of writes is full: the write is not queued; retry later
     ├── WebSocketClosed       either side closed the socket: code and reason
     ├── OfferDeclined         a caller's function declined a trade's terms: nothing was signed
     ├── TradeFailed           a trade failed after something was signed: its verdict and hashes
@@ -29,12 +29,12 @@
     ├── TransitionError       a life cycle was asked for a step its table does not have: our bug
     └── ConfigError           the operator's settings, keys or files
 
-A pure decoder raises `InvalidInput` for data of any origin; the driver that read it from a maker
-or a node turns it into a MakerError or a ChainError at its boundary.
+A pure decoder raises `InvalidInput` for data of any origin; the driver that read the data from a maker or a
+node turns this error into a MakerError or a ChainError.
 
 Source: spec 1.25, 2.14, 3.12.
-Choice: An error has a status and a tag also where the specification shows none; an unauthenticated request is
-    401.
+Choice: An error has a status and an `errorType` also where the specification shows none; an unauthenticated
+    request is 401.
 """
 
 from enum import Enum

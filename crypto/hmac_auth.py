@@ -4,7 +4,7 @@
     signature = lower-case hex of HMAC-SHA256(secret, payload)
 
 A WebSocket handshake signs method GET and the path alone: no query, no body. The path includes any prefix; a
-maker behind a proxy that strips or adds a prefix sets `strip_prefix` (choices.md#makers-at-the-venue).
+maker behind a proxy that adds a prefix sets `strip_prefix` (choices.md#makers-at-the-venue).
 
 Verification comes before decoding and compares in constant time. A refusal names the header at fault and the
 reason, without the secret and without the correct signature. The SHA-256 states after a key's two HMAC
@@ -255,6 +255,7 @@ class RequestVerifier:
             if compare_digest(access_key, known_access_key):
                 known_key = True
                 if compare_digest(signature, key.hex_digest(payload).encode()):
+                    # Only a verified signature enters the window: any caller could fill it otherwise.
                     if self._replay_window is not None and method == b"POST":
                         self._replay_window.admit(signature, now_ms)
                     return domain

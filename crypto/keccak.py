@@ -4,7 +4,7 @@ pycryptodome's public object costs three to four times the permutation itself, s
 directly, through cffi. Two forms, the faster first:
 
     one-shot        from pycryptodome 4.1 on; the sponge lives on the C stack
-    reused state    before; one state per thread, reset for each digest
+    reused state    before 4.1; one state per thread, reset for each digest
 
 The calls release the GIL, so their output buffers are per thread: a shared buffer could be overwritten before
 it is read, and a shared state aborts the interpreter. The library handle is semi-private: at import each form

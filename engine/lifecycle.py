@@ -5,8 +5,8 @@
 
 A transition that the table lacks is a bug of the venue and raises TransitionError. A reason names the
 condition of its transitions; the callers of `step`, not this module, check the condition. `undone` has the
-transitions that follow from a re-organisation of the chain or from logs that were read late: they lead away
-from end states and are allowed only while the order's state is not final.
+transitions that follow from a re-organisation of the chain or from logs that were read late: these
+transitions may lead away from end states, and are allowed only while the order's state is not final.
 """
 
 from collections.abc import Iterable, Mapping

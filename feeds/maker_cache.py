@@ -4,8 +4,9 @@
     /pairs   ->  pair id  -> base, quote           of pairs of such tokens
     /prices  ->  pair id  -> grid, time confirmed  of such pairs
 
-A book is in the index exactly while all three answers have its pair, its grid has a level, it was confirmed
-within `stale_ms`, no cool-down (a rest) and no reason withholds it. The answers may come in any order.
+A book is in the index exactly while the three answers have its tokens, its pair and its grid, the grid has a
+level and was confirmed within `stale_ms`, and no cool-down (a rest) and no other reason withholds the book.
+The answers may come in any order.
 
 The `apply_` methods are generators that yield after every entry, for their driver to let other tasks run. The
 cache is whole between two steps; an abandoned generator changes no further entry. Only one of these
@@ -444,6 +445,7 @@ class MakerCache:
             for pair_id, entry in tuple(self._entries.items()):
                 if pair_id in grids or entry.priced_ms > asked_ms:
                     continue
+                # `expire` may have deleted the entry between two steps: it then has no grid and no fault.
                 if entry.grid is not None or entry.grid_fault:
                     self._take_grid(pair_id, entry, None)
                     yield

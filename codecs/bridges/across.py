@@ -5,8 +5,9 @@ pays the recipient from the relayer's own capital, and emits FilledRelay. The de
 relay hash once. If no relayer fills a deposit by its deadline, the origin's pool pays the deposit back to the
 depositor, and emits ExecutedRelayerRefundRoot.
 
-Accounts and tokens have 32 bytes, an EVM address after 12 zero bytes (`abi.address_word`), since another
-chain's may be longer; `deposit_v3` and refund leaves have 20. Times are Unix seconds, amounts raw units.
+Accounts and tokens have 32 bytes, since addresses of other chains may be longer than 20; an EVM address
+follows 12 zero bytes (`abi.address_word`). `deposit_v3` and refund leaves have addresses of 20 bytes. Times
+are Unix seconds, amounts raw units.
 
 Source: https://github.com/across-protocol/contracts, SpokePool and V3SpokePoolInterface.
 """

@@ -1,15 +1,16 @@
 """Terms of a swap on the chain where a bridge delivers, and the calls of the contract that swaps. Pure.
 
-An order on the origin chain asks for such a swap by its beneficiary, an Arrival: an account whose address
-follows from the terms. The order's `metadata` has the terms, so that everybody can compute the address.
+An order on the origin chain asks for such a swap by naming an Arrival as its beneficiary: an account whose
+address follows from the terms. The order's `metadata` has the terms, so that everybody can compute the
+address. The Arrival pays the `beneficiary` of the terms:
 
-    up to `until`   a relayer of the destination's Delta has makers fill the swap, for `least` at least; only
-                    the beneficiary can have the bridge's token paid out unswapped
-    after `until`   anybody can have the bridge's token paid out to the beneficiary
+    at any time     a relayer of the destination's Delta can have makers fill the swap, for `least` at least
+    up to `until`   only `beneficiary` can have the bridge's token paid out unswapped
+    after `until`   anybody can have the bridge's token paid out to `beneficiary`
 
 Source: contracts/Arrivals.sol.
-Choice: A swap after a bridge is made when the tokens are there, by firm quotes of that time. Without one by
-    the signed time, the beneficiary gets the bridge's token.
+Choice: A swap after a bridge is made when the tokens are there, by firm quotes of that time. Without a swap
+    by the signed time, the beneficiary gets the bridge's token.
 """
 
 from collections.abc import Sequence

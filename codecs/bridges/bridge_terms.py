@@ -13,11 +13,12 @@ Source: Across `depositV3`; CCTP V2 `depositForBurn`. The settlement's bridge mo
 Choice: `destAmount` and `expectedAmount` of an order across chains are raw units of `outputToken`: the owner
     signs the least that arrives.
 Choice: The owner signs the bridge's fee in `protocolData`, as parts per million and a fixed part.
-Choice: Across's depositor is the order's owner, who gets a deposit back that no relayer fills; the
-    beneficiary is the recipient alone.
-Choice: `received` of a bridged settlement is the amount that entered the bridge; fee, surplus and promise are
-    of it too.
-Choice: The contract bridges orders of vaults, the venue does not; crossed and handlers' orders have none.
+Choice: Across's depositor is the order's owner, who gets a deposit back that no relayer fills; Across's
+    recipient is the beneficiary.
+Choice: `received` of a bridged settlement is the amount that entered the bridge; fee, surplus and promise
+    count from this amount too.
+Choice: The contract bridges orders of vaults, the venue does not. Crossed orders and handlers' orders have no
+    bridge.
 """
 
 from enum import StrEnum

@@ -7,8 +7,8 @@ Orders are encoded as the contract's tuples, member by member as they are signed
 Source: contracts/Delta.sol, contracts/RfqExecutor.sol; interop.md section 2.
 Choice: A zero beneficiary is the owner, as a zero receiver of a Market swap is the caller.
 Choice: A permit of 192 bytes is amount, expiration, nonce and sigDeadline as words, then a compact signature.
-Choice: Leftover tokens of a crossing go to the first of its orders that buys the token, as proceeds with fee
-    and surplus; without such an order they return to the first that sold it.
+Choice: A leftover token of a crossing goes to the crossing's first order that buys the token, as proceeds
+    with fee and surplus; without such an order, the token returns to the first order that sold it.
 Choice: A token's cap on Delta bounds all settlements within an hour of the clock: ten calls with a stolen
     relayer key spend no more than one.
 """

@@ -1,8 +1,8 @@
 """Token permits attached to orders; the length of a permit's bytes alone determines its form.
 
-Delta orders take six forms, the RFQ contract two; any other length is refused on Delta. A payload is ABI
-words of the token's (or Permit2's) own permit call, except the transfer form, which is a nonce and a compact
-signature.
+Delta orders take six forms, the RFQ contract two; any other length is refused on Delta. A permit of 224 or
+256 bytes is the ABI words of the token's own permit call. A permit of 96 or 192 bytes, for Permit2, ends with
+a compact signature.
 
 Source: interop.md sections 1 and 2; spec 1.3.
 """

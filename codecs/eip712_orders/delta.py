@@ -3,11 +3,12 @@
 The kind of a submitted order follows from its members (choices.md#delta-orders): each type has its own set of
 members. FillableOrder is no type: records report a partially fillable Order under that name.
 
-Choice: ProductiveOrder's members are not public; ours have the known names in this order. It is SELL only.
-Choice: A ProductiveOrder with `useShares` sells `shares` of its vault, and `srcAmount` is an estimate; else
-    it sells `srcAmount` for at most `shares`, parts pro rata.
-Choice: The handler of an ExternalOrder trades alone, without an agent's steps. A caller contract of
-    no agent calls it, and Delta measures what it delivers.
+Choice: The sequence of ProductiveOrder's members is not public; ours is that of the struct below. A
+    ProductiveOrder is SELL only.
+Choice: A ProductiveOrder with `useShares` sells `shares` of its vault, and `srcAmount` is an estimate.
+    Without `useShares` the order sells `srcAmount` for at most `shares`, and a part of it pro rata.
+Choice: The handler of an ExternalOrder trades alone, without an agent's steps. A caller contract that is no
+    agent's calls the handler, and Delta measures what the handler delivers.
 
 Source: spec 1.16; interop.md section 2; choices.md#delta-orders, choices.md#quotes-and-routes.
 """

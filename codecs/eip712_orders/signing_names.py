@@ -4,8 +4,8 @@ A signature over another domain recovers to an unknown address. The domains that
 family use are few: the refusal tries each of them, and names the domain that the client signed for.
 
 Source: interop.md 1 and 2.
-Choice: The refusal of an owner's signature over another domain names that domain. It tries
-    OTHER_DOMAINS_MAX: other known names at the same contract, then the venue's other chains.
+Choice: The refusal of an owner's signature over another domain names that domain. The venue tries at most
+    OTHER_DOMAINS_MAX domains: other known names at the same contract, then the venue's other chains.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,9 @@
 """Client side of one HTTP/1.1 connection, without I/O: one request in flight, whole answers out.
 
     IDLE --send_request--> AWAITING --answer complete--> IDLE
-      any --anything unacceptable--> FAILED (every later call raises the same MakerError)
+      any --anything unacceptable, the end of input, a last answer--> FAILED
+
+Once the connection has failed, every later call raises the same MakerError.
 
 An answer has a Content-Length or is chunked; 1xx are skipped; HEAD, 204 and 304 have no body. The client
 refuses everything else with a MakerError: a body that ends with the connection, two lengths, a length with a

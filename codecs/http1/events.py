@@ -1,6 +1,6 @@
 """Events of a server connection: whole requests in order, then the end of the connection.
 
-`Upgrade`, `RequestFault` and `Closed` are last: no event follows them.
+`Upgrade`, `RequestFault`, `Closed` and a `Request` whose `keep_alive` is False are last: no event follows.
 """
 
 from enum import Enum

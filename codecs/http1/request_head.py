@@ -1,8 +1,9 @@
 """Check a request's head beyond llhttp: its first line, its host, its framing. Pure functions.
 
 llhttp also takes HTTP/0.9 and 2.0, RTSP, several spaces, absolute and authority targets, fragments,
-some forty methods, `gzip, chunked`, any number of Hosts, and unbounded empty lines. This module refuses all
-of these: it checks the request line before the parser sees the head, host and framing after it.
+some forty methods, `gzip, chunked`, any number of Hosts, and unbounded empty lines. All of these are refused,
+repeated Hosts by `framing` and empty lines by `server`. The server has the request line checked before the
+parser sees the head, and has host and framing checked afterwards.
 
 Source: RFC 9112 2.2, 3, 6, 7; RFC 9110 7.2, 7.8, 10.1.1.
 Choice: A request body with a content-encoding is refused (415): a few bytes of gzip unfold to any size.

@@ -10,11 +10,11 @@ The settlement reverts below the promise; the venue simulates each settlement, a
 that do not revert.
 
 An agent sees no signatures, permits or metadata of an order: the venue's relayer alone settles. A bid with
-one part is for that order alone; a bid with several parts crosses their orders, all or none.
+one part is for one order; a bid with several parts crosses their orders, all or none.
 
 Source: ARCHITECTURE.md, "Auction"; contracts/Delta.sol, contracts/AgentCaller.sol, contracts/RfqExecutor.sol.
-Choice: An agent sees the signed amounts and the smallest part of a partially fillable order, so that it
-    computes a part's limit to the unit. A crossing settles every order whole.
+Choice: An agent sees the signed amounts and the smallest part of a partially fillable order, so that the
+    agent computes a part's limit to the unit. A crossing settles all that is auctioned of each of its orders.
 """
 
 from enum import StrEnum

@@ -6,8 +6,9 @@ Rules (the specification is silent on all of them):
     Choice: An empty parameter (`partner=`) counts as absent: clients write it for a null.
     Choice: Parameter names are case-sensitive and may be percent-encoded; `+` is a space, as browsers encode
         it.
-    Choice: Integers are ASCII digits without a sign, booleans `true` or `false` in any case, lists
-        comma-separated without empty items, decimals digits with an optional fraction and no exponent.
+    Choice: Integers are ASCII digits without a sign, booleans `true` or `false` in any case, decimals digits
+        with an optional fraction and no exponent. Lists are comma-separated, and their empty items count as
+        absent.
 """
 
 import re

@@ -7,8 +7,8 @@
     [agent.makers.alpha.chains.1]
     url = "https://alpha.example/1"
 
-`[chains]` sets the served chains: each with `delta` and a node. `[auth.domains]` sets the venues that may ask
-the agent.
+`[chains]` sets the served chains: each of them has `delta` and a node. `[auth.domains]` sets the venues that
+may ask the agent.
 """
 
 from typing import Annotated, Any

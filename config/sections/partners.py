@@ -1,16 +1,19 @@
 """Partners, their tiers, the fee of a request, and the partner name of an order: pure rules.
 
 A request names a partner and may bring `partnerFeeBps`. The fee of a registered partner is its registered fee
-plus `partnerFeeBps`. The fee of an unregistered partner is that of a request without a partner:
-`partnerFeeBps`, or 1 bps if the request brings none: to the venue, or to the `partnerAddress` of a request
-that takes a share of the surplus. Orders and answers show the partner's name all the same. A tier bounds its
-partners' requests; a request beyond the tier is `Partner not allowed`.
+plus `partnerFeeBps`. A request with an unregistered partner has the fee of a request without a partner:
+
+    with `partnerFeeBps`   that fee, to the request's `partnerAddress`, or to the venue without an address
+    without it             1 bps, to the venue, or to the `partnerAddress` if the request takes surplus
+
+Orders and answers show the partner's name all the same. A tier bounds its partners' requests; a request
+beyond the tier is `Partner not allowed`.
 
 Source: spec 1.12.15 to 1.12.17, 1.25.54, 1.27.3.
-Choice: A fee above 200 bps, or above the tier's bound, is `Partner not allowed`. A registered fee and
-    `partnerFeeBps` add up. An unregistered partner pays as anon and keeps its name wherever it is shown.
-Choice: An order without `partner` counts as the signed fee's partner, else as `anon`, unless `strict_partner`
-    is set. A label that contradicts the signed fee is refused.
+Choice: A registered fee and `partnerFeeBps` add up. A sum above 200 bps, or above the tier's bound, is
+    `Partner not allowed`. An unregistered partner pays as anon and keeps its name wherever it is shown.
+Choice: An order without `partner` counts as the signed fee's partner's, else as `anon`'s; with
+    `strict_partner` it is refused. A partner name that contradicts the signed fee is refused.
 """
 
 from collections.abc import Mapping
@@ -103,8 +106,8 @@ def resolve_fee(
         PartnerNotAllowed: registered and requested fee together exceed 200 bps or the tier's bound, or the
             tier forbids the surplus flags.
 
-    Choice: An anon request pays 1 bps to the venue unless it asks for a fee of its own. If it takes a share
-        of the surplus, its `partnerAddress` gets the 1 bps too, since an order has one recipient of fees. No
+    Choice: An anon request pays 1 bps to the venue unless it asks for its own fee. If it takes a share
+        of the surplus, its `partnerAddress` gets the 1 bps too, as an order has one recipient of fees. No
         tier bounds the 1 bps. A fee without an address goes to the venue.
     Choice: A registered partner is paid at its own address; another `partnerAddress` beside it is refused.
     """

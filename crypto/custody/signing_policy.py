@@ -1,7 +1,8 @@
 """The signing policy of a key: the last check before every signature.
 
-A policy is an allow-list: a chain, a verifying contract or a token that it does not name is refused. A policy
-knows nothing of prices or books; the quoting code has limits of its own, and the policy holds when they fail.
+A policy is an allow-list: a chain or a verifying contract that it does not name is refused, and so is a token
+if the policy bounds amounts. A policy knows nothing of prices or books; the quoting code has limits of its
+own, and the policy holds when these limits fail.
 """
 
 from collections.abc import Callable, Mapping

@@ -9,7 +9,7 @@
 Source: Solidity documentation, "Panic via assert and Error via require" and "Custom errors"; Contract ABI
 specification.
 Choice: Market swaps revert with the specified words INSUFFICIENT_OUTPUT and TRANSFER_FROM_FAILED, `Rfq` with
-    those of the deployed contract; elsewhere errors are custom ones, shown by name.
+    the words of AugustusRFQ, which clients match. All other errors are custom ones, shown by name.
 """
 
 import json

@@ -99,6 +99,7 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction, within_s
                 if trio.current_time() >= again_at:
                     attempts, again_at = attempts + 1, trio.current_time() + TRANSACTION_AGAIN_S
                     said = await _fault_of_sending(chain, transaction, is_first=attempts == 1)
+                # The head before the receipt: a block that is mined in between ends the wait below at once.
                 header = await chain.block()
                 head = header.hash if header else b""
                 receipt = await chain.receipt(transaction.tx_hash)

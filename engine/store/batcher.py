@@ -1,9 +1,11 @@
 """Group commit as a state machine without I/O: all units that wait form the next batch.
 
-    add --queue--> take --one batch in flight--> settle | fail
-                                              \\-> lost: the store died; the same batch is sent again
+    add --queue--> take --one batch in flight--> settle: an outcome for each unit
+           |                                 \\-> fail: an error for all units of the batch
+           '-> lose: the store is away; an error for all queued units, and for new ones until `recover`
 
-Cancelling the task that waits for a unit does not remove the unit. A full queue refuses units.
+If the store dies, the link sends the batch in flight again: that batch stays in flight here. Cancelling the
+task that waits for a unit does not remove the unit. A full queue refuses units.
 
 Source: ARCHITECTURE.md, "Store process".
 """

@@ -8,8 +8,8 @@ All live holders share the shards evenly. A holder that has less than its share 
 STORE_LEASE_SOON_S, so that a released shard soon has a holder again.
 
 A lease's life is counted on the trio clock, from before the request was sent, so that this holder drops the
-fence before another holder can claim the shard. If this process stood still, or clocks differ, the epoch
-decides, in the transaction.
+fence before another holder can claim the shard. If this process stood still, or clocks differ, the store
+still refuses a late write: the write's transaction compares the fence's epoch with the shard's.
 
 Source: ARCHITECTURE.md, "Several engines".
 """

@@ -7,6 +7,7 @@ Source: spec 1.10, 2.4; ARCHITECTURE.md, "Transitions".
 """
 
 from enum import StrEnum
+from typing import Annotated, TypeAlias
 
 from msgspec import Struct
 
@@ -22,6 +23,9 @@ from ...codecs.messages.vocabulary import (
 
 NEVER_S = (1 << 63) - 1
 """`expires_s` of an order without expiry: it sorts last (choices.md#otc-orders)."""
+
+Amount32: TypeAlias = Annotated[bytes, "an amount"]
+"""Type of a column that holds an amount: 32 bytes, big-endian."""
 
 
 def amount32(amount: int) -> bytes:
@@ -68,8 +72,8 @@ class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
     version: int
     status: OrderStatus
     updated_ms: int
-    spent: bytes
-    received: bytes
+    spent: Amount32
+    received: Amount32
     is_final: bool
     failures: int = 0
 
@@ -96,18 +100,18 @@ class OtcOrderRow(Row, frozen=True, array_like=True, gc=False):
     taker_from_meta: bytes
     maker_asset: bytes
     taker_asset: bytes
-    maker_amount: bytes
-    taker_amount: bytes
+    maker_amount: Amount32
+    taker_amount: Amount32
     type: OtcType
     created_ms: int
     expires_s: int
     version: int
     status: OtcState
     updated_ms: int
-    remaining: bytes
-    maker_balance: bytes
-    reserved: bytes
-    swappable: bytes
+    remaining: Amount32
+    maker_balance: Amount32
+    reserved: Amount32
+    swappable: Amount32
     transaction_hash: bytes | None
     is_final: bool
 
@@ -138,10 +142,10 @@ class DeltaFill(Row, frozen=True, array_like=True, gc=False):
     block_number: int
     order_hash: bytes
     destination_tx: bytes | None
-    spent: bytes
-    received: bytes
+    spent: Amount32
+    received: Amount32
     at_ms: int
-    filled: bytes
+    filled: Amount32
     is_closed: bool
 
 
@@ -166,8 +170,8 @@ class BridgeTransfer(Row, frozen=True, array_like=True, gc=False):
     selector4: bytes
     destination_chain_id: int
     output_token: bytes
-    amount: bytes
-    output: bytes
+    amount: Amount32
+    output: Amount32
     bridge_id: bytes
     at_ms: int
 
@@ -213,7 +217,7 @@ class BridgeEnd(Row, frozen=True, array_like=True, gc=False):
     end_number: int
     end_tx: bytes | None
     end_log: int | None
-    amount: bytes
+    amount: Amount32
     at_ms: int
     is_final: bool
 
@@ -235,7 +239,7 @@ class DeltaRefund(Row, frozen=True, array_like=True, gc=False):
     tx_hash: bytes
     log_index: int
     entry: int
-    taken: bytes
+    taken: Amount32
     version: int
     block_number: int
     order_hash: bytes
@@ -243,7 +247,7 @@ class DeltaRefund(Row, frozen=True, array_like=True, gc=False):
     transfer_tx: bytes
     transfer_log: int
     token: bytes
-    amount: bytes
+    amount: Amount32
     at_ms: int
     is_final: bool
 
@@ -386,7 +390,7 @@ class ChainTx(Row, frozen=True, array_like=True, gc=False):
     sender: bytes
     nonce: int
     raw: bytes
-    fee_max_wei: bytes
+    fee_max_wei: Amount32
     effect_key: str
     replaces: bytes | None
     created_ms: int
@@ -419,7 +423,7 @@ class ChainIntent(Row, frozen=True, array_like=True, gc=False):
     sender: bytes
     target: bytes
     data: bytes
-    value_wei: bytes
+    value_wei: Amount32
     gas: int
     deadline_s: int
     created_ms: int
@@ -484,8 +488,8 @@ class OtcFill(Row, frozen=True, array_like=True, gc=False):
     taker: bytes
     maker_asset: bytes
     taker_asset: bytes
-    maker_amount: bytes
-    taker_amount: bytes
+    maker_amount: Amount32
+    taker_amount: Amount32
     at_ms: int
 
 

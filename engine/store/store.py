@@ -230,6 +230,7 @@ class Store:
         task_status.started()
         try:
             while True:
+                # No await between this look and `park`: a unit that is added in between would wake nobody.
                 if not batcher.has_work:
                     self._idle.unpark_all()
                     await self._work.park()

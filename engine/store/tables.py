@@ -7,9 +7,12 @@ Put    insert; in a `repeatable` table an existing row stays unchanged
 Drop   delete by key; a missing row is no error
 """
 
+from typing import get_type_hints
+
 from msgspec import Struct
 
 from .rows import (
+    Amount32,
     AuctionRound,
     BridgeEnd,
     BridgeTransfer,
@@ -68,6 +71,12 @@ class Table(Struct, frozen=True):
     def columns(self) -> tuple[str, ...]:
         """Names of the table's columns, in order, without the columns that the database fills in."""
         return self.row.__struct_fields__
+
+    @property
+    def amounts(self) -> frozenset[str]:
+        """Names of the columns that hold amounts."""
+        kinds = get_type_hints(self.row, include_extras=True)
+        return frozenset(name for name, kind in kinds.items() if kind == Amount32)
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ strings. A `Ladder` holds a side scaled to integers:
     quote    price x base, in units of 10^-quote_scale raw units of the quote token
 
 with prefix sums of base and of quote before each level, so that a fill is a bisect and one division. The
-price scale is the largest of the side's, or larger where the quote token is finer than the base token, so
-that every quantity is an integer.
+price scale is the largest number of decimals in the side's prices, or larger where the quote token is finer
+than the base token, so that every quantity is an integer.
 
 A `Book` is two ladders that do not cross. A book is immutable: its owner replaces it by the next book in one
 assignment, and an unchanged side is reused. `build_book` of one pair is the unit of work between two

@@ -1,7 +1,7 @@
 """Requests to bridges' fee APIs for a lane, and the fee that follows from the answers. Pure.
 
     Across   GET {url}/suggested-fees, for a small and a large amount    ->  a line through or above both fees
-    CCTP     GET {url}/v2/burn/USDC/fees/{from domain}/{to domain}       ->  the fee of the tier, in ppm
+    CCTP     GET {url}/v2/burn/USDC/fees/{from domain}/{to domain}       ->  the fee for `finality`, in ppm
 
     fee(amount) = ceil(amount * ppm / 1,000,000) + fixed, as an owner signs it: at least the asked fee at both
     amounts, plus the margin of the settings
@@ -9,7 +9,7 @@
 Source: docs.across.to, "suggested-fees"; developers.circle.com, "Get USDC transfer fees".
 Choice: A fee of Across is asked at two amounts and fitted to parts per million and a fixed part, rounded up;
     amounts above the larger are not quoted.
-Choice: `maxDepositInstant` of Across, where the answer has it, is the most that a quote lets across.
+Choice: Where an answer of Across has `maxDepositInstant`, a quote sends at most this amount over Across.
 Choice: A deposit names no exclusive relayer: the fee is asked long before the deposit, and any relayer may
     fill at once.
 """

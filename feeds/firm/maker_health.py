@@ -5,7 +5,7 @@ During its cool-down (a rest) a pair or a maker is not asked for firm quotes.
     clean or a fault of the maker's --> the pair's last quotes --> too many faults --> the pair rests
                                     \\-> the maker's last quotes --> too many faults, of several pairs
                                                                                       --> the maker rests
-    most of the last askers (MAKER_ASKERS_MAX / 2 at least) are blacklisted --> the maker rests
+    most of the last users (MAKER_ASKERS_MAX / 2 at least) are blacklisted --> the maker rests
     a refusal                       --> counted, and no fault: it bounds the requested size (size_bounds)
 
 Of the last MAKER_HEALTH_QUOTES_MAX quotes, none older than MAKER_HEALTH_MEMORY_S, some may go wrong without
@@ -25,8 +25,8 @@ blacklisted, a swap that was cancelled, a deadline that other makers had used up
 overslept (`firm_check.AGAINST_MAKER`).
 
 Source: ARCHITECTURE.md, "Firm quotes"; interop.md sections 4 and 5.
-Choice: A maker that blacklists most users that ask does not quote, and rests. Users blacklisted in advance
-    are not asked for and do not count.
+Choice: A maker that blacklists most of the users for whom quotes are requested rests, as if it did not quote.
+    No quotes are requested for users blacklisted in advance, who do not count.
 Choice: Every kind of fault weighs the same in a maker's score: the share of clean quotes in percent, rounded
     down.
 """

@@ -24,7 +24,7 @@ from cambist.engine.cli import cli
 from cambist.engine.store.backend import Backend
 from cambist.engine.store.migrate import migrations
 from cambist.engine.store.operator.backup import back_up
-from cambist.engine.store.operator.export import AMOUNTS, export_lines
+from cambist.engine.store.operator.export import export_lines
 from cambist.engine.store.operator.upkeep import upkeep_of
 from cambist.engine.store.postgres.postgres import PostgresBackend
 from cambist.engine.store.process.file_lock import locked
@@ -228,7 +228,7 @@ def a_row(table: Table, number: int) -> Any:
 
     def value(name: str, kind: Any) -> Any:
         kind = next((member for member in get_args(kind) if member is not type(None)), kind)
-        if name in AMOUNTS:
+        if name in table.amounts:
             return amount32(BIG + number)
         if kind is bytes:
             size = 4 if name == "selector4" else 20 if name in ADDRESSES else 32
@@ -247,6 +247,20 @@ def rows_everywhere(backend: Backend) -> None:
         assert backend.apply(WRITER, batch, [unit]) == [DONE]
 
 
+def test_every_column_of_raw_units_or_wei_holds_amounts() -> None:
+    assert {name: set(table.amounts) for name, table in TABLES.items() if table.amounts} == {
+        "delta_order": {"spent", "received"},
+        "delta_fill": {"spent", "received", "filled"},
+        "delta_refund": {"amount", "taken"},
+        "bridge_transfer": {"amount", "output"},
+        "bridge_end": {"amount"},
+        "otc_order": {"maker_amount", "taker_amount", "remaining", "maker_balance", "reserved", "swappable"},
+        "otc_fill": {"maker_amount", "taker_amount"},
+        "chain_tx": {"fee_max_wei"},
+        "chain_intent": {"value_wei"},
+    }
+
+
 def test_the_export_has_every_row_of_every_table(path: Path) -> None:
     with closing(opened(path)) as backend:
         rows_everywhere(backend)
@@ -260,7 +274,7 @@ def test_the_export_has_every_row_of_every_table(path: Path) -> None:
             assert list(row) == list(table.columns)
             for column, kept in zip(table.columns, astuple(a_row(table, number)), strict=True):
                 expected = kept
-                if column in AMOUNTS:
+                if column in table.amounts:
                     expected = str(BIG + number)
                 elif isinstance(kept, bytes):
                     expected = f"0x{kept.hex()}"

@@ -12,7 +12,7 @@ import pytest
 from cambist.codecs.contracts.abi import selector
 from cambist.config.errors import CambistError, ConfigError
 from cambist.engine.store.migrate import AppliedMigration, Dialect, Migration, migrations, pending
-from cambist.engine.store.operator.export import AMOUNTS, OTHERS
+from cambist.engine.store.operator.export import OTHERS
 from cambist.engine.store.postgres import postgres_connection
 from cambist.engine.store.rows import IntentCause
 from cambist.engine.store.sqlite import sqlite
@@ -345,12 +345,3 @@ def test_every_table_of_the_database_is_known(migrated: Database) -> None:
     assert {name for (name,) in found} - inner == {*TABLES, *OTHERS}
     for name, columns in OTHERS.items():
         assert [column for column, _, _ in migrated.columns(name)] == list(columns)
-
-
-def test_what_is_exported_as_an_amount_is_kept_in_32_bytes() -> None:
-    kept = {column for table in TABLES.values() for column in table.columns}
-    assert kept >= AMOUNTS
-    for table in TABLES.values():
-        for name, kind in get_type_hints(table.row).items():
-            if name in AMOUNTS:
-                assert bytes in (kind, *get_args(kind)), f"{table.name}.{name}"

@@ -1,10 +1,11 @@
-"""Create cambist's contracts on a chain and set them up; a second run changes nothing.
+"""Create cambist's contracts on a chain and set them up.
 
     creations   the contracts to create, in order, with the address that each will have
     provisions  the settings that follow: callers, relayers, caps, whether trading is open
 
-With the CREATE2 factory that most chains have, addresses follow from the code and its arguments alone;
-without the factory, from the deployer's nonce, and a second run would deploy anew.
+With the CREATE2 factory, which most chains have, addresses follow from the code, its arguments and a salt: a
+second run changes nothing. Without the factory, addresses follow from the owner's nonce: a second run creates
+all contracts anew.
 
 Source: ARCHITECTURE.md, "Contracts"; EIP-1014.
 """
@@ -200,6 +201,8 @@ async def deploy(
         raise ChainError(f"the owner {to_checksum(plan.owner)} deploys, not {to_checksum(key.address)}")
     has_factory = bool(await chain.code(FACTORY))
     made = await planned(chain, plan)
+    # All creations in order, and no other transaction before the last: without the factory, the planned
+    # addresses are those of the owner's next nonces.
     for creation in made:
         if await chain.code(creation.address):
             say(f"{creation.name} is at {to_checksum(creation.address)}")

@@ -7,8 +7,8 @@ The cursor is the last block read, with a ring of blocks before it. A new head o
 a new head the next step begins after INDEX_LOOK_S. Blocks deeper than the ring are history: their logs are
 read in ranges. Later blocks are read block by block, logs by the block's hash. The number of blocks read at
 once shrinks after a failure or a refusal, and grows after a success. Each step reads the cursor anew and
-moves it by compare-and-set, so that of two indexers of a chain one writes each step and the other goes on
-from there: for blocks that the first has read, the second reads only the accounts whose funds moved.
+moves it by compare-and-set: of two indexers of a chain, only the first to write a step moves the cursor. The
+late indexer goes on from the new cursor, and of the skipped blocks reads only whose funds moved.
 
 A failed step (the node lags, contradicts itself or does not answer; the store cannot be reached) is tried
 again. The failed step has written nothing, or, if the store was lost during the write, perhaps everything. A
@@ -249,6 +249,7 @@ class Indexer:
         cursor = await self._cursor()
         if cursor is not None:
             self._begun.set()
+        # Before the head is read: a pair followed later could be reported at a block older than its `follow`.
         self._watch.begin_step()
         self._head = head = await self._latest()
         if cursor is None:
@@ -261,6 +262,7 @@ class Indexer:
             return False
         if cursor.version != self._version:
             self._watch.refresh(await self._passed(ring, common))
+            # Noted after the answer: if `_passed` fails, the next step asks for the same blocks again.
             self._version, self._noted, self._lost = cursor.version, ring.top, ()
         target, undone = await self._undone(ring, common)
         reading = Reading()

@@ -2,7 +2,7 @@
 
     read_blocks    block after block: headers whose parents fit, logs by block hash
     read_range     history: logs by heights, for as many blocks at once as the node answers
-    read_touched   blocks read by another indexer: the accounts whose funds they move
+    read_touched   followed accounts whose funds may move in blocks, also in blocks that another indexer read
 
 Checks: each block has the requested number, and its parent is the block before; each log is of the requested
 block and passes the filter; the contracts' logs equal those of their transactions' receipts; a range's logs

@@ -1,7 +1,7 @@
 """Track the accounts whose funds a venue follows, and filter the logs that may move these funds. Pure.
 
     follow(token, owner)    two calls need two calls of `unfollow`; for a deposit, `token` is its contract
-    report(token, owner)    for another order of a followed pair
+    report(token, owner)    has a followed pair reported again, for a further order of this pair
     filter()                one filter for any number of owners: all moves of funds of their tokens
     touched(logs)           the followed (token, owner) pairs that logs name
     begin_step()            begins a step, which reports the pairs that were followed before

@@ -12,8 +12,9 @@ every other request fails at once with each node's last failure.
 
 Errors name a node by its place in the settings; its URL is shown nowhere.
 
-A node that answers with a JSON-RPC error is healthy unless the error is internal (-32603); the next node gets
-the same request. BlockGone is raised once all healthy nodes agree, since a lagging node lacks the block.
+A node that answers with a JSON-RPC error is healthy unless the error is internal (-32603). A refusal of the
+call itself, such as a revert, is raised at once; after any other error the next node gets the request. Since
+a lagging node lacks new blocks, BlockGone is raised only once no healthy node has given a valid answer.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

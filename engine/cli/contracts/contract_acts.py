@@ -1,8 +1,9 @@
 """`cambist contracts pause | unpause | roles | revoke | handover | claim | cap`: owner calls, mostly for
 incidents.
 
-Each command prints its calls and simulates each of them. With a key and without `--dry-run`, it sends the
-calls then. Without a key, the simulated sender is an account that may make the call, such as a multisig.
+Each command but `roles` prints its calls and simulates each of them. With a key and without `--dry-run`, the
+command then sends the calls. Without a key, the simulated sender is an account that may make the call, such
+as a multisig.
 """
 
 import os
@@ -313,6 +314,7 @@ async def _carry_out(chain: RpcChain, place: ActOptions, made: Sequence[Act], ac
             click.echo(f"{'':<12}{to_hex(act.data)}")
     if place.key is not None:
         _check_key(place.key, tried)
+    # Every call is tried before the first is sent: a call that would fail leaves none of the others done.
     for act, who in tried:
         await chain.call(EthCall(act.to, act.data, place.key.address if place.key else who[0]))
     hashes = await _sent(chain, place, place.key, made) if place.key and not place.is_dry else []

@@ -1,7 +1,7 @@
-"""Opens a role of a settings file as `serve` does, without a trace on the disk; offline without a network.
+"""Opens a role of a settings file as `serve` does, without a trace on the disk; offline unless `online`.
 
-A venue gets a store in a temporary folder. Offline, the node of each chain never answers. Each part reads its
-settings, and refuses them with the same sentence as under `serve`.
+A venue gets a store in a temporary folder. Offline, the node of each chain never answers. Each part of a role
+reads its own settings, and refuses them with the same sentence as under `serve`.
 """
 
 import shutil
@@ -78,6 +78,7 @@ async def _venue(
 ) -> list[RoleFact]:
     if settings.venue is None:
         raise ConfigError("venue", "is not set")
+    # For the refusal of `store.url` alone: the venue below is opened with a temporary store in its place.
     place_of(settings, environ, folder)
     chains = _silent(settings, settings.venue.makers, environ, folder, "venue.makers")
     with _apart(settings, folder) as apart:

@@ -1,6 +1,7 @@
 """`cambist order watch`: follows an order to its end, or prints all pushed changes of many orders.
 
-`order watch` and `otc watch` without an order run until they are interrupted and exit with status 0.
+Without an order, `order watch` and `otc watch` run until `--timeout` or an interrupt, and exit with status 0.
+An interrupt before the venue's first message exits with status 1.
 """
 
 import math

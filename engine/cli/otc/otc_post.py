@@ -134,6 +134,7 @@ async def _post(session: TradeSession, options: _PostOptions) -> int:
 
     def about_to(signed: SignedOtc) -> None:
         nonlocal name
+        # The file comes before the post: if it cannot be written, the venue never sees the order.
         if options.out is not None:
             handed = encode(hand_over_of(signed, options.chain_id))
             write_new(options.out, handed + b"\n", "--out", str(options.out))

@@ -76,6 +76,8 @@ async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSe
     usdc = tokens[TOKENS[0]]
     words = encode(address_word(usdc), bytes_tail(b"USDC Vault"), bytes_tail(b"vUSDC"))
     vault = await create(chain, owner, "DevVault", words, gas=DEV_GAS)
+    # Two addresses of the bridges follow from the owner's nonce at this place: all chains have to make the
+    # same number of the owner's transactions before, so that the addresses are the same.
     bridge = await _bridge(chain, owner, weth, usdc)
     plan = DeploymentPlan(
         owner=owner.address,

@@ -1,7 +1,7 @@
 """Settings files of a venue, market makers and agents on a devnet, as their operators would write them. Pure.
 
-A `Layout` describes them; `maker_text`, `agent_text` and `venue_text` generate a role's settings file. The
-venue serves the second chain too, to which bridges carry tokens; makers and agents serve the first one alone.
+A `Layout` describes the roles; `maker_text`, `agent_text` and `venue_text` generate a role's settings file.
+The venue serves the second chain too, to which bridges carry tokens; makers and agents serve only the first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

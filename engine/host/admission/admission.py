@@ -10,10 +10,12 @@ The `RateLimit-*` headers of every answer, refusals included, show the tokens le
 
 Source: spec 1.25.56 and 1.25.57; draft-ietf-httpapi-ratelimit-headers-06 (three fields of their own; later
 drafts join them in one): RateLimit-Limit, -Remaining and -Reset; RFC 9110 10.2.3 (Retry-After).
-Choice: `RateLimit-Limit` is the capacity of the full bucket, and the reset is the time when it is full again.
+Choice: `RateLimit-Limit` is the capacity of the bucket, and `RateLimit-Reset` the seconds until the bucket is
+    full.
 Choice: A request with an unknown API key is answered as one without and marked `x-api-key-status: unknown`,
     since clients carry keys of other services. Settings may refuse it; a route that needs a key does.
-Choice: A request with an unknown key costs its address, so that guesses of keys are not free.
+Choice: A request with an unknown key takes its cost from the bucket of its address, so that guesses of keys
+    are not free.
 Choice: X-Forwarded-For counts as far as trusted proxies wrote it: the caller is the right-most address that
     is not a proxy. An entry that is no address ends the search at the proxy that passed it on.
 """

@@ -11,8 +11,8 @@ A request whose caller has no unit left is answered with 429 before any signatur
 
 Choice: A signature that a contract verifies costs a unit, which returns only if the whole request succeeds:
     the caller may have written that contract.
-Choice: Refusals for another reason before any contract is asked cost no unit, and neither do failures of
-    chain or store.
+Choice: A request that is refused before any contract is asked, and not for its signature, costs no unit;
+    neither do failures of chain or store.
 """
 
 from types import TracebackType

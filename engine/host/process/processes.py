@@ -1,9 +1,11 @@
 """Several processes behind one listening socket: a parent that listens and keeps children serving.
 
     parent: listen --> start N children with the socket --> wait
-      SIGTERM, SIGINT     passed on; ends when all children have drained, or kills them after a time-out
-      a child ends        started anew, after a pause that grows; too many crashes in a row end all children
-      a failed start      treated as an ended child
+      SIGTERM, SIGINT     the parent passes the signal on, and ends once all children have drained; after a
+                          time-out it kills them
+      a child ends        the parent starts it anew after a pause that grows; too many crashes of a child in a
+                          row end all children
+      a start fails       counts as a crash
 
 After a signal to end the parent closes its copy of the socket: the last child to drain empties the queue
 and closes the socket, so that no connection waits for a process that will never accept.

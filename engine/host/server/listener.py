@@ -149,6 +149,7 @@ class Server:
                         await _close(listener)
                 if self._reactor:
                     self._reactor.stop()
+                # A connection that the reactor hands over later drains itself: `_draining` is set by now.
                 for connection in tuple(self._connections):
                     connection.drain()
                 soon = trio.current_time() + SERVER_DRAIN_IDLE_S
@@ -159,6 +160,7 @@ class Server:
                         self._empty = trio.Event()
                         await self._empty.wait()
                 nursery.cancel_scope.cancel()
+                # A wait for a turn is shielded: `close` ends it, and the cancelled task gets no turn.
                 self._turns.close()
             outer.cancel_scope.cancel()
 
@@ -324,6 +326,7 @@ class Server:
         secured: trio.SSLStream[trio.abc.Stream] = trio.SSLStream(
             stream, self._tls, server_side=True, https_compatible=True
         )
+        # No await until the scope is noted: a drain before this has set `_draining`, a later finds the scope.
         bound_s = SERVER_DRAIN_IDLE_S if self._draining.is_set() else TLS_HANDSHAKE_S
         scope = trio.CancelScope(deadline=trio.current_time() + bound_s)
         self._handshakes.add(scope)

@@ -7,16 +7,16 @@ An optimisation of `connection` for connections that have so far asked plain rou
 cancel scope and no scheduler pass for each request. Any other need promotes the connection, once and for
 good: socket, framing and unsent bytes go to a task of its own.
 
+Fairness is a budget of time: after `_TURN_S` the other tasks have their turn. Parsing, answering, refusing,
+writing, promoting and time-outs all count. A connection reads 8 KiB at a time, and gets at most
+`_REQUESTS_MAX` answers, or about 64 KiB of answers, in a row; its other requests wait for the next round. A
+round is a turn for each connection that was ready or has unanswered requests, and is finished before epoll is
+polled again, which would only show the same connections first. The queue holds connections, not descriptors,
+so that a reused descriptor number never stands for a closed connection.
+
 The answers of one budget are written together at its end: the first write wakes the client's process up, and
 the others find the process awake, which is worth a quarter of the throughput when client and server share a
 machine.
-
-Fairness is a budget of time: after `_TURN_S` the other tasks have their turn. Parsing, answering, refusing,
-writing, promoting and time-outs all count. A connection reads 8 KiB at a time and answers a bounded number of
-requests in a row, 64 KiB of them; the rest waits for the next round. A round is a turn for each connection
-that was ready or has unanswered requests, and is finished before epoll is polled again, which would only show
-the same connections first. The queue holds connections, not descriptors, so that a reused descriptor number
-never stands for a closed connection.
 
 Source: ARCHITECTURE.md, "HTTP server".
 """
@@ -193,7 +193,7 @@ class Reactor:
                 left_over.clear()
                 for number, _ in epoll.poll(0, _EVENTS_MAX):
                     peer = peers[number]
-                    if not peer.left_over:
+                    if not peer.left_over:  # else it is in `ready` already, for one turn in this round
                         ready.append(peer)
                 if not ready:
                     await trio.lowlevel.wait_readable(descriptor)

@@ -1,14 +1,14 @@
 """Time slices: the connections with a task of their own share a millisecond of every scheduler pass.
 
     readable --room left in this pass--> reads, answers, writes
-       |     --none, or others wait--> waits in line --the keeper, pass by pass--> reads, answers, writes
+       |     --none, or others wait--> waits in line --`Turns.run`, pass by pass--> reads, answers, writes
 
 Without turns, a pass grows with the number of tasks that have a request, and so do all other tasks' waits.
 The number of connections that leave the line in a pass halves after a pass that took too long, and grows by
 one after any other pass.
 
-The keeper counts the time from a turn's begin to the next wait of its connection. trio reports each pass
-through an `Instrument`.
+`Turns` counts the time from a turn's begin to the next wait of its connection. trio reports each pass through
+an `Instrument`.
 """
 
 import socket

@@ -6,7 +6,7 @@ lists the source token and the tokens between hops as leftovers: the contract sw
 of these tokens to the order's owner before and after the steps.
 
 Source: contracts/Delta.sol, `Execution`; contracts/RfqExecutor.sol, `fill`.
-Choice: An agent's margin lowers only the promise: the margin is the user's as well.
+Choice: An agent's margin worsens only the promise: the user keeps what the trade brings beyond the promise.
 """
 
 from msgspec import Struct

@@ -1,7 +1,7 @@
 """Keeps signed routes of lost bids, so that an order's next round needs no new maker signatures. Pure.
 
     signed                                                        --> kept, the last route of each order
-    settling, or refused by the chain                             --> forgotten: used up, or of no use
+    a notice of its bid other than `lost` and `late`              --> forgotten: used up, or of no use
     expires soon, or the books are better by over ROUTE_DRIFT_BPS --> not bid again
 
 A maker reserves the amount that it signs: new signatures in each round would take its funds from other users.

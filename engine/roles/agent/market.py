@@ -129,6 +129,7 @@ class RoundMarket(Struct, frozen=True):
             A route of quotes signed for the order's owner; None if no makers sign within the limit.
         """
         async with self.place.turns:
+            # Planned only now: the books may have moved while this call waited for its turn.
             makers, kept = self.place.makers, self.place.kept
             wanted = self._wanted(order, order.fixed_amount if amount is None else amount)
             least_or_most = order.limit if limit is None else limit

@@ -1,6 +1,6 @@
-"""The market maker's role as one process: settings in, nurseries and listeners out.
+"""The market maker's role as one process: builds its parts from the settings, and runs them.
 
-    nursery    server(s) · price sources · freshness · node reader · takers reader · kill switch
+    run    server(s) · price sources · withdrawal of stale prices · readers of node and takers · kill switch
 
 Shut-down: listeners close, answers in flight go out, then all other tasks are cancelled.
 

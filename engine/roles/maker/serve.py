@@ -62,6 +62,8 @@ async def serve_maker(
         admin_listener = None
         if admin:
             admin_listener = owned.enter_context(listening("maker.admin", admin.host, admin.port))
+        # Before `run`: no quote is signed until the last run's quotes are restored, and the file that a crash
+        # leaves behind says `running`.
         owned.enter_context(app.remembering())
         async with trio.open_nursery() as nursery:
             await nursery.start(drain_on_signal, app, nursery.cancel_scope)

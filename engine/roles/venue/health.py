@@ -1,7 +1,8 @@
 """HTTP endpoints for the health of the process, the readiness of the venue, and its metrics.
 
     GET /healthz   200 while requests are answered at all
-    GET /readyz    200 while the store takes writes and a chain can be served, else 503; with reasons
+    GET /readyz    503 while the venue starts or ends, the store takes no writes or no chain can be served,
+                   and after a move of the system's clock; else 200; with reasons
     GET /metrics   metrics for Prometheus; for clients on this machine, unless the settings open them to all
 
 Source: ARCHITECTURE.md, "Telemetry".

@@ -22,24 +22,6 @@ from .upkeep_port import Snapshot
 
 FORMAT = 1
 
-AMOUNTS = frozenset(
-    {
-        "amount",
-        "fee_max_wei",
-        "filled",
-        "maker_amount",
-        "maker_balance",
-        "received",
-        "remaining",
-        "reserved",
-        "spent",
-        "swappable",
-        "taker_amount",
-        "value_wei",
-    }
-)
-"""Columns, of any table, whose 32 bytes are an amount; the export writes them as decimal text."""
-
 OTHERS = {
     "schema_migration": ("number", "name", "checksum", "applied_ms"),
     "shard": ("number", "holder", "epoch", "until_ms"),
@@ -95,10 +77,10 @@ def _selections(event_order: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
 
 def _text_of(name: str, column: str) -> Callable[[Any], Any]:
     """Return the function that converts a column's values to their JSON form in the export."""
-    kind = get_type_hints(TABLES[name].row)[column] if name in TABLES else None
-    if column in AMOUNTS:
+    table = TABLES.get(name)
+    if table and column in table.amounts:
         return lambda value: str(amount_of(bytes(value)))
-    if kind is bool:
+    if table and get_type_hints(table.row)[column] is bool:
         return bool
     return lambda value: f"0x{value.hex()}" if isinstance(value, bytes | memoryview) else value
 

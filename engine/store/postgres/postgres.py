@@ -6,13 +6,13 @@ The back end has three connections, each for one thread:
     reader    queries
     listener  waits for events
 
-The writer's row and its lock apply a batch exactly once: after a connection lost in the middle of COMMIT, the
-row says whether the batch was applied. A unit with a fence locks its shard's row until the batch is
-committed: no other holder can claim the shard meanwhile.
+A batch is applied exactly once: the engine's run has a row in the table `writer` and an advisory lock. After
+a connection lost in the middle of COMMIT, the row says whether the batch was applied. A unit with a fence
+locks its shard's row until the batch is committed: no other holder can claim the shard meanwhile.
 
-The writer's connection keeps an advisory lock under the name of the holder of shards. The server
-frees the lock when the holder's process ends, and other holders then claim its shards without waiting for the
-leases to run out. Leases must run out only if the holder's machine is lost or its engine hangs.
+The connection `writer` keeps an advisory lock under the name of the holder of shards. The server frees the
+lock when the store process ends, and other holders then claim the shards without waiting for the leases to
+run out. A lease has to run out first only if the holder's machine is lost or its engine hangs.
 
 Source: ARCHITECTURE.md, "Databases", "Transitions", "Several engines".
 """

@@ -4,8 +4,9 @@
     Form       a table's statements, each over arrays of all rows at once
     array      a column of values as the server's binary array
 
-A wave has the same outcome as its units applied in turn, with one exception that `Waves.changed` lets the
-caller find: a New that meets a row by another Unique than the key, after a Cas of that row in the same batch.
+The waves have the same outcome as the units applied in turn, with one exception that `Waves.changed` lets the
+caller find: a New that meets a row by another Unique than the key, after a Cas or a Drop of that row in the
+same batch.
 """
 
 import struct
@@ -13,10 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from operator import itemgetter
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin
+from typing import Any, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
-from msgspec.structs import fields
 
 from ..tables import TABLES, Unique
 from ..units import Cas, Change, Drop, New, Put, Unit, values_of
@@ -122,7 +122,7 @@ class Form:
 
     def __init__(self, name: str) -> None:
         self.table = table = TABLES[name]
-        self.kinds = {field.name: _kind(field.type) for field in fields(table.row)}
+        self.kinds = {column: _kind(kind) for column, kind in get_type_hints(table.row).items()}
         self._kinds = tuple(self.kinds.values())
         self.unique_places = tuple(
             (name, number, _getter(table.columns, unique.columns))

@@ -1,7 +1,7 @@
 """The store process: `python -m cambist.engine.store.process.process DESCRIPTOR [DESCRIPTOR]`.
 
-The process owns the database and answers its engine over inherited sockets (`frames`), blocking, one request
-after the other: the engine's loop, however busy, never waits for the disk, nor the disk for the loop.
+The process owns the database. It answers its engine over inherited sockets (`frames`), one request after the
+other, and blocks meanwhile: the engine's loop never waits for a write, and no write waits for a busy loop.
 
     first socket     Open, then batches and all other requests that write
     second socket    PostgreSQL only: reads, and Announce once events are committed; threads of their own, so
@@ -167,6 +167,7 @@ def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket
     try:
         yield
     finally:
+        # Woken before they are joined; joined before `open_backend` closes the connections that they use.
         ending.set()
         with suppress(OSError):
             source.shutdown(socket.SHUT_RDWR)

@@ -1,7 +1,8 @@
 """The engine's link to a store process: starts the process, sends requests, and restarts it when it dies.
 
     start --> open --> serve --> lost --> pause (grows, jittered) --> start
-       first failure raises        \\--> writes end at once with StoreUnavailable until it serves again
+                |                  \\--> until a process serves: StoreUnavailable for queued and new writes
+                '--> the first process cannot open the database: `run` raises
 
 The batch in flight when the process dies is sent again to the next process, under the same number: a writer's
 last batch is never applied twice (`Backend.apply`). If a batch has no outcome after STORE_OUTCOME_S, its

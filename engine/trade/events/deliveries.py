@@ -8,7 +8,8 @@
 Source: ARCHITECTURE.md, "Push"; Standard Webhooks 1.0.0, "Payload structure", "Operational considerations".
 Choice: `webhook-id` is the token of the event's place in the log, the same in every try and replay, so that
     receivers can drop duplicates.
-Choice: Deliveries keep order within one order, until one is dead; different orders are delivered in parallel.
+Choice: Events of the same order are delivered in sequence, each once the event before is taken or dead.
+    Events of different orders are delivered in parallel.
 """
 
 from collections.abc import Callable

@@ -6,7 +6,7 @@
     : beat         id: token                            BeatMessage       in quiet times
 
 A client that reconnects with its last token gets each later event once, in order. The token of a heartbeat
-(`beat`) lies behind all earlier events that do not match the stream, so that a reconnect skips them. Delta
+(`beat`) comes after all earlier events that do not match the stream, so that a reconnect skips them. Delta
 and OTC orders have a path each, with the parameters that select orders; both share the bounds on streams.
 
 A stream without `after` starts at the newest event, and its first message holds the current token. A
@@ -16,7 +16,7 @@ Messages of the client are ignored; too many of them close the WebSocket with 10
 Source: ARCHITECTURE.md, "Push"; WHATWG HTML, "Server-sent events".
 Choice: An event stream names an owner, a taker or orders, or has a key: the operator's key sees every order,
     a partner's key the partner's. `taker` zero stands for OTC orders that anybody may fill.
-Choice: `Last-Event-ID` precedes `after`: a reconnecting browser sends its first URL again.
+Choice: `Last-Event-ID` overrides `after`, which a reconnecting browser repeats from its first URL.
 """
 
 from collections.abc import Callable, Sequence

@@ -9,8 +9,8 @@ cool-down that grows to a minute, until a delivery succeeds. While the store is 
 
 Source: ARCHITECTURE.md, "Push"; Standard Webhooks 1.0.0.
 Choice: Any 2xx takes a delivery; redirects are not followed.
-Choice: A new webhook starts with the next event; a returning one, by its name, with the events that it
-    missed, as far as they are kept.
+Choice: A new webhook starts with the next event. A webhook whose name the store knows starts with the events
+    that it missed, as far as they are kept.
 """
 
 import hashlib

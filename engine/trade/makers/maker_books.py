@@ -6,7 +6,7 @@
 
 Pairs are shown only if the query names their maker, and levels only of the pair that the query names.
 
-Choice: A maker's ladders are a secret between maker and venue: quotes show their sum alone.
+Choice: A maker's ladders are a secret between maker and venue: quotes show only the sums of levels.
 """
 
 from collections.abc import Iterator

@@ -14,15 +14,17 @@
 An order that would fail is skipped, as in the contract, and later orders replace it; together the orders
 must fill the whole amount, or the request is refused.
 
-Guarantees: amounts equal the chain's at that block, to the unit.
+Guarantees: the amounts of `filled` equal, to the unit, those of a fill at the block of the reads.
 
 Source: contracts/Rfq.sol, tryBatchFillOrderTakerAmount and tryBatchFillOrderMakerAmount;
     contracts/lib/Permits.sol; interop.md 1.
-Choice: A filled, cancelled or expired order is left out if the others suffice; a signature that is not the
-    maker's always refuses the request. A partly filled order's signature is not checked again.
+Choice: A filled, cancelled or expired order is left out if the others suffice. A signature that is not the
+    maker's refuses the whole request if nothing of its order was filled; for later fills the contract checks
+    no signature.
 Choice: An order whose maker lacks funds now is tried on the chain nonetheless.
 Choice: A maker's permit is passed on where it grants more than the present allowance.
-Choice: A swap of signed orders ends with the first of them to expire, or not by itself.
+Choice: A swap of signed orders without a deadline expires with the first of its orders. If no order expires,
+    the swap does not expire.
 Choice: With `ignoreChecks` all orders count as open and funded without a question to the chain.
 """
 

@@ -15,10 +15,10 @@ Choice: Signed orders are of one pair, the swap's source and destination, with a
     form. Unlisted tokens are traded at the RFQ contract itself.
 Choice: A swap of signed orders without a partner has its API key's default partner, and pays the fee of any
     Market swap.
-Choice: Signed orders fix the price: without `slippage` and the other amount, the bound is their present total
-    after the fee.
-Choice: `orders` in place of `priceRoute`, `[{...order, signature, takerTokenFillAmount?}]`, are filled in
-    turn through the Router: orders that its executor may take.
+Choice: Signed orders fix the price: if a request has neither `slippage` nor the amount that is not fixed, the
+    bound is the orders' present total after the fee.
+Choice: POST /transactions takes `orders`, `[{...order, signature, takerTokenFillAmount?}]`, in place of
+    `priceRoute`. The Router fills them in turn; each order must let the Router's executor be its taker.
 """
 
 from typing import TYPE_CHECKING

@@ -14,12 +14,13 @@ Source: spec 1.14, 1.27; interop.md 2 (slippage, permits); choices.md#market-swa
 Choice: The fee is the quoted one unless the request names another partner or a partnerFeeBps.
 Choice: `side` is optional; one that differs from the route's is refused.
 Choice: With both takeSurplus and isSurplusToUser the user keeps the surplus.
-Choice: The amount that is not fixed must not be better for the user than expected, as nobody could meet it.
-    Beside `slippage` it decides, and both are checked; the fixed amount is the route's.
+Choice: A request may bound the amount that is not fixed (`destAmount` of a sale, `srcAmount` of a purchase).
+    The bound must not be better for the user than expected, as nobody could meet it, and replaces `slippage`.
+    The fixed amount is the route's.
 Choice: A zero receiver counts as absent; a contract of the venue or a token is refused, as it would keep the
     tokens.
-Choice: A swap without a deadline ends with the first of its firm quotes. A Permit2 transfer signs its
-    deadline, which is required then.
+Choice: A swap without a deadline expires with the first of its firm quotes. A swap with a Permit2 transfer
+    needs a deadline, since the signature of the transfer covers the deadline.
 Choice: A token's own permit names the user as owner and the Router as spender; the native token takes no
     permit.
 Choice: `onlyParams` answers `{method, params, contract}`.

@@ -1,13 +1,15 @@
 """Builds the Router's transaction from an opened route or from signed orders, with checks on the chain.
 
-    route   ticket -> funds of the user -> a place in the caller's quota -> firm quotes -.
-    orders  their open parts -> ticket -> funds of the user ------'-> calldata -> simulation -> envelope
+    a route         ticket -> the user's funds -> a place among the unfilled swaps -> firm quotes
+    signed orders   their unfilled parts -> ticket -> the user's funds
+    then for both   calldata -> simulation -> envelope
 
 Source: spec 1.14, 1.9; ARCHITECTURE.md, "Pure core, thin drivers"; choices.md#market-swaps,
     choices.md#chain-and-contracts, choices.md#signatures-and-permits.
 Choice: The user's funds are checked before makers sign, since a quote reserves a maker's stock.
-    `ignoreChecks` skips that for callers with a key alone.
-Choice: An estimate of gas is the simulation where one is requested; the answered limit is a fifth higher.
+    For a route, `ignoreChecks` skips this check only if the caller has an API key.
+Choice: Unless `ignoreGasEstimate` is set, the estimate of gas is also the simulation; the answered limit is a
+    fifth above the estimate.
 Choice: A permit counts as far as the token, or Permit2, accepts it from the Router.
 Choice: gasPrice with eip1559=true is maxFeePerGas.
 Choice: A maker that has blacklisted userAddress or txOrigin is not asked: the others fill its part within the
@@ -108,6 +110,7 @@ async def transaction(
     plan, wanted = _plan_of(served, opened, ticket, now_ms)
     if not (query.ignore_checks and leave.asker.has_key):
         await _answered(leave.funds.check(ticket))
+    # No await between `_begun` and `try`: a swap that has begun and is never ended keeps its places for good.
     swap = await _answered(_begun(served, leave, ticket.user, now_ms // 1_000))
     try:
         firm = await served.desk.fill(plan, wanted, user=ticket.user, limit=ticket.limit, held=swap.quotes)

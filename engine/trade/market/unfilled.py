@@ -11,10 +11,10 @@ that it names, a caller with a key by the key alone.
 
 A maker that has not answered when a swap is given up counts as having signed.
 
-Choice: The user of a caller with a key is not counted or checked on the chain: the key's holder answers for
+Choice: A swap of a caller with a key does not count towards its user's limit: the key's holder answers for
     its users.
-Choice: A user has more places for unfilled swaps than an address, since an anonymous caller may name any
-    user; a key is independent of both.
+Choice: A user has more places for unfilled swaps than an address, so that one anonymous caller, who may name
+    any user, does not take them all. The places of a key are separate.
 """
 
 from collections import deque

@@ -1,11 +1,11 @@
 """Loads open orders and their unfinished side effects from the store, at the start or for new shards.
 
-    lease (epoch + 1) -> unfinished effects -> open orders
+    leases -> unfinished effects -> open orders
         meanwhile: the chain is read from its cursor on, and requests are answered
 
-The process holds the leases of the shards before the first read: their earlier holder cannot write any more,
-so the rows stay valid until this process changes them. Each unfinished effect is executed again, by the
-executor of its kind.
+The process holds the leases of the shards before the first read, so that their earlier holder cannot write
+any more. A cancellation or a step of the indexer may still change an order that was read: its event makes the
+engine read the order again. Each unfinished effect is executed again, by the executor of its kind.
 
 Source: ARCHITECTURE.md, "Start".
 """

@@ -20,9 +20,9 @@ already be used, which left an allowance; another permit may have used its nonce
 passed, after which the permit is not tried again.
 
 Source: spec 2.4, 2.5; spec 2.2.3, 2.3.11; interop.md 1.
-Choice: A maker's funds go to its PENDING orders oldest first, then by hash. DRAFT and SUSPENDED orders
-    reserve nothing, so that an order above the funds hides no later one.
-Choice: An order whose permit exceeds the free allowance takes of the allowance first, as a fill without the
+Choice: A maker's funds go to its PENDING orders, the oldest first, orders of equal age by hash. DRAFT and
+    SUSPENDED orders reserve nothing, so that an order larger than the funds takes none from later orders.
+Choice: An order whose permit exceeds the free allowance uses up this allowance first, as a fill without the
     permit does.
 Choice: `fillableBalance` is the unfilled amount, also after an order's end; `makerBalance` the least of it,
     balance and allowance; `reservedBalance` the order's share of the funds; `swappableBalance` the lesser of

@@ -6,7 +6,8 @@
 
 Source: spec 2.3; ARCHITECTURE.md, "Databases" (the signed document is a row of its own);
     choices.md#otc-orders; spec 2.4.
-Choice: Addresses of a record have checksums; the signature is as posted, with v of 27 or 28.
+Choice: A `StoredOrder` has addresses with checksums. Its signature is as posted, except that v in a key's
+    signature of 65 bytes becomes 27 or 28.
 """
 
 from collections.abc import Sequence

@@ -10,8 +10,8 @@
 `accounts_watch` schedules the reads. An account's orders are read from the store, since other processes may
 run some of these orders, which share the funds. The account is read again after a write of another process.
 
-An order may change and change back before its events arrive, so that `watch_maker` sees no change of its
-share. Before the comparison, the orders in memory are therefore refreshed from the rows that were read.
+An order may change and change back before its events arrive, so that `watch_maker` sees no change of the
+order. Before `_look` compares rows with funds, it therefore refreshes the orders in memory that are older.
 
 The account of a new order is read after the first step of the indexer that begins after the order was added:
 the order may have been checked at a later block than the last indexed block.

@@ -16,9 +16,11 @@ Choice: A cancellation counts if the order's maker made it: the contract stores 
 Choice: An expired order stays EXPIRED, except for timely events that are indexed late: its last fill, and a
     cancellation in a block up to its expiry. A late partial fill reduces the rest.
 Choice: A reopened order is PENDING, SUSPENDED where the last known funds do not cover it, or DRAFT where its
-    contract never accepted the signature; its balances are 0 until they are read again.
+    maker is a contract and nothing is filled: the contract then has to accept the signature again. Its
+    balances are 0 until they are read again.
 Choice: Finality of an end is no event: `updatedAt` stays the time of the end.
-Choice: A contract's first acceptance of a signature counts for good.
+Choice: A contract's first acceptance of a signature counts until the order ends; the contract is not asked
+    again.
 """
 
 from collections.abc import Sequence

@@ -121,6 +121,8 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         kept: OrderDocument = row_of(OTC_DOCUMENT, found[0])
         before = decode_document(kept.body)
         after = replace(before, signature=signature, permit=permit or before.permit)
+        # All tries of the step share this read: a document changes only in a unit that also ends DRAFT, and
+        # `decide` returns None for the row of that unit.
         more = drop(OTC_DOCUMENT, kept), put(OTC_DOCUMENT, OrderDocument(order_hash, encode_document(after)))
 
         def with_document(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:

@@ -12,8 +12,8 @@ filled before the indexer began to follow the chain is the contract's filled amo
 less the fills that the indexer has stored.
 
 Source: spec 2.6; ARCHITECTURE.md, "Orders", "Limits".
-Choice: A repeated post is answered with the stored order whatever else is in the body. A DRAFT becomes signed
-    by it where the maker's contract accepts the signature, since an earlier poster may have sent a wrong one.
+Choice: A repeated post is answered with the stored order whatever else is in the body. Its signature replaces
+    that of a stored DRAFT if the maker's contract accepts the new one: the earlier one may have been wrong.
 Choice: A DRAFT costs a unit of wrong signatures (`admission.signatures`), since it proves nothing.
 Choice: Unsigned orders have room of their own, since anybody can post them in a contract's name.
 Choice: At most 200,000 open OTC orders are kept, and of these 50,000 without funds or signature; beyond that
@@ -193,6 +193,7 @@ class OtcDesk:
             ServiceUnavailable, StoreUnavailable: the chain or the store does not answer.
             RateLimited: too many signatures of the caller were wrong.
         """
+        # Again: `_take_in` may have spent the unit of this request, or given it back.
         signatures.begin(1)
         try:
             terms = checked(body, found, self._domains, served.chain_id, now_ms)

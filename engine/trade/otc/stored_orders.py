@@ -1,11 +1,11 @@
 """Reads OTC orders from the store: an order by its hash, the listings, and an account's live orders.
 
-    page    hashes of the page's rows -> row and document of each       total and hashes are of one moment
+    page    reads the total and the page's hashes as of one moment, then the present order of each hash
 
 Source: spec 2.7, 2.8 and 2.9; interop.md 1.
-Choice: A listing's `asOf`, sent back with `offset`, continues the same listing; without it newer orders move
-    the pages on. Orders show their current state, so that an order sorted by `updatedAt` or hidden as small
-    may move, and a deleted one is missing.
+Choice: A listing's `asOf`, sent back with `offset`, continues the same listing; without `asOf`, newer orders
+    shift the pages. Orders show their current state, so that an order sorted by `updatedAt` or hidden as
+    small may move, and a deleted order is missing.
 Choice: Listings are latest first with ties broken by hash. `hideSmallBalances` leaves out orders with less
     than `otc_small_usd` to fill. A taker's listing matches `taker` or `takerFromMeta`.
 """

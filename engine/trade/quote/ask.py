@@ -6,12 +6,12 @@ live books of a chain.
 Source: spec 1.13, 1.12; interop.md 3; choices.md#chains-and-tokens, choices.md#quotes-and-routes.
 Choice: Decimals may be absent, since those of listed tokens are known.
 Choice: A token for itself, and the native token for its wrapped form, is `No route`.
-Choice: includeDEXS and excludeDEXS name makers letter by letter; excludeRFQ leaves no source. Unknown names
-    are ignored, but includeDEXS without any maker's name is `No route` with the known names.
+Choice: includeDEXS and excludeDEXS name makers exactly, case included; excludeRFQ leaves no source. Unknown
+    names are ignored, but includeDEXS without any maker's name is `No route` with the known names.
 Choice: Contract methods are the Router's functions, also under the names swapExactAmountIn and
     swapExactAmountOut, and swapOnAugustusRFQTryBatchFill for either.
 Choice: excludeContractMethodsWithoutFeeModel and an exclusion of swapOnAugustusRFQTryBatchFill exclude
-    nothing: both functions of the Router take a fee, and the latter is never called.
+    nothing: both functions of the Router take a fee, and no swap calls swapOnAugustusRFQTryBatchFill.
 Choice: `route` names all tokens of the only permitted path, both ends included, each at most once; the native
     token equals its wrapped form.
 Choice: `receiver` is checked and changes no price; makers that have blacklisted `userAddress` or `txOrigin`

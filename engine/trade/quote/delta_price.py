@@ -8,9 +8,9 @@ between chains.
 
 Source: ARCHITECTURE.md, "Delta price"; spec 1.6; interop.md 3 (`GasCostExceedsTradeAmount`);
     choices.md#fees-and-partners.
-Choice: Gas is valued by both tokens' prices in US dollars, and exactly where the token is the wrapped native
-    one. Gas without a value is `PricingError`.
-Choice: Gas that costs as much as a purchase buys is `GasCostExceedsTradeAmount`.
+Choice: Gas is converted by the dollar prices of the native token and of the token that pays for gas; if the
+    wrapped native token pays, the amount is exact. Gas without a value is `PricingError`.
+Choice: A purchase whose gas costs at least its source amount by the books is `GasCostExceedsTradeAmount`.
 Choice: An amount without a price has `"0"` for US dollars.
 """
 

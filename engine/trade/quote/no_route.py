@@ -8,10 +8,10 @@
 
 With `books` and `depth` the text names the makers whose books are paused, stale or out of use.
 
-Choice: Gas alone is no `No route` of a Market swap; a Delta price below its gas is
+Choice: The cost of gas never makes a Market swap `No route`; a Delta price below its gas is
     `GasCostExceedsTradeAmount`.
-Choice: `No route` is 400, never a 200 without a block. `mode=DELTA` without a price is 400 with the reason of
-    `fallbackReason`; wrong decimals of a token are the same error with that detail.
+Choice: `No route` is 400, never a 200 without a block. `mode=DELTA` without a price is 400 with the reason
+    that `mode=ALL` gives as `fallbackReason`. Wrong decimals of a token are `No route`, too.
 """
 
 from typing import TYPE_CHECKING

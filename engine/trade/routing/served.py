@@ -7,8 +7,9 @@ A shipped chain without a node is not served. This is an error only if a maker i
 no chain at all is served.
 
 Source: choices.md#chains-and-tokens; spec 1.3.6 and 1.3.7.
-Choice: A chain is served if it is configured with that role and a node, and with a relayer for Delta; else it
-    is 422 `Unsupported chain` on every surface.
+Choice: Market needs the role `market` and a node on a chain; Delta needs the role `delta`, a node and a
+    relayer. Other requests are 422 `Unsupported chain`, except that GET /v2/quote for the role that a served
+    chain lacks is `No route`.
 Choice: The nine chains of spec 1.12.1 (Delta not on 100 and 43114) and the eight of spec 2.1.18 ship as
     settings without contract addresses.
 """

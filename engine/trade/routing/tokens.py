@@ -4,7 +4,7 @@ Only listed tokens and the native token are traded.
 
 Source: spec 1.13.2 and 1.13.3, 1.25.6.
 Choice: A token is supported if the operator lists it; a token that only a maker names is not routed.
-Choice: Symbols match letter by letter; the native token's own symbol stands for the placeholder.
+Choice: Symbols match exactly, case included; the native token's own symbol stands for the placeholder.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,9 @@
 """Endpoints that list the served lanes between chains, and the bridges with their names and icons.
 
 Source: spec 1.22; interop.md 3.
-Choice: `tokens` of a bridge route are those on the destination chain, any of which may be `destToken`; with
-    `allowBridgeAndSwap` also those of a sale that makers' books there swap a delivered token into.
+Choice: `tokens` of a bridge route are the tokens of the destination chain that may be `destToken`: those that
+    bridges deliver, and with `allowBridgeAndSwap`, for sales, also those into which makers' books there may
+    swap a delivered token.
 Choice: The icon of a bridge is a `data:` URL of an SVG that ships with the venue: clients need no other host.
 """
 

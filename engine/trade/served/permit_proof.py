@@ -13,9 +13,9 @@ therefore counts only if the allowance is too small, as in the contract (contrac
 Source: interop.md 2 (`permit` by byte length); spec 1.3.8 to 1.3.13, 1.25.34.
 Choice: A permit names owner and spender and stays within Permit2's bounds of amount and time; else it is 400
     before the chain is asked.
-Choice: The length of a permit alone tells its form; any other length is refused on Delta and the Router. Its
-    spender is the contract that uses it. A permit beside `limitAmount`, or on a limit order or TWAP, is
-    refused.
+Choice: The length alone tells the form of a permit for Delta or the Router; a length of no form is refused.
+    The spender of a permit is the contract that uses the permit. A permit beside `limitAmount`, or on a limit
+    order or TWAP, is refused.
 """
 
 from msgspec import Struct

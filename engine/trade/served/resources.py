@@ -10,8 +10,8 @@ Choice: `/adapters/...` without `network` and `chainId` covers chain 1, as GET /
     nothing.
 Choice: `tokens` starts with the native token where the chain has a wrapped form. A token whose contract gives
     no balance is left out of a user's tokens.
-Choice: `allowance` of the native token is 2^256 - 1; it is 0 where the contract gives none, or the chain has
-    no Router.
+Choice: The native token's `allowance` is 2^256 - 1. Another token's `allowance` is 0 if its contract gives
+    none, or the chain has no Router.
 """
 
 from collections.abc import Callable, Iterable

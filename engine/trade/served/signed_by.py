@@ -1,6 +1,6 @@
 """Checks that an owner has signed a digest: by its key, its contract, or a transaction instead. Pure.
 
-    read_signature   parse a signature and compare it with the owner's key; if it differs, the chain decides
+    read_signature   parse a signature, and find whether the owner's key made it; if not, the chain decides
     check_signer     refuse an owner that is neither a contract nor able to sign by a transaction
     signature_call   build the call to the chain: EIP-1271 at the owner, or the pre-signature at the settling
                      contract
@@ -18,10 +18,10 @@ AWAITED is for contracts alone: an owner without code gets an error.
 Source: spec 1.17.4, 1.23, 2.5.14; interop.md 1 and 2; choices.md#otc-orders,
     choices.md#signatures-and-permits.
 Choice: A key's signature is stored in its compact form, a contract's as it came.
-Choice: An empty signature awaits the owner's call on chain and is refused of a key's account unless that call
-    is made.
-Choice: A key's signature has 65 or 64 bytes, a contract's any number, or none after a pre-signature on chain.
-    A wallet that is not deployed yet (EIP-6492) is refused with that reason.
+Choice: An empty signature of a Delta order stands for the owner's call on chain. Until the owner makes that
+    call, a contract's order waits, and an order of a key's account is refused.
+Choice: A key's signature has 65 or 64 bytes, a contract's any number up to a limit. The refusal of a wallet
+    that is not deployed yet (EIP-6492) says so.
 """
 
 from enum import Enum

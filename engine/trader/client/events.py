@@ -1,14 +1,16 @@
 """A client of a venue's order events; after a lost connection it continues after the last event's token.
 
     connecting --open--> live --a change or a beat: the token moves on--> live
-        \\--no answer----------\\--ended--> a pause with jitter, doubling --> connecting, after the token
-        \\--refused: over
+    connecting --no answer--> a pause with jitter, doubling --> connecting, after the token
+    live       --ended--> a pause with jitter --> connecting, after the token
+    connecting --refused--> over
 
 After a reconnect the events continue after the last token, so that the receiver misses no event and gets none
 twice. Without a token the events begin with the connection.
 
-`order watch` reads events over a WebSocket, whose pings reveal a dead connection. A refusal of 400 to 499,
-except 408 and 429, is final, as is a close with 1008: the token belongs to another database.
+The client reads events over a WebSocket, whose pings reveal a dead connection. A refusal by a status of 400
+to 499, except 408 and 429, is final. A close with 1008 is final too: the venue does not know the token, which
+belongs to another database.
 
 Source: ARCHITECTURE.md, "Push"; codecs/messages/event_messages.py.
 """

@@ -5,7 +5,7 @@
     BUY      maximum spent    = floor(amount / price)
 
 Source: spec 1.16.11 to 1.16.13.
-Choice: A price that gives no whole unit rounds for the user: more is received, or less spent.
+Choice: An amount that is no whole number of raw units rounds for the user: more is received, or less spent.
 """
 
 from decimal import Decimal

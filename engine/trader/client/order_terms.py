@@ -12,8 +12,8 @@ Source: spec 1.1.12 to 1.1.19, 1.16; interop.md 2 (how slippage rounds).
 Choice: An order is signed at the agreed price however old it is: the bound protects the trader, and the venue
     alone judges the route's age.
 Choice: Surplus is the user's: `cambist swap` and `order` give no partner a share.
-Choice: With `--strategy` the order sells shares of the vault, as many as give the amount now; the trader's
-    own node bounds the number that the venue builds, by the slippage.
+Choice: With `--strategy` the order sells shares of the vault, as many as give the amount now by the trader's
+    own node. The order that the venue builds may have at most this number plus the slippage.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """Checks of a venue's Market answers before the trader signs. Pure.
 
 The venue is not trusted with money: the calldata is decoded, and every member that moves money must equal the
-request. Together with the Router's own rules (the Router takes at most `srcAmount`, and reverts if less than
-`destAmount` arrives) the agreed bound is the worst outcome.
+request. The Router takes at most `srcAmount`, and reverts if less than `destAmount` arrives: the agreed bound
+is the worst outcome.
 
     answer     from, to, chainId, value
     calldata   function (SELL or BUY), srcToken, destToken, srcAmount, destAmount, receiver, deadline, fee,

@@ -1,9 +1,9 @@
-"""The contract that a venue names, trusted if its code is that of this cambist release and it returns a
-signing domain.
+"""The contract that a venue names: trusted if its code is that of this cambist release. A contract for which
+orders are signed also has to return its signing domain.
 
 The Delta contract runs code of its settlers as its own, and hands tokens to its bridges' contract. The
-addresses of the settlers and of the bridges' contract are immutables, which a comparison of codes leaves out.
-The code at each of these addresses is therefore compared too.
+addresses of these modules are immutables, which a comparison of codes leaves out. The code at each of these
+addresses is therefore compared too.
 
 The code of a pinned address and of its modules is not checked: the trader vouches for this code.
 

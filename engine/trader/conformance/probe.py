@@ -253,6 +253,8 @@ class Probe:
         with trio.move_on_after(bound_s):
             try:
                 async with self.holding(b"", requests) as stream, trio.open_nursery() as nursery:
+                    # Beside the reading: a maker may refuse and stop reading before it has all the bytes, and
+                    # a send that had to end first would wait for `bound_s`.
                     nursery.start_soon(_push, stream, payload, piece_bytes)
                     while not until(bytes(data)) and len(data) < _RAW_BYTES_MAX:
                         received = await stream.receive_some(_READ_BYTES)

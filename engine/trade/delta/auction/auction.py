@@ -23,8 +23,8 @@ Choice: Bids rank by their whole surplus in raw units, not by surplus per settle
 Choice: A crossing's gain is, per order, its excess over the best single bid, or over the limit, relative to
     the larger amount. It wins where no order loses and some order gains or has no other bid; of overlapping
     crossings the greater gain wins.
-Choice: Runners-up, tried if the winner fails, are the two next best single bids on the order. The winner's
-    agent has one if its calldata differs from the winning bid's. A crossing is never a runner-up.
+Choice: Runners-up, tried if the winner fails, are the two next best single bids on the order. A bid with the
+    calldata of the winner or of a better runner-up is left out. A crossing is never a runner-up.
 Choice: Bids rank by the amount that the contract enforces: the least that a sale brings, the most that a
     purchase costs. An excess is the user's and wins nothing.
 """

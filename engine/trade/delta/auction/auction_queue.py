@@ -3,7 +3,7 @@
     an order is offered -> due at once, or after a pause that doubles with each round without a winner
     a slice of a TWAP   -> first waits until it is due by its chain's clock (`slice_watch`), then as any order
     a due order         -> enters a round once its agents have capacity (`due_orders`) -> leaves the round
-    an order of a handler -> enters a round at once, since no agent is asked
+    a due order of a handler -> enters a round without agents, once the round of such orders before has ended
     an order across chains -> waits while its bridge asks a higher fee than the owner signed
 
 An order waits here or is in one round, never both. The price watch and the Delta engine offer and withdraw
@@ -121,6 +121,7 @@ class AuctionQueue:
         if order_hash in self._ready or order_hash in self._handled or order_hash in self._in_round:
             return
         if order_hash in self._waiting:
+            # `tend` offers an order at each of its changes: of these, only a fill begins the pause anew.
             if not is_due and self._waiting[order_hash] == live.last_fill_s:
                 return
             del self._waiting[order_hash]

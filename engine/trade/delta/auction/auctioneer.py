@@ -3,7 +3,8 @@
     due orders (`auction_queue`), after gather_s -> a round: all agents asked at once -> closed
     due orders of handlers                       -> a round without agents, closed at once
         -> bids simulated at one block -> winners decided
-        -> one unit an order: the record, and for a winner the effect `settle` (ACTIVE)
+        -> for each winning bid one unit: records, effects `settle` and steps to ACTIVE of the bid's orders
+        -> records of the other orders
         -> only then: agents are notified, orders without a winner wait for another round
 
 An order is in one round at a time, until the round has found a settlement for it or none. If a winning bid
@@ -313,6 +314,8 @@ class Auctioneer:
         finally:
             self._open -= 1
             self._durations.add(trio.current_time() - opened_at)
+            # These two act only after an error: otherwise `RoundAsking` has removed all questions, and
+            # `_round` has sent the held notices.
             self._agents.release(questions)
             self._agents.conclude(auction_id, {})
             self._note_void(is_void=is_void)

@@ -12,7 +12,7 @@ Source: contracts/ExternalSettler.sol; ARCHITECTURE.md, "Auction".
 Choice: The venue bids on an order of a handler itself, for the signed limit; records of its rounds have the
     handler's address in place of an agent's name.
 Choice: A handler whose settlement failed rests as an agent does, for the orders of the same owner: the data
-    is the owner's. A settlement that brings more than the minimum is the owner's.
+    is the owner's. What a settlement brings above the minimum is the owner's, too.
 """
 
 from collections.abc import Callable, Iterator

@@ -2,8 +2,9 @@
 
     a settlement fails, or brings less than its simulation                               --> a strike
     a simulation breaks the bid's promise                                                --> a strike
-    settlements that ran owners' code fail, soft_faults_max orders without a delivery    --> a strike
-    malformed or refused answers, soft_faults_max without a readable answer              --> a strike
+    settlements of soft_faults_max orders fail, perhaps through an owner or a bridge,
+    without a delivery in between                                                        --> a strike
+    soft_faults_max faulty answers in a row, the last one malformed or refused           --> a strike
     over AGENT_REVERTS_MAX of the last AGENT_REVERTS_JUDGED bids, on orders of several
     owners, fail in a simulation that another agent's bid passes, without a delivery     --> a strike
     a strike     a cool-down of rest_ms * 2^(strikes - 1), at most rest_ms_max

@@ -18,7 +18,8 @@ amount that the agents were asked to sell, or fails. The owner gets back everyth
 beyond this amount and that no step spends.
 
 Source: codecs/messages/agent_messages.py; ARCHITECTURE.md, "Auction"; contracts/Delta.sol.
-Choice: A refused bid costs an agent that bid alone; an unreadable answer costs all of its bids.
+Choice: A refused bid does not affect the agent's other bids; an unreadable answer costs the agent all of its
+    bids.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,8 @@ A step is decided on rows that were read together. The step is written only if t
 since: after a step of the indexer in between, the writer reads the order again.
 
 Source: ARCHITECTURE.md, "Orders", "Transitions".
-Choice: An order across chains is not auctioned while its bridge asks more than the owner signed, its margin
-    included: no relayer would fill it, and the refund would come late.
+Choice: An order across chains is not auctioned while its bridge asks more than the signed fee and the
+    settings' margin on the fee: no relayer would fill the transfer, and the refund would come late.
 """
 
 from collections.abc import Callable, Container, Iterable, Sequence

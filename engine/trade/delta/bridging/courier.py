@@ -205,6 +205,7 @@ class Courier:
             relayer.address,
             gas_max=BRIDGE_RECEIVE_GAS,
         )
+        # Before `relay`: a stored intent is a try, even in vain, and an attestation has few of them.
         try:
             await chain.call(call)
         except Reverted as error:

@@ -248,6 +248,7 @@ class DeliveryWatch(BridgeRounds):
             if is_written:
                 self._is_again |= bool(mine)
                 keys = [key_of(transfer.sent) for transfer in order.transfers]
+                # Not after a refused write: the logs that were found would not be searched again.
                 self._after |= {key: reached[key] for key in keys if key in reached}
                 self._count(transfers)
         if failure is not None:
@@ -360,6 +361,8 @@ class DeliveryWatch(BridgeRounds):
             after = blocks[1]
         self._is_again |= after < head.number
         read_to = min(after, final)
+        # The courier may change an attestation at each await above. It drops one only while the nonce is
+        # unused, so that no log is missed; for another nonce, `_searchable` begins the search anew.
         reached |= {awaited.key: max(read_to, self._after.get(awaited.key, -1)) for awaited in wanted}
         if read_to == final >= 0:
             confirmed = await self._at(final)

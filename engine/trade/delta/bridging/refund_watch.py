@@ -103,6 +103,7 @@ class RefundWatch(BridgeRounds):
         head = await self._begin()
         changes: dict[bytes, list[Change]] = {}
         states: dict[TransferKey, OrderTransfer] = {}
+        # Before the search, which adds refunds to `states`: `_checked_refunds` would replace what was added.
         for order in orders:
             mine = changes.setdefault(order.row.order_hash, [])
             for transfer in order.transfers:

@@ -23,8 +23,9 @@ Choice: A passed `deadline` is `Order expired` at the build already.
 Choice: Parameters of another kind than `orderType` are ignored as unknown ones are.
 Choice: An order across chains fills whole, or slice by slice: `partiallyFillable` is refused, since each part
     would pay the bridge's fixed fee.
-Choice: A swap after a bridge is signed in `metadata`, with the beneficiary it pays; the order's own is the
-    account that it takes from, and its amounts are of the token that arrives. Slippage counts for each swap.
+Choice: A swap after a bridge is signed in `metadata`, with the swap's beneficiary. The order's beneficiary is
+    the account from which the swap takes, and the order's amounts are of the token that the bridge delivers.
+    Slippage counts for each swap.
 Choice: The swap after a bridge may be made until an hour after the order's deadline.
 Choice: `metadata` is at most 4 KiB: it goes into the calldata of every settlement.
 Choice: A permit is refused for the native token, which is deposited, and where its spender is not the Delta

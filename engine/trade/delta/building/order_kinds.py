@@ -8,8 +8,8 @@ Choice: A build of a ProductiveOrder asks the vault how many shares give the rou
     the order sells these shares, else it sells the input for at most these shares and `slippage` more.
 Choice: An ExternalOrder pays its owner: a build with another `beneficiary` is refused.
 Choice: `data` for a handler is at most 16 KiB.
-Choice: The settings name the handlers of a chain, `*` for any; none unless they do, but on a devnet any. The
-    venue's relayer pays for the gas of a handler's call.
+Choice: The settings name the handlers of a chain, `*` for any contract. By default a chain has no handler,
+    and a devnet admits any contract. The venue's relayer pays for the gas of a handler's call.
 """
 
 from collections.abc import Collection

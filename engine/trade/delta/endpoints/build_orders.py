@@ -1,8 +1,8 @@
 """The endpoint POST /v2/delta/orders/build, which builds Delta orders for their owners to sign.
 
 Source: spec 1.16.
-Choice: A build needs a route issued by this venue or a process on its store, equal to the digit; faults of
-    other routes are not analysed.
+Choice: A build needs a route that this venue, or another process on its store, has issued, unchanged to the
+    digit; the venue does not analyse the faults of other routes.
 Choice: The side of a build is its quote's. A route quoted for both sides with equal amounts is a sale without
     `side`.
 """

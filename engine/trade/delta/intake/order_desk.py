@@ -166,6 +166,7 @@ class OrderDesk:
         signatures.proven(signature.is_by_key)
         await in_time(_check_cancel(self._chains[first.chain_id], signature, domain.contract))
         hashes = [row.order_hash for row in rows]
+        # The states are judged last, since only the owner may learn them, and by the rows of the write.
         await self._orders.step_all(hashes, cancelling(now_ms), is_fenced=False)
         return CancelResponse(success=True, cancelled=tuple(str(order_id(key)) for key in hashes))
 

@@ -3,7 +3,7 @@
 A record shows a single committed state: an order's row, document, fills and transfers are read together.
 
 Source: spec 1.19 to 1.21; interop.md 3.
-Choice: A malformed id in the path or in `ids` is an unknown one; ids are read in any case.
+Choice: A malformed id in the path or in `ids` is an unknown one; ids are read in upper and lower case.
 Choice: A listing is newest first, and `ids` combine with the other filters. Pages are of the current state,
     so that new orders move later pages on.
 """

@@ -10,15 +10,15 @@ The error names the first fault in this order:
      1  members and their types; the chain, and whether Delta is served on it; members of the struct
      2  a kind of order that the venue settles
      3  a stored order is answered with its record, whatever other faults it has (by the caller)
-     4  tokens: listed, two different ones; a bridge that the venue serves
-     5  amounts, fee, metadata; a TWAP's sizes; agents, referrer, contradictions
+     4  tokens: listed, two different ones; a bridge that the venue serves, and the swap after it
+     5  amounts, a TWAP's sizes; vault or handler; fee, metadata; contradictions, agents, referrer
      6  permit: allowed or required, and the parties that it names
      7  partner: a name that the signed fee does not contradict
      8  deadline: `Order expired`, then time for all slices of a TWAP
      9  signature: its format, the owner's key; else, on chain, the owner's contract or pre-signature
-    10  nonce and fills on chain
+    10  nonce and fills on chain; of an order from a vault, the vault's answers (`vault_checks`)
     11  allowance on chain, or the permit's grant
-    12  balance on chain, or the deposit of native tokens; of an order from a vault, shares (`vault_checks`)
+    12  balance on chain, or the deposit of native tokens
     13  nonce among the stored orders
 
 A body with `type` LIMIT changes only the record of a TWAP, not the checks or the settlement.
@@ -29,7 +29,8 @@ Choice: Any correctly signed order of the venue's contract is accepted, built he
     bounds builds alone, and signed fees reach 200 bps.
 Choice: Tokens inside the signed struct are addresses in any case, the native placeholder included.
 Choice: An order across chains is accepted if a served lane has its tokens, destination, protocol, scaling and
-    terms: the settings' time to fill at least, no exclusive relayer's time, CCTP's finality and domain.
+    terms: for Across, at least the settings' time to fill and no time of an exclusive relayer; for CCTP, the
+    lane's finality and domain.
 Choice: A sale may have a minimum of 0; every other amount is above 0. Amounts whose products exceed the
     contract's words are refused.
 Choice: A deadline lies after now and before the year 10000. Zero and the native placeholder own no order.

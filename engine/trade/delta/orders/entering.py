@@ -4,7 +4,8 @@ The destination amounts of an order across chains are raw units of `outputToken`
 units of `destToken`, the bridge's token on the origin, and so do prices, auctions and bids: each amount is
 turned into the least that has to enter the bridge. The contract does the same, after its pro rata division.
 
-    signed       part, pro rata, rounded up       least output  ->  enters the bridge   destAmount of the part
+    least output of a part of a sale (pro rata, rounded up), or amount that a part of a purchase buys
+        -> `entering` -> least amount that has to enter the bridge: `dest_amount` of the part (`DeltaPart`)
 
 Source: contracts/Bridges.sol, `inputsOf`; codecs.bridges.bridge_terms.
 """

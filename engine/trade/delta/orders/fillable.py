@@ -1,8 +1,8 @@
 """Amounts of tokens that an account's Delta orders commit, and the amounts left for new orders. Pure.
 
     committed   amount of a token that the account's open limit orders may still take
-    available   min(balance, allowance to the Delta contract) - amount that all of the account's orders which
-                may still be settled may take; at least 0
+    available   min(balance, allowance to the Delta contract), less the amount that the account's open and
+                cancelling orders may still take; at least 0
 
 Addresses of tokens are in lower case in answers; an unlisted token has "0".
 

@@ -13,11 +13,12 @@ Choice: A signed cancellation is not written to the chain: relayers alone settle
 Choice: A cancelled order stays CANCELLING until its settlement under way has ended for good.
 Choice: A suspended order whose funds return is ACTIVE if it is a limit order or TWAP, or was partly settled
     or failed before; else PENDING.
-Choice: A settlement that fails while funds lack has no runner-up and does not count towards `failures_max`,
-    nor does that of an order crossed with it; both wait longer before the next round.
-Choice: A MARKET order stays PENDING over rounds until its first valid bid; checked limit orders and TWAPs are
-    ACTIVE. A settlement that can never succeed, or `failures_max` failed ones, makes an order FAILED; a
-    deadline without a fill makes it EXPIRED.
+Choice: If a settlement fails while an owner's funds lack, that owner's order gets no runner-up. The failure
+    counts towards `failures_max` neither of that order nor of the orders crossed with it. All of them wait
+    longer before the next round.
+Choice: A MARKET order stays PENDING over rounds until its first winning bid; limit orders and TWAPs wait
+    ACTIVE. `failures_max` counted failures, or another order that uses up the nonce, make an order FAILED; a
+    deadline before the last fill makes it EXPIRED.
 """
 
 from collections.abc import Sequence

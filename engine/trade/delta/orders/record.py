@@ -16,9 +16,11 @@ Choice: Addresses of a record have checksums, in the signed struct too: the nati
 Choice: `input.amount` of a sale of a vault's shares is the estimate that its owner signed; `executedAmount`
     beside it is the amount that the shares gave.
 Choice: On one chain `destinationTx` is `originTx`, and an order has no refunds. Across chains `destinationTx`
-    and `receivedAmount` are null, and a sale's `executedAmount` lacks them, until a delivery is verified.
-Choice: With a swap on the destination `beneficiary` and `output` are the swap's, `expectedAmount` null, and
-    `destinationTx` the swap. If the bridge's token was paid out instead, `output` is of that token.
+    and `receivedAmount` of a transaction are null until its delivery is verified, and a sale's
+    `executedAmount` counts verified deliveries alone.
+Choice: With a swap on the destination, `beneficiary` and `output` are those of the swap, `expectedAmount` is
+    null, and `destinationTx` is the swap's transaction. If the bridge's token was paid out instead, `output`
+    is of that token.
 """
 
 from collections.abc import Sequence

@@ -14,12 +14,12 @@ A sale of a vault's shares (a ProductiveOrder with `useShares`) is counted in sh
 source tokens moves; here it is the estimate that the owner has signed as `srcAmount`.
 
 Source: contracts/Delta.sol, `settle`, `settleTwap`, `settleTwapBuy`, `settleProductive`, `settleExternal`.
-Choice: A part of a partially fillable order is at least a tenth of the rest, rounded up, and leaves nothing
-    or as much.
+Choice: A part of a partially fillable order is at least a tenth of the rest, rounded up, and leaves nothing,
+    or at least that tenth.
 Choice: Slices of a TWAP fit while each can settle an interval after the former and the last by the deadline;
     otherwise the TWAP is EXPIRED.
-Choice: `partiallyFillable` is not signed: the relayer keeps to the submission's flag, and the contract holds
-    pro rata limits and counts fills by hash.
+Choice: `partiallyFillable` is not signed: the venue keeps to the submission's flag, and the contract enforces
+    pro rata limits and counts fills by order hash.
 Choice: The first slice of a TWAP is due at once, each further slice one interval after the former's time on
     chain. Missed slices do not pile up; the last one takes the remainder, with the pro rata minimum rounded
     up.

@@ -5,14 +5,14 @@
                       ARRIVED                   none                    ARRIVED
                       DELIVERED                 none                    DELIVERED
                       SWAPPED, PAID_OUT         none                    DELIVERED
-                      FAILED                    none                    FAILED
-                      FAILED                    verified                REFUNDED
+                      FAILED                    none, or in part        FAILED
+                      FAILED                    verified, in full       REFUNDED
 
-    states of all transfers of a settled order                          status of the order
-    a transfer is UNDER_WAY or ARRIVED                                  BRIDGING
-    none is UNDER_WAY, one is FAILED                                    REFUNDING
-    none is UNDER_WAY or FAILED, one is REFUNDED                        REFUNDED
-    all are DELIVERED                                                   COMPLETED
+    states of all transfers of a settled order: the first row that fits  status of the order
+    a transfer is UNDER_WAY or ARRIVED                                   BRIDGING
+    a transfer is FAILED                                                 REFUNDING
+    a transfer is REFUNDED                                               REFUNDED
+    all are DELIVERED                                                    COMPLETED
 
 Each settlement of an order across chains makes one transfer: a settlement without an indexed transfer counts
 as UNDER_WAY. The amount is with the bridge while its transfer is UNDER_WAY or FAILED.

@@ -1,7 +1,8 @@
 """Reads of the vault from which a ProductiveOrder sells, and their meaning for the order. Pure.
 
     the unfilled amount -> preview: shares that the vault takes, assets that it gives
-                        -> trial: a settlement of that amount without steps, which stops at the price
+                        -> trial: a settlement of that amount without an agent's calls; the contract has the
+                           shares redeemed, and then refuses the price
                         -> VaultWorth
 
 The preview is the vault's own statement. The trial shows whether the vault keeps to its statement: a call

@@ -4,8 +4,8 @@
     with the chain      the vault's asset is `srcToken`; the vault's preview gives the shares needed now
 
 Source: spec 1.16.26, 1.25.26; contracts/ProductiveSettler.sol.
-Choice: A vault is a strategy of the chain's settings, at the submission too: the venue's agents trade behind
-    its code.
+Choice: A submitted order, too, may sell only from a vault that the chain's settings name as a strategy: the
+    vault's code runs in the settlements of agents' bids.
 Choice: An order that sells shares needs all of them, whatever they are worth above 0; an order that sells an
     amount needs the shares that its vault takes for the amount, within the signed number.
 Choice: `srcAmount` of a sale of shares is above 0: records and limit prices start from this estimate.

@@ -15,8 +15,8 @@ An opposite order is an order of the reverse end pair whose limit lets the two o
 A look is a check of the orders of some end pairs. Every RESTING_SWEEP_S the watch queues all end pairs for a
 look even without a change of books (a sweep): new routes appear, and gas falls. A look is done in short
 steps, with a bounded number of pairs and of orders for each pair; some of the pairs always come from the
-sweep. Orders beyond the bound come first in the next look. The watch checks no order while the price of gas
-is unknown.
+sweep. Orders beyond the bound wait for a later look. The watch checks no order while the price of gas is
+unknown.
 
 An order whose rounds found no settlement is auctioned before its pause ends only at a rate RESTING_BETTER_BPS
 above its best auctioned rate. After RESTING_AWAY_S without a fillable rate the watch forgets that rate, and

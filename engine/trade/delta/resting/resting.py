@@ -3,15 +3,15 @@
 Orders are grouped by their end pair, source to destination, with native tokens as the wrapped token, and
 sorted by the rate that they need: destination for source, their own fee included, the lowest rate first.
 
-    waiting    not checked since the books came within the order's rate
+    waiting    the books did not reach the order's rate at the last check, or there was no check yet
     tried      the books gave too little at the order's size, or no round found a settlement: the order pauses
                until a time, or until its pair's best rate exceeds the rate of the try
     away       being checked now, or with the auctioneer
     other      a market order that is auctioned: it does not rest, but resting orders may trade with it
 
 `due` takes from a pair a bounded number of orders that are worth pricing at the pair's best rate: waiting
-orders that need at most this rate, and tried orders whose pause is over. Orders beyond the bound come first
-the next time. The caller reports the outcome of each check by `tried`, `offered` or `waits`.
+orders that need at most this rate, and tried orders whose pause is over. Orders beyond the bound stay for the
+next call. The caller reports the outcome of each check by `tried`, `offered` or `waits`.
 
 Guarantees: an order is added, taken and put back in O(log n), apart from moving a list's memory. Rates are
     rounded in the order's favour: no order within reach of a rate is passed over. `leave` forgets a bounded
@@ -21,8 +21,8 @@ Not guaranteed: `due` may return a waiting order whose rate exceeds the best rat
 
 Source: ARCHITECTURE.md, "Resting orders"; docs/explanation/performance.md, "Whole swaps".
 Choice: Two orders of opposite tokens, at least one of them resting, whose limits meet are liquidity to each
-    other if the smaller is a tenth of the larger: both are auctioned whatever the books say. The
-    RESTING_FACED_MAX easiest opposite orders are considered.
+    other if the smaller is at least a tenth of the larger: both are auctioned whatever the books say. The
+    RESTING_FACED_MAX easiest opposite orders count.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -217,6 +217,7 @@ class RestingOrders:
         for pair in pairs.values():
             for rows in (pair.waiting, pair.by_time, pair.by_best, pair.facing):
                 yield from _swept(rows)
+            # Between the steps, `forget` may have deleted this pair, and `add` made another of its tokens.
             if not pair.facing and self._pairs.get(pair.ends) is pair:
                 del self._pairs[pair.ends]
 

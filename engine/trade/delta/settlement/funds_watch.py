@@ -159,7 +159,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
 
         Call this after every change of the order.
         """
-        self.claims.hold_while_settling(live)
+        self.claims.hold_while_settling(live)  # before the returns: it frees the claim of an ended order
         row = live.row
         if row.is_final or row.status not in CANCELLABLE:
             self._forget(row.order_hash)

@@ -330,7 +330,7 @@ class Settling:
             # ends here, so that the rest can be auctioned.
             if self._status(order_hash) not in _SEEN:
                 if (filled := self._orders.get(order_hash)) is not None:
-                    self._orders.begin_anew(filled)
+                    self._orders.begin_anew(filled)  # before the step, which queues the order with its pause
                 await self._orders.step(order_hash, lambda row: self._more_to_come(row, effect))
             self._settled += 1
             await self._tell_settled(settlement, order_hash, outcome)
@@ -554,8 +554,9 @@ class Settling:
             return failed(row, effect, payload, self._failures_max, now_ms, is_counted=is_counted)
 
         if live is not None:
-            self._orders.settlement_failed(live)
+            self._orders.settlement_failed(live)  # before the step, which queues the order with its pause
         await self._orders.step(order_hash, decide)
+        # After the step: if the step is not written, `_settle_with_retries` needs the same bid once more.
         if order_hash in self._runners_up:
             self._runners_up[order_hash] = [] if is_starved else waiting[1:]
 

@@ -31,11 +31,11 @@ Source: ARCHITECTURE.md, "Firm quotes"; interop.md section 4.
 Choice: A maker has failed only if it had a third of `soft_s`; stalls of the venue's own event loop do not
     count.
 Choice: A quote below the plan is no failure while the whole swap keeps the user's limit; the maker's score
-    suffers where it is below its own book by more than `drift_bps`.
+    suffers where the quote is below the maker's own book by more than `drift_bps`.
 Choice: A refusal counts nothing where the maker's book at that moment had less than the request.
 Choice: All quotes of a maker for one swap are of one account, whose funds count once.
-Choice: The taker of firm quotes is `RfqExecutor`, for Router and Delta alone. The user inside `nonceAndMeta`
-    is the order's owner in a Delta settlement and the caller in a Market swap.
+Choice: The taker of firm quotes is `RfqExecutor`, which only Router and Delta may call. The user inside
+    `nonceAndMeta` is the order's owner in a Delta settlement and the caller in a Market swap.
 """
 
 import math

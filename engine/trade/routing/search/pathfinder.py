@@ -14,7 +14,7 @@ fixed. Gas is valued by the mid price of the wrapped native token against the ot
 
 Guarantees: on a single hop without gas the plan is the best possible but for a unit of each token per maker
     (see `ladders`). Net of gas, the plan is never worse than the best path with the best single maker on each
-    hop. Compared with the best split over any two of these paths, the plan loses at most the gas of a fill
+    hop. Compared with the best split over any two paths of step 1, the plan loses at most the gas of a fill
     for each further maker of a hop, a unit of each token per maker and hop, and the paths' difference in
     price on 2^-10 of the amount, by which a division may be off. No liquidity counts twice.
 Not guaranteed: optimality over paths that the search does not follow, over more than `PAIRS_SEARCHED_MAX`

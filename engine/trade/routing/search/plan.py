@@ -6,8 +6,9 @@ units. A plan is indicative: it names the makers to ask and the amounts, hop by 
     PlanTotal: the swap's two amounts and its gas
     RoutePlan -> PathPlan: a path through the tokens -> HopPlan: a pair -> MakerShare: a maker's part
 
-Choice: TransferFee taxes shrink the amount that arrives at each end; DexTransferFee taxes shrink the amounts
-    that arrive at the first exchange and leave the last.
+Choice: `srcTokenTransferFee` and `destTokenTransferFee` shrink what the user sends and what the user gets;
+    `srcTokenDexTransferFee` and `destTokenDexTransferFee` shrink what enters the first exchange and what
+    leaves the last.
 """
 
 from msgspec import Struct

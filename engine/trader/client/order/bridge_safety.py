@@ -14,8 +14,8 @@ A failed bridge pays back the token that entered the bridge: a false token would
 sold amount. The trader sees which token the venue chose; `BridgeWish.via` permits one token alone.
 
 Source: spec 1.7; codecs.bridges.bridge_terms; Across `fillDeadlineBuffer`; Circle, "CCTP domains".
-Choice: The trader takes no route whose destination has a swap: it would trust the venue's choice of a
-    contract on the other chain.
+Choice: The trader takes no route whose destination has a swap: the trader would have to trust the venue's
+    choice of a contract on the other chain.
 Choice: A CCTP domain or a bridge's contract without a public number or address is accepted, and shown before
     the trader agrees.
 """

@@ -5,7 +5,7 @@
     (the trader agrees)
     place     approve, or sign a permit -> POST .../build -> checked -> a native source is deposited for the
               order's hash -> signed -> POST /v2/delta/orders
-    rehearse  the price and a checked build, without a signature or a transaction
+    rehearse  POST .../build -> checked; nothing is signed
 
 The Delta contract is trusted for its code, like a swap's Router, unless the trader pins the address.
 
@@ -125,9 +125,11 @@ class OrderPlacer(VenueTrader):
             ChainError: a transaction would be refused, or the chain does not answer.
         """
         await self._trader.approve(offer.missing)
+        # The deadline is chosen after the approval, whose wait would shorten the order's life.
         signing = await self._signing(offer)
         permit = await self._trader.permit(offer.missing, signing.deadline)
         checked, built = await self._built(offer, SigningInputs(signing.deadline, signing.nonce, permit))
+        # The caller learns the hash first: an interrupt from here on may leave a deposit or a live order.
         if about_to is not None:
             about_to(checked.order_hash)
         if offer.must_deposit:

@@ -10,8 +10,8 @@
 The trader does not know the bridge's contract on the destination. A log of a false contract proves nothing
 alone: in the same transaction the output token, which the trader signed, has to pay the receiver.
 
-Not verified: whether only one order names a refund. Two orders of one owner may name the same refund, since a
-leaf adds up the refunds of an account.
+Not verified: whether only one order names a refund. Two orders of one owner may name the same refund, since
+Across adds up refunds of an account into one payment.
 
 Source: Across V3 SpokePool; CCTP V2; contracts/lib/Settling.sol, OrderBridged.
 """
@@ -120,6 +120,7 @@ class TransferProof(Struct, frozen=True):
                 promised = f"the bridge promised {handed.event.output}"
                 return ProvenAmount(fault=f"the transaction {text} delivers {amount} raw units, {promised}")
             arrived[receipt] = arrived.get(receipt, 0) + amount
+        # A payment is compared with the sum of its transaction's deliveries: it proves no two of them.
         for receipt, amount in arrived.items():
             token, name = self.bridge.output_token, to_hex(receipt.tx_hash)
             if _paid(receipt, token, self.receiver) >= amount:

@@ -2,7 +2,8 @@
 
     another maker's order      refused; no transaction is sent
     closed or expired orders   left out: they cannot be filled any more
-    other orders               cancelOrder or cancelOrders, simulated, sent; an OrderCancelled event of each
+    other orders               cancelOrder or cancelOrders: simulated, then sent; an order without an
+                               OrderCancelled event in the receipt was closed before
     all orders up to an expiry cancelOrdersUntil, without hashes; orders without an expiry included
 
 Source: spec 2.11.7 to 2.11.9; interop.md 1; contracts/Rfq.sol.

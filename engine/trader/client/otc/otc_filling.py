@@ -1,10 +1,10 @@
 """An OTC order filled by its taker, whole or in part: from a venue's or a file's order to the receipt.
 
-    offer     the order's hash -> unfilled rest, the chain's time, the maker's signature, balance, allowance
-              -> the part -> the taker's balance and allowance -> simulated
+    standing  the order's hash -> unfilled rest, the chain's time, the maker's balance, allowance, signature
+    offer     the part, within the maker's funds -> the taker's balance and allowance -> simulated
     (the taker agrees)
     fill      approve, or sign a permit -> simulated again -> signed -> sent -> the OrderFilled event
-    rehearse  sign a permit if needed -> simulated again; nothing is sent
+    rehearse  as `fill` up to the simulation, unless an approval must come first; nothing is sent
 
     fillOrder                        all of an untouched order
     partialFillOrder                 a part, or the rest

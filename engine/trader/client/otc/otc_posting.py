@@ -9,7 +9,8 @@ The RFQ contract is trusted for its code, like a swap's Router, unless the maker
 above the maker's balance may be posted: the venue suspends it.
 
 Source: spec 2.2; choices.md#otc-orders; contracts/Rfq.sol.
-Choice: A permit posted with an order covers its whole amount until it expires; the first fill shows it.
+Choice: A permit posted with an order covers the order's whole amount until the order expires; the first fill
+    uses the permit.
 """
 
 from collections.abc import Callable

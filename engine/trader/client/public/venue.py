@@ -8,7 +8,7 @@
 Before a call signs, it prices the trade, gives the terms to `agree`, and compares the venue's answers with
 the agreed terms. The call returns once the trade is mined, or once the venue has the order; else it raises.
 
-Choice: Slippage counts from the venue's own quote, so that a program bounds a trade by `limit` or `agree`.
+Choice: Slippage counts from the venue's own quote; `limit` or `agree` protects a program from a bad quote.
 """
 
 from .delta_trading import DeltaTrading

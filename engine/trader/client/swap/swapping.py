@@ -2,8 +2,8 @@
 
     offer     contracts.json -> the Router and its code -> GET /prices -> balance and allowance on the chain
     (the trader agrees)
-    perform   approve, or sign a permit -> a new price if the first is aged -> POST /transactions
-              -> checked -> simulated -> signed -> sent -> followed by its receipt
+    perform   approve if needed -> a new price if the first is aged -> the permit, if it replaces an approval
+              -> POST /transactions -> checked -> simulated -> signed -> sent -> followed by its receipt
     rehearse  as `perform` up to the simulation, unless an approval must come first; nothing is sent
 
 The Router is trusted for its code: the contract at the address that the venue names must be this release's

@@ -1,17 +1,18 @@
 """A maker's market as the venue reads it, and the amount that a firm quote should compute from it.
 
-A request fixes one of its two amounts; the maker computes the other by walking one side of the grid, in base
-or in quote units. A pair thus has four legs:
+A request fixes one of its two amounts; the maker computes the other amount by walking one side of the grid.
+A pair thus has four legs:
 
-    sell-base    user gives base,  takerAmount fixed    bids    receives quote, rounded down
-    buy-quote    user gets quote,  makerAmount fixed    bids    pays base, rounded up (the inverted book)
-    buy-base     user gets base,   makerAmount fixed    asks    pays quote, rounded up
-    sell-quote   user gives quote, takerAmount fixed    asks    receives base, rounded down (inverted)
+    leg          the user      fixed amount   side   the walk counts   computed amount
+    sell-base    gives base    takerAmount    bids   base              quote received, rounded down
+    buy-quote    gets quote    makerAmount    bids   quote             base paid, rounded up
+    buy-base     gets base     makerAmount    asks   base              quote paid, rounded up
+    sell-quote   gives quote   takerAmount    asks   quote             base received, rounded down
 
-Prices move: the harness fetches the grids just before and just after a quote, and measures the quote's
-deviation from the range between the two amounts; within that range the deviation is zero.
+Prices move: the harness fetches the grids just before and just after a quote. Each of the two grids gives an
+amount; the harness measures the quote's deviation from the range between these amounts.
 
-Source: spec 3.8; feeds.book and feeds.fill.
+Source: spec 3.8; feeds.books.book and feeds.books.fill.
 """
 
 from collections.abc import Callable, Mapping
