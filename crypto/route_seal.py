@@ -12,8 +12,8 @@ Several venue processes share the key; a previous key may stay valid while route
 
 Source: spec 1.8.21 and 1.8.22, 1.25.50, 1.25.52.
 Choice: A Market route's `hmac` covers the canonical route (key order free, types and digits exact) and
-    carries the route's time and price terms: clients need only the documented members. A route
-    older than 30 s is `Stale priceRoute`, a changed one `Invalid priceRoute`.
+    carries the route's time and price terms: clients need only the documented members. A route of over 30 s
+    is `Stale priceRoute`, a changed one `Invalid priceRoute`.
 """
 
 from collections.abc import Sequence
