@@ -83,6 +83,21 @@ async def test_a_chain_that_has_gone_on_far_is_believed_in_the_end_where_the_oth
                 await trio.sleep(0.01)
 
 
+@pytest.mark.usefixtures("short_rests")
+async def test_a_chain_that_has_gone_on_far_is_believed_once_the_other_node_has_stopped_going_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cambist.engine.chain.nodes.rpc.NODE_BACK_S", 0.5)
+    async with two_nodes(lag_blocks_max=5) as (first, second, chain):
+        await chain.block()
+        first.height = 1_010
+        assert await chain.block() == second.header(10)
+        second.height = 12
+        with trio.fail_after(PATIENCE_S):
+            while await chain.block() != first.header(1_010):  # noqa: ASYNC110  nothing there can set an event
+                await trio.sleep(0.01)
+
+
 async def test_a_head_that_cannot_be_had() -> None:
     async with two_nodes() as (first, _, chain):
         first.replies["eth_getBlockByHash"] = lambda *_: None

@@ -496,8 +496,11 @@ class RpcChain:
             self._doubted.pop(talk.name, None)
             return
         now = trio.current_time()
-        since, before = self._doubted.setdefault(talk.name, (now, highest))
-        if now - since >= NODE_BACK_S and highest <= before:
+        since, before = self._doubted.get(talk.name, (now, highest))
+        if highest > before:  # the other nodes go on: the wait begins anew
+            since, before = now, highest
+        self._doubted[talk.name] = since, before
+        if now - since >= NODE_BACK_S:
             return
         beyond = f"{ahead} above the highest seen before, and the other nodes are at {highest} at most"
         raise ChainError(f"the latest block is {number}, {beyond}")
