@@ -5,8 +5,9 @@
     catch_up    bring an order to the state of its logs   row and logs are read as one state of the store
 
 Beside its row an order has its document. Whenever an order is read, its logs are read too: if its row does
-not reflect some of them, the order `is_behind`. This happens if the indexer reads a fill after the order was
-checked and before it was stored: the indexer's step finds no order to change.
+not reflect some of them, the order `is_behind`. This happens if the indexer reads a fill or a cancellation
+after the order was checked and before it was stored: the indexer's step finds no order to change. A new order
+is therefore behind until its logs are read.
 
 Source: ARCHITECTURE.md, "Orders", "Transitions"; choices.md#otc-orders.
 """
@@ -40,7 +41,8 @@ class LiveOtc(Struct, eq=False, gc=False):
         document: signature, permit and other stored members of the posted order.
         ended_at: block height of the log that ended the order. For an end without a log (by expiry), the last
             indexed height when the end was first noticed; None until then, and for an open order.
-        is_behind: whether the row did not reflect some of the order's logs when both were read.
+        is_behind: whether the row did not reflect some of the order's logs when both were read, or the logs
+            of a new order are not read yet.
     """
 
     row: OtcOrderRow
@@ -93,7 +95,10 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         outcome = await self._store.write(OTC.submitted(row, encode_document(document)))
         match outcome:
             case Done():
-                self._put(LiveOtc(row, document))
+                # Behind until `catch_up` has read the logs: the indexer may have read a fill or a
+                # cancellation after the order was checked. A step of the indexer after this write finds the
+                # order itself.
+                self._put(LiveOtc(row, document, is_behind=True))
                 return row
             case Duplicate():
                 return OTC.found(outcome.row)

@@ -133,6 +133,10 @@ class OtcChain(ScriptedChain):
         self.state.left[sender, row.order_hash] = 1
         self._send(RFQ, events.OrderCancelled(row.order_hash, sender))
 
+    def cancels_until(self, maker: bytes, expiry_s: int) -> None:
+        """Cancel a maker's orders that expire until then, or never, which `remaining` does not show."""
+        self._send(RFQ, events.OrdersCancelledUntil(maker, expiry_s))
+
     def accepts(self, row: OtcOrderRow) -> None:
         """The maker's contract signs, which leaves no log."""
         self.state.signed.add(row.order_hash)

@@ -239,6 +239,20 @@ async def test_a_cancellation_that_is_read_between_the_check_of_an_order_and_its
         assert (await venue.becomes(checked, _S.CANCELLED)).transaction_hash == await tx_of(venue)
 
 
+async def test_a_bulk_cancellation_that_is_read_between_the_check_of_an_order_and_its_keeping(
+    tmp_path: Path, autojump_clock: object
+) -> None:
+    async with otc_venue(tmp_path) as venue:
+        venue.chain.has(MAKER, 1_000)
+        venue.chain.mine()
+        checked = an_order()
+        venue.chain.cancels_until(MAKER, 1)
+        venue.chain.mine()
+        await venue.is_told()
+        await venue.submit(checked)
+        assert (await venue.becomes(checked, _S.CANCELLED)).transaction_hash == await tx_of(venue)
+
+
 async def test_an_order_is_kept_once(tmp_path: Path, autojump_clock: object) -> None:
     async with otc_venue(tmp_path) as venue:
         venue.chain.has(MAKER, 100)
