@@ -21,7 +21,7 @@ from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.trade.routing.firm import firm_desk
 from support.bridge.two_chains import TwoChains, bridged
-from support.chain.anvil import CHAIN_ID, OTHER_CHAIN_ID, Anvil, opened
+from support.chain.anvil import CHAIN_ID, OTHER_CHAIN_ID, Anvil, opened, set_to_now
 from support.chain.mirrored_chain import MirroredChain
 from support.chain.world import World, a_world
 from support.contracts.settling import Market, a_market
@@ -160,10 +160,7 @@ async def _as_made(made: dict[tuple[str, bool], Made], key: tuple[str, bool], ch
             base = await _kept(made, (kind, False), chain, await a_world(chain), None)
         world = msgspec.structs.replace(base.world, chain=chain)
         found = await _kept(made, key, chain, world, await a_market(world)) if is_stocked else base
-    last = await chain.block()
-    assert last is not None
-    if last.time_s < (now_s := int(time.time())):
-        await chain.set_time(now_s)  # an anvil's clock goes on from the snapshot's block
+    await set_to_now(chain)
     await chain.mine()  # its time is now, however long ago the world was made
     return msgspec.structs.replace(found.world, chain=chain)
 

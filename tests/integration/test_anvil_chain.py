@@ -1,5 +1,6 @@
 """The port over JSON-RPC, method by method, on a real node: an anvil."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from cambist.engine.chain.nodes.logs_bloom import bloom_of
 from cambist.engine.chain.nodes.rpc_values import read_block
 from cambist.engine.chain.port import DevChain, EthCall, Header, LogFilter, Receipt
 from cambist.engine.dev.devnet.anvil import AnvilChain, anvil_command, running_anvil
-from support.chain.anvil import CHAIN_ID, KEYS, OTHER_CHAIN_ID, Anvil, until_up
+from support.chain.anvil import CHAIN_ID, KEYS, OTHER_CHAIN_ID, Anvil, opened, until_up
 from support.patience import PATIENCE_S, until
 from support.programs import program
 
@@ -255,6 +256,14 @@ async def test_snapshots(anvil_chain: AnvilChain) -> None:
         await chain.restore(snapshot)
     await chain.reset()
     assert (await header(chain)).number == 0
+
+
+async def test_an_anvil_that_was_started_earlier_is_opened_at_the_present_time(anvil: Anvil) -> None:
+    async with opened(anvil) as chain:
+        first = await header(chain)
+        now_s = int(time.time())
+        await chain.mine()
+        assert (await header(chain)).time_s >= max(now_s, first.time_s)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5])

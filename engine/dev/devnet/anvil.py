@@ -108,7 +108,10 @@ class AnvilChain(RpcChain):
         await self._do("anvil_dropTransaction", to_hex(tx_hash))
 
     async def reset(self) -> None:
-        """Reset the chain: genesis block with the wall clock's time, automine on, no waiting transactions."""
+        """Reset the chain: genesis block, automine on, no waiting transactions.
+
+        The chain's clock goes on from the genesis block, whose time is the start of the anvil process.
+        """
         await self._do("anvil_reset")
         await self._do("anvil_setCode", to_hex(FACTORY), to_hex(FACTORY_CODE))  # a reset removes the factory
         await self.set_automine(on=True)

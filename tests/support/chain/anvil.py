@@ -17,7 +17,7 @@ from cambist.config.errors import NodeUnavailable
 from cambist.config.sections.nodes import NodeSettings
 from cambist.config.timeouts import ANVIL_END_S, ANVIL_START_S
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.port import Chain
+from cambist.engine.chain.port import Chain, DevChain
 from cambist.engine.dev.devnet.anvil import AnvilChain, anvil_command, listening_port
 from support.programs import program
 
@@ -122,11 +122,24 @@ _PORTS: WeakKeyDictionary[Chain, int] = WeakKeyDictionary()
 
 @asynccontextmanager
 async def opened(anvil: Anvil) -> AsyncIterator[AnvilChain]:
-    """A chain with nothing but its genesis block, mining at once."""
+    """A chain with nothing but its genesis block, mining at once, at the present time."""
     async with AnvilChain.open(anvil.chain_id, anvil.settings, known_errors()) as chain:
         _PORTS[chain] = anvil.port
         await chain.reset()
+        await set_to_now(chain)
         yield chain
+
+
+async def set_to_now(chain: DevChain) -> None:
+    """Give the next block the present time, from which the chain's clock goes on.
+
+    After a reset or a snapshot, an anvil's clock goes on from the genesis block or the snapshot's block,
+    however long ago that was: two chains of a story would be that far apart.
+    """
+    last = await chain.block()
+    assert last is not None
+    if last.time_s < (now_s := int(time.time())):
+        await chain.set_time(now_s)
 
 
 def anvil_port(chain: Chain) -> int:
