@@ -81,7 +81,7 @@ class DeltaProjection:
     async def changes(self, advance: Advance) -> Sequence[Change]:
         """Compute the changes to stored orders after an indexer's step (blocks added or undone)."""
         final_height = advance.top.number - self._confirmations + 1
-        hashes = self._about(advance, final_height)
+        hashes = self._about(advance, final_height) | await self._of_nonces(advance)
         if not hashes:
             return ()
         changes: list[Change] = []
@@ -118,9 +118,29 @@ class DeltaProjection:
         for _, row in (*advance.rows, *advance.undone):
             if isinstance(row, DeltaFill | BridgeTransfer | PreSignature):
                 hashes.add(row.order_hash)
-            elif isinstance(row, UsedNonce):
-                hashes |= self._orders.of_nonce(advance.chain_id, row.owner, row.nonce)
         return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, final_height))
+
+    async def _of_nonces(self, advance: Advance) -> set[bytes]:
+        """Find the orders whose nonces an indexer's step adds to the used ones, or takes back.
+
+        An order in memory is found there, an ended one too. Otherwise the store is asked for the order that
+        holds the nonce: another engine may run the order, or this engine may not have loaded it yet.
+        """
+        hashes: set[bytes] = set()
+        unknown: list[UsedNonce] = []
+        for _, row in (*advance.rows, *advance.undone):
+            if isinstance(row, UsedNonce):
+                known = self._orders.of_nonce(row.chain_id, row.owner, row.nonce)
+                hashes |= known
+                if not known:
+                    unknown.append(row)
+        for at in range(0, len(unknown), _SLICE):
+            some = unknown[at : at + _SLICE]
+            found = await self._store.read(
+                *(by(DELTA_ORDER, row.chain_id, row.owner, row.nonce, unique=1) for row in some)
+            )
+            hashes.update(DELTA.found(values).order_hash for rows in found for values in rows)
+        return hashes
 
     async def _read(self, hashes: Sequence[bytes], advance: Advance) -> list["_Found"]:
         """Read the state of orders as it is after an indexer's step (blocks added or undone).

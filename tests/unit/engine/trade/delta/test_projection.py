@@ -14,7 +14,7 @@ from cambist.engine.chain.index.indexer import Advance
 from cambist.engine.chain.index.ring import Mark
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import IDS_MAX, among
-from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, OrderDocument, amount32
+from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, OrderDocument, UsedNonce, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import (
     BRIDGE_END,
@@ -23,6 +23,7 @@ from cambist.engine.store.tables import (
     DELTA_FILL,
     DELTA_ORDER,
     DELTA_REFUND,
+    NONCE_USED,
 )
 from cambist.engine.store.units import Change, Done, Unit, drop, new, put
 from cambist.engine.trade.delta.orders.document import encode_document
@@ -120,6 +121,21 @@ async def test_orders_that_wait_for_another_chain_hold_up_no_others(tmp_path: Pa
         orders.settled(1, TOP, TOP)
         seen = [set(orders.settled(1, TOP + step, TOP)) for step in range(-(-MANY // VENUE_LOAD_ORDERS))]
         assert set().union(*seen) == {row.order_hash for row in rows}
+
+
+async def test_an_order_that_is_not_in_memory_is_cancelled_with_its_nonce(tmp_path: Path) -> None:
+    """Another engine may run it, or this one may not have loaded it yet."""
+    async with many_orders(tmp_path, OrderStatus.ACTIVE) as (store, _, projection, _):
+        other = a_delta_order(MANY + 1, status=OrderStatus.ACTIVE)
+        body = encode_document(a_round_order(1).document)
+        documents = put(DELTA_DOCUMENT, OrderDocument(other.order_hash, body))
+        assert await store.write(Unit((new(DELTA_ORDER, other), documents))) == Done()
+        used = UsedNonce(other.chain_id, other.owner, other.nonce, hash_of(TOP + 1), TOP, None)
+        changes = await projection.changes(replace(a_step(TOP), rows=((NONCE_USED, used),)))
+        assert await store.write(Unit(tuple(changes))) == Done()
+        after = await found(store, other)
+    assert after is not None
+    assert after.status is OrderStatus.CANCELLED
 
 
 # --- Across chains --------------------------------------------------------------------------------------
