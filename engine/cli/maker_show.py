@@ -33,6 +33,7 @@ from ...feeds.transport.signed_client import SignedClient
 from ..host.process.clock import WallClock
 from ..trader.conformance.options import read_base_url
 from .maker_check import credentials_of
+from .parameters import usage_errors
 from .sources import secret_encoding
 
 B = TypeVar("B", TokensBody, PairsBody, PricesBody, BlacklistBody)
@@ -84,9 +85,10 @@ def show(
 
     Requests are signed as a venue signs them. Entries that a venue would refuse are named.
     """
-    base = read_base_url(url, "URL", _HTTP)
     values = {"domain": domain, "access_key": access_key, "secret": secret}
-    credentials = credentials_of(values, secret_encoding)
+    with usage_errors():
+        base = read_base_url(url, "URL", _HTTP)
+        credentials = credentials_of(values, secret_encoding)
     signer = credentials.signer() if credentials else None
     shown = trio.run(_fetch, base.url, signer, timeout)
     if pair_id is not None and pair_id not in shown.pairs.pairs:

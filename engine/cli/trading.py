@@ -44,6 +44,7 @@ from .parameters import (
     decimal_text,
     node_settings,
     partner_name,
+    usage_errors,
     venue_url,
 )
 from .sources import KEY_HELP, PASSWORD_HELP, Decorator, agree, read_key
@@ -149,7 +150,8 @@ class VenueOptions(Struct, frozen=True, kw_only=True):
 
 
 def _revealed_key(_: click.Context, __: click.Parameter, reference: str | None) -> Secret | None:
-    return read_secret(reference, os.environ, "--api-key") if reference else None
+    with usage_errors():
+        return read_secret(reference, os.environ, "--api-key") if reference else None
 
 
 class SecondsParam(click.FloatRange):
@@ -290,7 +292,8 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
         Args:
             do: the command's work; receives the session, then `what`, and returns the exit status.
         """
-        allowing, key = self.allowing, read_key(self.key, self.password)
+        with usage_errors():
+            allowing, key = self.allowing, read_key(self.key, self.password)
 
         async def opened(under_way: UnderWay) -> int:
             console = new_console()

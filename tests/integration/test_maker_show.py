@@ -79,7 +79,7 @@ def test_a_maker_that_refuses_is_quoted(served: Served) -> None:
 )
 def test_wrong_usage_is_named(arguments: tuple[str, ...], says: str) -> None:
     done = show(*arguments)
-    assert done.exit_code != 0
+    assert done.exit_code == 2
     assert says in done.output
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 from cambist.codecs.contracts.calldata import allowance, approve
 from cambist.codecs.http1 import Http1Limits
@@ -19,6 +19,7 @@ from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
+from cambist.engine.cli import cli
 from cambist.feeds.transport.httpx_transport import DialTransport
 from cambist.feeds.transport.streams import client_tls
 from support.client.commands import invoked
@@ -162,6 +163,11 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("WETH", "USDC", "1", "--receiver", "0x1"), 2, "--receiver"),
     (("WETH", "USDC", "1", "--max-impact", "x"), 2, "--max-impact"),
     (("WETH", "USDC", "1", "--permit", "--approve-max"), 2, "exclude each other"),
+    (
+        ("WETH", "USDC", "1", "--api-key", "env:NOT_SET"),
+        2,
+        "--api-key: environment variable NOT_SET is not set",
+    ),
     (("WETH", "USDC", "1", "--router", f"0x{'12' * 20}"), 1, "not signed: contracts.json augustusV6_2"),
     (("WETH", "USDC", "900000", "--yes"), 1, "400 NoRoute: No route"),
     (("WETH", "USDC", "1", "--yes", "--permit"), 1, "takes no EIP-2612 permits: use an approval"),
@@ -175,6 +181,13 @@ async def test_what_is_wrong_is_said_in_one_line(shell: Shell) -> None:
         assert said in done.stderr, (arguments, done.stderr)
         assert "Traceback" not in done.stderr, arguments
         assert done.stdout == "", arguments
+
+
+def test_a_key_that_is_not_there_is_wrong_usage() -> None:
+    nowhere = "http://127.0.0.1:9"
+    arguments = ["--venue", nowhere, "--chain", str(CHAIN_ID), "--rpc", nowhere, "--key", "env:NOT_SET"]
+    done = CliRunner().invoke(cli, ["swap", "WETH", "USDC", "1", *arguments])
+    assert (done.exit_code, "NOT_SET is not set" in done.output) == (2, True), done.output
 
 
 async def test_a_swap_that_reverts_in_its_block_ends_with_3(shell: Shell) -> None:
