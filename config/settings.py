@@ -179,6 +179,8 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, revea
         tree = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also an integer of too many digits
         raise ConfigError("settings", f"not TOML: {error}") from None
+    # Sorted: a table's own variable comes before those of its members, which it would overwrite. Before the
+    # merges below: what only variables name gets its shipped members and the checks, too.
     texts = [
         _override(tree, name, environ[name])
         for name in sorted(environ)

@@ -103,6 +103,8 @@ class MessageReader:
             frames += 1
             if data[at] == _WHOLE_TEXT and marked < 128 and length <= text_bytes_max and stop <= size:
                 self._at = stop
+                # The core sees nothing of this frame, so that `text_bytes_max` stays valid. If the text is no
+                # UTF-8, `_take` fails the core and has all later messages discarded.
                 self._take(data[start:stop], is_text=True)
             else:
                 self._show(stop if marked < 128 else stop + 4)

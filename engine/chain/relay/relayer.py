@@ -363,7 +363,10 @@ class Relayer:
     # --- One look ---------------------------------------------------------------------------------------
 
     async def _look(self, fence: Fence) -> bool:
-        """Read store and chain, plan the next actions and execute them; True if no intent is unfinished."""
+        """Read store and chain, plan the next actions and execute them; True if nothing is unfinished.
+
+        Unfinished are waiting intents, and transactions that are not final, those of fillers included.
+        """
         chain_id, sender = self._chain.chain_id, self._key.address
         transactions, intents, waits, counts = await self._store.read(
             open_transactions(chain_id, sender),

@@ -346,6 +346,7 @@ def _planned(layout: Layout) -> Layout:
 @asynccontextmanager
 async def open_stage(console: Console, folder: Path) -> AsyncIterator[DemoStage]:
     """Context manager: run the market place of `cambist up` in a folder, with clients of its venue."""
+    # Before the roles start: `running_up` waits for the books that the makers make of these files.
     for maker, prices in PRICES.items():
         write_prices(folder, maker, prices)
     wanted = UpOptions(
@@ -359,7 +360,7 @@ async def open_stage(console: Console, folder: Path) -> AsyncIterator[DemoStage]
     )
 
     def tell(line: str) -> None:
-        stage.tell(line)
+        stage.tell(line)  # bound once the venue's client is open, which tells nothing before
 
     clock = PassingClock()
     async with running_up(wanted, os.environ, clock, _planned) as place:

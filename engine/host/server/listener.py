@@ -206,7 +206,7 @@ class Server:
                     return False
                 continue  # the connection broke while it waited
             connected.settimeout(0)
-            self._admit(connected, address[0].removeprefix("::ffff:"))
+            self._admit(connected, client_at(address[0]))
         return True
 
     def _admit(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
@@ -356,8 +356,14 @@ def address_share(address: str) -> str:
     return socket.inet_pton(socket.AF_INET6, address.partition("%")[0])[:8].hex()
 
 
+def client_at(address: str) -> str:
+    """Return a peer's address as text; of an IPv4 address mapped into IPv6, the IPv4 address."""
+    mapped = address.removeprefix("::ffff:")
+    return address if ":" in mapped else mapped
+
+
 def canonical_address(text: str) -> str:
-    """Normalise an IP address to the form that the server uses for clients.
+    """Normalise an IP address to the text by which the server knows a client: IPv4 also if mapped into IPv6.
 
     Raises:
         ValueError: `text` is no IP address.

@@ -44,6 +44,7 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
     kinds: list[Any] = [TradingError, OtcError, PriceRoute, Route]
     kinds += [kind for row in endpoints for kind in (row.query, row.body, *_answers(row)) if kind is not None]
     schemas, components = described_schemas(kinds)
+    # Before the descriptions: a replaced schema would lose its description.
     for (owner, member), kind in _TYPED_RAW.items():
         if owner in components:
             components[owner]["properties"][member] = schemas[id(kind)]
@@ -64,6 +65,7 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
             )
             if name in examples and is_shown:
                 parameter["example"] = examples[name]
+    # After `_operation`, which reads the parameters of a query from its component.
     for row in endpoints:
         if row.query is not None:
             components.pop(row.query.__name__, None)

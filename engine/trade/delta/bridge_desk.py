@@ -60,9 +60,9 @@ class BridgeDesk:
     """Follows the bridge transfers of all orders of this process; `run` is its task.
 
     Args:
-        places: ends of bridges by chain id.
+        places: chains on which bridges begin or end, with the bridges' contracts, by chain id.
         attester: client of the attestation service; None without CCTP.
-        bounds: ages at which waiting transfers are alarmed.
+        bounds: ages at which waiting transfers raise an alarm.
         wall_ms: returns the time, Unix milliseconds.
         arrivals: chains on which swaps after a bridge are made, by chain id; each is in `places`.
     """

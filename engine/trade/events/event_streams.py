@@ -81,7 +81,7 @@ class EventStreamStatistics(Struct, frozen=True):
         streams: number of open streams, WebSockets included.
         opened, refused: number of streams opened, and of streams refused by the bounds on open streams.
         events, beats: number of order events and of heartbeats sent.
-        slow: number of WebSockets closed because the client took no message in time.
+        slow: number of WebSockets closed because the client did not take a batch of messages in time.
     """
 
     streams: int

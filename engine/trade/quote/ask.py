@@ -72,9 +72,10 @@ class MarketAsk(Struct, frozen=True):
     """A parsed request for a price, Market or Delta.
 
     Attributes:
-        wanted: the request's terms for the pathfinder; the seal of the route carries them.
-        barred: makers that have blacklisted the user or that the operator excludes; the seal does not carry
-            them.
+        wanted: the request's terms for the pathfinder; a Market route carries them in its `hmac`, so that
+            they are known when a client sends the route back.
+        barred: makers that have blacklisted the user or that the operator excludes; not in the route, since
+            they are read anew then.
         has_others: whether the request also asks for the best route of each maker alone.
     """
 

@@ -1,11 +1,12 @@
 """Searches one destination for swaps and pay-outs of the tokens that bridges delivered there.
 
-    ARRIVED -> passed to the swapper; logs of Arrivals by exact topics, in bounded ranges of blocks
-                   ArrivalSwapped   SWAPPED, with the amount of the wanted token
-                   ArrivalPaidOut   PAID_OUT, with the amount of the bridge's token
+    ARRIVED -> passed to the swapper, and searched for in the logs of Arrivals: exact topics, bounded ranges
+        ArrivalSwapped   SWAPPED, with the amount of the wanted token
+        ArrivalPaidOut   PAID_OUT, with the amount of the bridge's token
 
-The watch of deliveries follows each end until the end is final. If the end's block leaves the chain, the
-watches search for the delivery again, and then for the swap.
+A transfer has one stored end: first the delivery (ARRIVED), then in its place the swap or pay-out. The watch
+of deliveries checks the stored end until it is final. If the end's block leaves the chain, that watch drops
+the end: the delivery is searched for again, and then the swap.
 
 Choice: A swap or pay-out counts whoever sent it: the contract gives all to the beneficiary in every case.
 """

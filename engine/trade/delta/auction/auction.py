@@ -184,6 +184,8 @@ def deciding(
         gas_costs: functions from a gas cost in wei to raw units of a token, by order hash; if an order has
             no function, the gas of bids on the order does not count.
     """
+    # Other tasks run at each `yield`: `gas_costs` must not read live prices, or two bids on an order would be
+    # compared at different ones.
     by_order: dict[bytes, list[_Ranked]] = {order.order_hash: [] for order in orders}
     crossings: list[Proven] = []
     for bid in bids:

@@ -15,6 +15,7 @@ import trio
 from msgspec import Struct
 
 from .....codecs.messages.vocabulary import Side
+from .....codecs.rounding import div_up
 from .....config.errors import ChainError, PricingError
 from .....config.limits import AGENT_SIMULATED_AT_ONCE
 from .....config.timeouts import AGENT_SIMULATION_S, SIMULATION_S
@@ -25,6 +26,8 @@ from ...served.served_chain import ServedChain
 from ..bids.bids import Candidate, RoundOrder, sorted_out
 from ..bids.simulation import Simulated, not_proven, proven, simulation_of
 from .auction import GasCost
+
+_NATIVE_WEI = 10**18
 
 
 class AuctionAt(Struct, frozen=True):
@@ -102,7 +105,8 @@ async def simulated(
 def gas_cost(order: RoundOrder, served: ServedChain) -> GasCost | None:
     """Return a function from a gas cost in wei to raw units of the token in which an order's bids compete.
 
-    The token is the destination token (SELL) or the source token (BUY). None if the token has no price.
+    The token is the destination token (SELL) or the source token (BUY). None if the token has no price. The
+    prices are read once, so that the function gives the same answers throughout a round.
     """
     terms = order.terms
     token = served.tokens.by_address.get(terms.dest_token if terms.side is Side.SELL else terms.src_token)
@@ -110,7 +114,7 @@ def gas_cost(order: RoundOrder, served: ServedChain) -> GasCost | None:
         return None
     native, usd = served.tokens.wrapped_native, served.usd
     try:
-        gas_in_token(token, 10**18, native, usd)
+        of_native = gas_in_token(token, _NATIVE_WEI, native, usd)
     except PricingError:
         return None
-    return lambda wei: gas_in_token(token, wei, native, usd)
+    return lambda wei: div_up(wei * of_native, _NATIVE_WEI)

@@ -444,7 +444,11 @@ def _part(at: int, part: BidPart, order: RoundOrder, *, is_crossing: bool) -> Ca
 
 
 def _leftovers(field: str, part: BidPart, order: RoundOrder) -> tuple[bytes, ...]:
-    """Parse the leftover tokens of a bid; the source token is one of them if the order sells shares."""
+    """Parse a bid's leftover tokens, 20 bytes each, whose balance at the executor goes to the order's owner.
+
+    If the order sells a vault's shares, the source token is always one of them: the vault may give more of it
+    than the settlement asked for.
+    """
     tokens = [
         parse_address(token, f"{field}.leftovers[{number}]") for number, token in enumerate(part.leftovers)
     ]

@@ -229,6 +229,7 @@ def _found(order: DeltaOrderRow, kept: Sequence[Any], effects: Sequence[Effect])
             case DeltaFill():
                 fills[row.block_hash, row.tx_hash, row.log_index] = row
             case UsedNonce():
+                # The first log of a nonce counts, as in the store: stored rows come before those of the step.
                 nonce_used = row if nonce_used is None else nonce_used
             case PreSignature() if row.owner == order.owner:
                 if signed is None or _place(row) > _place(signed):

@@ -147,7 +147,7 @@ class FirmPart(Struct, eq=False):
     def lacking(self, now: float) -> int:
         """Return the number of further tries with other makers to start at the time `now`, trio seconds.
 
-        The number is unbounded (`sys.maxsize`) from `everybody_at` on.
+        The number is 0 for a filled part; else it is unbounded (`sys.maxsize`) from `everybody_at` on.
         """
         if self.filled():
             return 0

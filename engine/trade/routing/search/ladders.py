@@ -173,11 +173,11 @@ class MergedLadder:
 
     Attributes:
         makers: names of the makers, sorted; shares refer to a maker by its index here.
-        fixed_unit, other_unit: number of parts of a raw unit of the fixed token, and of the other token, in
-            which the prefix sums count.
+        fixed_unit, other_unit: the prefix sums count the fixed token in 1 / fixed_unit raw units, and the
+            other token in 1 / other_unit raw units.
         depth: amount of the fixed token in all price levels together, in 1 / fixed_unit raw units.
-        fixed_before, other_before: prefix sums, of the fixed and of the other token, over the levels sorted
-            so far, which include at least the best level.
+        fixed_before, other_before: prefix sums over the levels sorted so far: entry n is the amount of the
+            fixed token, and of the other token, in the best n levels. Entries 0 and 1 always exist.
         first_rate: rate of the best level, other token per fixed token.
     """
 

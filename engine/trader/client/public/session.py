@@ -244,7 +244,15 @@ class VenueSession:
         )
 
     async def _contract(self, contract: TradingContract, pinned: bytes | None = None) -> SigningContract:
-        """The contract that the venue names, checked by its code, or the pinned one."""
+        """The contract of a kind that the venue names, or without a venue the pinned one, with its domain.
+
+        Args:
+            pinned: address that the contract must have, 20 bytes; its code is then not checked. None: the
+                code must be that of this release.
+
+        Raises:
+            VenueError, UnsafeTransaction, ConfigError, ChainError: see `signing_contract`.
+        """
         self._tell(f"looking at the {contract.name}")
         return await signing_contract(self._chain, self._client_or_none, contract, pinned)
 

@@ -184,7 +184,11 @@ def _judge_new_addresses(where: str, message: Mapping[str, Any], content: dict[s
 
 
 def content_of(first: Heard) -> dict[str, Any]:
-    """Return the tokens and pairs by id, and the lower-case blacklist, of the first WebSocket message."""
+    """Return the content of the first WebSocket message, which `judge_update` extends.
+
+    The keys are `tokens` and `pairs` (entries by id) and `blacklist` (set of lower-case addresses). A member
+    that is missing or malformed is empty.
+    """
     message = read_json(first.raw).value
     message = message if isinstance(message, dict) else {}
     entries = {name: message.get(name) for name in ("tokens", "pairs")}

@@ -1,11 +1,17 @@
 """Outcome of a bid by the answer of its simulation, without a chain."""
 
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from cambist.codecs.contracts.abi import selector, uint_word
 from cambist.codecs.messages.agent_messages import Notice
 from cambist.config.errors import NodeUnavailable, Reverted
+from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.port import EthCall
+from cambist.engine.trade.delta.auction.simulating import gas_cost
 from cambist.engine.trade.delta.bids.bids import Rejection, RoundOrder
 from cambist.engine.trade.delta.bids.simulation import (
     Proven,
@@ -14,7 +20,9 @@ from cambist.engine.trade.delta.bids.simulation import (
     simulation_of,
     transaction_gas,
 )
+from cambist.engine.trade.routing.tokens import ListedToken
 from support.delta.bidding import ONE, USDC_ONE, a_candidate, a_round_order, hash_of
+from support.venue.market_place import WrittenUsd
 
 SALE, PURCHASE = a_round_order(1), a_round_order(2, buys=True)
 FAIR = 2_500 * USDC_ONE
@@ -113,3 +121,21 @@ def test_a_contract_that_answers_otherwise_proves_nothing(returned: bytes) -> No
 def test_a_node_that_is_away_says_nothing_of_the_bid() -> None:
     with pytest.raises(NodeUnavailable):
         proven(a_candidate("alpha", (SALE, FAIR)), NodeUnavailable("away"))
+
+
+def test_the_cost_of_gas_in_a_token_is_by_the_prices_when_the_round_is_decided() -> None:
+    """Other tasks run while a round is decided, and may move or take away the prices."""
+    dest = SALE.terms.dest_token
+    token = ListedToken(dest, dest, "USDC", 6, to_checksum(dest), None)
+    native = b"\x0e" * 20
+    usd = WrittenUsd({native: Decimal("2500e-18"), dest: Decimal("1e-6")})
+    served: Any = SimpleNamespace(
+        tokens=SimpleNamespace(by_address={dest: token}, wrapped_native=native), usd=usd
+    )
+    cost = gas_cost(SALE, served)
+    assert cost is not None
+    assert cost(10**18) == 2_500 * USDC_ONE
+    assert cost(1) == 1
+    usd.prices.clear()
+    assert cost(2 * 10**18) == 5_000 * USDC_ONE
+    assert gas_cost(SALE, served) is None
