@@ -292,8 +292,7 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
         Args:
             do: the command's work; receives the session, then `what`, and returns the exit status.
         """
-        with usage_errors():
-            allowing, key = self.allowing, read_key(self.key, self.password)
+        allowing, key = self.allowing, read_key(self.key, self.password)
 
         async def opened(under_way: UnderWay) -> int:
             console = new_console()

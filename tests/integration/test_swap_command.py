@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from cambist.codecs.contracts.calldata import allowance, approve
 from cambist.codecs.http1 import Http1Limits
@@ -19,7 +19,6 @@ from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
-from cambist.engine.cli import cli
 from cambist.feeds.transport.httpx_transport import DialTransport
 from cambist.feeds.transport.streams import client_tls
 from support.client.commands import invoked
@@ -181,13 +180,6 @@ async def test_what_is_wrong_is_said_in_one_line(shell: Shell) -> None:
         assert said in done.stderr, (arguments, done.stderr)
         assert "Traceback" not in done.stderr, arguments
         assert done.stdout == "", arguments
-
-
-def test_a_key_that_is_not_there_is_wrong_usage() -> None:
-    nowhere = "http://127.0.0.1:9"
-    arguments = ["--venue", nowhere, "--chain", str(CHAIN_ID), "--rpc", nowhere, "--key", "env:NOT_SET"]
-    done = CliRunner().invoke(cli, ["swap", "WETH", "USDC", "1", *arguments])
-    assert (done.exit_code, "NOT_SET is not set" in done.output) == (2, True), done.output
 
 
 async def test_a_swap_that_reverts_in_its_block_ends_with_3(shell: Shell) -> None:
