@@ -283,6 +283,14 @@ def fills(order_hash: bytes) -> Query:
     return of_order(DELTA_FILL, order_hash)
 
 
+def of_nonce(chain_id: int, owner: bytes, nonce32: bytes) -> Query:
+    """Select the Delta orders of an owner that have a nonce, ended ones too; at most IDS_MAX orders."""
+    return Query(
+        f"{_select(DELTA_ORDER)} WHERE chain_id = ? AND owner = ? AND nonce = ? LIMIT {IDS_MAX}",
+        (chain_id, owner, nonce32),
+    )
+
+
 def of_order(table: Table, order_hash: bytes) -> Query:
     """Select an order's rows in one of the tables of chain logs (CHAIN_LOGS), oldest first."""
     return Query(f"{_select(table)} WHERE order_hash = ? ORDER BY block_number, log_index", (order_hash,))

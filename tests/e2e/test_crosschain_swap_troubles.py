@@ -125,10 +125,14 @@ async def test_a_node_that_is_behind_hides_no_end_of_a_swap(two: TwoChains, tmp_
         maker.habit = ""
         far.shown = head.number
         await until_found(partial(story.moved_since, before), lambda moved: moved == swapped("across"))
-        for _ in range(3 * CONFIRMATIONS):
+
+        async def mined_unseen() -> None:
             looks = far.hidden
             await story.far.chain.mine()
-            await until(lambda looks=looks: far.hidden > looks)  # type: ignore[misc]
+            await until(lambda: far.hidden > looks)
+
+        for _ in range(3 * CONFIRMATIONS):
+            await mined_unseen()
         far.shown = math.inf
         await story.becomes(record, "COMPLETED")
 

@@ -71,28 +71,16 @@ async def test_one_of_several_other_nodes_is_enough_to_believe_a_jump() -> None:
 
 
 @pytest.mark.usefixtures("short_rests")
-async def test_a_chain_that_has_gone_on_far_is_believed_in_the_end_where_the_other_node_stands_still(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("cambist.engine.chain.nodes.rpc.NODE_BACK_S", 0.5)
-    async with two_nodes(lag_blocks_max=5) as (first, _, chain):
-        await chain.block()
-        first.height = 1_010
-        with trio.fail_after(PATIENCE_S):
-            while await chain.block() != first.header(1_010):  # noqa: ASYNC110  nothing there can set an event
-                await trio.sleep(0.01)
-
-
-@pytest.mark.usefixtures("short_rests")
-async def test_a_chain_that_has_gone_on_far_is_believed_once_the_other_node_has_stopped_going_on(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("goes_on_to", [10, 12])
+async def test_a_chain_that_has_gone_on_far_is_believed_once_the_other_node_stands_still(
+    monkeypatch: pytest.MonkeyPatch, goes_on_to: int
 ) -> None:
     monkeypatch.setattr("cambist.engine.chain.nodes.rpc.NODE_BACK_S", 0.5)
     async with two_nodes(lag_blocks_max=5) as (first, second, chain):
         await chain.block()
         first.height = 1_010
         assert await chain.block() == second.header(10)
-        second.height = 12
+        second.height = goes_on_to
         with trio.fail_after(PATIENCE_S):
             while await chain.block() != first.header(1_010):  # noqa: ASYNC110  nothing there can set an event
                 await trio.sleep(0.01)

@@ -1,7 +1,7 @@
 """Queries to a chain's node about a maker: contract code, EIP-1271 signatures, balances and allowances.
 
 The queries are JSON-RPC. A malformed answer raises ChainError, and so does an error that is no revert, such
-as a rate limit: such an answer says nothing about the maker.
+as a time-out: such an answer says nothing about the maker.
 
 Source: Ethereum JSON-RPC; EIP-20; EIP-1271.
 """

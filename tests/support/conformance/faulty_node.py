@@ -14,6 +14,17 @@ BALANCE4, ALLOWANCE4, DECIMALS4 = (
     keccak256(text)[:4] for text in (b"balanceOf(address)", b"allowance(address,address)", b"decimals()")
 )
 MAGIC = "0x1626ba7e" + "00" * 28
+TIMED_OUT = 200, {"code": -32000, "message": "execution aborted (timeout = 5s)"}
+"""Answer of geth to a call that takes too long (go-ethereum, internal/ethapi/api.go)."""
+LIMITED = (
+    429,
+    {
+        "code": -32005,
+        "message": "daily request count exceeded, request rate limited",
+        "data": {"rate": {"allowed_rps": 1, "backoff_seconds": 0, "current_rps": 2.2}},
+    },
+)
+"""Answer of Infura beyond its rate limit (github.com/gochain/web3/issues/180)."""
 
 
 class FaultyNode:
@@ -26,8 +37,7 @@ class FaultyNode:
         contracts: lower-case addresses with code, besides tokens.
         decimals: lower-case address of a token -> its decimals(); None reverts.
         accepts: answer of isValidSignature; None reverts.
-        limited: selectors of calls that the node refuses for its rate limit, in Infura's words
-            (docs.metamask.io/services/reference/ethereum/json-rpc-methods, "Error codes").
+        failing: selectors of calls that the node does not execute; failure: status and error of the answer.
     """
 
     def __init__(self, chain_id: int) -> None:
@@ -37,7 +47,8 @@ class FaultyNode:
         self.contracts: set[str] = set()
         self.decimals: dict[str, int | None] = {WETH: 18, USDC: 6, WBTC: 8, DAI: 18}
         self.accepts: bool | None = True
-        self.limited: set[bytes] = set()
+        self.failing: set[bytes] = set()
+        self.failure = TIMED_OUT
 
     async def run(self, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED) -> None:
         """Listen; tells the port."""
@@ -52,26 +63,26 @@ class FaultyNode:
             while True:
                 event = http.next_event()
                 if isinstance(event, Request):
-                    answer = self.answer(json.loads(event.body))
-                    await stream.send_all(encode_response(200, json.dumps(answer).encode()))
+                    status, answer = self.answer(json.loads(event.body))
+                    await stream.send_all(encode_response(status, json.dumps(answer).encode()))
                     continue
                 data = await stream.receive_some(65_536)
                 if not data:
                     return
                 http.receive_data(data)
 
-    def answer(self, call: dict[str, Any]) -> Any:
-        """The JSON of one call's answer."""
-        if call["method"] == "eth_call" and bytes.fromhex(call["params"][0]["data"][2:10]) in self.limited:
-            fault = {"code": -32005, "message": "daily request count exceeded, request rate limited"}
-            return {"jsonrpc": "2.0", "id": call["id"], "error": fault}
+    def answer(self, call: dict[str, Any]) -> tuple[int, Any]:
+        """Status, and the JSON, of one call's answer."""
+        if call["method"] == "eth_call" and bytes.fromhex(call["params"][0]["data"][2:10]) in self.failing:
+            status, error = self.failure
+            return status, {"jsonrpc": "2.0", "id": call["id"], "error": error}
         result = self._result(call["method"], call["params"])
         outcome = (
             {"error": {"code": 3, "message": "execution reverted", "data": "0x"}}
             if result is None
             else {"result": result}
         )
-        return {"jsonrpc": "2.0", "id": call["id"], **outcome}
+        return 200, {"jsonrpc": "2.0", "id": call["id"], **outcome}
 
     def _result(self, method: str, params: list[Any]) -> str | None:
         if method == "eth_chainId":

@@ -20,7 +20,7 @@ from typing import Any
 from msgspec import Struct
 
 from ....chain.index.indexer import Advance
-from ....store.queries import among, by
+from ....store.queries import Query, among, by, of_nonce
 from ....store.rows import (
     BridgeEnd,
     BridgeTransfer,
@@ -123,23 +123,22 @@ class DeltaProjection:
     async def _of_nonces(self, advance: Advance) -> set[bytes]:
         """Find the orders whose nonces an indexer's step adds to the used ones, or takes back.
 
-        An order in memory is found there, an ended one too. Otherwise the store is asked for the order that
-        holds the nonce: another engine may run the order, or this engine may not have loaded it yet.
+        An order in memory is found there, an ended one too. Otherwise the store is asked: another engine may
+        run the order, or this engine may not have loaded it yet. By an index, at most one order holds a newly
+        used nonce; an order that a nonce taken back has ended holds it no more.
         """
         hashes: set[bytes] = set()
-        unknown: list[UsedNonce] = []
-        for _, row in (*advance.rows, *advance.undone):
-            if isinstance(row, UsedNonce):
-                known = self._orders.of_nonce(row.chain_id, row.owner, row.nonce)
-                hashes |= known
-                if not known:
-                    unknown.append(row)
-        for at in range(0, len(unknown), _SLICE):
-            some = unknown[at : at + _SLICE]
-            found = await self._store.read(
-                *(by(DELTA_ORDER, row.chain_id, row.owner, row.nonce, unique=1) for row in some)
-            )
-            hashes.update(DELTA.found(values).order_hash for rows in found for values in rows)
+        questions: list[Query] = []
+        for is_undone, rows in ((False, advance.rows), (True, advance.undone)):
+            for _, row in rows:
+                if isinstance(row, UsedNonce):
+                    nonce = row.chain_id, row.owner, row.nonce
+                    hashes |= (known := self._orders.of_nonce(*nonce))
+                    if not known:
+                        questions.append(of_nonce(*nonce) if is_undone else by(DELTA_ORDER, *nonce, unique=1))
+        for at in range(0, len(questions), _SLICE):
+            found = await self._store.read(*questions[at : at + _SLICE])
+            hashes.update(DELTA.found(values).order_hash for some in found for values in some)
         return hashes
 
     async def _read(self, hashes: Sequence[bytes], advance: Advance) -> list["_Found"]:

@@ -48,6 +48,7 @@ PLANS: dict[str, tuple[Query, str]] = {
     ),
     "fills": (queries.fills(HASH), "delta_fill_order (order_hash=?)"),
     "of_order": (queries.of_order(OTC_FILL, HASH), "otc_fill_order (order_hash=?)"),
+    "of_nonce": (queries.of_nonce(1, ACCOUNT, HASH), "delta_order_owner (owner=?)"),
     "refunds": (queries.refunds(HASH), "delta_refund_order (order_hash=?)"),
     **{
         f"above in {table.name}": (

@@ -11,6 +11,7 @@ from cambist.codecs.messages.vocabulary import Side
 from cambist.config.timeouts import RESTING_LOOK_S, RESTING_SWEEP_S
 from cambist.engine.chain.proceeds import least_before_fee
 from cambist.engine.trade.delta.orders.live_orders import LiveOrder
+from cambist.feeds import slices
 from support.delta.limit_orders import Watched, a_limit_order
 from support.makers.live_books import DAI, DECIMALS, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
@@ -272,6 +273,24 @@ async def test_orders_of_shards_that_are_held_no_more_are_forgotten() -> None:
     await market.watch.leave(())
     told = market.watch.statistics()
     assert (told.orders, told.pairs, told.edges) == (0, 0, 0)
+
+
+async def test_orders_that_need_more_than_those_just_forgotten_are_offered_in_the_same_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", -1.0)  # a turn of the others after each step
+    market = a_market("2500")
+    held = set(range(128))
+    gone = [live for live in (a_sale(2_550) for _ in range(4_000)) if live.row.shard not in held]
+    kept = [live for live in (a_sale(2_600) for _ in range(40)) if live.row.shard in held]
+    market.rest(*gone, *kept)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(market.watch.leave, held)
+        while market.watch.statistics().orders > len(kept):
+            await trio.lowlevel.checkpoint()
+        bids(market, "2700")
+        assert market.look() == kept
+        nursery.cancel_scope.cancel()
 
 
 async def test_others_run_while_the_orders_of_many_shards_are_forgotten() -> None:

@@ -134,8 +134,13 @@ async def test_an_order_that_is_not_in_memory_is_cancelled_with_its_nonce(tmp_pa
         changes = await projection.changes(replace(a_step(TOP), rows=((NONCE_USED, used),)))
         assert await store.write(Unit(tuple(changes))) == Done()
         after = await found(store, other)
-    assert after is not None
-    assert after.status is OrderStatus.CANCELLED
+        assert after is not None
+        assert after.status is OrderStatus.CANCELLED
+        changes = await projection.changes(replace(a_step(TOP), undone=((NONCE_USED, used),)))
+        assert await store.write(Unit(tuple(changes))) == Done()
+        again = await found(store, other)
+    assert again is not None
+    assert again.status is OrderStatus.ACTIVE
 
 
 # --- Across chains --------------------------------------------------------------------------------------
