@@ -60,10 +60,10 @@ class WildNode(FaultyNode):
         self._rng = random.Random(seed)
         self._wildness = wildness
 
-    def answer(self, call: dict[str, Any]) -> Any:
+    def answer(self, call: dict[str, Any]) -> tuple[int, Any]:
         """As it is, or spoiled."""
-        right = super().answer(call)
-        return _spoiled(self._rng, right) if self._rng.random() < self._wildness else right
+        status, right = super().answer(call)
+        return status, _spoiled(self._rng, right) if self._rng.random() < self._wildness else right
 
 
 class WildMaker(Maker):
