@@ -1,7 +1,6 @@
 """Checks that need a node: funds, approvals, contract signatures, the chain."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import trio
@@ -12,7 +11,7 @@ from cambist.engine.trader.conformance.options import read_base_url
 from cambist.engine.trader.conformance.rules import CheckStatus
 from cambist.engine.trader.conformance.run import RunOutcome, RunReport
 from support.conformance.faulty_maker import CHAIN_ID, DAI, KEY, Maker
-from support.conformance.faulty_node import DECIMALS4, LIMITED, TIMED_OUT, FaultyNode
+from support.conformance.faulty_node import DECIMALS4, LIMITED, TIMED_OUT, Failure, FaultyNode
 from support.conformance.faulty_runs import failed, judge, now_ms, told
 
 ONLY = ("firm.signature*", "chain.*")
@@ -96,7 +95,7 @@ async def test_each_fault_of_the_chain_is_found(spoil: Callable[[FaultyNode], No
     ("call", "check"), [(SELECTOR4, "chain.contract-signature"), (DECIMALS4, "chain.decimals")]
 )
 async def test_a_maker_is_not_blamed_for_a_fault_of_its_node(
-    failure: tuple[int, dict[str, Any]], says: str, call: bytes, check: str
+    failure: Failure, says: str, call: bytes, check: str
 ) -> None:
     node = FaultyNode(CHAIN_ID)
     node.contracts, node.failing, node.failure = {to_hex(KEY.address)}, {call}, failure

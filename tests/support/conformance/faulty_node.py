@@ -14,9 +14,12 @@ BALANCE4, ALLOWANCE4, DECIMALS4 = (
     keccak256(text)[:4] for text in (b"balanceOf(address)", b"allowance(address,address)", b"decimals()")
 )
 MAGIC = "0x1626ba7e" + "00" * 28
-TIMED_OUT = 200, {"code": -32000, "message": "execution aborted (timeout = 5s)"}
+Failure = tuple[int, dict[str, Any]]
+"""Status of an answer and its JSON-RPC error."""
+
+TIMED_OUT: Failure = (200, {"code": -32000, "message": "execution aborted (timeout = 5s)"})
 """Answer of geth to a call that takes too long (go-ethereum, internal/ethapi/api.go)."""
-LIMITED = (
+LIMITED: Failure = (
     429,
     {
         "code": -32005,
