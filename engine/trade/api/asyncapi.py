@@ -43,6 +43,7 @@ def asyncapi_document(endpoints: Sequence[Endpoint], *, is_tls: bool) -> dict[st
     kinds = [kind for row in rows for kind in (row.query, *row.events.values())] + [OrderEventMessage]
     schemas, components = described_schemas([kind for kind in kinds if kind is not None])
     described = {operation_id(row): (row, _query(row, components)) for row in rows}
+    # After `_query`, which reads the parameters of a query from its component.
     for row in rows:
         if row.query is not None:
             components.pop(row.query.__name__, None)
@@ -110,7 +111,13 @@ def _channel(row: Endpoint, query: dict[str, Any], schemas: Mapping[int, Any]) -
 
 
 def _message(name: str, payload: Any, stream: str) -> dict[str, Any]:
-    """Describe a message, with the example that is recorded for a stream, known by its operation id."""
+    """Describe a message of a stream, with a recorded example if there is one.
+
+    Args:
+        name: name of the message, such as `order`.
+        payload: JSON schema of the message.
+        stream: operation id of the stream for which the example is recorded.
+    """
     examples = recorded_examples().messages.get(stream, {})
     shown = [{"payload": examples[name]}] if name in examples else []
     return {"name": name, "summary": MESSAGES[name], "payload": payload, "examples": shown}

@@ -18,7 +18,7 @@ def chain_in_path(text: str) -> int:
 
 
 def network_of(query: AdaptersQuery) -> int | None:
-    """Chain id in a query's `network` or `chainId`; None if the query has neither.
+    """Return the chain id that a query names as `network` or `chainId`; None if the query has neither.
 
     Raises:
         InvalidInput: the two parameters differ.

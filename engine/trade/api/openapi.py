@@ -161,14 +161,19 @@ def _refusals(name: str, *, is_otc: bool, needs_key: bool) -> dict[str, Any]:
         name: method and path of the endpoint, as in the catalogue.
         is_otc: whether errors have the body of the paths of OTC orders.
         needs_key: whether the endpoint refuses requests without an API key.
+
+    Returns:
+        The answers, which callers must not change, since they are cached.
     """
     body = otc_error_body if is_otc else trading_error_body
     by_status: dict[int, list[RequestError]] = {}
     for kind in catalogue_rows():
         named = [name.strip() for name in kind.endpoint.split(",")]
+        # Malformed HTTP is refused before any endpoint is chosen: no endpoint's own error.
         anywhere = named == ["any"] and kind.error_type != "MalformedRequest"
         of_key = needs_key and kind is UnknownApiKey
         if name in named or of_key or (anywhere and kind.status in _OWN_STATUSES):
+            # AuthError, the only other row of the catalogue, names no endpoint of this document.
             if not issubclass(kind, RequestError):
                 continue
             for message in kind.messages:

@@ -157,7 +157,7 @@ def surface_of(
             surface.coroutine(row.method, path, counted)
         else:
             raise ValueError(f"{row.name} has no handler")
-        if row.socket is not None:
+        if row.socket is not None:  # the handshake takes the cost, once for the whole connection
             surface.websocket(path, _admitted(row.socket.check, admission, row.cost), row.socket.serve)
     return surface
 

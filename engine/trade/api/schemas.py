@@ -24,7 +24,8 @@ def described_schemas(kinds: Sequence[Any]) -> tuple[dict[int, Any], dict[str, A
     """Generate the JSON schemas of types, and of all types that these schemas name.
 
     Returns:
-        (`id` of a type -> its schema, name -> schema that others name by REFERENCE). Callers may change both.
+        (`id()` of a type -> schema of the type; name of a type -> schema of the type, to which the other
+        schemas refer by REFERENCE and the name). Callers may change both.
     """
     found, components = _plain(_schema_components(tuple(kinds)))
     for name in SHAPES.keys() & components.keys():
@@ -46,7 +47,11 @@ def _schema_components(kinds: tuple[Any, ...]) -> list[Any]:
 
 
 def query_parameters(row: Endpoint, components: dict[str, Any]) -> Iterable[dict[str, Any]]:
-    """Generate the parameters of an endpoint's query, as OpenAPI describes parameters."""
+    """Generate the parameters of an endpoint's query, as OpenAPI describes parameters.
+
+    Args:
+        components: schemas of structs by name, from `described_schemas`; the query's struct is among them.
+    """
     if row.query is None:
         return
     described = components[row.query.__name__]

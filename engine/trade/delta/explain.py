@@ -128,7 +128,10 @@ def explained(facts: OrderFacts) -> Explanation:
 
 
 def _amounts(code: str, facts: OrderFacts) -> tuple[ReasonAmount, ...]:
-    """Return the amounts in the text of a reason whose tokens are known, in the order of the text."""
+    """Return the amounts that the text of a reason names, with their tokens, in the order of the text.
+
+    Only `belowLimit`, `resting`, and a missing balance, allowance or deposit have amounts here.
+    """
     live = facts.live
     if code == "belowLimit":
         order = facts.rounds[0].order
@@ -180,7 +183,7 @@ def _bridge_fee(facts: OrderFacts) -> list[tuple[str, str]]:
 
 
 def _transfer(wait: TransferWait, live: "LiveOrder | None") -> ExplainedReason:
-    """Explain what a bridge transfer waits for: its delivery, its swap there, or its refund."""
+    """Explain what a bridge transfer waits for: the delivery, the swap on the destination, or the refund."""
     transfer = wait.transfer
     sent, end, kind = transfer.sent, transfer.end, kind_of_transfer(transfer.sent)
     code, text = _WAITS[transfer.state, wait.is_late]
@@ -315,7 +318,10 @@ def _below_limit(order: AuctionedOrder) -> str:
 
 
 def _best_promise(order: AuctionedOrder) -> int | None:
-    """Return the best promise of the bids below the limit that settle all of the order; None without such."""
+    """Return the best promise, raw units, of the bids below the limit that settle all that is auctioned.
+
+    None without such a bid.
+    """
     amounts = [
         int(bid.promised_amount)
         for bid in order.bids

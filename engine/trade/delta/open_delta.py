@@ -206,9 +206,10 @@ async def _chain(
         delta=served.delta,
         gas_max=gas_max,
         failures_max=delta.failures_max,
-        tell=handlers.tell,
+        tell=handlers.tell,  # which passes on to the agents what does not concern a handler
         are_lacking=funds.are_lacking,
         calls_contract=partial(_calls_contract, served.chain),
+        # Not `followed.read_to`, which is None while the indexer is behind: `Settling` waits for a height.
         read_to=lambda: followed.indexer.statistics().block_number,
         wall_ms=wall_ms,
     )

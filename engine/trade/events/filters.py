@@ -53,7 +53,10 @@ class EventFilter(Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[FilterKey, ...]:
-        """Index keys of the filter in the hub; `keys_of` yields one of these keys for each matching event."""
+        """Keys under which the hub indexes the filter.
+
+        `keys_of` yields at least one of these keys for each event that matches the filter.
+        """
         if self.orders:
             return tuple(("order", order.bytes) for order in self.orders)
         if self.owner is not None:

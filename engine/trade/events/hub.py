@@ -109,7 +109,9 @@ class EventHub:
             InvalidInput: `after` is no token of this log.
             StoreUnavailable: the token cannot be checked, because the store is unavailable.
         """
+        # Without a token nothing is awaited from here to the entry into `_of_key`: no new event is missed.
         place = self.ring.newest if after is None else place_of(after, field)
+        # A token beyond the ring may be valid: another process may have read a newer event from the log.
         if place > self.ring.newest:
             newest = place_of(await latest(self._store))
             if newest == place_of(START):  # the log is empty: the token's event may be pruned
@@ -134,8 +136,8 @@ class EventHub:
     async def read(self, query: Query) -> list[tuple[Any, ...]]:
         """Read a page of order events from the store, for a subscription that lags behind.
 
-        After a read, the next read waits for as long as the read took, so that these reads use at most half
-        of the time.
+        After a read, the next read waits for as long as the read took, so that such reads are under way for
+        at most half of the time.
 
         Raises:
             StoreUnavailable: the database cannot be read now.

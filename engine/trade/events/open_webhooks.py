@@ -55,7 +55,7 @@ async def open_webhooks(
     inward = frozenset(_origin(said.url) for said in settings.values() if said.private_addresses)
     transport = DialTransport(
         tls=tls,
-        connections_max=max(posts_max, 1),
+        connections_max=max(posts_max, 1),  # at least 1, also without webhooks
         limits=_LIMITS,
         dial=_dial_to(inward),
         needs_body=False,
@@ -110,7 +110,7 @@ def _hook(name: str, said: WebhookSettings) -> Hook:
             f"{field}.statuses", f"expected statuses of {kinds} orders, got {shown(unknown[0])}"
         )
     try:
-        _ = httpx.URL(said.url).host
+        _ = httpx.URL(said.url).host  # `host` decodes the name, which may fail although the URL is parsed
     except (httpx.InvalidURL, UnicodeError) as error:
         raise ConfigError(f"{field}.url", f"expected a URL that can be asked: {error}") from None
     try:

@@ -177,6 +177,6 @@ class Subscription:
         if len(rows) < FOLLOW_REPLAY_EVENTS_MAX:
             end = max(end, in_store)
         self._page_end = end
-        if not self._page:
+        if not self._page:  # else `_from_page` moves the place, so that `token` skips no event of the page
             self._place = end
         await trio.lowlevel.checkpoint()

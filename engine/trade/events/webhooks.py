@@ -301,7 +301,7 @@ class Webhooks:
         free = (1 if state.failures else hook.posts_max) - len(state.under_way)
         if free <= 0 or rests_s > 0:
             return WEBHOOK_LOOK_S if free <= 0 else min(rests_s, WEBHOOK_LOOK_S)
-        now_ms, count = self._now_ms(), free + len(state.under_way)
+        now_ms, count = self._now_ms(), free + len(state.under_way)  # rows under way are found as due, too
         skipped = frozenset(state.under_way)  # the read may return a row that is dropped meanwhile
         rows, following = await self._store.read(
             due_deliveries(hook.name, now_ms, count), next_delivery(hook.name)
@@ -315,6 +315,8 @@ class Webhooks:
                 free -= 1
                 state.under_way.add(delivery.token)
                 nursery.start_soon(self._post, hook, state, delivery, fence)
+        # `following` may be the row of a POST under way, which is due already: its time would make `_deliver`
+        # look again without a pause. The end of each POST wakes `_deliver` (`rouse`).
         if not following or state.under_way:
             return WEBHOOK_LOOK_S
         return min(max(next_ms - now_ms, 0) / _S_MS, WEBHOOK_LOOK_S)

@@ -33,7 +33,7 @@ from .maker_scores import MakerSecrets
 
 
 class MakerBookShelf:
-    """HTTP endpoint GET /makers/books.
+    """HTTP endpoint GET /makers/books, which shows makers' pairs with their standing, age and prices.
 
     Args:
         chains: served chains by chain id.
@@ -95,7 +95,11 @@ def _books(network: int, cache: MakerCache, pairs: tuple[ViewedPair, ...] | None
 
 
 def _pair(wanted: str | None, report: PairReport) -> ViewedPair:
-    """Convert a pair's report; levels are included only if `wanted` is the pair's id."""
+    """Convert the report on a pair to the pair's entry in the answer.
+
+    Args:
+        wanted: id of the only pair whose levels are shown; None for no levels.
+    """
     grid = report.grid or PriceGrid()
     bids, asks = _levels(grid.bids), _levels(grid.asks)
     is_wanted = report.pair_id == wanted

@@ -115,6 +115,7 @@ class MarketDesk:
             served,
             unpriced(priced),
             _body_of(query, route),
+            # The user has not approved yet. Without a key, `transaction` checks the user's funds nonetheless.
             TransactionQuery(ignore_checks=True),
             self._fees,
             now_ms,
@@ -148,6 +149,7 @@ class MarketDesk:
         query = decode_transaction_query(raw_query)
         request = decode_transaction_body(body)
         if (route := request.route) is None:
+            # Here alone: a route keeps the partner with whose fee it was quoted.
             request, funds = with_partner(request, partner), self._funds[chain_id]
             with signatures:
                 return await order_transaction(served, request, query, self._fees, now_ms, funds, signatures)

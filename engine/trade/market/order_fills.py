@@ -188,7 +188,7 @@ def open_orders(orders: Sequence[SignedOrder], answers: FillAnswers, now_s: int)
             _check_signature(signed, answers)
         if kept == _CLOSED:
             faults.append(FillRefusal(OrderClosed, f"{signed.field} is filled or cancelled"))
-        elif order.expiry and order.expiry < now_s:
+        elif order.expiry and order.expiry < now_s:  # valid in the second of its expiry, as in the contract
             text = f"{signed.field}.expiry: expected 0, or {now_s} at least, got {order.expiry}"
             faults.append(FillRefusal(OrderExpired, text))
         else:
@@ -224,7 +224,7 @@ def filled(swap: OrderSwap, looked: Looked) -> Filled:
     shown: set[bytes] = set()  # makers whose permit is used; their other permits have the same nonce
     for fillable in looked.orders:
         done = fillable.fill(swap.side, left)
-        if not done.dest:
+        if not done.dest:  # the contract refuses such a fill, or needs no further order
             continue
         maker = fillable.signed.order.maker
         funds, is_shown = there[maker], fillable.permitted is not None and maker not in shown
@@ -251,6 +251,7 @@ def filled(swap: OrderSwap, looked: Looked) -> Filled:
     )
     hop = Hop(
         maker_amount=0 if swap.side is Side.SELL else swap.amount,
+        # All of them, also those without funds now: the contract tries each, and funds may be there by then.
         orders=tuple(fillable.info for fillable in looked.orders),
     )
     expiries = [fillable.signed.order.expiry for fillable in looked.orders if fillable.signed.order.expiry]

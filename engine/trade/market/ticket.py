@@ -152,7 +152,7 @@ def read_ticket(
     src = served.tokens.find(body.src_token, "srcToken", body.src_decimals)
     dest = served.tokens.find(body.dest_token, "destToken", body.dest_decimals)
     for field, token, text in (("srcToken", src, route.src_token), ("destToken", dest, route.dest_token)):
-        if token.text != text:
+        if token.text != text:  # not by `routed`: native and wrapped token make different transactions
             raise InvalidInput(field=field, expected=f"the route's, {text}", got=token.text)
     parties = read_parties(served, body, src, now_ms)
     fee = fee_of(opened, body, fees)
@@ -201,6 +201,8 @@ def ticket_of(body: TransactionBody, parties: Parties, basis: Basis) -> SwapTick
         NoRoute: the swap costs more than uint256 holds.
     """
     fee_bps, taxes = basis.fee.fee_bps, basis.taxes
+    # `limit` is the user's bound in the makers' amounts, rounded for the user: quotes within `limit` keep the
+    # bound on the chain, too.
     quoted_src, quoted_dest = after_fee(basis.side, basis.src_amount, basis.dest_amount, fee_bps)
     if basis.side is Side.SELL:
         src_amount, dest_amount = basis.src_amount, _least(body, quoted_dest)
@@ -334,7 +336,8 @@ def _requested(quoted_bps: int, registered: RegisteredPartner | None) -> int | N
     """Recover the `partnerFeeBps` of a quote's request from the quoted fee, basis points.
 
     Returns:
-        None if the quote has the standard fee of requests without a registered partner.
+        The quoted fee less a registered partner's own fee, or the whole quoted fee without a registered
+        partner. None if the whole quoted fee is the standard fee of a request that names no fee.
     """
     if registered is not None:
         return max(quoted_bps - registered.fee_bps, 0)
@@ -482,7 +485,8 @@ def _deadline(deadline: int | None, now_ms: int) -> int:
 def _value(value: Any) -> Any:
     """Convert an argument of a contract call to JSON.
 
-    Structs become arrays, numbers digits, 20 bytes a checksummed address, and other bytes hex.
+    Structs become arrays, and numbers become strings of digits. A value of 20 bytes becomes a checksummed
+    address, any other bytes become hexadecimal text.
     """
     if isinstance(value, Struct):
         return [_value(member) for member in msgspec.structs.astuple(value)]

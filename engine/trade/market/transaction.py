@@ -106,6 +106,7 @@ async def transaction(
         ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
     """
     ticket = read_ticket(served, opened, body, fees, now_ms)
+    # Before makers sign: a request that is refused afterwards would hold back their stock for nothing.
     gas_price = _gas_price(served, query)
     plan, wanted = _plan_of(served, opened, ticket, now_ms)
     if not (query.ignore_checks and leave.asker.has_key):
@@ -143,6 +144,8 @@ async def order_transaction(
         InsufficientBalance, InsufficientAllowance, SimulationFailed: a check fails and is not ignored.
         ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
     """
+    # Takes units for all orders before the first signature is checked; `proven` gives a unit back for each
+    # order that its maker's key has signed.
     signatures.begin(max(len(body.orders or ()), 1))
     swap = read_order_swap(served, body, fees, now_ms)
     signatures.proven(sum(signed.signature.is_by_key for signed in swap.orders))
@@ -251,7 +254,9 @@ def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
     A quote can be larger than the swap needs, so that a filled swap may leave such a rest.
 
     Args:
-        answer: result of the RFQ contract's `remaining` for the quote, or the error of that call.
+        answer: result of the RFQ contract's `remaining` for the quote, 32 bytes, or the error of that call.
+            The result is 0 for an order that the contract has never seen, 1 for a closed order, else the
+            unfilled amount plus 1.
     """
     left = 0 if isinstance(answer, Exception) else int.from_bytes(answer, "big")
     return 0 < left <= quote.amount // _LEFT_PART + 1

@@ -257,7 +257,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                     _log.warning("funds are not read", chain_id=self._chain.chain_id, detail=str(error))
                 self._failed += 1
                 self._set_apart(rested, pause_s)  # not longer for an account that is not the cause
-                for account in accounts:
+                for account in accounts:  # also accounts read before the error: a second read does no harm
                     self._mark(account)
                 self._count = (self._count + 1) // 2
                 await trio.sleep(pause_s)
@@ -283,7 +283,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
             return
         try:
             await self._look(accounts, top)
-        except OF_ALL:
+        except OF_ALL:  # no account is the cause, so that none may be paused
             raise
         except ChainError as error:
             self._failed += 1

@@ -130,8 +130,9 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     def settled(self, chain_id: int, height: int, final_height: int) -> list[bytes]:
         """List the hashes of a chain's ended orders whose ends no re-organisation can undo any more.
 
-        A call returns at most VENUE_LOAD_ORDERS hashes and moves them behind the others, so that the next
-        call returns other orders first: orders whose ends also wait for another chain hold up no others.
+        A call returns at most VENUE_LOAD_ORDERS hashes and moves these orders behind the others, so that the
+        next call returns other orders first. Otherwise orders that stay in memory, because their ends have to
+        become final on another chain as well, could fill every call.
 
         Args:
             height: last indexed block; becomes `ended_at` of each order that ended without a log (such as by
@@ -349,7 +350,12 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         self._dropped(live)
 
     def _count(self, row: OrderRow, change: int) -> None:
-        """Count an order that enters (1) or leaves (-1) memory, or its status."""
+        """Adjust the counts of orders in memory, by status and by status and owner.
+
+        Args:
+            row: an order's row, from whose status and owner the counts follow.
+            change: 1 if the row comes into memory, -1 if it leaves, e.g. because a newer row replaces it.
+        """
         owner, of_status = self._kind.owner(row), self._by_owner[row.status]
         self._by_status[row.status] += change
         of_status[owner] += change
@@ -387,9 +393,10 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     async def hear(self, events: Sequence[OrderEvent]) -> None:
         """Read the orders that events name from the store, if memory lacks them or has older versions.
 
-        Orders of other processes' shards are skipped. The method waits first for the batch that this process
-        is writing, whose writers take their own orders in. The method returns once memory is as new as the
-        events, and retries its reads while the store does not answer.
+        Orders of other processes' shards are skipped. Before any read, the method waits until the batch of
+        writes under way is answered: the tasks that wrote these orders then put the new rows into memory
+        themselves. The method returns once memory is as new as the events, and retries its reads while the
+        store does not answer.
         """
         if all(map(self._is_known, events)):
             return

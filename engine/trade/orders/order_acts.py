@@ -44,7 +44,8 @@ class OrderActs:
     def start(self, act: OrderAct, order_hash: bytes) -> None:
         """Start an action on an order, or drop it if another action on the same order still runs.
 
-        After the running action, `tend` is called, which starts the order's next action.
+        A dropped action is not lost: once the running action has succeeded, `tend` is called, which starts
+        the order's next action.
         """
         if self._nursery is not None and order_hash not in self._busy:
             self._busy.add(order_hash)

@@ -148,6 +148,8 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         self.lifecycle.check(before.status, after.status, is_final=before.is_final)
         if after.version != before.version + 1:
             raise StoreError("a step makes the next version of an order")
+        # `cas` compares with the version in its row, and the store itself then writes the next version: with
+        # `after`, whose version is already the next, every unit would be refused.
         expected = replace(after, version=before.version)
         return Unit(
             (

@@ -134,6 +134,7 @@ def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, 
     balance, allowance = there.balance, there.allowance
     found = {}
     for order in sorted(orders, key=lambda order: (order.created_ms, order.order_hash)):
+        # Of the whole funds, as in `is_backed`: only `reserved` divides the funds among the orders.
         usable = min(there.balance, max(there.allowance, order.permitted))
         maker_balance = min(usable, order.remaining)
         if order.status is OtcState.DRAFT or not is_backed(order, holding):
@@ -142,6 +143,7 @@ def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, 
             continue
         reserved = min(order.remaining, balance, max(allowance, order.permitted))
         balance -= reserved
+        # At least 0: an order with a permit may reserve more than the allowance that is left.
         allowance = max(allowance - reserved, 0)
         swappable = min(reserved, maker_balance)
         found[order.order_hash] = OrderBacking(OtcState.PENDING, maker_balance, reserved, swappable)

@@ -163,7 +163,7 @@ class Drafts:
             return
         try:
             answers = await self._chain.call_many([self._question(live) for live in drafts], top.hash)
-        except (NodeUnavailable, BlockGone, NodeContradiction):
+        except (NodeUnavailable, BlockGone, NodeContradiction):  # halves of the batch would fail as well
             raise
         except ChainError as error:
             self._failed += 1
@@ -178,7 +178,7 @@ class Drafts:
         for live, answer in zip(drafts, answers, strict=True):
             if isinstance(answer, bytes) and is_magic_answer(answer):
                 await self._sign(live.order_hash)
-            elif live.order_hash in self._waiting:
+            elif live.order_hash in self._waiting:  # it may have left the queue during the calls
                 self._waiting[live.order_hash] = top.hash
 
     def _question(self, live: LiveOtc) -> EthCall:

@@ -155,7 +155,10 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             self._mark(known.account)
 
     def read_again(self, live: LiveOtc) -> None:
-        """Queue a read of the maker's funds after the deadline of an order's permit, which no log reports."""
+        """Queue a read of a maker's funds, because the deadline of an order's permit has passed.
+
+        The permit counts towards the order's funds only until its deadline, whose passing no log reports.
+        """
         known = self._followed.get(live.order_hash)
         if known is not None:
             self._mark(known.account)
@@ -308,6 +311,8 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         now_s = self._wall_ms() // 1_000
         wanted: dict[bytes, bytes] = {}
         came_with = await self._permits(short)
+        # The oldest first, as `standings` serves the orders: the bound below leaves out the newest permits,
+        # which then count as 0.
         for row in sorted(short, key=lambda row: (row.created_ms, row.order_hash)):
             permit = came_with.get(row.order_hash)
             if permit and is_wanted(permit, amount_of(row.remaining), holding, now_s):

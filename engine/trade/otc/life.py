@@ -49,7 +49,8 @@ class OtcFacts(Struct, frozen=True):
     """Logs of an OTC order up to one block, and the other facts that determine the order's state.
 
     Attributes:
-        fills, cancels: logs of the order, in any sequence, with repetitions; also cancels by other senders.
+        fills, cancels: logs of the order, in any sequence and possibly repeated. `cancels` may contain
+            cancellations by other senders than the maker, which do not count.
         filled_before: raw units of the maker's asset that were filled before the indexer followed the chain.
         final_height: height up to which blocks are final.
         ended_at: for an order that ended without a log (by expiry), the last indexed height when the end was
@@ -144,7 +145,7 @@ def step_from_logs(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[
         is_final=status in ENDED and _is_final(status, facts, cancel),
         **funds,
     )
-    if _shown(after) == _shown(row):
+    if _shown(after) == _shown(row):  # callers repeat this function: no version and no event without a change
         return None
     is_only_final = _shown(replace(after, is_final=False)) == _shown(row)
     return OrderStep(replace(after, updated_ms=row.updated_ms) if is_only_final else after)

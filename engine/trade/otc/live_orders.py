@@ -164,7 +164,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
             logs = logs_of([row], some).get(order_hash, OtcLogs([], []))
             facts = facts_of(row, live.document, logs.fills, logs.cancels, is_short=is_short(row))
             found = step_from_logs(row, facts, now_ms)
-            if found is None:
+            if found is None:  # row and logs are of one read, so that the row lacks none of these logs
                 live.is_behind = False
                 return row
             fence = self._leases.fence(row.shard)

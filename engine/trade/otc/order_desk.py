@@ -197,13 +197,13 @@ class OtcDesk:
         signatures.begin(1)
         try:
             terms = checked(body, found, self._domains, served.chain_id, now_ms)
-            if to_hex(terms.shown_signature) == known:
+            if to_hex(terms.shown_signature) == known:  # `Drafts` polls the contract for it already
                 return
             signatures.proven(terms.signature.is_by_key)
             state = await in_time(_chain_state(served, terms))
-        except ServiceUnavailable:
+        except ServiceUnavailable:  # the new signature is not judged yet: the caller has to post again
             raise
-        except RequestError as error:
+        except RequestError as error:  # not raised: a repeated post is answered with the stored order
             signatures.refused(error)
             return
         if not state.is_signed:

@@ -147,6 +147,7 @@ class OtcProjection:
         rows, documents = await self._store.read(
             *(among(table, "order_hash", hashes) for table in (OTC_ORDER, OTC_DOCUMENT))
         )
+        # Of this chain only: a maker can cancel here a hash that is of its order on another chain.
         orders = [order for values in rows if (order := OTC.found(values)).chain_id == chain_id]
         if not orders:
             return []

@@ -181,6 +181,8 @@ def new_row(
         now_ms: time of the post, Unix milliseconds.
     """
     order = terms.order
+    # By the indexed fills, as in `step_from_logs`, and not by `state.left`: that amount is of a later block,
+    # whose fills the indexer has still to bring.
     filled = start.filled_before + sum(amount_of(fill.maker_amount) for fill in start.fills)
     left = max(order.maker_amount - filled, 0)
     status = OtcState.PENDING if state.is_signed else OtcState.DRAFT

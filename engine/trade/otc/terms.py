@@ -163,6 +163,8 @@ def checked(
         InvalidSignature: the signature is malformed, or the maker signed it for another domain.
     """
     order = found.order
+    # In the order of the module's table: the client gets the first fault. The costly check of the signature
+    # comes last.
     _check_assets(order)
     for field, amount in (("makerAmount", order.maker_amount), ("takerAmount", order.taker_amount)):
         if not amount:

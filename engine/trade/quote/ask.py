@@ -74,8 +74,8 @@ class MarketAsk(Struct, frozen=True):
     Attributes:
         wanted: the request's terms for the pathfinder; a Market route carries them in its `hmac`, so that
             they are known when a client sends the route back.
-        barred: makers that have blacklisted the user or that the operator excludes; not in the route, since
-            they are read anew then.
+        barred: makers that have blacklisted the user or that the operator excludes. A Market route does not
+            carry these names: the venue reads them anew when a client sends the route back.
         has_others: whether the request also asks for the best route of each maker alone.
     """
 
@@ -90,7 +90,7 @@ class MarketAsk(Struct, frozen=True):
 
     @property
     def among(self) -> SwapRequest:
-        """Request to the pathfinder, without the makers that may not serve this user (`barred`)."""
+        """Request to the pathfinder, in which the makers of `barred` are excluded, too."""
         if not self.barred:
             return self.wanted
         return msgspec.structs.replace(self.wanted, without=self.wanted.without | self.barred)

@@ -70,7 +70,7 @@ class Passage(Struct, frozen=True):
     Attributes:
         ask: the swap on the origin, from the user's token to the lane's.
         src: raw units that the user gives.
-        gas: cost of gas, in the token that pays for it.
+        gas: cost of gas, raw units of the token that pays for it (`DeltaAsk.paying`).
         entering: raw units of the lane's token that enter the bridge.
         arriving: raw units that arrive on the destination chain.
         there: swap on the destination of the tokens that arrive; None if the user wants the lane's token.
@@ -192,6 +192,7 @@ def crosschain_block(
         block_id: unique id of the object.
     """
     ranked = sorted(found, key=lambda way: way.by_return)
+    # `min` takes the first of equals: of equally fast routes, the one with the better return.
     best, fastest = ranked[0], min(ranked, key=lambda way: way.by_time)
     recommended = min((way for way in ranked if way.is_near(best)), key=lambda way: way.by_time)
     tagged = {"recommended": recommended, "fastest": fastest, "best-return": best}

@@ -233,9 +233,10 @@ class IssuedRoutes:
         """Write rows of issued routes to the store, in place of stored rows of the same digests.
 
         Args:
-            rows: pairs of (row, whether the route is issued again). The second value is True if this process
-                has kept the row's digest before. If the value is False for all rows, a plain insert is tried
-                first; the insert fails if another process has issued one of the routes.
+            rows: pairs of (row, whether this process has kept the row's digest before). If the second value
+                is False for all rows, a plain insert of all rows is tried, which fails if another process has
+                issued one of the routes. Otherwise, or after a failed insert, the stored rows of these
+                digests are replaced.
         """
         is_new = all(not is_again for _, is_again in rows)
         if is_new:

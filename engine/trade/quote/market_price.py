@@ -77,7 +77,7 @@ def best_route(served: ServedChain, ask: MarketAsk) -> UnsealedRoute:
     offered = Offered(
         chain_id=served.chain_id,
         block_number=served.gas.head.number,
-        wanted=ask.wanted,
+        wanted=ask.wanted,  # not `among`: the barred makers are read anew when the route comes back
         src=ask.src,
         dest=ask.dest,
         tokens=served.tokens.by_address,

@@ -159,6 +159,7 @@ def price_route(offered: Offered, plan: RoutePlan) -> UnsealedRoute:
         side=plan.side,
         others=UNSET if offered.others is None else _others(offered, offered.others),
     )
+    # The terms keep the plan's amounts before the fee, which `unpriced` cannot recover from the rounded ones.
     return UnsealedRoute(route, _terms(offered.wanted, plan, route))
 
 
@@ -203,9 +204,10 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
     except InvalidInput as error:
         said = error.detail.removeprefix(f"{error.message}: ")
         raise InvalidPriceRoute(said, field="priceRoute") from None
+    # The seal does not cover `others`, since a client may leave them out; the sealed terms have their digest.
     others = bytes(members.pop("others", Raw(_NULL)))
     covered = _sorted(members)
-    seal.check(covered, given, now_ms)
+    seal.check(covered, given, now_ms)  # before the terms in the seal, and the route, are decoded and trusted
     try:
         terms = decode_route_terms(seal.carried(given))
     except InvalidInput:

@@ -271,13 +271,15 @@ class QuoteStreams:
         self._changed.set()
 
     def _ends(self, query: QuoteQuery) -> tuple[bytes, frozenset[bytes]]:
-        """Return the addresses of a query's source token, and of the tokens that it becomes on its chain.
+        """Return the address of a query's source token, and of the tokens that makers swap this token to.
 
         A quote on one chain swaps to the destination token alone, a quote across chains to the tokens that
         bridges take. The wrapped token stands for a native token, since makers' books name only wrapped ones.
 
         Raises:
-            UnsupportedChain, NoRoute: the chain is not streamed, or no lane leads to the second chain.
+            UnsupportedChain: the venue streams no quotes for the chain.
+            InvalidToken, TokenNotSupported: a token is invalid or not listed.
+            NoRoute: decimals in the query are wrong, or no lane leads to the destination chain.
         """
         chain = self._chains.get(query.chain_id)
         if chain is None:

@@ -65,7 +65,7 @@ class GasWatch:
         """Header of the chain's latest block.
 
         Raises:
-            ServiceUnavailable: the last successful read from the node is older than GAS_STALE_S.
+            ServiceUnavailable: no read from the node has succeeded within the last GAS_STALE_S seconds.
         """
         return self._fresh().head
 
@@ -99,7 +99,10 @@ class GasWatch:
         return GasStatistics(self._looks, self._failures, age_ms, self._fault)
 
     async def run(self) -> NoReturn:
-        """Read the latest block and the gas price at every new block, until cancelled."""
+        """Read the latest block and the gas price at every new block, until cancelled.
+
+        Without a new block or after a failure, the next read begins after GAS_LOOK_S seconds.
+        """
         while True:
             with trio.CancelScope() as self._turn:
                 done = await self._look()

@@ -152,7 +152,7 @@ async def open_makers(
 ) -> OpenMakers:
     """Open the book feeds and quote clients of a chain's makers, with the pathfinder and desk that use them.
 
-    Closing `owned` closes their connections.
+    Closing `owned` closes the connections of all feeds and clients.
 
     Raises:
         ConfigError: a maker's secret does not decode.
@@ -164,6 +164,7 @@ async def open_makers(
     for name, settings in served.makers.items():
         signer = request_signer(f"{opening.field}.{name}.credentials", opening.makers[name].credentials)
         transport = DialTransport(tls=opening.tls, connections_max=_CONNECTIONS_MAX, limits=_ANSWER_LIMITS)
+        # Each client belongs to `owned` once it is open: a wrong secret of a later maker closes them all.
         http = await owned.enter_async_context(httpx.AsyncClient(transport=transport))
         feed = feeds[name] = MakerFeed(
             name,
@@ -194,11 +195,12 @@ async def open_makers(
                 url,
                 signer=signer,
                 wall_ms=opening.wall_ms,
-                connections_max=1,
+                connections_max=1,  # `FaultNotices.run` posts one request at a time
                 limits=_ANSWER_LIMITS,
                 tls=opening.tls,
             )
             notices = FaultNotices(name, served.chain_id, await owned.enter_async_context(notify_client))
+        # The feed's own cache: the desk's cool-downs and blacklist have to hold for the books of the feed.
         makers[name] = FirmMaker(client, health, feed.cache, notices)
     pathfinder = Pathfinder(index, at["wrapped_native"])
     rfq, executor = at["rfq_contract"], at["executor"]

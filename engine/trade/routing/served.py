@@ -97,6 +97,7 @@ def served_chains(
         for chain_id, chain in sorted(settings.chains.items())
         if (chain.market or chain.delta) and (chain.node.urls or chain_id in reachable)
     }
+    # Before the check for no chain at all: this error names the setting of the chain that is missing.
     for name, maker in makers.items():
         for chain_id in maker.chains:
             if chain_id not in served:
@@ -123,7 +124,7 @@ def _served(
     entry: DeployedChain | None,
 ) -> ConfiguredChain:
     field = f"chains.{chain_id}"
-    chain = _with_book(chain, entry)
+    chain = _with_book(chain, entry)  # first: addresses of contracts.json count as set
     needed = [*_NEEDED, *(name for role, name in _NEEDED_BY.items() if getattr(chain, role))]
     for name in needed:
         if not getattr(chain, name):

@@ -81,7 +81,11 @@ class BridgeLane(Struct, frozen=True):
         )
 
     def carries(self, bridge: DeltaBridge, dest_token: bytes) -> bool:
-        """Whether the lane has the tokens, the destination and the protocol of a signed bridge."""
+        """Whether the lane has the tokens, the destination and the protocol of a signed bridge.
+
+        Args:
+            dest_token: `destToken` of the order, the bridge's token on the origin chain, 20 bytes.
+        """
         return (bridge.destination_chain_id, bridge.output_token, dest_token, bridge.protocol_selector) == (
             self.destination_chain,
             self.destination.address,
@@ -131,6 +135,7 @@ class BridgeLanes:
         dest = there.tokens.find(query.dest_token, "destToken", query.dest_decimals)
         between = self._between(src_chain, dest_chain)
         found = [lane for lane in between if lane.destination is dest]
+        # By `routed`: no books lead from a native token to its wrapped form, although they are two tokens.
         if query.allow_bridge_and_swap and query.side is Side.SELL and self.swaps_at(dest_chain):
             found += [lane for lane in between if lane.destination.routed != dest.routed]
         if not found:
@@ -147,7 +152,10 @@ class BridgeLanes:
         return swapped
 
     def swaps_at(self, chain_id: int) -> ServedChain | None:
-        """Return the chain if the venue swaps tokens that bridges deliver there; None without such swaps."""
+        """Return a destination chain on which the venue swaps the tokens that bridges deliver.
+
+        The result is None for a chain without such swaps.
+        """
         there = self._chains.get(chain_id)
         return there if there is not None and there.arrivals and not there.no_delta else None
 
@@ -155,7 +163,8 @@ class BridgeLanes:
         """Yield the tokens that a lane can bring: its token on the destination chain comes first.
 
         Args:
-            with_swaps: whether to add the tokens into which makers' books there may swap the lane's token.
+            with_swaps: whether to add the tokens into which makers on the destination chain may swap the
+                lane's token.
         """
         yield lane.destination
         there = self.swaps_at(lane.destination_chain) if with_swaps else None
@@ -184,7 +193,7 @@ class BridgeLanes:
                 field="bridge",
                 expected="a lane of GET /v2/delta/prices/bridge-routes",
             )
-        scaling = found[0].scaling_factor
+        scaling = found[0].scaling_factor  # the same for all of `found`, which have the same two tokens
         if bridge.scaling_factor != scaling:
             raise InvalidInput(field="bridge.scalingFactor", expected=str(scaling), got=bridge.scaling_factor)
         fitting = [
@@ -219,6 +228,8 @@ class BridgeLanes:
             now = lane.fees.at(now_ms) if is_it and _fits(terms, lane.terms(terms.fee)) else None
             if now is None or not now.least <= amount <= now.most:
                 continue
+            # `now.fee` has the margin that quotes add to the bridge's own fee. With the margin on both sides,
+            # the comparison is whether the signed fee covers the bridge's own fee of this moment.
             with_margin = signed * (limits.BPS_ONE + lane.settings.margin_bps)
             if with_margin >= fee_of(now.fee, amount) * limits.BPS_ONE:
                 return True

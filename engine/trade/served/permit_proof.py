@@ -136,6 +136,7 @@ def check_taking(taking: Taking, answers: Answers, *, now_s: int, has_part: bool
     """
     form = permit_form(taking.permit)
     if form in _PERMIT2_FORMS:
+        # First: Permit2 itself takes the tokens, and without this allowance no permit at Permit2 helps.
         for_permit2 = f"for Permit2 {to_checksum(taking.permit2)}"
         _check_at_least(_number(answers, "allowance for Permit2"), taking, for_permit2)
         if form is PermitForm.PERMIT2_TRANSFER:

@@ -275,6 +275,7 @@ async def user_tokens(
     answers = (
         [_amount(answer) for answer in await served.chain.call_many(calls, header.hash)] if calls else []
     )
+    # Without a Router, no allowances were read: each is None, and shown as 0.
     balances, allowed = answers[: len(others)], answers[len(others) :] or [None] * len(others)
     found += [
         _user_token(served, token, balance, taken or 0)

@@ -18,8 +18,8 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
 
     Attributes:
         pulse: record of whether the chain's nodes answer at present.
-        followed: set once the indexer reads every new block; the end of an order accepted before could be
-            missed.
+        followed: event that is set once the indexer has begun to read the chain and leaves out no later
+            block. The venue stores no order before, since the indexer could miss the order's end.
         has_relayer: whether a relayer settles the chain's Delta orders.
         router, executor, rfq, delta, fee_vault, arrivals: 20 bytes; empty for a contract that is not
             deployed.

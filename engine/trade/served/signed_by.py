@@ -54,7 +54,7 @@ class OwnerSignature(Struct, frozen=True):
     """A signature compared with the owner's key; if the key did not make it, the chain has to confirm it.
 
     Attributes:
-        owner: 20 bytes.
+        owner: the account that has to sign, 20 bytes.
         digest32: the digest to be signed.
         kept: bytes of the signature as stored and passed to contracts; 64 bytes if the owner's key signed.
         is_by_key: whether the owner's key made the signature; if not, the chain must confirm it.

@@ -21,7 +21,7 @@ class ArrivedTransfer(Struct, frozen=True):
 
     Attributes:
         end: the delivery.
-        account: the Arrival to which the bridge delivered, 20 bytes.
+        account: address of the Arrival, the account to which the bridge delivered, 20 bytes.
     """
 
     order: BridgedOrder
@@ -63,6 +63,7 @@ def ended_by(arrived: ArrivedTransfer, log: Log, arrivals: bytes, header: Header
     if event is None or (event.arrival, event.token) != (arrived.account, arrived.terms.token):
         return None
     is_swap = event.received is not None
+    # The version of the delivery's row remains: the store replaces that row only if the version is unchanged.
     return replace(
         arrived.end,
         state=BridgeEndState.SWAPPED if is_swap else BridgeEndState.PAID_OUT,

@@ -53,7 +53,7 @@ class _SwapErrand(Struct):
 
 
 class ArrivalStatistics(Struct, frozen=True):
-    """Counters of a swapper.
+    """Counters of the swaps and pay-outs on one destination.
 
     Attributes:
         waiting: number of arrivals that wait for their swap.
@@ -69,6 +69,8 @@ class ArrivalStatistics(Struct, frozen=True):
 
 class ArrivalSwaps:
     """Has makers swap the arrivals on one destination, or pays the arrivals out. `run` is its task.
+
+    An arrival is the account of one order to which a bridge has delivered tokens.
 
     Args:
         place: the destination.

@@ -102,7 +102,7 @@ class ArrivalWatch(BridgeRounds):
     async def _search(
         self, wanted: Sequence[ArrivedTransfer], head: Header
     ) -> list[tuple[ArrivedTransfer, BridgeEnd]]:
-        """Search for ends of arrivals in the blocks from the deliveries on, as far as one round has time."""
+        """Search the blocks since the deliveries for swaps and pay-outs, as far as one round has time."""
         # One range of blocks serves all arrivals: it begins where the least searched arrival needs it.
         after = min(self._after.get(key_of(arrived.end), arrived.end.end_number - 1) for arrived in wanted)
         accounts = tuple({address_word(arrived.account): None for arrived in wanted})
@@ -116,7 +116,7 @@ class ArrivalWatch(BridgeRounds):
             if logs is None:
                 break
             for log in logs:
-                await self._receipt_of(log)
+                await self._receipt_of(log)  # raises unless the receipt has the log too
                 header = await self._header_of(log)
                 for arrived in wanted:
                     end = ended_by(arrived, log, self._arrivals, header)

@@ -35,7 +35,7 @@ class AuctioneerWakeup:
         self._woken.set()
 
     async def wait(self) -> None:
-        """Wait for the first call of `wake` since the last `reset`; return at once after such a call."""
+        """Return once `wake` is called; at once if it was called since the last `reset`."""
         await self._woken.wait()
 
     def reset(self) -> None:
@@ -174,6 +174,7 @@ class Agents:
             AgentFailure: the agent gave no readable answer in time, or was not asked.
         """
         pace = self._paces[name]
+        # A cancelled call leaves the question open: the end of the round releases it (`RoundAsking.answers`).
         try:
             raw = await self._clients[name].solve(body, deadline_s=deadline_s)
             answer = None if raw is None else read(raw)
@@ -182,6 +183,7 @@ class Agents:
         except InvalidInput as error:
             failure = AgentFailure(AgentFault.MALFORMED, error.detail)
         else:
+            # Hashes that are not of this request, which an agent may name by mistake, do not count.
             not_reached = 0 if answer is None else len(answer.not_reached.intersection(hashes))
             pace.answered(question, trio.current_time(), not_reached)
             self._wakeup.wake()
@@ -206,11 +208,15 @@ class Agents:
             self.failed(agent, auction_id, fault, entry.order_hash)
 
     def hold(self, auction_id: int) -> None:
-        """Hold all notices about an auction round until `conclude`: they follow the round's result."""
+        """Hold all notices about an auction round until `conclude`, which sends the round's result first."""
         self._held[auction_id] = []
 
     def conclude(self, auction_id: int, results: Mapping[str, Sequence[NoticeEntry]]) -> None:
-        """Queue the notices of an auction round's result, by agent name, then those held since `hold`."""
+        """Queue the notices of an auction round's result, then the notices that were held since `hold`.
+
+        Args:
+            results: notices of the result, by agent name.
+        """
         held = self._held.pop(auction_id, ())
         for agent, entries in (*results.items(), *held):
             self.notify(agent, auction_id, entries)

@@ -210,6 +210,8 @@ def deciding(
             order, by_order[order_hash], alone[order_hash], taken.get(order_hash), reasons
         )
         yield
+    # By identity, since a crossing is the winner of several orders and is settled once; sorted by order hash,
+    # so that the sequence of `orders` does not matter.
     winners = {
         id(verdict.winner): verdict.winner
         for _, verdict in sorted(verdicts.items())
@@ -323,6 +325,8 @@ def _won_crossings(
     fit: list[_Crossed] = []
     reasons: dict[int, str] = {}
     for bid in crossings:
+        # In the bid's own sequence: the reason of a loss names the first order with a better bid, whatever
+        # the sequence of `by_order`.
         parts = sorted(of_bid[id(bid)], key=lambda ranked: ranked.at)
         judged = _crossed(bid, parts, alone)
         if isinstance(judged, str):
@@ -330,6 +334,7 @@ def _won_crossings(
         else:
             fit.append(judged)
         yield
+    # The greatest gain first: a crossing that is taken bars all later crossings of its orders.
     taken: dict[bytes, Proven] = {}
     for crossed in sorted(fit, key=lambda found: (-found.gain, *_arrival(found.bid.candidate))):
         hashes = [part.asked.order_hash for part in crossed.bid.candidate.parts]

@@ -124,6 +124,7 @@ class AuctionQueue:
             # `tend` offers an order at each of its changes: of these, only a fill begins the pause anew.
             if not is_due and self._waiting[order_hash] == live.last_fill_s:
                 return
+            # Without the cancellation the old timer would end the new wait, e.g. for a slice, too early.
             del self._waiting[order_hash]
             self._scheduler.cancel(_timer(order_hash))
         due_s = slice_due(live.order, live.last_fill_s)
@@ -193,8 +194,9 @@ class AuctionQueue:
     def take(self, standing: dict[str, AgentRoom], now: float) -> list[DueRound]:
         """Remove the due orders for which agents have capacity, and group them into new auction rounds.
 
-        Due orders of handlers form a round without agents; the next such round opens once all of them have
-        left it. Orders that are not open, or have a settlement under way, are removed without a round.
+        Due orders of handlers form a round without agents. The next round of handlers' orders opens once all
+        orders have left the round before. Orders that are not open, or have a settlement under way, are
+        removed without a round.
 
         Args:
             standing: capacities of the agents that may be asked, by name; changed in place.

@@ -220,7 +220,7 @@ class Auctioneer:
         )
 
     def withdraw(self, order_hash: bytes) -> None:
-        """Remove an order from the auctions; a round in progress with the order goes on."""
+        """Remove an order from the auctions; a round that has the order already goes on with it."""
         self._queue.withdraw(order_hash)
         self._closed_ms.pop(order_hash, None)
         self._silent.pop(order_hash, None)
@@ -315,10 +315,11 @@ class Auctioneer:
             self._open -= 1
             self._durations.add(trio.current_time() - opened_at)
             # These two act only after an error: otherwise `RoundAsking` has removed all questions, and
-            # `_round` has sent the held notices.
+            # `_round` has sent the held notices. No await in this block: a cancelled task would not pass it.
             self._agents.release(questions)
             self._agents.conclude(auction_id, {})
             self._note_void(is_void=is_void)
+            # A void round lengthens no pause: the chain or the store failed, not the order.
             for order_hash in due.orders:
                 if order_hash in this.unsettled:
                     self._over(order_hash, is_counted=order_hash in this.considered and not is_void)
@@ -435,8 +436,8 @@ class Auctioneer:
         """Store a round's decision: each settlement, its orders and their records in one unit.
 
         Returns:
-            The decision as stored: a bid whose settlement was given up has lost; orders of a settlement that
-            may or may not be stored are missing.
+            The decision as stored. A bid whose settlement was given up has lost in it. The orders of a
+            settlement are missing if an error of the store leaves open whether the settlement is stored.
         """
         times = RoundTimes(this.auction_id, self._served.chain_id, this.opened_ms, closed_ms)
         refused = Rejections(rejections)
@@ -463,6 +464,7 @@ class Auctioneer:
         async with trio.open_nursery() as nursery:  # the store batches concurrent writes
             for winner in decision.winners:
                 nursery.start_soon(settle, winner)
+        # From `stands`, after all settlements: an order whose winner was given up has its record here.
         others = [verdict for verdict in stands.verdicts.values() if verdict.winner is None]
         kept = [verdict for verdict in others if self._is_kept(verdict, refused)]
         for at in range(0, len(kept), _RECORDS_A_WRITE):
@@ -524,6 +526,8 @@ class Auctioneer:
             settlement = self._settlement(this, winner, at, shared)
             return won(row, settlement_payload(settlement, row), (records[row.order_hash],), self._wall_ms())
 
+        # Before the write: another bid of this round, or of a round that overlaps, must not settle another
+        # order of the owner with the same funds.
         if not self._claims.claim([live for key in hashes if (live := self._orders.get(key)) is not None]):
             return _End.NO_FUNDS
         # Before the write: even if its outcome is unknown, the settlement may begin and need these bids. A

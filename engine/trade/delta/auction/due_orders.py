@@ -130,15 +130,18 @@ class DueOrders:
             orders_max: limit of orders in all rounds together.
 
         Returns:
-            At most two rounds: one with the agents that are awake, one with those in a cool-down for
+            At most two rounds: one with the agents that are awake, one with the agents in a cool-down for
             lateness. An agent is awake if it is not in a cool-down.
         """
         awake = {name for name, room in standing.items() if not room.is_slow}
+        # A copy: `_next` deletes a queue from `_lines` when it takes the queue's last order.
         assignments: dict[bool, Assignment] = {False: {}, True: {}}
         lines = list(self._lines.values())
         left = min(orders_max, AGENT_ORDERS_MAX)
         while lines and left > 0:
             able: list[_AgentQueue] = []
+            # One order of each queue in turn, so that queues with an agent in common share its capacity. A
+            # queue without an order to take now has none later in this call either: capacities only fall.
             for line in lines:
                 is_slow = awake.isdisjoint(line.agents)
                 names = [name for name in line.agents if name in (standing if is_slow else awake)]

@@ -85,6 +85,7 @@ class RoundAsking:
         """
         answers: list[Answer] = []
         rejections: list[Rejection] = []
+        # Before the requests are encoded: `closes_at_ms`, which agents are told, counts from the opening.
         closes_at = trio.current_time() + self._round_s
 
         async def ask(name: str, body: bytes, hashes: Sequence[bytes]) -> None:

@@ -164,7 +164,8 @@ class AgentClient:
             The body of the answer; None if the agent does not bid.
 
         Raises:
-            AgentFailure: the agent gave no readable answer in time.
+            AgentFailure: the agent gave no readable answer in time, or was not asked, since no connection
+                was free.
         """
         self._requests += 1
         try:

@@ -56,7 +56,7 @@ class AgentPace:
         orders_max: limit of the number of orders in all open requests together. The limit is suspended when a
             request gets no readable answer in time: the agent is then asked about one order at a time until
             the next answer.
-        asks_again_at: earliest time of the request that follows such a failure.
+        asks_again_at: earliest time of the first request after a request without a readable answer in time.
     """
 
     def __init__(self, round_s: float) -> None:

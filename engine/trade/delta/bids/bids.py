@@ -157,6 +157,8 @@ class CandidatePart(Struct, frozen=True):
         given: for a purchase, raw units of the source token that `receiver` gets, or in a crossing, that the
             order adds to the pooled source tokens; for a sale of a vault's shares, the least raw units that
             the shares have to give; 0 for any other sale, which gives its whole source amount.
+        steps: calls of the agent in the settlement, in their sequence.
+        leftovers: tokens, 20 bytes each, whose balance at the executor goes to the order's owner.
         paid: for a crossed order, raw units of its destination token that the order receives, before its fee.
         receiver: address that gets the source tokens, 20 bytes; EXECUTOR for the executor contract.
         traded: for a crossed order, raw units of its source token that `receiver` gets from the pooled source
@@ -350,6 +352,8 @@ def sorted_out(
 
 def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes, RoundOrder]) -> Candidate:
     named = [_named_order(answer.agent, at, part, orders) for at, part in enumerate(bid.parts)]
+    # Two parts of one order would settle the order twice: each part is checked by itself against all that is
+    # auctioned.
     if len({order.order_hash for order in named}) < len(named):
         raise InvalidInput("an order may stand only once in a bid", field="parts")
     is_crossing = len(named) > 1
@@ -426,6 +430,7 @@ def _part(at: int, part: BidPart, order: RoundOrder, *, is_crossing: bool) -> Ca
             Notice.BELOW_LIMIT, f"{field}.promisedAmount: expected {word} {limit}, got {promised}"
         )
     given = parse_amount(part.given, f"{field}.given")
+    # A sale gives its whole source: the bid's own number counts only for a purchase (`CandidatePart.given`).
     if order.terms.side is Side.SELL:
         given = settled.src_amount if sells_shares(order.order) else 0
     elif given > settled.src_amount:
@@ -446,8 +451,8 @@ def _part(at: int, part: BidPart, order: RoundOrder, *, is_crossing: bool) -> Ca
 def _leftovers(field: str, part: BidPart, order: RoundOrder) -> tuple[bytes, ...]:
     """Parse a bid's leftover tokens, 20 bytes each, whose balance at the executor goes to the order's owner.
 
-    If the order sells a vault's shares, the source token is always one of them: the vault may give more of it
-    than the settlement asked for.
+    If the order sells a vault's shares, the result always has the source token, since the vault may give more
+    of this token than the settlement asks for.
     """
     tokens = [
         parse_address(token, f"{field}.leftovers[{number}]") for number, token in enumerate(part.leftovers)

@@ -103,6 +103,8 @@ def mint_of(
         return None
     minter, recipient = message.recipient[12:], burned.burn.mint_recipient[12:]
     expected = body.amount - body.fee_executed
+    # Backwards: CCTP mints right before it logs the message, so that the nearest mint is the message's own.
+    # If that mint differs, an earlier mint of the transaction must not stand in for it.
     for before in reversed([other for other in receipt_logs if other.log_index < log.log_index]):
         if before.address == transmitter and before.topics[:1] == (MESSAGE_RECEIVED.topic,):
             return None  # mints before this log belong to another message

@@ -74,7 +74,7 @@ class BridgeRounds(ABC):
         """
 
     async def look(self) -> bool:
-        """Look at the followed orders once; True if the next look may have work now, without a new head.
+        """Look at the followed orders once; return whether the next may have work without a new head.
 
         Raises:
             ChainError, StoreUnavailable: the chain or the store is away; look again later.
@@ -98,7 +98,7 @@ class BridgeRounds(ABC):
         return has_time
 
     def wake(self) -> None:
-        """Begin the next round now."""
+        """Have the next round begin at once, or right after a round that runs now."""
         self._wake.set()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -109,7 +109,7 @@ class BridgeRounds(ABC):
             # The event is replaced before the check and the look: a `wake` during the look sets the event
             # for which `_rest` then waits.
             self._wake = trio.Event()
-            if not self._has_work():
+            if not self._has_work():  # no timer: `look_at_transfers` wakes this task for each order to follow
                 await self._wake.wait()
                 continue
             try:

@@ -136,7 +136,7 @@ class BridgedOrders:
         found = []
         for row in map(DELTA.found, rows):
             live = self._orders.get(row.order_hash)
-            if live is None:
+            if live is None:  # final, or of a shard that another engine runs by now
                 continue
             terms = live.terms
             found.append(

@@ -44,7 +44,7 @@ _GROWTH = 1.25
 
 
 class WantedAttestation(Struct, frozen=True):
-    """A burned message that is to be attested and handed in."""
+    """A CCTP message that burned tokens on the origin, and that is to be attested and handed in."""
 
     sent: BridgeTransfer
     burned: BurnedMessage
@@ -133,7 +133,7 @@ class Courier:
                 await self._wake.wait()
 
     async def look(self) -> None:
-        """Look at each message that is due, one after the other."""
+        """Have each message that is due attested or handed in, one after the other."""
         now_s = trio.current_time()
         for key, errand in list(self._errands.items()):
             if errand.due_s <= now_s and key in self._errands:
@@ -177,13 +177,14 @@ class Courier:
             BridgeError: the service refused to attest an expired message anew.
             ChainError, StoreUnavailable: the chain or the store is away.
         """
-        errand.is_asked_again = False
+        errand.is_asked_again = False  # as the last look left it; the branches below set it anew
         relayer, transmitter = self._place.relayer, self._place.transmitter
         if relayer is None or transmitter is None:
             errand.is_asked_again = True
             errand.hint = "it is attested; the venue has no relayer on the destination to hand it in"
             return
         chain = self._place.chain
+        # First: `DeliveryWatch._search` relies on it that a look drops no attestation whose nonce is used.
         returned = await chain.call(EthCall(transmitter, used_nonce(attested.nonce)))
         try:
             if decode_uint(returned):
@@ -193,6 +194,7 @@ class Courier:
         except InvalidInput as error:
             raise ChainError(error.detail) from None
         if await self._is_expired(attested):
+            # Dropped before the request: if the request fails, the next look begins with a new attestation.
             errand.attested, errand.hint = None, "its attestation has expired; it is attested anew"
             await self._attester.attest_anew(attested.nonce)
             return
@@ -222,9 +224,9 @@ class Courier:
 
 
 async def _free_key(relayer: Relayer, attested: AttestedMessage, errand: _Errand) -> str | None:
-    """Return the key of the next try; None while a try is under way or mined, and after the last try.
+    """Return the key of the next try; None while a try is under way or mined, and after BRIDGE_RECEIVES_MAX.
 
-    The errand's hint says that the last try has failed.
+    After so many failed tries, the errand's `hint` says that the message failed too often.
     """
     for number in range(BRIDGE_RECEIVES_MAX):
         key = f"cctp:{attested.nonce.hex()}:{attested.expiration_block}:{number}"

@@ -138,7 +138,7 @@ class DeliveryWatch(BridgeRounds):
         )
 
     def hint(self, key: TransferKey) -> str:
-        """Return a text that says what a transfer under way waits for; empty if only for the bridge."""
+        """Return a text that says why a transfer under way waits; empty if it waits for the bridge alone."""
         courier = "" if self._courier is None else self._courier.hint(key)
         return self._hints.get(key) or courier or self.fault
 
@@ -243,7 +243,7 @@ class DeliveryWatch(BridgeRounds):
             try:
                 is_written = not mine or await self._orders.write(order, transfers, rows)
             except StoreUnavailable as error:
-                failure = error
+                failure = error  # raised at the end: one order must not keep the others from being written
                 continue
             if is_written:
                 self._is_again |= bool(mine)
@@ -306,7 +306,7 @@ class DeliveryWatch(BridgeRounds):
     # --- Searching --------------------------------------------------------------------------------------
 
     def _searchable(self, waiting: Sequence[WaitingTransfer]) -> dict[BridgeKind, list[WaitingTransfer]]:
-        """Group the transfers whose logs can be asked for by protocol, the least searched first."""
+        """Group by protocol the transfers whose logs can be searched now, the least searched first."""
         found: dict[BridgeKind, list[WaitingTransfer]] = {}
         for awaited in waiting:
             attested = self._attested(awaited)
@@ -340,6 +340,7 @@ class DeliveryWatch(BridgeRounds):
             reached: key -> height up to which the transfer's logs are read for good; entries are added.
         """
         final = self._place.final_height(head.number)
+        # One range of blocks serves all transfers: it begins where the least searched transfer needs it.
         after = min([await self._start(awaited, head) for awaited in wanted])
         ends: dict[TransferKey, tuple[WaitingTransfer, BridgeEnd]] = {}
         log_filter = self._filter(kind, wanted)
@@ -378,7 +379,7 @@ class DeliveryWatch(BridgeRounds):
         return list(ends.values())
 
     async def _start(self, awaited: WaitingTransfer, head: Header) -> int:
-        """Return the height after which a transfer's logs are searched: earlier blocks are read, or too old.
+        """Return the height after which to search a transfer's logs; blocks up to it are read, or too old.
 
         The first search begins at the transfer's time, or at the head's time if the head is older, as on a
         chain that stood still; in both cases less BRIDGE_CLOCK_SLACK_S.
@@ -424,14 +425,14 @@ class DeliveryWatch(BridgeRounds):
         """Read a log as the delivery of a transfer; None for any other log.
 
         Raises:
-            ChainError: the log's receipt or block contradicts it.
+            ChainError: the receipt or the block that the node shows contradicts the log.
         """
         sent = self._sent[awaited.key]
         arrival: Arrival | None = None
         if isinstance(sent, RelayData):
             arrival = fill_of(log, sent, self._place.spoke_pool or b"")
             if arrival is not None:
-                await self._receipt_of(log)
+                await self._receipt_of(log)  # raises unless the receipt has the log too
         elif (attested := self._attested(awaited)) is not None and attested.nonce in log.topics:
             receipt = await self._receipt_of(log)
             token = awaited.transfer.sent.output_token
@@ -443,6 +444,7 @@ class DeliveryWatch(BridgeRounds):
         if arrival.oddity:
             self._odd += 1
             self._alarm("a bridge delivered otherwise than promised", awaited, detail=arrival.oddity)
+        # Tokens that came to another account than the Arrival cannot be swapped: the delivery is the end.
         has_swap = awaited.order.arrival is not None and not arrival.is_elsewhere
         state = BridgeEndState.ARRIVED if has_swap else BridgeEndState.DELIVERED
         return _delivery(awaited.transfer, arrival, header, state)

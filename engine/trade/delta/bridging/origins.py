@@ -43,7 +43,9 @@ class TransferParties(Struct, frozen=True):
 
 
 class BurnedMessage(Struct, frozen=True):
-    """A CCTP message of a transfer, as the origin sent it: without nonce, fee and attestation.
+    """The CCTP message of a transfer, which burned the transfer's tokens on the origin.
+
+    The message is in the form that the origin sent: without nonce, fee and attestation.
 
     Attributes:
         rank: number of equal messages of the same transaction before this one.
@@ -92,8 +94,8 @@ def burn_in(
         transmitter: CCTP's MessageTransmitter on the origin.
         domains: Circle's numbers of the origin and the destination.
     """
-    found: list[bytes] = []
-    last: bytes | None = None
+    found: list[bytes] = []  # of all transfers of the transaction, in which `rank` counts equal messages
+    last: bytes | None = None  # since the log of the transfer before
     for log in sorted(logs, key=lambda log: log.log_index):
         if log.log_index >= sent.log_index:
             break

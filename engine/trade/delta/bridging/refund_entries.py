@@ -29,7 +29,13 @@ EntryKey = tuple[bytes, bytes, int, int]
 
 
 class RefundEntry(Struct, frozen=True):
-    """An amount that a pool has paid to an account by one entry of a refund log."""
+    """An amount that a pool has paid to an account by one entry of a refund log.
+
+    Attributes:
+        entry: index of the account and of the amount in the log's lists.
+        token, account: 20 bytes each.
+        amount: raw units of the token.
+    """
 
     log: Log
     entry: int
@@ -79,6 +85,7 @@ def entries_in(logs: Sequence[Log], pool: bytes) -> list[RefundEntry]:
         for entry, (account, amount) in enumerate(
             zip(event.refund_addresses, event.refund_amounts, strict=False)
         ):
+            # Each token transfer proves one entry: of two equal entries with one transfer, one was deferred.
             payment = token, account, amount
             if amount and paid[payment]:
                 paid[payment] -= 1
@@ -114,6 +121,7 @@ def allocated(
     left = {due: due.transfer.owed for due in sorted(owed, key=_age)}
     found: list[DeltaRefund] = []
     for entry in entries:
+        # After the units that stored refunds use: an entry is read in each round until its block is final.
         taken = used.get(entry.key, 0)
         for due, debt in left.items():
             is_payee = (entry.account, entry.token) == (due.owner, due.token)

@@ -41,7 +41,8 @@ class RefundStatistics(Struct, frozen=True):
         owed: number of failed transfers that wait for their refunds.
         oldest_ms: age of the oldest failure whose refund is owed; 0 if nothing is owed.
         late: number of owed transfers that wait longer than the bound.
-        refunded, gone: numbers of refunds, and of refunds that a re-organisation undid.
+        refunded: number of transfers that were refunded in full.
+        gone: number of refunds that a re-organisation undid.
         fault: reason why the last look failed; empty after a complete look.
     """
 
@@ -114,9 +115,9 @@ class RefundWatch(BridgeRounds):
             try:
                 await self._write(order, changes[order.row.order_hash], states, reached)
             except StoreUnavailable as error:
-                failure = error
+                failure = error  # raised after the loop: one order must not keep others from being written
         if failure is not None:
-            raise failure
+            raise failure  # before `_rest_of`: all orders are looked at again
         self._rest_of(orders, lambda order: all(_is_quiet(transfer) for transfer in order.transfers))
 
     def _note(self, owed: Sequence[OwedTransfer]) -> None:
@@ -157,6 +158,8 @@ class RefundWatch(BridgeRounds):
         changes: list[Change] = []
         kept: list[DeltaRefund] = []
         for refund in transfer.refunds:
+            # A refund stays as it is if it is final, if this look has no time left, or if the node does not
+            # show its block yet (None).
             is_left = refund.is_final or not self._goes_on()
             is_there = is_left or await self._still_there(refund.block_number, refund.block_hash, head)
             if is_there is False:

@@ -266,6 +266,8 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
         return of_kind(body, order, terms.shares, terms.handlers)
     slices = body.interval or 0, body.num_slices or 0
     if body.order_type is BuildOrderType.TWAP_ORDER:
+        # `amounts` are of one slice: the owner signs a limit per slice, so that the quote has to be for the
+        # amount of a slice as the contract computes it, rounded down.
         total = _total(body.total_src_amount, "totalSrcAmount", slices[1])
         if amounts.src != total // slices[1]:
             raise InvalidTWAPSrcAmount(
@@ -463,6 +465,7 @@ def _swap_there(
     """
     if route.bridge is None or route.destination.input.token == route.destination.output.token:
         return None
+    # The terms have one account and one least amount for the whole order: not for slices or a purchase.
     if body.order_type is not BuildOrderType.ORDER or side is not Side.SELL:
         raise InvalidInput(
             field="orderType", expected="a sale by Order, for a swap after a bridge", got=body.order_type
@@ -530,7 +533,9 @@ def check_metadata(metadata: bytes, field: str) -> None:
 
 
 def check_purchase_slices(order: TwapBuyOrder, field: str) -> None:
-    """Check that each slice of a TWAP purchase may spend more than 0: no slice is smaller than the first.
+    """Check that each slice of a TWAP purchase may spend more than 0.
+
+    The check of the first slice suffices, since no slice is smaller.
 
     Args:
         field: name of the request's field, for the error.

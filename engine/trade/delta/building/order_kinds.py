@@ -62,7 +62,7 @@ AdmittedHandlers = Collection[bytes] | None
 
 
 def handlers_of(chain: ChainSettings) -> AdmittedHandlers:
-    """Return the handlers that a chain's settings admit."""
+    """Return the handlers that a chain's settings admit; None if the settings admit any contract."""
     if "*" in chain.handlers:
         return None
     return frozenset(parse_address(handler, "handlers") for handler in chain.handlers)

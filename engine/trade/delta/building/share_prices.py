@@ -58,7 +58,11 @@ class SharePrices:
         self._last = price
 
     def apr(self) -> Apr | None:
-        """Compute the annual return, percent; None if the history is too short or the return is absurd."""
+        """Compute the annual return, percent.
+
+        None if the history is shorter than STRATEGY_AGE_S_MIN, or if the return is above
+        STRATEGY_APR_PERCENT_MAX percent or below its negative.
+        """
         if self._last is None or not self._kept:
             return None
         first, last = self._kept[0], self._last

@@ -46,7 +46,7 @@ class YieldWatch:
         self._assets: dict[bytes, bytes] = {}
 
     async def run(self) -> NoReturn:
-        """Read the share prices at intervals until cancelled; a failed read waits for the next one."""
+        """Read the share prices at intervals until cancelled; a failed read waits for the next interval."""
         is_told = False
         while self._vaults:
             try:

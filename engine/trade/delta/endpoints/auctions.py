@@ -175,7 +175,7 @@ class Auctions:
         return await self._auction_of(rows)
 
     async def _auction_of(self, rows: Sequence[AuctionRound]) -> Auction:
-        """Describe a round whose orders are `rows`, one at least."""
+        """Describe a closed round by the stored rows of its orders; the round has at least one order."""
         first = rows[0]
         orders = [(row.auction_id, round_of(row).order) for row in rows]
         return Auction(

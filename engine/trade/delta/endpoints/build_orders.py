@@ -88,6 +88,7 @@ class DeltaOrders:
         src, dest = route.origin.input.token, route.origin.output.token
         served = delta_chain_at(self._chains, src.chain_id, "route.origin.input.token.chainId")
         there = self._chains.get(route.destination.input.token.chain_id)
+        # Read before `built`, which is pure. `_shares` makes the checks of the body that the read needs.
         shares = 0
         if body.order_type is BuildOrderType.PRODUCTIVE_ORDER:
             shares = await in_time(_shares(served, body, route))

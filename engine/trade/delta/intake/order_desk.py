@@ -163,6 +163,7 @@ class OrderDesk:
         signature = read_signature(
             body.signature, digest, first.owner, InvalidCancelSignature, signing=signing
         )
+        # Before the check on the chain: a key's signature gives its unit back, a refusal there spends it.
         signatures.proven(signature.is_by_key)
         await in_time(_check_cancel(self._chains[first.chain_id], signature, domain.contract))
         hashes = [row.order_hash for row in rows]
@@ -194,7 +195,9 @@ class OrderDesk:
         )
         submission = checked(body, found, rules)
         owner, signature = submission.terms.owner, submission.signature
-        if not signature.is_pre_signature:  # whose order may have to wait for the owner's contract
+        # Before the calls to the chain, which an order beyond the limit must not cost. The first status of a
+        # pre-signed order, which decides the limit, is known only after them.
+        if not signature.is_pre_signature:
             self._check_room(owner)
         # From here on, a refusal costs the caller a unit unless the owner's key has signed.
         signatures.proven(signature.is_by_key)
@@ -204,15 +207,16 @@ class OrderDesk:
         if signature.is_pre_signature:
             self._check_room(owner, row.status)
         document, order, terms = submission.document, submission.order, submission.terms
+        # `add` returns the stored row instead if another request has stored the same order meanwhile.
         if await self._orders.add(row, document, order, terms) is row:
             return new_record(row, document, order, terms)
         return await self._kept(found.order_hash)
 
     def _check_room(self, owner: bytes, status: OrderStatus = OrderStatus.PENDING) -> None:
-        """Check that the owner's live orders leave room for another; orders still being checked do not count.
+        """Check that the owner has fewer live orders than the limit; orders still being checked do not count.
 
-        Orders that wait for a contract's signature have a room of their own: anybody may submit such orders
-        in the contract's name.
+        Orders that wait for a contract's signature have a limit of their own, since anybody may submit such
+        orders in the contract's name.
 
         Args:
             status: first status of the order.
@@ -243,7 +247,12 @@ class OrderDesk:
         return kept
 
     async def _judged(self, served: ServedChain, submission: Submission, now_ms: int) -> DeltaOrderRow:
-        """Make a submitted order's first row; RequestError if a check at the latest block refuses it."""
+        """Check a submitted order at the latest block, and return the order's first row.
+
+        Raises:
+            RequestError: a check refuses the order.
+            ChainError: no node answers.
+        """
         await served.followed.wait()
         permit2 = b""
         if needs_permit2(submission.terms.permit):
@@ -258,7 +267,11 @@ class OrderDesk:
         return submission.row(status, now_ms)
 
     async def _check_owner_there(self, submission: Submission) -> None:
-        """Check that a contract that buys for itself on another chain exists there too."""
+        """Check that an owner's contract exists on the destination too, if it buys there for its own address.
+
+        Raises:
+            InvalidInput: the owner's address has no contract on the destination.
+        """
         terms, there = submission.terms, bridge_of(submission.order).destination_chain_id
         swap = arrival_of(submission.order, submission.document.arrivals)
         beneficiary = terms.beneficiary if swap is None else swap.beneficiary

@@ -73,6 +73,7 @@ class StoredOrders:
         """
         if not hashes:
             return ()
+        # One read of all tables: two reads could show a status beside fills of another time.
         tables = (DELTA_ORDER, DELTA_DOCUMENT, DELTA_FILL, BRIDGE_TRANSFER, BRIDGE_END, DELTA_REFUND)
         rows, documents, fills, sent, ends, refunds = await self._store.read(
             *(among(table, "order_hash", hashes) for table in tables)
@@ -146,6 +147,8 @@ class StoredOrders:
         while True:
             rows, _ = await self._store.read(*delta_page(wanted, IDS_MAX, len(hashes)))
             fresh = [row.order_hash for row in map(DELTA.found, rows)]
+            # New orders shift the pages, so that a page may repeat hashes: a page without a new hash ends the
+            # reads, else the same page would be read for ever.
             before = len(hashes)
             hashes |= dict.fromkeys(fresh)
             if len(fresh) < IDS_MAX or len(hashes) == before:

@@ -249,6 +249,7 @@ def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submissio
     Raises:
         RequestError: a rule is broken; see spec 1.25.
     """
+    # In the order of the module's docstring: clients rely on it that the error names the first fault.
     order = found.order
     src = _check_tokens(order, rules.tokens)
     _check_bridge(body, order, rules)
@@ -429,7 +430,7 @@ def _document(body: SubmitBody, found: IdentifiedDelta) -> DeltaDocument:
 
 
 def _check_permit(body: SubmitBody, order: SettledOrder, src: ListedToken, delta: bytes) -> None:
-    """Refuse orders without a required permit, or with one malformed or not allowed for the kind."""
+    """Raise an error if an order lacks a required permit, or has a malformed or disallowed permit."""
     form = permit_form(order.permit, "order.permit")
     needs_approval = body.type is OrderType.LIMIT or isinstance(order, _TWAPS)
     is_permit_only = src.listed is not None and src.listed.permit_only
@@ -517,8 +518,10 @@ def accepted(
     _check_nonce(found, answers)
     part, taking = source_of(found.order, found.first), _taking(found, delta, permit2)
     if isinstance(found.order, ProductiveOrder):
+        # The owner signs a maximum of shares; only the shares that the vault takes now have to be approved.
         part = shares_needed(found.order, answers)
         taking = replace(taking, whole=part)
+    # The allowance before the balance: the error names the first fault (module docstring, 11 and 12).
     teller = "vault" if isinstance(found.order, ProductiveOrder) else "source token"
     has = _number(answers, "balance", "Delta contract" if found.is_native else teller)
     if not found.is_native:
@@ -547,7 +550,7 @@ def _check_nonce(found: Submission, answers: Answers) -> None:
 
 
 def _taking(found: Submission, delta: bytes, permit2: bytes) -> Taking:
-    """Describe the transfer of tokens to the contract; for a vault's shares, of all signed shares."""
+    """Describe what the contract takes from the owner: the source tokens, or all signed shares of a vault."""
     terms, is_of_vault = found.terms, isinstance(found.order, ProductiveOrder)
     return Taking(
         permit=terms.permit,

@@ -228,6 +228,8 @@ def step_from_logs(
     before = row.status, row.spent, row.received, row.is_final
     if (status, spent, received, is_final) == before and not gone:
         return None
+    # Effects end only with a final order: after a re-organisation an order that is open again still needs its
+    # `settle` effect, whose transaction may be mined anew.
     ended = [finished(effect, now_ms, failed=_is_in_vain(effect, status)) for effect in intended if is_final]
     after = step(row, now_ms, status=status, spent=spent, received=received, is_final=is_final)
     return OrderStep(after, more=(*ended, *gone))

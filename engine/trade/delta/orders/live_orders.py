@@ -131,7 +131,8 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
         """Store a new order and put it into memory; for an order already stored, return the stored row.
 
         The new order enters memory only if this engine holds its shard; the watchers (`DeltaEngine.tend`) are
-        then called. Another engine learns of the order by the log (`hear`).
+        then called. Otherwise the engine that holds the shard learns of the order by the log of events
+        (`hear`).
 
         Args:
             row: row of the new order; its hash identifies the order.
@@ -143,6 +144,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
             NonceUsed: another live or filled order has the nonce.
             StoreUnavailable: the order was not stored, or may have been: submitting again is safe.
         """
+        # Stored first, then in memory: an order in memory alone would be auctioned, and lost by a crash.
         outcome = await self._store.write(DELTA.submitted(row, encode_document(document)))
         match outcome:
             case Done():

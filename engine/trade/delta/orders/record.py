@@ -96,6 +96,7 @@ def _record(
     owner, beneficiary = to_checksum(row.owner), terms.beneficiary
     arrival = arrival_of(order, document.arrivals)
     if arrival is not None:
+        # After a pay-out the beneficiary has the bridge's token: `output` stays in the units of that token.
         beneficiary = arrival.beneficiary
         if not any(
             transfer.end is not None and transfer.end.state is BridgeEndState.PAID_OUT

@@ -162,7 +162,7 @@ def delivered(transfers: Iterable[OrderTransfer]) -> int:
 def transfers_of_fills(
     fills: Sequence[DeltaFill], transfers: Sequence[OrderTransfer]
 ) -> list[OrderTransfer | None]:
-    """Match the settlements of an order with their transfers; None for a settlement without one.
+    """Match the settlements of an order with their transfers; None for a settlement without a transfer.
 
     A settlement and its transfer are logs of one transaction, the transfer first; several settlements of one
     transaction are matched in their sequence.

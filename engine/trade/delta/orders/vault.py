@@ -36,8 +36,8 @@ class VaultWorth(Struct, frozen=True):
     """Shares and assets of an order's unfilled amount, as the order's vault stated them at one block.
 
     Attributes:
-        amount: unfilled amount that was asked about: raw units of the source token; of a sale of shares, the
-            shares.
+        amount: unfilled amount for which the vault was read: raw units of the source token; of a sale of
+            shares, the number of shares.
         shares: shares that the vault takes for the amount; 0 if the vault did not answer.
         assets: raw units of the source token that the vault gives for these shares; 0 without an answer.
         is_given: whether a trial settlement got the assets out of the vault.
@@ -74,10 +74,12 @@ def previewed(order: ProductiveOrder, amount: int, answer: bytes | Exception) ->
 def trial_call(
     order: ProductiveOrder, signature: bytes, worth: VaultWorth, delta: bytes, relayer: bytes, gas_max: int
 ) -> EthCall:
-    """Build the call of a settlement without steps, which redeems and then stops at the order's price.
+    """Build the call of a trial settlement: without an agent's calls (steps), of the previewed amount.
+
+    The contract has the vault redeem the shares, and then reverts, since the order's price is not reached.
 
     Args:
-        signature: the owner's signature; an order that is not signed yet fails before its vault is called.
+        signature: the owner's signature; without a valid signature the call fails before the vault is called.
         delta: the Delta contract, 20 bytes.
         relayer: account that sends settlements, 20 bytes.
         gas_max: largest number of units of gas that a settlement may use.

@@ -301,6 +301,7 @@ class PriceWatch:
         The first are up to VENUE_RESTING_SWEPT_MAX pairs of the sweep (the check of all pairs in turn); pairs
         whose books changed or whose orders are due follow, then further pairs of the sweep.
         """
+        # Cleared before the looks, which yield: a change from now on is noted for the next look.
         for edge in self._changed_edges:
             self._dirty.update(dict.fromkeys(self._watched.get(edge, ())))
         self._changed_edges.clear()
@@ -313,7 +314,7 @@ class PriceWatch:
         pairs: list[Ends] = []
         while self._sweep and len(pairs) < VENUE_RESTING_SWEPT_MAX:
             ends = self._sweep.popleft()
-            self._dirty.pop(ends, None)
+            self._dirty.pop(ends, None)  # else the same look takes the pair twice
             pairs.append(ends)
         while self._dirty and len(pairs) < VENUE_RESTING_PAIRS_MAX:
             ends = next(iter(self._dirty))
@@ -326,7 +327,7 @@ class PriceWatch:
     def _look_at(self, ends: Ends, gas_price_wei: int) -> Iterator[None]:
         if ends not in self._orders:
             return
-        self._refresh(ends)
+        self._refresh(ends)  # before the rate is read: only changes of watched edges are noted
         # Books may change at each `yield`: the rate is then old, but the change has put the pair into
         # `_changed_edges`, and the next look judges its orders once more.
         best = rate_number(self._prices.pathfinder.best_rate(*ends))
@@ -339,6 +340,7 @@ class PriceWatch:
                 break
             yield
         self._touched += len(found)
+        # The bound has ended the loop: more orders may be due, and the next look takes them.
         if len(found) == VENUE_RESTING_PRICED_MAX:
             self._exhausted += 1
             self._dirty[ends] = None
@@ -375,12 +377,12 @@ class PriceWatch:
         if other is not None:
             self._offer_both(order, other)
             return
-        order.unfilled_ms = order.unfilled_ms or now_ms
+        order.unfilled_ms = order.unfilled_ms or now_ms  # the first such check counts
         if is_reached:
             order.pause_ms = min(max(2 * order.pause_ms, _RETRY_MS), _RETRY_MS_MAX)
             self._orders.tried(order, best, now_ms + order.pause_ms)
         elif at_ms:
-            self._orders.tried(order, best, at_ms)
+            self._orders.tried(order, best, at_ms)  # until an opposite order is free, or the books reach it
         else:
             self._orders.waits(order)
 

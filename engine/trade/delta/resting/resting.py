@@ -71,7 +71,7 @@ class Resting(Struct, eq=False, gc=False):
     Attributes:
         ends: (source, destination) tokens of the order.
         rate: rate that the order needs, destination for source, as a fraction.
-        need: `rate` as an integer (`rate_number`), rounded down.
+        need: `rate` as an integer, scaled as by `rate_number` but rounded down.
         number: sequence number of arrival, which sorts orders of equal rates.
         until_ms: end of the pause of a TRIED order, or of a market order whose settlement failed, Unix
             milliseconds.
@@ -174,6 +174,8 @@ class RestingOrders:
         else:
             self._resting[pair.ends] = self._resting.get(pair.ends, 0) + 1
             insort(pair.waiting, row)
+        # The check of a resting `order` looks at all its opposite orders (`PriceWatch._partner`). A market
+        # order is not checked itself: there the check begins with `other`.
         other = next(self.faced(order), None)
         if other is not None:
             self._meet(order)
@@ -203,7 +205,8 @@ class RestingOrders:
         Yields:
             None after a step, and each (source, destination) token pair at which no order rests any more.
         """
-        pairs: dict[int, _RestingPair] = {}
+        pairs: dict[int, _RestingPair] = {}  # by identity: another pair may replace one meanwhile
+        # All orders are marked first, so that no search finds a forgotten order; then their rows are swept.
         for at, order in enumerate(tuple(self._orders.values())):
             if at % _LEFT_AT_ONCE == 0:
                 yield None
@@ -291,6 +294,8 @@ class RestingOrders:
         pair = self._pairs.get(ends)
         if pair is None:
             return [], False
+        # A tried order has a row in two lists. When one row is cut, the other goes at once: else the next
+        # `_cut`, or a later call, would take the order again.
         found = _cut(pair.waiting, best, count_max)
         timed = _cut(pair.by_time, now_ms, count_max - len(found))
         for order in timed:
@@ -313,8 +318,8 @@ class RestingOrders:
     def faced(self, order: Resting) -> Iterator[Resting]:
         """Yield the opposite orders of similar size whose limits let them trade with an order.
 
-        An opposite order has the same two tokens with source and destination swapped; the contract crosses no
-        order from a vault. The opposite order that needs the lowest rate comes first.
+        An opposite order has the same two tokens with source and destination swapped. Orders from a vault are
+        left out, since the contract crosses none. The opposite order that needs the lowest rate comes first.
         """
         opposite = self._pairs.get((order.ends[1], order.ends[0]))
         if opposite is None or not order.rate[1] or not isinstance(order.live.order, DeltaOrder):
@@ -374,7 +379,7 @@ def _cut(rows: list[_Row], last: int, count_max: int) -> list[Resting]:
 
 
 def _swept(rows: list[_Row]) -> Iterator[None]:
-    """Remove the rows of forgotten orders from a list in short steps, between which it may change."""
+    """Remove the rows of forgotten orders from a list in short steps; the list may change in between."""
     after = (-NEVER, 0)
     while (at := bisect_right(rows, after, key=_place)) < len(rows):
         some = rows[at : at + _LEFT_AT_ONCE]

@@ -63,8 +63,8 @@ def rate_of(live: "LiveOrder") -> LadderRate:
     """Compute the least rate of the books that can fill an order within its limit: (numerator, denominator).
 
     The rate, in destination raw units per source raw unit, covers the partner's fee but no gas. If the order
-    has a fee, the limit is eased by one raw unit, since the fee is rounded. The books may fill a part of the
-    order at a lower rate, since one raw unit weighs more in a part.
+    has a fee, the limit is eased by one raw unit, since the fee is rounded. A part of the order may be filled
+    at a slightly lower rate, since one raw unit is a greater share of a part than of the whole.
     """
     terms, fee_bps = live.terms, live.terms.fee.fee_bps
     unit = 1 if fee_bps else 0

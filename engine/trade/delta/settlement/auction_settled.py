@@ -41,6 +41,8 @@ async def with_settlements(
     effect_rows, fill_rows = await store.read(
         among(EFFECT, "order_hash", hashes), among(DELTA_FILL, "order_hash", hashes)
     )
+    # A round may have several settlements of an order: its winner's, and those of runners-up that follow a
+    # failed one.
     found: dict[tuple[int, str], list[tuple[Effect, Settlement]]] = {}
     for values in effect_rows:
         effect: Effect = row_of(EFFECT, values)
@@ -53,6 +55,7 @@ async def with_settlements(
         for auction_id, order in orders
         for _, settlement in found.get((auction_id, order.order_hash), ())
     }
+    # The intents are read by the settlements' keys: crossed orders share the intent of one order's key.
     intents = await _intents(store, sorted(wanted))
     fills: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in fill_rows]
     by_transaction = {(fill.order_hash, fill.tx_hash): fill for fill in fills}

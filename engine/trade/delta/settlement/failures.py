@@ -112,21 +112,26 @@ def failure_of(
             unknown. An error that occurs only with the agent's calls does not excuse the agent. The errors in
             `owners` also explain a failure that another transaction of the block caused, such as the owner's
             cancellation or a settlement that used up a token's hourly cap.
-        order: the signed order, if known. The contract raises a vault's errors before any call of the
-            agent's, so that these errors are the owner's; a vault may also make the agent's calls fail. The
-            contract passes the errors of a bridge on unchanged.
+        order: the signed order, if known. With a vault, the vault's own errors count as missing funds, since
+            the contract raises them before any call of the agent's; a failure of the agent's calls is
+            DOUBTFUL, since the vault may have caused it. With a bridge, an error of the bridge, which the
+            contract passes on unchanged, is DOUBTFUL.
     """
     is_of_vault = isinstance(order, ProductiveOrder)
     is_bridged = order is not None and bridge_of(order).destination_chain_id > 0
     if is_of_vault and error4 in OF_VAULT:
         return _F.FUNDS
     found = _failure(cause, error4, owners)
+    # Only a failure that blames the agent becomes doubtful: every other kind excuses the agent already.
     is_others = is_of_vault or (is_bridged and is_of_bridge(error4))
     return _F.DOUBTFUL if is_others and found is _F.AGENTS else found
 
 
 def is_of_bridge(error4: bytes | None) -> bool:
-    """Whether an error is the bridge's: neither the contract nor an agent's call raises such an error."""
+    """Whether an error is a bridge's.
+
+    Errors of the Delta contract itself, and of an agent's calls, have known selectors.
+    """
     return len(error4 or b"") == SELECTOR_BYTES and error4 not in BY_ERROR and error4 not in _OF_THE_BID
 
 
@@ -161,8 +166,8 @@ def fault_in(failure: SettlementFailure, *, may_be_owners: bool) -> AgentFault |
     """Return the fault that the venue records for the agent whose bid's settlement failed; None for no fault.
 
     Args:
-        may_be_owners: whether the settlement calls a contract of an owner, or an owner sent a transaction in
-            its block, i.e. whether an owner may have caused the failure.
+        may_be_owners: whether an owner or a bridge may have caused the failure: a contract of an owner ran in
+            the settlement, an owner acted in the settlement's block, or the error is the bridge's.
     """
     if failure is _F.AGENTS or (failure is _F.DOUBTFUL and not may_be_owners):
         return AgentFault.REVERTED

@@ -170,6 +170,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             needs = needs_of(live.order, live.filled, live.worth)
             known = _FollowedDelta(_account_of(live), live.filled, needs, may_change)
             self._follow(row.order_hash, known)
+            # Other accounts are read once the watch reports them, after the next block. An order from a vault
+            # waits for its vault's first statement, and settlements lower a deposit without a watched log.
             is_of_vault = isinstance(live.order, ProductiveOrder)
             if is_of_vault:
                 self._of_vault[known.account] = None
@@ -180,7 +182,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             known.filled, known.needs = live.filled, needs_of(live.order, live.filled, live.worth)
             self._mark(known.account)
         elif may_change and not known.may_change:
-            self._mark(known.account)
+            self._mark(known.account)  # reads during the settlement did not change the order
         known.may_change = may_change
 
     def lacks(self, order_hash: bytes) -> tuple[MissingFund, ...]:
@@ -239,6 +241,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         doubtful: list[LiveOrder] = []
         compared = 0
         for account in accounts:
+            # Not if it was forgotten during the reads: only `_forget` would remove the entry.
             if account in self._of_account:
                 self._found[account] = read.found[account]
             for order_hash in tuple(self._of_account.get(account, ())):
@@ -252,6 +255,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             self._changes(account, count)
         for at in range(0, len(doubtful), VENUE_FUNDS_ORDERS_MAX):
             await self._settle_doubts(doubtful[at : at + VENUE_FUNDS_ORDERS_MAX], read)
+        # Orders beyond the bound are not auctioned before their vault's first statement: read again at once.
         for account in later:
             self._mark(account)
 

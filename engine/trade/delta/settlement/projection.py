@@ -60,7 +60,7 @@ class DeltaProjection:
         orders: the live orders in memory, searched for the orders of a used nonce and for ended orders whose
             end has become final.
         confirmations: number of blocks, the log's own included, after which a log is final.
-        failures_max: failed settlements that make an order FAILED.
+        failures_max: number of counted failures (`life.failed`) that makes an order FAILED.
     """
 
     def __init__(
@@ -121,11 +121,12 @@ class DeltaProjection:
         return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, final_height))
 
     async def _of_nonces(self, advance: Advance) -> set[bytes]:
-        """Find the orders whose nonces an indexer's step adds to the used ones, or takes back.
+        """Find the orders whose nonces become used by an indexer's step, or become free again.
 
-        An order in memory is found there, an ended one too. Otherwise the store is asked: another engine may
-        run the order, or this engine may not have loaded it yet. By an index, at most one order holds a newly
-        used nonce; an order that a nonce taken back has ended holds it no more.
+        Orders in memory are found there, ended orders too. For any other nonce the store is read, since
+        another engine may run the order, or this engine may not have loaded it yet. A newly used nonce has at
+        most one order that it may end, by a unique index of live and filled orders. For a nonce that is free
+        again all its orders are read, since an order that the nonce has ended is not in that index.
         """
         hashes: set[bytes] = set()
         questions: list[Query] = []
@@ -230,6 +231,7 @@ def _found(order: DeltaOrderRow, kept: Sequence[Any], effects: Sequence[Effect])
             case UsedNonce():
                 # The first log of a nonce counts, as in the store: stored rows come before those of the step.
                 nonce_used = row if nonce_used is None else nonce_used
+            # Anybody can log a pre-signature of any hash: only the owner's count, and the latest decides.
             case PreSignature() if row.owner == order.owner:
                 if signed is None or _place(row) > _place(signed):
                     signed = row

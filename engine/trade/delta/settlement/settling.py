@@ -151,6 +151,8 @@ def settlement_of(
             takes precedence.
         gas_max: most units of gas of a settlement.
     """
+    # The gas of all parts, not of this part: crossed orders relay one call under one key, and the relayer
+    # refuses the same key with another gas limit.
     gas = sum(outcome.gas for outcome in bid.outcomes)
     parts = bid.candidate.parts
     return Settlement(
@@ -195,7 +197,7 @@ class Settling:
     Args:
         delta: the Delta contract, 20 bytes.
         gas_max: gas limit of a simulation, units.
-        failures_max: number of failed settlements that makes an order FAILED.
+        failures_max: number of counted failures (`life.failed`) that makes an order FAILED.
         tell: notifies an agent of the outcome of its bid's settlement.
         are_lacking: returns whether the owner's funds for an order are missing.
         calls_contract: returns whether a settlement of an order calls a contract of its owner or receiver.
@@ -273,8 +275,8 @@ class Settling:
     async def _settle_with_retries(self, order_hash: bytes, key: str) -> None:
         """Run an order's settlement to its outcome, with retries after errors; a missing order ends the task.
 
-        While chain or store is unavailable, only the first failure is logged. A settlement that is undone
-        while it is handled runs again.
+        While chain or store is unavailable, only the first failure is logged. If a re-organisation undoes the
+        settlement while this method handles the outcome, the settlement runs again.
         """
         pause_s, is_told = SETTLING_PAUSE_S, False
         try:
@@ -345,9 +347,12 @@ class Settling:
         # the step below see the order's present state.
         if failure is SettlementFailure.ORDER_DONE:
             await self._until_read(order_hash, height)
+        # ORDER_DONE of crossed orders, while this order is open, is due to another of them: this order keeps
+        # its runners-up. Else they go before `_failed_for`, which would settle the next of them.
         is_others = bool(settlement.others) and self._status(order_hash) in OPEN
         if failure in _NO_RUNNER_UP and not is_others:
             self._runners_up.pop(order_hash, None)
+        # Not before block `height`: a node that lags would still show the funds that the settlement lacked.
         is_starved = live is not None and await self._are_lacking(live, height)
         await self._failed_for(order_hash, effect, outcome, failure, is_starved=is_starved)
 

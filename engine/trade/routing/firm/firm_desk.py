@@ -178,6 +178,8 @@ class FirmDesk:
                 filling.nursery = nursery
                 nursery.start_soon(filling.beat)
                 outcome = await filling.outcome(plan)
+                # Ends `beat` and the open requests, which `outcome` has scored and added to `held` while they
+                # were pending: their makers may sign, and a cancelled request records nothing.
                 nursery.cancel_scope.cancel()
         finally:
             self._under_way -= 1
@@ -334,6 +336,7 @@ class _Filling:
         needed = share.src_amount if side is Side.SELL else share.dest_amount
         request = FirmAsked(part.src_token, part.dest_token, side, needed, self._user, desk.executor)
         shown = None if live is None else book_amount(live, request)
+        # An exact part fills the user's own amount: no other hop's outcome can make it need more.
         if live is not None and shown is not None and way.has_room and not part.is_exact:
             wider = replace(request, amount=over_asked(needed, self._over_ask_bps()))
             shown_wider = book_amount(live, wider)
@@ -408,7 +411,9 @@ class _Filling:
         The part's waiting time and its failed requests determine how many makers are asked.
 
         Returns:
-            False if makers or time do not suffice: the swap needs another plan.
+            Whether the part can do without another plan of the swap. The result is False if it is too late to
+            ask further makers, or if the other makers do not suffice. If they do not suffice, the result is
+            nevertheless True as long as two tries may still succeed and `everybody_at` has not come.
         """
         if self._is_late():
             return False
@@ -486,6 +491,10 @@ class _Filling:
         """Check a plan of the swap whose makers have all signed; return its route if all checks pass.
 
         Otherwise the method marks faulty quotes as failed or changes the plan's parts, and returns None.
+
+        Raises:
+            NoRoute: the plan is dropped, and no other plan of the swap is left.
+            ServiceUnavailable: the chain does not answer.
         """
         asks = [ask for part in way.parts for ask in part.filled()]
         if not (_of_one_account_each(asks) and _given_once_each(asks)):
@@ -533,7 +542,11 @@ class _Filling:
         """Discard the quote with the greatest loss against the plan of the swap.
 
         If no quote is worse than planned, the plan itself breaks the user's limit: the desk waits for better
-        quotes of a part with open requests. Without such a part, a new plan replaces this plan.
+        quotes of a part with open requests. Without such a part, the desk drops this plan, and starts another
+        if it finds one.
+
+        Raises:
+            NoRoute: the plan is dropped, and no other plan of the swap is left.
         """
         worst = max(asks, key=lambda ask: ask.loss())
         if worst.loss() > 0:

@@ -147,7 +147,8 @@ class FirmPart(Struct, eq=False):
     def lacking(self, now: float) -> int:
         """Return the number of further tries with other makers to start at the time `now`, trio seconds.
 
-        The number is 0 for a filled part; else it is unbounded (`sys.maxsize`) from `everybody_at` on.
+        The number is 0 for a filled part. For any other part, the number is 1, or from `beside_at` on
+        1 + BESIDE, less the tries that may still succeed; from `everybody_at` on it is `sys.maxsize`.
         """
         if self.filled():
             return 0

@@ -54,9 +54,10 @@ async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
 
 
 async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:
-    """Verify the signatures of makers that are contracts by calls to them; wrong ones fail their quotes.
+    """Verify the signatures of makers that are contracts by calls to these contracts.
 
-    The calls have the caller and the gas limit that the RFQ contract's own calls will have.
+    A quote whose signature its maker's contract does not accept is marked as failed. The calls have the
+    caller and the gas limit that the RFQ contract's own calls will have.
     """
     unproven = [(ask, ask.quote) for ask in asks if ask.quote is not None and not ask.quote.is_proven]
     if not unproven:

@@ -104,6 +104,7 @@ class FirmScores:
         """
         maker, now_ms = self._makers[ask.maker], self._wall_ms()
         src, dest = ask.asked.src_token, ask.asked.dest_token
+        # Every outcome goes to `record`, which itself skips faults that the user or the venue causes.
         rests = maker.health.record(src, dest, fault, now_ms)
         if fault is not None and (fault in AGAINST_MAKER or fault is FirmFault.REFUSED):
             record = FaultTold(now_ms, fault, src, dest, _detail(ask, fault))
@@ -120,10 +121,11 @@ class FirmScores:
             maker.cache.rest_pair(src, dest, rests.pair_until_ms)
             every_ms = (rests.pair_until_ms - now_ms) // PROBES
             rest = _Rest(ask.asked, every_ms, now_ms + every_ms, rests.pair_until_ms)
+            # Sorted tokens: both directions of the pair rest together, and `_probe` ends both by this key.
             self._rests[ask.maker, min(src, dest), max(src, dest)] = rest
         if rests.maker_until_ms:
             maker.cache.rest_maker(rests.maker_until_ms)
-        if ask.base_amount:
+        if ask.base_amount:  # other faults than a refusal do not show how much the maker would sign
             bounds, bound = maker.health.bounds, None
             if fault is FirmFault.REFUSED:
                 bound = bounds.refused(src, dest, ask.base_amount, now_ms)

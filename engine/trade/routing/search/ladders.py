@@ -231,16 +231,17 @@ class MergedLadder:
         if self._envelope is None or self._envelope.fill_cost != cost:
             self._envelope = Envelope(self.order.ladders, self._by_first_rate, self._fixed, cost)
         taken, last = self._envelope.up_to(wanted)
-        if last in taken:
+        if last in taken:  # each maker used is worth its whole gas: no other choice is better, see `envelope`
             split = self._in_units(amount, taken, last)
             if split is not None:
                 return split
+        # The amount takes only a part of `last`'s first levels, which may not be worth the gas of that fill.
         cuts = [self._cut(wanted, taken.keys() | {last}), self._cut(wanted, taken.keys()) if taken else None]
         choices = [(self._net_of(cut, fill_cost), cut) for cut in cuts if cut is not None]
         single = self.best_single(amount) if len(taken) <= 1 else None
         net = None if single is None else self._net(single[0][2], 1, fill_cost)
         for reached, (others, rest, _) in sorted(choices, key=itemgetter(0), reverse=True):
-            if net is not None and net >= reached:
+            if net is not None and net >= reached:  # `reached` is not rounded, so that the single is no worse
                 break
             split = self._in_units(amount, others, rest)
             if split is not None:
@@ -278,6 +279,8 @@ class MergedLadder:
             left += order.ladders[maker].sums[self._fixed][taken.pop(maker)]
         while True:  # the amounts of excluded makers come from the segments after
             if segment == len(owners):
+                # Sorts further levels into the very lists `owners` and `fixed_before`. `min`, since `reaches`
+                # sorts no level for an amount beyond the depth, and the makers may still have enough.
                 self.reaches(min(fixed_before[-1] + left, self.depth))
                 if segment == len(owners):
                     return None
@@ -305,6 +308,8 @@ class MergedLadder:
             if not 0 < wanted <= fixeds[-1]:
                 continue
             if filled_best:
+                # Even at its best level alone, this maker would be worse than the best so far, and so would
+                # all later makers, whose best levels are worse still.
                 at_best, reached = wanted * others[1], filled_best * unit * fixeds[1]
                 if at_best < reached if sells else at_best > reached:
                     break
@@ -312,6 +317,7 @@ class MergedLadder:
             fixed, other = fixeds[level], others[level]
             size = fixeds[level + 1] - fixed
             exact = other * size + (others[level + 1] - other) * (wanted - fixed)
+            # Rounded as in `feeds.books.fill`, for the maker: the share has to equal the maker's fill.
             filled = exact // (size * unit) if sells else -(-exact // (size * unit))
             if filled and (not filled_best or (filled > filled_best if sells else filled < filled_best)):
                 best, filled_best = maker, filled
@@ -446,15 +452,16 @@ class MergedLadder:
         for maker in self._by_first_rate:
             sums = self.order.ladders[maker].sums
             fixed, other = sums[self._fixed][1] * self.other_unit, sums[self._other][1] * self.fixed_unit
-            least = -(-fixed // other)
+            least = -(-fixed // other)  # rounded up: less would bring no whole unit at the maker's best level
             if not whole.get(maker) or kept[maker] or not self._walk(maker, least):
                 continue
             enlarged, short = {**kept, maker: least}, least - moved
-            for payer in reversed(self._by_first_rate):
+            for payer in reversed(self._by_first_rate):  # the worst best level first
                 if payer != maker and enlarged.get(payer):
                     paid = min(short, enlarged[payer])
                     enlarged[payer] -= paid
                     short -= paid
+            # A payer may be left with an amount that brings no unit: `_by_book` is None then.
             if not short and self._by_book(enlarged) is not None:
                 return enlarged
         return kept
@@ -539,11 +546,13 @@ def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int
         if not ladder.reaches(wanted):
             return None
         fixed_before, other_before = ladder.fixed_before, ladder.other_before
-        end = bisect_left(fixed_before, wanted) or 1
+        end = bisect_left(fixed_before, wanted) or 1  # an amount of 0 takes its rate from the best level
         fixed, other = fixed_before[end - 1], other_before[end - 1]
         size, brings = fixed_before[end] - fixed, other_before[end] - other
         unit = size * ladder.other_unit
         exact = other * size + (wanted - fixed) * brings
+        # Rounded as one fill is. Makers' fills are rounded each, and sum up to no better amount: the result
+        # stays a bound, by which `pathfinder` drops paths.
         amount = exact // unit if ladder.side is Side.SELL else -(-exact // unit)
         numerator *= brings * ladder.fixed_unit
         denominator *= unit

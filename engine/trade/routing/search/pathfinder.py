@@ -327,12 +327,13 @@ class Search:
         )
         best: FilledAmount | None = None
         for bound, number in order:
-            if best is not None and -bound <= best[0]:
+            if best is not None and -bound <= best[0]:  # `order` is by falling bound: no later path is better
                 break
             best = self._better(best, self._fill(network.lanes[number], amount, best and best[0]))
         for lane, total in zip(network.lanes, totals, strict=True):
             if total is None:  # a hop may be too thin for all makers' output but not for a single maker's
                 best = self._better(best, self._chain(lane, amount, _one_maker, best and best[0]))
+        # After the single paths: their best score is the bar that most divisions do not reach.
         for bound, one, other, part in self._divisions(network, totals, amount, best):
             if best is not None and bound <= best[0]:
                 break
@@ -407,6 +408,8 @@ class Search:
             (upper bound on the score or None, first path, second path); entries without a bound come first,
                 then the others by falling bound.
         """
+        # `best` is of a single path here. Units at two rates that are both no better than its average rate
+        # cannot together bring more, but for gas.
         average = None if best is None else (best[1][0].other, amount)
         lanes = network.lanes
         halves: dict[int, Total | None] = {}
@@ -417,6 +420,7 @@ class Search:
                 self._is_better(one.first_rate, average) or self._is_better(other.first_rate, average)
             ):
                 continue
+            # Otherwise all units are best on one path, which `best` has filled already.
             if not (self._continues(totals[pair[0]], other) and self._continues(totals[pair[1]], one)):
                 continue
             for number in pair:

@@ -39,13 +39,15 @@ def find_paths(
         if dest in near:
             bottleneck = near[dest] if thinnest is None else min(thinnest, near[dest])
             found.append((-bottleneck, len(path), (*path, dest)))
-        if len(path) + 2 > limits.ROUTE_TOKENS_MAX:
+        if len(path) + 2 > limits.ROUTE_TOKENS_MAX:  # a longer path adds a token here, and `dest`
             return
         onward = (other for other in near if other != dest and other not in path)
         for other in sorted(onward, key=lambda other: (-near[other], other))[:NEIGHBOURS_MAX]:
             follow((*path, other), near[other] if thinnest is None else min(thinnest, near[other]))
 
     follow((src,), None)
+    # The direct path first, however thin: the cut to PATHS_MAX never drops it. Equal liquidity is decided by
+    # the addresses, here and above, so that every process finds the same paths.
     found.sort(key=lambda row: (len(row[2]) > 2, row))
     return tuple(path for _, _, path in found[:PATHS_MAX])
 

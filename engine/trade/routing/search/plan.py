@@ -107,9 +107,9 @@ class RoutePlan(PlanTotal, frozen=True):
     """Plan of a whole swap, before fees.
 
     Attributes:
-        paths: paths of the swap, the largest first. Their source amounts (SELL) or destination amounts (BUY)
-            add up exactly to the amount that makers take in or pay out, after the fees that tokens take on
-            transfers.
+        paths: paths of the swap, the largest first. Their source amounts add up exactly to the part of a
+            sale's amount that reaches the makers after the fees that the token takes on transfers. Their
+            destination amounts add up exactly to a purchase's amount and the token's fees, which makers pay.
     """
 
     paths: tuple[PathPlan, ...]
