@@ -336,6 +336,30 @@ async def test_a_store_that_is_away_holds_up_deliveries_and_loses_none(
     assert await kept_deliveries(store, DeliveryState.WAITING) == []
 
 
+class Slow(Failing):
+    """A store whose answers to reads are on their way for a while."""
+
+    async def read(self, *queries: Query) -> Any:
+        found = await super().read(*queries)
+        await trio.sleep(0.03)
+        return found
+
+
+async def test_no_post_starts_in_a_rest_that_began_during_a_read(
+    quick: Quick, autojump_clock: MockClock
+) -> None:
+    store, receiver = quick
+    async with posting(cast("Store", Slow(store)), receiver, a_hook()):
+        await settle()
+        receiver.status = 500
+        for number in range(1, 21):
+            await kept(store, a_delta_order(number))
+            await trio.sleep(0.01)
+        await settle(5)
+    failed_at = receiver.times[0] + 0.01
+    assert min(at for at in receiver.times if at > failed_at + 0.001) >= failed_at + 1
+
+
 async def test_the_place_is_kept_however_much_comes_that_is_not_wanted(
     quick: Quick, autojump_clock: MockClock
 ) -> None:

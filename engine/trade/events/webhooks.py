@@ -100,6 +100,15 @@ class _WebhookState:
         """Wake the task that posts to the webhook, because a delivery may be due."""
         self.wake.set()
 
+    def wait_s(self, hook: Hook) -> float:
+        """Return the seconds until the next POST may start, at most WEBHOOK_LOOK_S; 0 if it may start now.
+
+        At most `posts_max` POSTs are under way, only a single POST after a failure, and none in a cool-down.
+        """
+        if len(self.under_way) >= (1 if self.failures else hook.posts_max):
+            return WEBHOOK_LOOK_S
+        return min(max(self.rests_until - trio.current_time(), 0.0), WEBHOOK_LOOK_S)
+
     def statistics(self) -> HookStatistics:
         return HookStatistics(
             is_held=self.is_held,
@@ -293,15 +302,10 @@ class Webhooks:
                     await state.wake.wait()
 
     async def _start(self, hook: Hook, state: _WebhookState, fence: Fence, nursery: trio.Nursery) -> float:
-        """Start the POSTs to a webhook that are due; return the seconds until the next may be due.
-
-        At most `posts_max` POSTs are under way, only a single POST after a failure, and none in a cool-down.
-        """
-        rests_s = state.rests_until - trio.current_time()
-        free = (1 if state.failures else hook.posts_max) - len(state.under_way)
-        if free <= 0 or rests_s > 0:
-            return WEBHOOK_LOOK_S if free <= 0 else min(rests_s, WEBHOOK_LOOK_S)
-        now_ms, count = self._now_ms(), free + len(state.under_way)  # rows under way are found as due, too
+        """Start the POSTs to a webhook that are due; return the seconds until the next may be due."""
+        if wait_s := state.wait_s(hook):
+            return wait_s
+        now_ms, count = self._now_ms(), hook.posts_max  # rows under way are found as due, too
         skipped = frozenset(state.under_way)  # the read may return a row that is dropped meanwhile
         rows, following = await self._store.read(
             due_deliveries(hook.name, now_ms, count), next_delivery(hook.name)
@@ -311,10 +315,12 @@ class Webhooks:
             (rows,) = await self._store.read(due_deliveries(hook.name, next_ms, count))
         for values in rows:
             delivery: Delivery = row_of(DELIVERY, values)
-            if free and delivery.token not in skipped:
-                free -= 1
+            # Judged anew: POSTs that have failed during the read have begun a cool-down.
+            if delivery.token not in skipped and not state.wait_s(hook):
                 state.under_way.add(delivery.token)
                 nursery.start_soon(self._post, hook, state, delivery, fence)
+        if wait_s := state.wait_s(hook):
+            return wait_s
         # `following` may be the row of a POST under way, which is due already: its time would make `_deliver`
         # look again without a pause. The end of each POST wakes `_deliver` (`rouse`).
         if not following or state.under_way:

@@ -49,7 +49,8 @@ class Maker(Struct, frozen=True):
     Attributes:
         after_s: until it answers.
         fault: the maker's failure then; None signs by its book.
-        books: what it shows; unless given, WETH against USDC, a USDC worse than the maker named before it.
+        books: what it shows; unless given, WETH against USDC, a USDC worse than the maker named before it. Of
+            two books of a pair it signs by the one that routes use.
     """
 
     after_s: float
@@ -103,7 +104,7 @@ class TimedClient:
 
     def _signed(self, asked: FirmAsked, nonce: int) -> FirmOrder:
         books = self._index.between(asked.src_token, asked.dest_token).values()
-        (live,) = [live for live in books if live.maker == self._name]
+        live = max((live for live in books if live.maker == self._name), key=lambda live: live.base)
         other = book_amount(live, asked)
         assert other is not None
         sells = asked.side is Side.SELL

@@ -321,6 +321,8 @@ class Auctioneer:
             self._note_void(is_void=is_void)
             # A void round lengthens no pause: the chain or the store failed, not the order.
             for order_hash in due.orders:
+                if is_void:
+                    self._silent.pop(order_hash, None)  # the record may be missing: the next round stores one
                 if order_hash in this.unsettled:
                     self._over(order_hash, is_counted=order_hash in this.considered and not is_void)
             self._wakeup.wake()

@@ -52,11 +52,10 @@ from .....feeds.slices import Slices
 from ....chain.proceeds import BPS
 from ..auction.auction_queue import AuctionQueue
 from ..orders.live_orders import LiveOrder
-from .resting import NEVER, Resting, RestingOrders, State, rate_number
+from .resting import AT_REST, NEVER, Resting, RestingOrders, State, rate_number
 from .resting_price import Ends, RestingFacts, RestingPrices, rate_of, rests
 
 RESTING_BETTER_BPS = 10  # improvement of a best rate that ends an order's pause after a failed round
-_LEFT_ALONE = (State.WAITING, State.TRIED)
 _RETRY_MS, _RETRY_MS_MAX = round(RESTING_RETRY_S * 1_000), round(RESTING_RETRY_S_MAX * 1_000)
 _AWAY_MS = round(RESTING_AWAY_S * 1_000)
 _TAKEN_AT_ONCE = 16  # orders taken from a token pair's lists between two yields
@@ -218,7 +217,7 @@ class PriceWatch:
         The result is None, too, while the order is checked or auctioned, or the price of gas is unknown.
         """
         order = self._orders.get(order_hash)
-        if order is None or order.state not in _LEFT_ALONE:
+        if order is None or order.state not in AT_REST:
             return None
         try:
             return self._prices.facts(order.live, self._gas_price_wei())
@@ -333,8 +332,8 @@ class PriceWatch:
         best = rate_number(self._prices.pathfinder.best_rate(*ends))
         yield
         found: list[Resting] = []
-        while len(found) < VENUE_RESTING_PRICED_MAX:
-            some, has_more = self._orders.due(ends, best, self._wall_ms(), _TAKEN_AT_ONCE)
+        while (room := VENUE_RESTING_PRICED_MAX - len(found)) > 0:
+            some, has_more = self._orders.due(ends, best, self._wall_ms(), min(_TAKEN_AT_ONCE, room))
             found += some
             if not has_more:
                 break
@@ -388,7 +387,7 @@ class PriceWatch:
 
     def _meet(self, order: Resting) -> None:
         """Pass an order and an opposite order to the auctioneer if their limits let the two trade."""
-        if order.state not in _LEFT_ALONE:
+        if order.state not in AT_REST:
             return
         now_ms = self._wall_ms()
         is_paused = order.state is State.TRIED and order.until_ms > now_ms

@@ -65,6 +65,10 @@ class State(Enum):
     GONE = auto()
 
 
+AT_REST = frozenset({State.WAITING, State.TRIED})
+"""States of limit orders that neither a check nor the auctioneer has at the moment."""
+
+
 class Resting(Struct, eq=False, gc=False):
     """A limit order that waits for its price, or a market order that a limit order may trade with.
 
@@ -175,8 +179,8 @@ class RestingOrders:
             self._resting[pair.ends] = self._resting.get(pair.ends, 0) + 1
             insort(pair.waiting, row)
         # The check of a resting `order` looks at all its opposite orders (`PriceWatch._partner`). A market
-        # order is not checked itself: there the check begins with `other`.
-        other = next(self.faced(order), None)
+        # order is not checked itself: there the check begins with the first order that rests opposite to it.
+        other = next((other for other in self.faced(order) if not is_other or other.state in AT_REST), None)
         if other is not None:
             self._meet(order)
             self._meet(other)
@@ -334,7 +338,7 @@ class RestingOrders:
                 yield other
 
     def _meet(self, order: Resting) -> None:
-        if order.state in (State.WAITING, State.TRIED):
+        if order.state in AT_REST:
             self.met[order.live.order_hash] = order
 
     def _take_out(self, order: Resting) -> None:

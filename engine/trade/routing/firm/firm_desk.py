@@ -55,6 +55,7 @@ from .....config.timeouts import FIRM_BEAT_S
 from .....feeds.books.pair_index import LiveBook, PairIndex
 from .....feeds.firm.firm_check import FirmAsked, FirmFailure, FirmFault, book_amount, check_firm, is_drifted
 from ....chain.port import Chain
+from ..search.ladders import book_of_each
 from ..search.plan import MakerShare, RoutePlan, SwapRequest
 from .firm_parts import (
     PATIENCES,
@@ -331,8 +332,7 @@ class _Filling:
         cost, and the maker's book has nearly the same rate for the larger amount.
         """
         desk, side = self._desk, self._wanted.side
-        books = desk.index.between(part.src_token, part.dest_token).values()
-        live = next((live for live in books if live.maker == share.maker), None)
+        live = book_of_each(desk.index.between(part.src_token, part.dest_token).values()).get(share.maker)
         needed = share.src_amount if side is Side.SELL else share.dest_amount
         request = FirmAsked(part.src_token, part.dest_token, side, needed, self._user, desk.executor)
         shown = None if live is None else book_amount(live, request)
@@ -438,7 +438,8 @@ class _Filling:
             src, dest, wanted.side, _needed(part, wanted.side), self._user, self._desk.executor
         )
         without = self._without(way) | part.pending()
-        shares = able_alone(self._desk.index.between(src, dest).values(), request, wanted.only, without)
+        books = book_of_each(self._desk.index.between(src, dest).values())
+        shares = able_alone(books, request, wanted.only, without)
         return [share for share in shares if part.may_do([share])]
 
     def _find(self, way: Way, part: FirmPart, amount: int, without: set[str]) -> RoutePlan | None:

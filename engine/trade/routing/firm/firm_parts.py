@@ -14,7 +14,7 @@ Source: ARCHITECTURE.md, "Firm quotes".
 """
 
 import sys
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from msgspec import Struct, field
@@ -233,22 +233,22 @@ def parts_of_hop(
 
 
 def able_alone(
-    books: Iterable[LiveBook], request: FirmAsked, only: frozenset[str] | None, without: Container[str]
+    books: Mapping[str, LiveBook], request: FirmAsked, only: frozenset[str] | None, without: Container[str]
 ) -> list[MakerShare]:
     """List the makers whose books alone hold the whole requested amount, as shares, the best rate first.
 
     Args:
+        books: each maker's book (`book_of_each`).
         only: names of the makers that may be asked; None for all.
         without: names of makers that may not be asked.
     """
-    shares: dict[str, MakerShare] = {}
-    for live in books:
+    shares: list[MakerShare] = []
+    for maker, live in books.items():
         shown = book_amount(live, request)
-        if shown and live.maker not in without and (only is None or live.maker in only):
+        if shown and maker not in without and (only is None or maker in only):
             amounts = (request.amount, shown) if request.side is Side.SELL else (shown, request.amount)
-            shares.setdefault(live.maker, MakerShare(live.maker, *amounts))
-    best_last = sorted(shares.values(), key=lambda share: Fraction(share.dest_amount, share.src_amount))
-    return best_last[::-1]
+            shares.append(MakerShare(maker, *amounts))
+    return sorted(shares, key=lambda share: Fraction(share.dest_amount, share.src_amount))[::-1]
 
 
 def legs_of(parts: Sequence[FirmPart], side: Side) -> list[list[FirmLeg]]:

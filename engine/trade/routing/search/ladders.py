@@ -499,6 +499,22 @@ class Ladders:
         return known[1].get(side)
 
 
+def book_of_each(books: Iterable[LiveBook]) -> dict[str, LiveBook]:
+    """Map each maker to the book with which it takes part in routes between two tokens.
+
+    A maker may have books of the pair in both directions: the book of the greater `liquidityUSD` counts.
+
+    Args:
+        books: the books between the two tokens.
+    """
+    of_maker: dict[str, LiveBook] = {}
+    for live in books:
+        other = of_maker.setdefault(live.maker, live)
+        if other is not live and (live.liquidity_usd, live.base) > (other.liquidity_usd, other.base):
+            of_maker[live.maker] = live
+    return of_maker
+
+
 def merge(
     books: Iterable[LiveBook], give: bytes, before: Mapping[Side, MergedLadder] | None = None
 ) -> dict[Side, MergedLadder]:
@@ -512,11 +528,7 @@ def merge(
     books = tuple(books)
     order = before[Side.SELL].order.with_books(books, give) if before else None
     if order is None:
-        of_maker: dict[str, LiveBook] = {}
-        for live in books:
-            other = of_maker.setdefault(live.maker, live)
-            if other is not live and (live.liquidity_usd, live.base) > (other.liquidity_usd, other.base):
-                of_maker[live.maker] = live
+        of_maker = book_of_each(books)
         chosen = [of_maker[maker] for maker in sorted(of_maker)]
         chosen = [live for live in chosen if has_levels(live, give)]
         if not chosen:

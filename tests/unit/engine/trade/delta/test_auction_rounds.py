@@ -513,6 +513,22 @@ async def test_of_a_settlement_that_nobody_knows_of_nothing_is_kept_or_told(
     assert ann.told == []
 
 
+async def test_a_round_without_a_bid_has_its_record_though_the_round_before_was_void(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = PlayedAgent(lambda _: None)
+    async with an_auction(tmp_path, ann=ann) as auction:
+
+        async def away(unit: Unit) -> UnitOutcome:
+            monkeypatch.undo()
+            raise StoreUnavailable("gone")
+
+        monkeypatch.setattr(auction.auctioneer, "_store", SimpleNamespace(write=away))
+        await auction.submitted(SALE)
+        await no_round_open(auction, 2)
+        assert await kept_rounds(auction, SALE) == [(None, [], "")]
+
+
 async def test_whatever_is_refused_the_records_fit_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

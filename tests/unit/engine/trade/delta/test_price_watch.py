@@ -293,6 +293,26 @@ async def test_orders_that_need_more_than_those_just_forgotten_are_offered_in_th
         nursery.cancel_scope.cancel()
 
 
+async def test_a_look_prices_no_more_than_its_bound_while_others_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", -1.0)  # a turn of the others after each step
+    market = a_market("2500")
+    held = set(range(128))
+    orders = [a_sale(2_550) for _ in range(1_000)]
+    kept = [live for live in orders if live.row.shard in held]
+    market.rest(*orders)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(market.watch.leave, held)
+        while market.watch.statistics().orders > len(kept):
+            await trio.lowlevel.checkpoint()
+        bids(market, "2700", amount="100000")
+        offers = [market.look() for _ in range(len(kept) // 64 + 1)]
+        nursery.cancel_scope.cancel()
+    assert max(map(len, offers)) == 64
+    assert sum(map(len, offers)) == len(kept), "what is over the bound is due at the next look"
+
+
 async def test_others_run_while_the_orders_of_many_shards_are_forgotten() -> None:
     market = a_market("2500")
     orders = [a_sale(2_600 + at % 100) for at in range(20_000)]

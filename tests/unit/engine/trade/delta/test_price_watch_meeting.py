@@ -82,6 +82,16 @@ def test_a_limit_order_is_offered_beside_a_market_order_that_meets_it() -> None:
     assert market.look() == [sale, swap]
 
 
+def test_a_market_order_meets_the_limit_order_behind_another_market_order() -> None:
+    market = a_market("2400", "2700")
+    easier, sale = a_limit_order(WETH, USDC, ONE[WETH], 2_400 * USD, is_market=True), a_sale(2_500)
+    market.rest(easier, sale)
+    assert market.look() == []
+    swap = a_limit_order(USDC, WETH, 2_600 * USD, ONE[WETH], is_market=True)
+    market.rest(swap)
+    assert sale in market.look()
+
+
 def test_market_orders_alone_cost_no_look() -> None:
     market = a_market("2400", "2700")
     swap = a_limit_order(USDC, WETH, 2_600 * USD, ONE[WETH], is_market=True)

@@ -54,6 +54,24 @@ async def test_what_is_signed_widens_the_bound(autojump_clock: MockClock) -> Non
     assert stage.bounds[1:] == [("alpha", WETH, USDC, ONE, REST_MS)]
 
 
+async def test_a_quote_is_held_against_the_book_that_the_route_uses(autojump_clock: MockClock) -> None:
+    """Of a maker's books of both directions the other one is first here, better and too small."""
+    other = (USDC, WETH, (("0.0003", "100"),), (("0.000384", "3000"),))
+    stage = Timed(alpha=Maker(0.0, None, (other, (WETH, USDC, (("2500", "100"),), (("2600", "100"),)))))
+    assert makers_of(await stage.sell()) == ["alpha"]
+    assert told(stage, "alpha").maker.reasons == {}
+
+
+async def test_a_stand_in_is_asked_by_the_book_that_the_route_uses(autojump_clock: MockClock) -> None:
+    """Without a plan of its own: the other book of `beta` is the better one, for less than is signed."""
+    other = (USDC, WETH, (("0.0003", "100"),), (("0.000384", "3000"),))
+    stage = Timed(
+        alpha=REFUSING, beta=Maker(0.0, None, (other, (WETH, USDC, (("2400", "100"),), (("2600", "100"),))))
+    )
+    assert makers_of(await stage.sell()) == ["beta"]
+    assert told(stage, "beta").maker.reasons == {}
+
+
 async def test_a_good_answer_to_a_probe_ends_a_rest(autojump_clock: MockClock) -> None:
     """The first probe is a quarter of the rest after its beginning, for a tenth of what failed."""
     stage = Timed(alpha=HANGING, beta=Maker(0.0))
