@@ -159,7 +159,7 @@ def otc_page(
     """
     key, way = _OTC_KEYS[wanted.order_by], "ASC" if is_backwards else "DESC"
     branches = _otc_branches(wanted)
-    if any(counts):
+    if any(counts):  # if all are 0, all parts stay: a query needs one
         branches = [branch for branch, count in zip(branches, counts, strict=True) if count]
     rows = [f"SELECT order_hash, {key} AS place FROM otc_order WHERE {where}" for where, _ in branches]
     values = [value for _, some in branches for value in some]

@@ -55,7 +55,8 @@ class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
         spent, received: source and destination amounts of all fills together, 32 bytes each; `received` of a
             crosschain order counts verified deliveries on the destination chain.
         is_final: whether the order has ended and no reorganisation can undo the end.
-        failures: number of failed settlements that count (`failed`).
+        failures: number of failed settlements that count towards `failures_max`, at which the order fails
+            (`engine/trade/delta/orders/life.py`).
     """
 
     order_hash: bytes
@@ -182,7 +183,8 @@ class BridgeEndState(StrEnum):
     Attributes:
         DELIVERED: the destination's verified log shows that the beneficiary got tokens.
         ARRIVED: tokens came to the account from which a swap on the destination takes them.
-        SWAPPED, PAID_OUT: after ARRIVED, the beneficiary got the wanted token, or the bridge's unswapped.
+        SWAPPED: after ARRIVED, a swap on the destination paid the wanted token to the beneficiary.
+        PAID_OUT: after ARRIVED, the beneficiary got the token that the bridge had brought, without a swap.
         FAILED: no log of the destination delivers the transfer, and none can any more: a refund is due.
     """
 
@@ -194,7 +196,9 @@ class BridgeEndState(StrEnum):
 
 
 class BridgeEnd(Row, frozen=True, array_like=True, gc=False):
-    """End of a bridge transfer as the destination chain shows it; the first four columns are the transfer's.
+    """End of a bridge transfer as the destination chain shows it.
+
+    The first four columns are those of the `BridgeTransfer` that ended.
 
     Attributes:
         end_block, end_number: hash and height of the destination's block that shows the end.
@@ -229,7 +233,8 @@ class DeltaRefund(Row, frozen=True, array_like=True, gc=False):
 
     Attributes:
         tx_hash, log_index, entry: the refund's log, and the entry of the log that paid the owner.
-        taken: raw units of the entry that count for other refunds, before this refund's units; 32 bytes.
+        taken: raw units of the entry that earlier refunds take up; this refund's `amount` follows them. Both
+            are 32 bytes.
         transfer_block, transfer_tx, transfer_log: block, transaction and log index of the transfer.
         is_final: whether no re-organisation of the origin can undo the refund.
     """

@@ -102,7 +102,7 @@ class Store:
         is_shareable: whether other engines may use the database at the same time.
 
     Attributes:
-        is_shareable: see Args.
+        is_shareable: as the argument.
     """
 
     def __init__(self, link: Link, *, queue_max: int, batch_max: int, is_shareable: bool = False) -> None:
@@ -244,14 +244,14 @@ class Store:
                     self._refusal, self._refused_at = error.detail, trio.current_time()
                     batcher.fail(error)
                     continue
-                finally:
+                finally:  # after `settle` or `fail`: `answered` promises that each unit has its outcome
                     self._sent_at = None
                     self._answered.unpark_all()
                 if self._refusal and trio.current_time() - self._refused_at >= READY_STEADY_S:
                     self._refusal = ""
                 self._count(perf_counter() - began)
                 self.announce()
-        finally:
+        finally:  # `lose` ends the queued units, `fail` those of the batch in flight
             batcher.lose(StoreUnavailable("the store is closed"))
             batcher.fail(
                 StoreUnavailable("the store was closed before it answered; submitting again is safe")
@@ -275,7 +275,10 @@ class Store:
 
 
 class InlineLink:
-    """Implementation of `Link` that calls the database in this process, and blocks meanwhile; for tests."""
+    """Implementation of `Link` that calls the database in this process, and blocks the event loop meanwhile.
+
+    Tests, devnets and commands use it.
+    """
 
     def __init__(self, backend: Backend, writer: bytes) -> None:
         self._backend = backend

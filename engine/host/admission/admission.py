@@ -51,7 +51,8 @@ class AdmissionStatistics(Struct, frozen=True):
 
     Attributes:
         admitted, refused: number of requests, by rate tier.
-        unknown_keys: number of requests with an unknown API key, refused or not.
+        unknown_keys: number of requests with an unknown API key, without those that the rate limit of their
+            address refused.
         callers: number of callers with a token bucket now, by rate tier.
         wrong_signatures: wrong signatures that were checked, by rate tier.
         signatures_refused: requests refused without a check of their signatures, since the caller has sent
@@ -143,6 +144,7 @@ class Admission:
         try:
             holder = self._ring.find(presented)
         except UnknownApiKey as error:
+            # Taken before the key is refused: guesses of keys would otherwise be free.
             headers = self._public.take(address_share(self.client(call)), cost, call.now_ms) + _IS_UNKNOWN
             self._unknown_keys += 1
             if not self._refuses_unknown:

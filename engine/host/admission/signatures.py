@@ -116,8 +116,8 @@ class SignatureBudget:
         had to confirm a signature; failures of the venue, its store or chain spend none.
 
         Args:
-            error: the error that answers the request; or, if the request repeats an earlier submission of an
-                order, the error in whose place the handler answers with the stored order.
+            error: the error that answers the request. For a repeated submission of an order, the handler
+                answers with the stored order and passes the error that it found before.
         """
         is_ours = isinstance(error, ServiceUnavailable) or not isinstance(error, RequestError)
         if isinstance(error, InvalidSignature) or (self._is_chain_asked and not is_ours):

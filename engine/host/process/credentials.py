@@ -75,6 +75,7 @@ def policed_key(name: str, settings: KeySettings) -> PolicedKey:
         if len(amounts) != len(policy.amounts_max):
             raise ConfigError(f"{field}.amounts_max", "names a token twice")
     contracts = frozenset(_chain_and_address(f"{field}.contracts", where) for where in policy.contracts)
+    # After the checks of the policy, since a keystore takes long to decrypt.
     key = signing_key(settings.source, settings.password)
     check_secrecy(f"keys.{name}", key.address, (chain_id for chain_id, _ in contracts))
     return PolicedKey(key, SigningPolicy(contracts, amounts, policy.expiry_min_s, policy.expiry_max_s))

@@ -52,6 +52,8 @@ async def until_interrupted(work: Callable[..., Awaitable[Result]], *what: objec
                 nursery.cancel_scope.cancel()
     except KeyboardInterrupt:  # too late for `listen`; the receiver raises it again
         was_interrupted = True
+    # A result counts although SIGINT came too: the work is done. A fault during the cancelled end of the work
+    # follows from the interrupt, and must not hide it.
     if results:
         return results[0]
     if fault is not None and not was_interrupted:

@@ -27,12 +27,14 @@ def import_module(module_name: str, folder: Path, field: str) -> ModuleType:
     beside = [folder.joinpath(*module_name.split(".")).with_suffix(".py"),
               folder.joinpath(*module_name.split("."), "__init__.py")]  # fmt: skip
     is_beside = any(path.is_file() for path in beside)
+    # Appended, not put first: a file beside the settings must not replace a module that the package imports.
     if is_beside and str(folder) not in sys.path:
         sys.path.append(str(folder))
         importlib.invalidate_caches()
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
+        # The error may come from an import within the module: the missing name is then another module's.
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise ConfigError(
                 field, f"module {module_name} needs {error.name}, which is not installed"
@@ -40,6 +42,7 @@ def import_module(module_name: str, folder: Path, field: str) -> ModuleType:
         raise ConfigError(field, f"unknown module {module_name}, neither in {folder} nor installed") from None
     except Exception as error:
         raise ConfigError(field, f"module {module_name} cannot be imported: {error!r}") from error
+    # An installed module, or one that is imported already, is found before that of the folder.
     origin = Path(module.__file__ or "")
     if is_beside and origin.resolve() not in [path.resolve() for path in beside]:
         raise ConfigError(field, f"module {module_name} of {folder} is hidden by {origin}: rename it")

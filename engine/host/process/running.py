@@ -68,6 +68,8 @@ async def serve_app(
     Raises:
         ConfigError: an address cannot be listened on; also the errors of `open_app`.
     """
+    # The sockets listen before the application opens: a port in use is found first, and connections wait in
+    # the socket's queue during the start.
     with ExitStack() as owned:
         access_log = None
         if server.access_log:
@@ -79,6 +81,7 @@ async def serve_app(
             health_listener = owned.enter_context(listening("server.health", health.host, health.port))
             _log.info("serving health", url=url_of("http", health_listener))
         async with open_app(access_log) as app, trio.open_nursery() as nursery:
+            # Awaited before the announcement: a signal to end would otherwise kill the process undrained.
             await nursery.start(drain_on_signal, app, nursery.cancel_scope)
             nursery.start_soon(freeze_collector)
             announce(app, url_of(app.scheme, listener))

@@ -29,8 +29,8 @@ class Halts(msgspec.Struct, frozen=True):
         everything: whether all chains are stopped.
         chains: ids of stopped chains.
         pairs: (chain id, pair id) of stopped pairs.
-        reason: cause for stopping everything other than a line of the halts file, such as an unreadable
-            file; empty without such a cause.
+        reason: fault of the halts file because of which more is stopped than its lines say, such as an
+            unreadable file or an unknown pair; empty without a fault.
     """
 
     everything: bool = False
@@ -53,7 +53,8 @@ class Halts(msgspec.Struct, frozen=True):
     def without_scope(self, scope: str) -> "Halts":
         """Return a copy with one scope resumed; `all` resumes everything.
 
-        `chain 137` does not resume pairs of the chain that were stopped by their own names.
+        `chain 137` resumes neither the chain while everything is stopped, nor pairs of the chain that were
+        stopped by their own names.
 
         Raises:
             ValueError: `scope` has none of the forms of `with_scope`.
@@ -89,7 +90,7 @@ class Halts(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> "Halts":
-        """Parse a halts file's text to the stopped scopes; malformed text stops everything."""
+        """Parse a halts file's text to the stopped scopes; empty or malformed text stops everything."""
         halts = cls()
         lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
         if not lines:

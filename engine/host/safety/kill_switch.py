@@ -67,7 +67,7 @@ class KillSwitch:
         return tuple(each for each in self._unwritten if each != scope)
 
     def _apply(self, written: Halts) -> None:
-        """Take over the state of the file, together with the stops that it lacks."""
+        """Apply the state of the halts file, and on top the stops that could not be written to the file."""
         halts = written if written.everything else reduce(Halts.with_scope, self._unwritten, written)
         if halts != self.halts:
             self.halts = halts

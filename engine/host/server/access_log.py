@@ -147,7 +147,11 @@ class AccessLog:
                 self._settled += count
 
     def _write(self, text: bytes) -> int:
-        """Write log lines without retries; return the number of bytes written, not all if the sink fails."""
+        """Write log lines without retries.
+
+        Returns:
+            Number of bytes written; fewer than `text` has if the sink fails.
+        """
         written = 0
         try:
             if self._is_torn:

@@ -159,7 +159,7 @@ class Connection:
         await self._guarded(self._serve)
 
     async def close(self) -> None:
-        """Send the constructor's `output`, an answer that refuses the connection; close the connection."""
+        """Refuse the connection: send the constructor's `output`, the refusing answer, and close."""
         self._refused = True
         await self._guarded(trio.lowlevel.checkpoint)
 
@@ -190,13 +190,13 @@ class Connection:
 
     async def _serve(self) -> None:
         """Answer the requests that the HTTP parser yields until the connection's last one."""
-        if self._ahead:  # handed over by the reactor
+        if self._ahead:  # handed over by the reactor: no read, which would take the turn, comes before
             await self._turns.take()
         while True:
             event = self._ahead or self._http.next_event()
             self._ahead = None
             if event is None:
-                if self._http.is_due:
+                if self._http.is_due:  # bytes are left to parse: a read would buffer more without a bound
                     self._turns.end()
                     await trio.lowlevel.checkpoint()
                     await self._turns.take()
@@ -227,6 +227,7 @@ class Connection:
         interim = http.take_continue()
         if interim:
             await self._send(interim)
+        # A deadline per phase of a request, not per read: bytes that trickle in must not postpone it.
         awaited = (http.phase, http.requests)
         if awaited != self._awaited:
             self._awaited = awaited
@@ -266,7 +267,8 @@ class Connection:
     def _keep_alive(self, request: Request) -> bool:
         """Whether the connection stays open after the next answer, which is the answer to `request`.
 
-        During a shutdown the connection stays open only if a part of a further request has arrived.
+        During a shutdown the connection stays open only if a part of a further request has arrived; to find
+        out, the method parses the next event into `_ahead`.
         """
         if not request.keep_alive or self._closing:
             return False

@@ -139,6 +139,7 @@ class Responder:
                 lines=lines,
             )
         except Exception as error:  # noqa: BLE001 - a status or header that breaks the framing; logged
+            # `reply` is replaced for the access log too: the client gets the refusal.
             reply = self.refusal(surface, error, call.request_id)
             answer = encode_response(
                 reply.status,

@@ -131,6 +131,7 @@ class Server:
         self._connections_max = min(self._settings.connections_max, _files_max() - _FILES_KEPT)
         if self._connections_max < self._settings.connections_max:
             _log.warning("too few file descriptors: fewer connections", connections_max=self._connections_max)
+        # Turns and the access log outlive the inner nursery: the last answers of its connections need both.
         async with trio.open_nursery() as outer:
             outer.start_soon(self._turns.run)
             if self._access_log:
@@ -291,6 +292,7 @@ class Server:
                     output=output,
                     event=event,
                 )
+                # No await in between: a drain finds the connection in the set, or has set `_draining` before.
                 self._connections.add(connection)
                 if self._draining.is_set():
                     connection.drain()
@@ -319,7 +321,7 @@ class Server:
         """Return the stream that carries HTTP: `stream` itself, or a TLS stream on it after the handshake.
 
         Returns:
-            The stream; None if the handshake failed.
+            The stream; None if the handshake failed or took too long. `stream` is then closed.
         """
         if self._tls is None:
             return stream
@@ -363,7 +365,9 @@ def client_at(address: str) -> str:
 
 
 def canonical_address(text: str) -> str:
-    """Normalise an IP address to the text by which the server knows a client: IPv4 also if mapped into IPv6.
+    """Normalise an IP address to the text by which the server knows a client.
+
+    An IPv4 address that is mapped into IPv6 becomes the IPv4 address itself.
 
     Raises:
         ValueError: `text` is no IP address.

@@ -205,6 +205,7 @@ class Reactor:
             except Exception as error:  # noqa: BLE001 - ends this connection and no other
                 self._lose(peer, error)
             over = self._clock >= self._turn_end
+            # Before any await that can be cancelled: `run` hands connections over without unsent answers.
             if over or not ready:
                 while not self._write():
                     await trio.lowlevel.cancel_shielded_checkpoint()
@@ -259,7 +260,7 @@ class Reactor:
         if peer.gone:
             return
         http = peer.http
-        if peer.left_over:
+        if peer.left_over:  # no read: the parser still holds bytes, and its buffer would grow turn by turn
             peer.left_over = False
         else:
             try:
@@ -274,6 +275,7 @@ class Reactor:
         output = peer.output
         size = 0
         event: Event | None = None
+        # The loop leaves in `event` what this task cannot answer, and None after the last answer.
         for _ in range(_REQUESTS_MAX):
             event = http.next_event()
             if type(event) is not Request:
@@ -308,7 +310,7 @@ class Reactor:
         output, event = peer.output, peer.event
         http = peer.http
         peer.served = False
-        if event is None and not peer.left_over:
+        if event is None and not peer.left_over:  # else `100 Continue` would overtake an answer
             interim = http.take_continue()
             if interim:
                 output.append(interim)
@@ -330,8 +332,8 @@ class Reactor:
         else:
             if peer.left_over:
                 self._left_over.append(peer)
-            # A deadline belongs to what is awaited: neither bytes that trickle in nor turns without a request
-            # lengthen it.
+            # A deadline belongs to what is awaited: further bytes of the same request do not lengthen it. A
+            # connection that has sent no request keeps the deadline of `adopt`.
             if phase is _IDLE:
                 if http.requests:
                     peer.deadline = self._now + self._waits.idle_s

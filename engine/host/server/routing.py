@@ -113,7 +113,8 @@ class HttpRoute(Struct, frozen=True):
     """Route of one method of one path, with exactly one handler: plain (never awaits) or coroutine.
 
     Attributes:
-        durations: times from a complete request to its answer; routes that only refuse have them in common.
+        durations: times from a complete request to its answer. All routes of a group that only refuse, or
+            that answer OPTIONS, share one `Durations`.
     """
 
     surface: "RouteGroup"
@@ -388,6 +389,7 @@ class Router:
                 raise ValueError(f"the WebSocket {prefix + path} is registered twice")
             endpoint.socket = socket
             touched.append(endpoint)
+        # After all routes are added: the Allow header lists a path's methods, WebSocket included.
         for endpoint in touched:
             endpoint.finish()
         if surface.body_bytes_max is not None:
@@ -427,7 +429,10 @@ class Router:
         return min([most, *self._bounds])
 
     def surface(self, request: Request) -> RouteGroup:
-        """Return the route group of a request's path, or for an unknown path that of its longest prefix."""
+        """Return the route group of a request's path.
+
+        The group of an unknown path is the one with the longest prefix of the path.
+        """
         return self.resolve(request)[0].surface
 
     def resolve_socket(self, request: Request) -> tuple[SocketRoute, tuple[str, ...]] | None:

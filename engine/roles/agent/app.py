@@ -187,6 +187,7 @@ async def opened_agent(
         ConfigError: a setting is missing or invalid; the error names it.
     """
     agent = _agent_of(settings)
+    # The settings first: a wrong one is reported before any connection is opened.
     check_addresses(settings)
     if agent.auth == "required" and not settings.auth.domains:
         raise ConfigError("agent.auth", "requires signatures, but [auth.domains] is empty")

@@ -65,11 +65,14 @@ def crossed_part(order: OpenOrder, paid: int, at: Filling, rest: FirmRoute | Non
         rest: signed route by which makers buy the source tokens that the opposite sale does not take; None
             if makers buy nothing.
     """
+    # Without a margin: the contract pays exactly `paid`, so that the promise cannot be missed.
     promised = order.promised(order.src_amount, paid, 0)
     if promised is None:
         return None
     if rest is None:
         return BidPart(order.order_hash, str(promised), paid=str(paid))
+    # A hop without a fixed amount sells what this sale trades, not the executor's whole balance: the steps of
+    # all orders of the crossing use the same executor.
     steps = [
         _step(order, hop, at, rest.src_amount if hop.src_token == order.src_token else 0) for hop in rest.hops
     ]

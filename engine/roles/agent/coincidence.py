@@ -31,7 +31,7 @@ class Coincidence:
         If one sale takes only a part of the other's source tokens, makers have to buy the unsold tokens: the
         pair gets a bid only if the makers sign before the round's deadline.
         """
-        known: dict[str, int] = {}
+        known: dict[str, int] = {}  # each sale is priced once, however many sales are opposite to it
 
         def alone(order: OpenOrder) -> int:
             if order.order_hash not in known:
@@ -46,6 +46,7 @@ class Coincidence:
             if bid:
                 bids[at] = bid
 
+        # Ends at the deadline with the bids made so far: the agent drops all bids of a strategy that is late.
         with trio.move_on_at(market.deadline):
             async with trio.open_nursery() as nursery:
                 for at, crossing in enumerate(found):

@@ -37,8 +37,9 @@ class Crossing(Struct, frozen=True):
     """Two sales that are settled with each other, each selling the token that the other buys.
 
     Attributes:
-        long: the larger sale: gives `to_short` source tokens to `short`, and sells the `rest` to makers.
-        short: the smaller sale: gives all its source tokens to `long`.
+        long: the sale that gives `to_short` source tokens to `short`, and sells the `rest` to makers; either
+            sale if there is no rest.
+        short: the sale that gives all its source tokens to `long`.
         to_short: raw units of `long`'s source token that `short` receives.
         rest: raw units of `long`'s source token that makers buy; 0 if `short` receives all.
     """
@@ -49,7 +50,7 @@ class Crossing(Struct, frozen=True):
     rest: int
 
     def paid_to_long(self, received: int = 0) -> int:
-        """Compute the payment to the sale `long` before fees, in raw units of the token that it buys.
+        """Compute the payment to the sale `long` before fees, in raw units of the token that `long` buys.
 
         Args:
             received: raw units of this token that makers pay for the `rest` source units of `long`.

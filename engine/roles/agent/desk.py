@@ -60,7 +60,7 @@ class AgentDesk(Struct, frozen=True):
             given=given,
             receiver=parse_address(request.delta, "delta"),
             deadline=request.closes_at_ms // 1_000 + _LIFE_S,
-            nonce=request.auction_id,
+            nonce=request.auction_id,  # the desk takes the same terms only once: each round has its own
         )
         signature = to_65(*self.key.sign(terms_digest(terms, request.chain_id, self.address)))
         steps = (

@@ -107,6 +107,7 @@ class RoundMarket(Struct, frozen=True):
         else:
             return None
         most = order.fixed_amount - order.part_min
+        # `low` is `most` if the books filled the first size: a larger part would leave less than `part_min`.
         for _ in range(PART_STEPS if low < most else 0):
             middle = div_down(low + high, 2)
             low, high = (middle, high) if self._is_filled(order.part(middle)) else (low, middle)
@@ -136,6 +137,7 @@ class RoundMarket(Struct, frozen=True):
             plan = makers.pathfinder.find(wanted)
             if plan is None or not indicative_within(plan, least_or_most):
                 return None
+            # A kept route is held against the new plan: better books are worth new signatures.
             shown = plan.dest_amount if plan.side is Side.SELL else plan.src_amount
             now_s = self.wall_ms() // 1_000
             route = kept.get(order.order_hash, wanted.amount, limit=least_or_most, shown=shown, now_s=now_s)
@@ -143,7 +145,7 @@ class RoundMarket(Struct, frozen=True):
                 return route
             try:
                 route = await makers.desk.fill(plan, wanted, user=order.owner, limit=least_or_most)
-            except RequestError as error:
+            except RequestError as error:  # the strategy goes on with the other orders
                 _log.debug("a route was not signed", order=order.order_hash, reason=error.detail)
                 return None
             kept.keep(order.order_hash, wanted.amount, route)

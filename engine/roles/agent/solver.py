@@ -107,6 +107,7 @@ class Solver:
         orders = open_orders(request)
         gas_price_wei = parse_amount(request.gas_price_wei, "gasPriceWei")
         reserve_s = self._settings.reserve_s
+        # Both times by the venue's clock, if the venue sends them: the agent's clock may differ from it.
         now_ms = self._wall_ms() if request.sent_at_ms is None else request.sent_at_ms
         left_s = min((request.closes_at_ms - now_ms) / 1_000, AGENT_SOLVE_S_MAX) - reserve_s
         if left_s <= 0:
@@ -119,6 +120,7 @@ class Solver:
         async with trio.open_nursery() as nursery:
             for name in self._strategies:
                 nursery.start_soon(self._ask, name, request, market, deadline + reserve_s / 2, found)
+        # By the sequence of the settings, not of completion: `_that_fit` leaves out the last ones.
         all_bids = [bid for name in self._strategies for bid in found.get(name, ())]
         bids = _that_fit(all_bids)
         if len(bids) < len(all_bids):

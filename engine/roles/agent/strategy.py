@@ -43,8 +43,8 @@ class StrategyContext(Struct, frozen=True, kw_only=True):
 
     Attributes:
         folder: folder of the settings file, the base of relative file names.
-        secret: function that reads the secret to which an option refers, from the reference (`env:NAME` or
-            `file:PATH`) and, for error messages, the option's dotted name.
+        secret: function (reference, field) -> secret. The reference is the option's value, `env:NAME` or
+            `file:PATH`; the field is the option's dotted name, for error messages.
         report: function that writes one line to the operator's log, at level info.
         field: dotted name of the table of the strategy's options in the settings, for error messages.
     """
@@ -86,12 +86,13 @@ def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContex
     factory = _factory(name, context.folder)
     try:
         strategy: SolverStrategy = factory(options, context)
-    except CambistError:
+    except CambistError:  # names the option itself
         raise
     except Exception as error:
         raise ConfigError(context.field, f"{name} does not take them: {error!r}") from error
     if not inspect.iscoroutinefunction(getattr(strategy, "solve", None)):
         raise ConfigError("agent.strategies", f"{name} makes an object without `async def solve`")
+    # An optional method with a wrong name or kind would never run, and nobody would notice.
     if callable(getattr(strategy, "told", None)):
         raise ConfigError("agent.strategies", f"{name} makes an object with `told`: its name is `notify`")
     if inspect.iscoroutinefunction(getattr(strategy, "notify", None)):

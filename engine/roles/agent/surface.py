@@ -38,7 +38,7 @@ class AgentSurface:
 
     Attributes:
         surface: all endpoints, as a group to add to the router of an HTTP server.
-        health: /healthz and /readyz alone, as such a group.
+        health: group of /healthz and /readyz alone, for the router of a separate health server.
     """
 
     def __init__(

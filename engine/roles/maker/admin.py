@@ -81,17 +81,19 @@ def admin_surface(
         if gate.admit(call.request, call.request.target, call.now_ms) not in allowed:
             raise AuthError(DOMAIN_HEADER, "this domain is not an administrator")
 
+    # A coroutine route although nothing is awaited: the lock and the write take too long for a plain route.
     async def change(call: HttpCall) -> Reply:
         admit(call)
         scope = _decode_scope(call.request.body).scope
         act = switch.stop if call.request.path.startswith(b"/halt") else switch.resume
         try:
+            # A misspelt name would stop more than it says (`Halts.within`): the endpoint refuses it.
             if reason := NOTHING_HALTED.with_scope(scope).within(known).reason:
                 raise InvalidInput(reason, field="scope")
             act(scope)
         except ValueError as error:
             raise InvalidInput(str(error), field="scope") from None
-        except OSError as error:
+        except OSError as error:  # this process has stopped all the same, if it was to stop
             raise ServiceUnavailable(f"the halt file cannot be written: {error.strerror}") from None
         return Reply(200, encode({"halted": switch.halts.text().splitlines()}))
 

@@ -168,7 +168,7 @@ class MakerApp:
         # After the feeds: if a halts file exists, this calls `_obey`, which publishes through them, at once.
         self.switch = KillSwitch(halt_file(settings, folder), self._obey)
         self.admin = self._admin_server()
-        self._urls = self._revealed_urls()
+        self._urls = self._revealed_urls()  # read now: a secret that is missing is a fault of the start
 
     @contextmanager
     def remembering(self) -> Iterator[None]:
@@ -220,7 +220,7 @@ class MakerApp:
             if self.admin and admin_listener:
                 await nursery.start(self.admin.serve, admin_listener)
             await self.server.serve(listener, task_status=task_status)
-            self.drained = True
+            self.drained = True  # not if cancelled: `remembering` takes the end for orderly only then
             nursery.cancel_scope.cancel()
 
     def drain(self) -> None:
@@ -391,6 +391,7 @@ class MakerApp:
                     contract=role.signer.contract,
                     caps=role.caps,
                     processes=self._place.count,
+                    # As long as the ledger reserves a quote: other processes' shares count for this time.
                     promise_s=chain.expiry_s + EXPIRY_GRACE_S,
                     every_s=chain.node_every_ms / 1_000,
                     stale_s=chain.node_stale_s,

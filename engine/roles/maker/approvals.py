@@ -44,7 +44,7 @@ class ApprovalStep(Struct, frozen=True):
 
     Attributes:
         text: what the transaction does, for the operator.
-        call: the call of the token.
+        call: the contract call that the transaction makes.
     """
 
     text: str
@@ -54,10 +54,10 @@ class ApprovalStep(Struct, frozen=True):
 async def steps(
     chain: Chain, account: bytes, rfq: bytes, tokens: Sequence[ApprovedToken], *, revoke: bool = False
 ) -> tuple[list[str], list[ApprovalStep]]:
-    """List a maker's balances and allowances, and the transactions that it still needs.
+    """List a maker's balances and allowances, and the transactions that the maker still has to send.
 
     Args:
-        account: address of the account that holds the funds, 20 bytes; rfq: the RFQ contract.
+        account, rfq: addresses of the account that holds the funds and of the RFQ contract, 20 bytes each.
         revoke: whether allowances are taken back instead of given.
 
     Returns:

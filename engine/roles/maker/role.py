@@ -98,6 +98,7 @@ def build_chain(
         board=board,
         markets=_markets(chain, field, states, addresses, holdings),
         ledger=QuoteLedger(
+            # At least 1: a share of 0 live quotes would refuse all, and 0 unused quotes means no bound.
             live_max=max(1, chain.live_quotes_max // share),
             unused_max=max(1, chain.unused_quotes_max // share) if chain.unused_quotes_max else 0,
             unused_window_s=chain.unused_window_s,
@@ -109,7 +110,7 @@ def build_chain(
         random96=random96,
         message=chain.message,
     )
-    if chain.node_url:
+    if chain.node_url:  # until `MakerFunds` has read the funds
         desk.withhold("funds", UNKNOWN)
     return ChainRole(
         chain_id=chain_id,
@@ -138,6 +139,7 @@ def _signer(
     if key is None:
         raise ConfigError(f"{field}.key", f"unknown key {chain.key!r} in [keys]")
     contract = _address(deployed.rfq_contract, f"chains.{chain_id}.rfq_contract")
+    # What the key's policy forbids would fail with each quote: a gap in the policy is a fault of the start.
     if (chain_id, contract) not in key.policy.contracts:
         raise ConfigError(f"keys.{chain.key}.policy.contracts", f"lacks {chain_id}:{deployed.rfq_contract}")
     if key.policy.amounts_max is not None:

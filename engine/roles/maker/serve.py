@@ -34,7 +34,7 @@ async def serve_maker(
         command: command line that starts this program again, for the other processes.
 
     Returns:
-        The exit status.
+        The exit status: 0 if the open requests were answered before the end, else 1.
 
     Raises:
         ConfigError: a setting is invalid, for example an address that cannot be listened on; the error names
@@ -42,7 +42,7 @@ async def serve_maker(
     """
     server = settings.server
     inherited = inherited_listener()
-    if inherited is None and server.processes > 1:
+    if inherited is None and server.processes > 1:  # the parent: its children inherit the socket
         return await _serve_several(settings, environ, folder, command)
     place = process_place()
     with ExitStack() as owned:
@@ -58,6 +58,7 @@ async def serve_maker(
             access_log=access_log,
         )
         listener = owned.enter_context(inherited or listening("server", server.host, server.port))
+        # One admin listener for all: the other processes learn of a halt by the file of the kill switch.
         admin = settings.maker.admin if settings.maker and place.index == 0 else None
         admin_listener = None
         if admin:
@@ -66,6 +67,7 @@ async def serve_maker(
         # leaves behind says `running`.
         owned.enter_context(app.remembering())
         async with trio.open_nursery() as nursery:
+            # Awaited before the announcement: a signal to end would otherwise kill the process undrained.
             await nursery.start(drain_on_signal, app, nursery.cancel_scope)
             nursery.start_soon(_drain_after_parent, app)
             nursery.start_soon(freeze_collector)

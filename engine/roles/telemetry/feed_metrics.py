@@ -13,7 +13,7 @@ _PLACE = ("maker", "chain")
 
 
 def feed_families(feeds: Iterable[FeedReading], now_ms: int) -> Iterator[Metric]:
-    """Yield the metrics of a venue's feeds, a feed being the live data of one maker on one chain.
+    """Yield the metrics of makers' feeds; a feed is the live data of one maker on one chain.
 
     Args:
         now_ms: wall clock, Unix milliseconds.

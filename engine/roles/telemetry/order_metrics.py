@@ -131,6 +131,7 @@ def _auctions(chains: _Of) -> Iterator[Metric]:
         "agent_questions", "Rounds in which the venue asked an agent",
         ((at, counts.asked) for at, counts in agents), "chain", "agent",
     )  # fmt: skip
+    # `failed` includes the `unasked` rounds, for which the venue had no free connection.
     yield _counter(
         "agent_questions_failed", "Rounds without the agent's answer, by the party at fault",
         (
@@ -190,6 +191,7 @@ def _relayers(chains: _Of) -> Iterator[Metric]:
 
 
 def _bridges(chains: Mapping[str, BridgeChainStatistics]) -> Iterator[Metric]:
+    # Deliveries are counted on their destination chain, refunds on their origin.
     to = [(chain_id, chain.deliveries) for chain_id, chain in chains.items()]
     back = [(chain_id, chain.refunds) for chain_id, chain in chains.items()]
     under_way = [((at, name), count) for at, deliveries in to for name, count in deliveries.under_way.items()]

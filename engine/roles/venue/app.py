@@ -192,6 +192,7 @@ class VenueApp:
             sees=self.admission.sees_orders,
             streams_max=venue.event_streams_max,
         )
+        # Empty until `_add_metrics`: the endpoints need the object, the metrics need the server.
         self._lag, self._metrics = LoopLag(), Metrics()
         health_rows = self._health_endpoints(venue)
         rows: tuple[Endpoint, ...] = (
@@ -215,6 +216,7 @@ class VenueApp:
         )
         self.reference = Reference(rows, parts.chains, is_tls=self.scheme == "https")
         self.router = self._router(settings, (*rows, *self.reference.endpoints()), venue_pages(parts.chains))
+        # After the router: a server takes the least body limit of the mounted groups once, at its creation.
         self.server = Server(
             self.router,
             settings.server,
@@ -406,6 +408,7 @@ class VenueApp:
         is_off = abs(off_s) > CLOCK_STEP_S_MAX
         if is_off:
             reasons.append(f"clock: the system's was moved by {off_s:+.0f} s; restart this process")
+        # True also if no chain has prices: a venue that only receives tokens by bridges has nothing to trade.
         is_idle = all(by_chain[chain] for chain, does_price in prices.items() if does_price)
         return Readiness(not (away or self._not_ready_reason or is_off or is_idle), tuple(reasons))
 
@@ -518,6 +521,7 @@ async def opened_venue(
         random=random or SystemRandom(),
         tls=client_tls(),
     )
+    # The exit closes in reverse: the store last, which `run` may still write to until it has returned.
     async with AsyncExitStack() as owned:
         store = await owned.enter_async_context(
             open_store(settings, environ, folder, clock.now_ms, in_process=store_in_process)

@@ -31,7 +31,8 @@ class Readiness(Struct, frozen=True):
     """Response body of GET /readyz.
 
     Attributes:
-        ready: whether the venue can serve at least one chain.
+        ready: whether the venue can serve at least one chain, and neither the store, the clock, a start nor a
+            shutdown stands in the way.
         reasons: one text for each fault of the store, the clock or a chain, and one if the venue is still
             starting up or is shutting down. A chain's faults are listed even if `ready` is True.
     """

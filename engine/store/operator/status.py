@@ -21,6 +21,7 @@ class Holder(Struct, frozen=True):
     """An engine and the number of shards that it holds; the empty name stands for shards without a holder.
 
     Attributes:
+        epoch_max: greatest epoch of these shards; each claim of a shard raises the shard's epoch by 1.
         until_ms: Unix milliseconds at which the first of the engine's leases expires unless renewed.
     """
 

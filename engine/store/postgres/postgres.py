@@ -166,7 +166,7 @@ class PostgresBackend:
         def once() -> list[list[tuple[Any, ...]]]:
             connection = self._reader.open()
             try:
-                if len(queries) == 1:
+                if len(queries) == 1:  # one statement sees one state without a transaction
                     return [_executed(connection, queries[0]).fetchall()]
                 with connection.pipeline():
                     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")

@@ -79,6 +79,7 @@ def array(kind: type[Array], values: Sequence[Any]) -> Array:
     else:
         elements = values
     has_null = None in elements
+    # Elements of one length, as hashes and integers have, are joined without a loop over them.
     if not has_null and len(set(map(len, elements))) == 1:  # type: ignore[arg-type]
         prefix = len(elements[0]).to_bytes(4, "big")  # type: ignore[arg-type]
         body = prefix + prefix.join(elements)  # type: ignore[arg-type]
@@ -87,6 +88,7 @@ def array(kind: type[Array], values: Sequence[Any]) -> Array:
             _NULL if element is None else b"".join((len(element).to_bytes(4, "big"), element))
             for element in elements
         )
+    # Number of dimensions, whether a null is among the elements, their type, their number, the first index.
     return kind(_HEAD.pack(1, has_null, kind.element_oid, len(elements), 1) + body)
 
 
@@ -253,17 +255,19 @@ def waves_of(units: Sequence[Unit], numbers: Iterable[int]) -> Waves:
                 wave = max(wave, after_new.get(change.table, 0))
             elif len(places) > 1:
                 news.append(change.table)
+                # Shared statements write a Put after the wave's rewrites, which may free its unique value.
                 alone = alone or type(change) is Put
         for place in touched:
             if next_wave.get(place, 0) > wave:
                 wave = next_wave[place]
         for place in touched:
             next_wave[place] = wave + 1
-        if len(touched) > 1 and len(set(touched)) < len(touched):
+        if len(touched) > 1 and len(set(touched)) < len(touched):  # the order of its changes matters
             alone = True
         while len(waves) <= wave:
             waves.append(Wave([], []))
         (waves[wave].alone if alone else waves[wave].together).append(number)
+        # A rewrite may share the wave of a shared New, which is inserted first, but not of a lone New.
         for name in news:
             after_new[name] = max(after_new.get(name, 0), wave + alone)
     return Waves(waves, changed)

@@ -145,6 +145,7 @@ def connect(url: str, kind: type[Connection] | None = None) -> Connection:
         "keepalives_interval": "2",
         "keepalives_count": "3",
     }
+    # Only what the operator's URL leaves open.
     missing = {name: value for name, value in defaults.items() if name not in given}
     opener: Any = kind or driver.Connection
     connection: Connection = opener.connect(url, autocommit=True, client_encoding="UTF8", **missing)
@@ -185,7 +186,7 @@ def migrate(connection: Connection, now_ms: Callable[[], int]) -> list[str]:
     """
     known = migrations("postgres")
     names: list[str] = []
-    connection.execute("SET statement_timeout = 0")
+    connection.execute("SET statement_timeout = 0")  # a migration may rewrite a large table
     while pending(known, applied(connection)):
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATE_LOCK,))
@@ -193,6 +194,7 @@ def migrate(connection: Connection, now_ms: Callable[[], int]) -> list[str]:
                 "CREATE TABLE IF NOT EXISTS schema_migration (number bigint PRIMARY KEY, name text NOT NULL, "
                 "checksum text NOT NULL, applied_ms bigint NOT NULL)"
             )
+            # Asked again, now under the lock: another process may have applied the migration meanwhile.
             left = pending(known, applied(connection))
             if left:
                 migration = left[0]

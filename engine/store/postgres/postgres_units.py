@@ -64,6 +64,7 @@ class UnitWriter:
                     news[change.table][form(change.table).unique_of(0, row)] = (number, row)
                 elif type(change) is Cas:
                     rewrites[change.table][tuple(change.key)] = (number, change)
+        # Insertions first: `waves_of` puts a rewrite into the wave of an earlier New, which must not see it.
         for name, by_key in news.items():
             self._insert_new(form(name), by_key, changed)
         for name, decided in rewrites.items():

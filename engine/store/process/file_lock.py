@@ -28,11 +28,11 @@ def locked(database: Path, patience_s: float) -> Iterator[None]:
     Raises:
         ConfigError: another process still holds the lock, or the lock file cannot be made.
     """
-    real = database.resolve()
+    real = database.resolve()  # one lock for all names of the file, symbolic links included
     path = real.with_name(f"{real.name}.lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+b", buffering=0)
+        file = path.open("a+b", buffering=0)  # not truncated: it may hold the process id of the holder
     except OSError as error:
         raise ConfigError("store.url", f"{path} cannot be written: {error.strerror}") from None
     with file:
@@ -46,7 +46,7 @@ def locked(database: Path, patience_s: float) -> Iterator[None]:
             )
         file.truncate(0)
         file.write(f"{os.getpid()}\n".encode())
-        yield
+        yield  # the lock file is not deleted: a waiting process would then lock a file without a name
 
 
 def _taken(file: BinaryIO, patience_s: float) -> bool:

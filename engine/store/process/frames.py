@@ -29,7 +29,7 @@ _LENGTH_BYTES = 4
 
 
 class Open(Struct, frozen=True, array_like=True, tag=0):
-    """First request of the engine on a socket to the store process: open this database.
+    """First request of the engine on its first socket to the store process: open this database.
 
     Attributes:
         where: path of a SQLite file, or a PostgreSQL URL, which may contain the password.
@@ -148,8 +148,13 @@ class Rows(Struct, frozen=True, array_like=True, tag=5):
 
 
 class Failed(Struct, frozen=True, array_like=True, tag=6):
-    """Answer to any request that failed; `kind` names the class of the error: `config`, a ConfigError about
-    the setting `key`; `unavailable`, a StoreUnavailable; `error`, a StoreError; `value`, a ValueError.
+    """Answer to any request that failed.
+
+    Attributes:
+        kind: class of the error: `config` (ConfigError), `unavailable` (StoreUnavailable), `error`
+            (StoreError) or `value` (ValueError).
+        key: setting that a ConfigError is about; else empty.
+        retry_after_s: seconds after which a request that failed with StoreUnavailable may be sent again.
     """
 
     kind: Literal["config", "unavailable", "error", "value"]

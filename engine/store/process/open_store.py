@@ -43,14 +43,14 @@ async def open_store(
         folder: folder of the settings file, the base of relative paths.
         now_ms: wall clock, Unix milliseconds.
         in_process: whether this process calls the database itself, instead of a store process. Each call
-            then blocks the event loop; for tests and commands.
+            then blocks the event loop; for tests, devnets and commands.
 
     Raises:
         ConfigError: the settings name no usable store.
         StoreUnavailable: the store cannot be used at the start.
     """
     place = place_of(settings, environ, folder)
-    writer = secrets.token_bytes(_WRITER_BYTES)
+    writer = secrets.token_bytes(_WRITER_BYTES)  # new at each start: the batches are numbered from 1 again
     opened = partial(
         Store,
         queue_max=settings.store.queue_max,

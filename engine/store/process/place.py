@@ -69,7 +69,7 @@ def place_of(settings: "Settings", environ: Mapping[str, str], folder: Path) -> 
         url = read_secret(url, environ, "store.url", folder).reveal()
     if url.startswith(POSTGRES):
         try:
-            urlsplit(url)
+            urlsplit(url)  # `str` of the place splits it again, where no error is expected
         except ValueError as error:
             raise ConfigError("store.url", f"is no URL: {error}") from None
         return PostgresPlace(url)

@@ -139,7 +139,7 @@ def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket
     ending, sending = Event(), Lock()
 
     def say(framed: bytes) -> None:
-        with sending:
+        with sending:  # both threads send: no frame may begin within another
             _send(source, framed)
 
     def read() -> None:
@@ -161,6 +161,7 @@ def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket
             _log_exception("the store process failed")
             work.shutdown(socket.SHUT_RD)
 
+    # Daemons: a thread that hangs in the database must not keep the process from ending after `join` gave up.
     threads = [Thread(target=guarded, args=(task,), daemon=True) for task in (read, listen)]
     for thread in threads:
         thread.start()

@@ -216,7 +216,7 @@ class ProcessLink:
 
             def serves(process: "_Process") -> None:
                 nonlocal is_first
-                if is_first:
+                if is_first:  # the process has created and migrated the file: this engine can read it now
                     if isinstance(self._place, SqlitePlace):
                         self._file = at_end.enter_context(_reading(self._place.path))
                         self._inode = inode_of(self._place.path)
@@ -234,9 +234,11 @@ class ProcessLink:
                     process = _Process(self._place, self._environ, self._opened_by, store.announce)
                     await process.run(serves, self._lost)
                 except (ConfigError, StoreError) as error:
+                    # Later starts are tried for ever: meanwhile the engine's writers get StoreUnavailable.
                     if is_first:
                         raise
                     self._lose(error.detail)
+                # A process that served for long ends the row of failures: the pauses begin anew.
                 failures = 1 if trio.current_time() - began >= PROCESS_STEADY_S else failures + 1
                 _log.error("the store is away", reason=self._away, in_a_row=failures)
                 await trio.sleep(pause_s(failures, self._jitter()))

@@ -99,7 +99,7 @@ def is_there(path: Path) -> bool:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open a read-only connection to the SQLite file, which sees only committed writes."""
+    """Open a read-only connection to the SQLite file; the connection sees only committed writes."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, cached_statements=256
     )
@@ -411,6 +411,7 @@ def _rows(connection: sqlite3.Connection, query: Query) -> list[tuple[Any, ...]]
     return connection.execute(*bound(query)).fetchall()
 
 
+# `AND 0 < ?` is always true: it takes up the number that the query gives for PostgreSQL's limit.
 _PARTS = {"part": "", "part_asc": "AND 0 <", "part_desc": "AND 0 <", "part_end": ""}
 """Placeholders around the parts of a sorted UNION ALL, which need no limit here: SQLite reads each part in
 order.

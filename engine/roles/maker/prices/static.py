@@ -94,6 +94,7 @@ class StaticPrices:
             wake_at = trio.current_time() + poll_s
             raw = self._changed()
             read = None if raw is None else await self._read(raw)
+            # Without the file, or after a refused version, the last prices are not confirmed any more.
             in_force = self._signature is not None and (in_force if raw is None else read is not None)
             if read is not None:
                 gone = {pair_id: PriceGrid() for pair_id in prices if pair_id not in read}

@@ -126,7 +126,7 @@ class Board:
         state = self.pairs.get(pair_id)
         if state is None:
             raise InvalidInput(field="prices", expected="a pair of this chain", got=pair_id)
-        if grid is state.grid or grid == state.grid:
+        if grid is state.grid or grid == state.grid:  # confirmed: its age starts anew
             state.updated_ms = now_ms
             self._show(state, now_ms)
             return
@@ -135,7 +135,7 @@ class Board:
             book = build_book(
                 grid, state.base_decimals, state.quote_decimals, field=f"prices.{pair_id}", previous=before
             )
-        except InvalidInput:
+        except InvalidInput:  # the old price must not stay: its source has given it up
             self.disable(pair_id)
             raise
         disabled = not (grid.bids or grid.asks)

@@ -133,6 +133,7 @@ class MakerFunds:
         for chunk, remainder in zip(chunks, remainders, strict=True):
             for promise, left in zip(chunk, remainder, strict=True):
                 ledger.settle(promise, left)
+        # Set last: the ledger releases expired quotes by this time, so the funds at this block come first.
         self._block, self._read_at = head.number, trio.current_time()
         self._desk.chain_time_s = head.time_s if settings.head_max_s else None
         self._desk.withhold("funds", "")

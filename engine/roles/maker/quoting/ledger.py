@@ -262,9 +262,9 @@ class QuoteLedger:
         left = count_max
         while queue and queue[0].release_s < now_s and left:
             left -= 1
-            self._turn = max(0, self._turn - 1)
+            self._turn = max(0, self._turn - 1)  # the queue moves up: `take_turns` would skip a quote
             promise = queue.popleft()
-            promise.live = False
+            promise.live = False  # so that `settle`, after a read that is under way, changes nothing any more
             promise.holding.reserved -= promise.left
             promise.exposure.notional -= _part(promise.notional, promise)
             promise.exposure.base_sold -= _part(promise.base_sold, promise)

@@ -142,8 +142,11 @@ class QuoteMemory:
                 if last.running:
                     hold_until_s = max(hold_until_s, now_s + last.expiry_s + EXPIRY_GRACE_S)
         self._hold_until_s = hold_until_s = hold_until_s if hold_until_s > now_s else 0
+        # The ledger releases from the front of its queue: the quotes of several files are merged by time.
         for quote in sorted(kept, key=lambda quote: quote.release_s):
             self._restore(quote)
+        # After a crash the next start waits for `expiry_s`: it must cover the restored quotes and a wait that
+        # still lasts, since the write below replaces what the file says of them.
         left_s = max([hold_until_s, *(quote.release_s for quote in kept)]) - now_s
         self._write(Remembered(running=True, expiry_s=max(self._expiry_s, left_s), quotes=[]))
         # Deleted only after the write: after a crash in between, the next start reads these quotes again.

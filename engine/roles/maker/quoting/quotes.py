@@ -229,11 +229,14 @@ class Desk:
         gives_base = market.gives_base
         maker_amount, taker_amount = _amounts(request, book, gives_base=gives_base)
         ledger, holding, exposure = self.ledger, market.holding, market.state.exposure
+        # Quotes are released by the time of the last block that was read: a later block may still fill one.
         chain_time_s = self.chain_time_s
         if not ledger.admits(user, now_s if chain_time_s is None else chain_time_s):
             self.blacklist.add(user, now_s + self._unused_blacklist_s)
             return self._no_order()
         notional = taker_amount if gives_base else maker_amount
+        # No await from `check` to `promise`: two quotes could else be checked against the same funds. The
+        # reservation follows the signature, so that a refusal by the key's policy leaves nothing to release.
         ledger.check(holding, maker_amount, exposure, notional)
 
         expiry_s = now_s + self._expiry_s
