@@ -25,8 +25,8 @@ class EthCall(Struct, frozen=True):
     """A message call to a contract, without a signature. An empty `to` creates a contract.
 
     Attributes:
-        to: address of the contract, 20 bytes.
-        data: calldata.
+        to: address of the contract, 20 bytes; empty for a creation.
+        data: calldata; for a creation the contract's creation code with its arguments.
         sender: the account that the call claims to come from, 20 bytes; no signature is needed.
         value_wei: native tokens sent with the call.
         gas_max: gas limit of the call; 0 for the chain's default.

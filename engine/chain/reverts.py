@@ -67,7 +67,7 @@ def custom_errors(abis: Iterable[Sequence[object]]) -> CustomErrors:
     """Collect the custom errors that contracts' ABIs declare: 4-byte selector -> error.
 
     Args:
-        abis: each a list of entries, as the compiler writes it.
+        abis: for each contract the list of ABI entries that the compiler writes, decoded from JSON.
 
     Raises:
         InvalidInput: an element is no ABI.
@@ -144,6 +144,7 @@ def _value(kind: str, body: bytes, at: int) -> str:
         return json.dumps(decode_bytes(body, at).decode(errors="replace"))
     if kind == "bytes":
         return f"0x{decode_bytes(body, at).hex()}"
+    # From here on the types of one word. `bytes` alone is dynamic, and so comes before `bytes1` to `bytes32`.
     number = decode_uint(body, at)
     if kind == "address":
         return f"0x{number:040x}"

@@ -88,7 +88,7 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction, within_s
     """Send a transaction and wait for its receipt, which may report a revert.
 
     Raises:
-        TransactionRefused: the node refused the transaction at the first attempt, so that it was never sent.
+        TransactionRefused: the node refused the first attempt, so that the transaction was not sent.
         NotMined: the transaction was not mined in `within_s` seconds; it may still be mined later.
     """
     attempts, again_at, said = 0, -math.inf, ""
@@ -108,6 +108,8 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction, within_s
             except TransactionRefused:
                 raise
             except ChainError:
+                # The node may have the transaction: wait, and ask again. The wait for a head below may end at
+                # once without a head to compare with.
                 await trio.sleep(TRANSACTION_LOOK_S)
             with trio.move_on_after(TRANSACTION_LOOK_S):
                 await chain.wait_head(head)
@@ -115,7 +117,10 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction, within_s
 
 
 async def _fault_of_sending(chain: Chain, transaction: SignedTransaction, *, is_first: bool) -> str:
-    """Send a transaction; return the node's reason not to accept it, or an empty text.
+    """Send a transaction; return the node's reason not to accept the transaction, or an empty text.
+
+    Args:
+        is_first: whether no earlier attempt may have left the transaction with a node.
 
     Raises:
         TransactionRefused: the node refused the first attempt.
@@ -182,6 +187,7 @@ async def send_step(
         TransactionRefused: the node refused the transaction at the first attempt.
     """
     transaction = await signed(chain, key, call, gas or await gas_needed(chain, call))
+    # Before the send: an interrupted trader can look the transaction up by this hash.
     tell(f"sending the {step} 0x{transaction.tx_hash.hex()}")
     try:
         receipt = await send_and_follow(chain, transaction, TRANSACTION_FOLLOW_S)

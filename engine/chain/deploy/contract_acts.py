@@ -151,7 +151,10 @@ def read_powers(at: OwnedContracts, answers: Iterable[bytes]) -> dict[str, Power
 
 
 def role_topics() -> tuple[bytes, ...]:
-    """First topics of the logs that record changes of relayers, callers, fee collectors and token caps."""
+    """First topics (hashes of event signatures) of logs that record changes of roles and of token caps.
+
+    The roles are relayer, caller and fee collector.
+    """
     return RELAYER_CHANGED, CALLER_CHANGED, COLLECTOR_CHANGED, CAP_CHANGED
 
 

@@ -59,6 +59,8 @@ async def roles_of(chain: Chain, at: OwnedContracts, since: int) -> Roles:
         ChainError: the chain does not answer or refuses the log query, or other contracts are at the
             addresses.
     """
+    # The logs name candidates, since a contract does not list the holders of a role; `confirmed` asks the
+    # contract which of them hold the role now.
     powers = await powers_of(chain, at)
     logs = await _logs(chain, LogFilter(tuple(at.named().values()), (role_topics(),)), since)
 

@@ -123,6 +123,8 @@ def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -
         made.append(Creation(name, init_code, address_of(len(made), init_code)))
         return address_word(made[-1].address)
 
+    # The order binds: a constructor takes addresses of contracts before it, `contracts_of` reads the list as
+    # the fields of DeployedContracts, and without the factory a contract's place decides its address.
     owner_word, weth, permit2, protocol = map(
         address_word, (plan.owner, plan.weth, plan.permit2, plan.protocol)
     )
@@ -209,6 +211,7 @@ async def deploy(
             continue
         to, prefix = (FACTORY, plan.salt32) if has_factory else (b"", b"")
         await transact(chain, key, to, prefix + creation.init_code, gas=gas)
+        # Without the factory, another transaction of the owner meanwhile shifts the nonces and the addresses.
         if not await chain.code(creation.address):
             raise ChainError(f"{creation.name} is not at {to_checksum(creation.address)}, where it belongs")
         say(f"{creation.name} created at {to_checksum(creation.address)}")
@@ -244,6 +247,7 @@ async def create(
     address = factory_address(name, arguments, salt32)
     if not await chain.code(address):
         await transact(chain, key, FACTORY, salt32 + artifact(name).init_code(arguments), gas=gas)
+        # A transaction to an address without code succeeds and creates nothing.
         if not await chain.code(address):
             raise ChainError(f"{name} was not created: the chain has no factory at {to_checksum(FACTORY)}")
     return address

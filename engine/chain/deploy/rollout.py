@@ -75,8 +75,9 @@ async def look(chain: Chain, plan: DeploymentPlan) -> Rollout:
             raise ConfigError(f"chain {chain.chain_id}", f"has no {name} at {to_checksum(address)}")
     made = [(creation, await _is_there(chain, creation)) for creation in predicted(plan)]
     there = {creation.address for creation, is_there in made if is_there}
-    changes: list[Provision] = []
+    changes: list[Provision] = []  # filled below, within `rollout`, which gives the planned addresses
     rollout = Rollout(made, changes)
+    # A contract that is not there answers nothing: all of its settings are still to be made.
     for provision in provisions(plan, rollout.contracts):
         if provision.contract in there:
             answer = await chain.call(EthCall(provision.contract, provision.question))

@@ -131,6 +131,7 @@ def _used_nonce(event: events.ContractEvent) -> tuple[bytes, int] | None:
 
 
 def _rows_of_log(chain_id: int, event: events.ContractEvent, log: Log, at_ms: int) -> list[KeptRow]:
+    # The key of each row: with the block's hash, so that a log mined again in another block is another row.
     place = (chain_id, log.block_hash, log.tx_hash, log.log_index)
     number = log.block_number
     match event:
@@ -152,6 +153,7 @@ def _rows_of_log(chain_id: int, event: events.ContractEvent, log: Log, at_ms: in
             cancel = OtcCancel(*place, number, event.order_hash, event.maker, at_ms)
             return [(tables.OTC_CANCEL, cancel)]
         case events.OrdersCancelledUntil():
+            # The event's expiry has 256 bits, the store's integers 64: NEVER_S stands for all above.
             until = OtcCancelUntil(*place, number, event.maker, min(event.expiry, NEVER_S), at_ms)
             return [(tables.OTC_CANCEL_UNTIL, until)]
         case events.OrderSettled():

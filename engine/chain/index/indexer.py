@@ -95,7 +95,12 @@ class Projection(Protocol):
 
 
 class IndexerState(Enum):
-    """States of an indexer; HALTED: a re-organisation is deeper than the blocks whose hashes are stored."""
+    """States of an indexer.
+
+    CATCHING_UP: the indexer reads old blocks, in ranges. FOLLOWING: the indexer reads recent blocks. FAILING:
+    the last step failed, and is tried again. HALTED: a re-organisation is deeper than the blocks whose hashes
+    are stored.
+    """
 
     STARTING = "starting"
     CATCHING_UP = "catching up"
@@ -110,7 +115,7 @@ class IndexerStatistics(Struct, frozen=True):
     Attributes:
         state: state of the indexer; reason: why it fails or is halted, else empty.
         block_number, block_hash: the last block read.
-        head_number: height of the node's latest block, when last asked; -1 before.
+        head_number: height of the node's latest block, as last read; -1 before the first read.
         steps, blocks, rows: numbers of steps, blocks and rows written.
         reorganisations, undone_rows, deepest: number of re-organisations, number of rows deleted for them,
             and the most blocks undone in one step.
@@ -267,6 +272,7 @@ class Indexer:
         target, undone = await self._undone(ring, common)
         reading = Reading()
         is_history = head.number - self._depth > common.number
+        # Nothing is read while `target` is above the last common block: rows of lost blocks remain.
         if target == common and head.number > common.number:
             reading = await self._read(common, head)
         if (reading.marks or target != ring.top) and not await self._write(
@@ -275,6 +281,8 @@ class Indexer:
             return True
         self._go(IndexerState.CATCHING_UP if is_history else IndexerState.FOLLOWING)
         if is_history:
+            # Ranges do not tell whose funds moved: all accounts stay marked, and are reported once the recent
+            # blocks are read, not at each step.
             self._watch.refresh()
         else:
             self._report_touched()
@@ -350,6 +358,8 @@ class Indexer:
                 candidate = search.send(await self._has(candidate))
         except StopIteration as found:
             common: Mark | None = found.value
+        # The node ends below the last block read, and has every mark up to its end: it lags. A mark that it
+        # lacks shows a re-organisation. A placeholder on top, as `rescan` leaves it, shows nothing.
         is_known = ring.top.hash != UNKNOWN or ring.top.number == NOTHING_READ
         if is_known and marks[-1:] != [ring.top] and (not marks or common == marks[-1]):
             raise NodeContradiction(
@@ -473,6 +483,7 @@ class Indexer:
                 case Conflict(table=CHAIN_CURSOR.name):
                     # The cursor is the unit's first change, and nothing of the unit is written: the indexer
                     # that moved the cursor has stored the rows of these blocks, or of other blocks.
+                    # The accounts of this reading are marked now, and `_passed` skips its blocks.
                     self._counts["lost"] += 1
                     self._watch.refresh(reading.touched)
                     self._lost = reading.marks

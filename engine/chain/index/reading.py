@@ -89,10 +89,11 @@ async def read_blocks(
     """
     headers = await _all(partial(header_at, chain), range(after.number + 1, min(last + 1, head.number)))
     if last == head.number:
-        headers.append(head)
+        headers.append(head)  # read again by its height, it could be a block of another branch
     marks = [after, *(Mark(header.number, header.hash) for header in headers)]
     for before, header in zip(marks, headers, strict=False):
         _check_parent(before, header)
+    # The logs are read by these hashes: the node then refuses a block that has left the chain since.
     found = await _all(partial(_logs_of, chain, contracts), marks[1:])
     await _check_receipts(chain, contracts, [log for logs in found for log in logs])
     return Reading(
@@ -130,8 +131,11 @@ async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int)
     first = after.number + 1
     beginning = await header_at(chain, first)
     _check_parent(after, beginning)
+    # Read before the logs and once more after them: an unchanged last block means an unchanged range, which
+    # is read by heights.
     end = await header_at(chain, last)
     found = await chain.logs(contracts, first, last)
+    # A single block cannot be halved, and is taken whatever its number of logs.
     if len(found) > INDEX_STEP_ROWS_MAX and first < last:
         raise LogsRefused(f"blocks {first} to {last} have {len(found)} logs")
     if found != await chain.logs(contracts, first, last):
@@ -141,6 +145,7 @@ async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int)
     of_first = [log for log in found if log.block_number == first]
     if await _logs_of_old(chain, contracts, Mark(first, beginning.hash)) != of_first:
         raise NodeContradiction(NodeFault.LOGS_DIFFER, f"block {first} has other logs than the range from it")
+    # Before the headers are read: a node that names foreign heights would cause any number of requests.
     numbers = sorted({log.block_number for log in found})
     if numbers and not first <= numbers[0] <= numbers[-1] <= last:
         raise NodeContradiction(NodeFault.FOREIGN_LOG, f"a log is not of blocks {first} to {last}")

@@ -8,10 +8,10 @@
     fresh()                 pairs to report: touched, or followed before the step
 
 Guarantee: after `follow` or `report`, a pair is reported once, at the end of the first step that begins
-later. Afterwards the pair is reported after every block with a log that names the pair. If a caller follows a
-pair first, and at each report reads the balance at the indexer's latest block or at a later block, the caller
-misses no change. No block that the caller reads is older than the chain's head at the time of `follow` or
-`report`.
+later, succeeds and has no history left to read. Afterwards the pair is reported after every block with a log
+that names the pair. If a caller follows a pair first, and at each report reads the balance at the indexer's
+latest block or at a later block, the caller misses no change. No block that the caller reads is older than
+the chain's head at the time of `follow` or `report`.
 
 These events touch a pair: Transfer from or to the owner, Approval by the owner, the two events by which
 wrapped native tokens come and go without a Transfer, and the two events of native deposits. The balance of a

@@ -199,6 +199,7 @@ class Nodes:
         """
         failures: list[ChainError] = []
         gone: BlockGone | None = None
+        # The refusals and BlockGone are ChainErrors too: their branches have to precede the general one.
         for health in self._able():
             try:
                 answer = await self._converse(health, converse)
@@ -206,7 +207,7 @@ class Nodes:
                 self._well(health)
                 raise
             except BlockGone as error:
-                gone = error
+                gone = error  # neither a failure, as a healthy node may lag, nor a proof of health
             except (ChainError, InvalidInput) as error:
                 failures.append(self._failed(health, error))
             else:

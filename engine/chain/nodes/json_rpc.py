@@ -128,6 +128,7 @@ class RpcNode:
                 size = len(chunk) // 2
                 is_rule = isinstance(refused, _BatchRefused)
             else:
+                # Kept for later calls only now: this size has got its answers.
                 if is_rule:
                     self.batch_max = size
         return outcomes
@@ -189,6 +190,7 @@ class RpcNode:
 
     async def _post(self, calls: Sequence[RpcCall]) -> dict[int, RpcOutcome]:
         """Send calls in one request; return index of the call -> outcome, for the calls in the answer."""
+        # Taken before the await: tasks send at the same time, and no two requests share an id.
         first = self._next_id
         self._next_id += len(calls)
         requests = [
@@ -209,7 +211,9 @@ class RpcNode:
             failure = error.__cause__
             if isinstance(failure, HttpFailure) and failure.is_over_limit:
                 raise AnswerTooLarge(f"{self.name}: an answer of more than {_ANSWER_MIB} MiB") from None
+            # The error's type alone, and `from None`: its text may hold the URL, and the URL a key.
             raise NodeUnavailable(f"{self.name}: not reached: {type(error).__name__}") from None
+        # Before the body, which is no JSON-RPC where a proxy refuses the request or the batch.
         self._check_status(response, is_batch=is_batch)
         try:
             answers = _decode_answers(response.body)

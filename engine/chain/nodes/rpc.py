@@ -231,6 +231,8 @@ class RpcChain:
                 if answered != tx_hash:
                     raise ChainError(f"took {to_hex(tx_hash)} for {to_hex(answered)}")
                 return tx_hash
+            # "Already known" counts as success and is looked for first. An error without a known phrase says
+            # nothing about the transaction: NotDone has the next node asked.
             kind = None if is_known_already(outcome) else refusal_kind(outcome)
             if is_known_already(outcome) or (
                 kind is RefusalKind.NONCE_TOO_LOW and await _knows(talk, tx_hash)
@@ -357,6 +359,7 @@ class RpcChain:
             )
             if isinstance(outcome, RpcError) and is_logs_refusal(outcome):
                 raise LogsRefused(f"blocks {first} to {last}: {outcome}")
+            # The header before the logs: a node without block `last` answers with no logs, or with an error.
             block = values.read_block(result_of(head, "eth_getBlockByNumber"))
             if block is None:
                 raise _gone(last)
@@ -462,6 +465,7 @@ class RpcChain:
             if block is None:
                 raise ChainError("has no latest block")
             header = block.header
+            # Compared after the await: other tasks accept heads meanwhile.
             now = trio.current_time()
             behind = self._height - header.number
             if behind > self._settings.lag_blocks_max and now - self._height_at < NODE_BACK_S:
@@ -469,6 +473,7 @@ class RpcChain:
             ahead = header.number - self._height
             if self._head and ahead > self._settings.lag_blocks_max and header.parent_hash != self._head:
                 await self._confirm(talk, header.number, ahead)
+            # The last check: `_head` was read by its hash before, so the same head needs no second request.
             if header.hash != self._head:
                 had = await _block_at(talk, header.hash)
                 if had is None or had.header != header:

@@ -35,6 +35,7 @@ def fees_of(history: RpcOutcome, suggested: RpcOutcome, latest: RpcOutcome, pric
     else:
         known = read_fee_history(history)
         base_fee_wei, tip = known.base_fee_wei, known.tip_wei
+    # The suggestion replaces the median of the tips: the node knows the least tip that its chain takes.
     if not isinstance(suggested, RpcError):
         tip = read_quantity(suggested)
     if tip is None:

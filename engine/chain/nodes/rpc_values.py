@@ -127,7 +127,7 @@ def quantity(text: str, field: str, most: int = limits.UINT256_MAX) -> int:
         most: greatest allowed number.
 
     Raises:
-        InvalidInput: the text is no such number, or the number is above `most`.
+        InvalidInput: the text is no quantity, or the number is above `most`.
     """
     if not _QUANTITY.match(text):
         raise InvalidInput(field=field, expected="0x and 1 to 64 hexadecimal digits", got=text)

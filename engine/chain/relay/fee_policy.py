@@ -16,7 +16,12 @@ from ..port import GasFees
 
 
 class GasPrice(Struct, frozen=True):
-    """Maximum fee per unit of gas, and the part of it that is the tip to the block's maker; both in wei."""
+    """Fees that a transaction offers, in wei per unit of gas.
+
+    Attributes:
+        fee_max_wei: most that the sender pays, tip included.
+        tip_wei: most that goes to the block's maker (priority fee).
+    """
 
     fee_max_wei: int
     tip_wei: int

@@ -38,7 +38,12 @@ class Send(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """Planned action: store that a transaction is mined; `is_final`: whether it is confirmed already."""
+    """Planned action: store that a transaction is mined.
+
+    Attributes:
+        slot: the nonce with all transactions that were signed for it.
+        is_final: whether the transaction has the chain's confirmations already.
+    """
 
     slot: NonceSlot
     transaction: ChainTx
@@ -84,7 +89,7 @@ def seen(action: Seen, reason: Reason | None, now_ms: int) -> Write:
 
 
 def key_of(intent: ChainIntent | None) -> str:
-    """Key of an intent; empty without one."""
+    """Key (`effect_key`) of an intent; empty if `intent` is None."""
     return intent.effect_key if intent is not None else ""
 
 
@@ -118,7 +123,10 @@ def nonce_taken(slot: NonceSlot, now_ms: int) -> list[Change]:
 
 
 def given_up(intent: ChainIntent, why: Reason, now_ms: int) -> Change:
-    """Build the change that stores why a pending intent is given up; it ends once its filler is final."""
+    """Build the change that stores why a pending intent is given up.
+
+    The intent ends later, once a transaction of its nonce is final: the filler, or the intent's own call.
+    """
     return cas(CHAIN_INTENT, _because(intent, now_ms, why))
 
 
@@ -159,7 +167,7 @@ def _ended_without(intent: ChainIntent, now_ms: int) -> ChainIntent:
 
 
 def reason_of(intent: ChainIntent) -> Reason | None:
-    """Reason with which an intent failed or is given up; None without one."""
+    """Reason for which an intent failed or is given up; None if the intent has no cause."""
     return None if intent.cause is None else Reason(intent.cause, intent.reason, intent.error4)
 
 

@@ -136,6 +136,8 @@ def plan(
     """
     draft = _Draft(facts, memory, policy, now_ms)
     pending = [slot for slot in slots.values() if slot.nonce >= facts.nonce and slot.mined is None]
+    # A slot whose mined transaction has left the chain is written back to signed, whatever its nonce: the
+    # next pass sees whether the nonce is free again or taken. Else its row would still name the lost block.
     for slot in slots.values():
         mined = _on_chain(slot, facts)
         if mined is not None:
@@ -146,6 +148,8 @@ def plan(
             _plan_pending(draft, slot)
         else:
             _plan_taken(draft, slot)
+    # After the loop, which finds the account starved: its balance is then left for replacements. While a
+    # final transaction is undone, no call is signed that may build on its effect.
     undone = sum(slot.is_settled for slot in pending)
     room = 0 if draft.starved or undone else policy.in_flight_max - len(pending)
     _plan_new(draft, slots, waiting, room)
@@ -266,12 +270,13 @@ def _plan_new(
             cost_wei = intent.gas * price.fee_max_wei + amount_of(intent.value_wei)
             if cost_wei > left_wei:
                 draft.starved = True
-                continue
+                continue  # a later intent may cost less
             nonce = free.pop(0) if free else next_nonce
             next_nonce = max(next_nonce, nonce + 1)
             left_wei -= cost_wei
             room -= 1
             draft.actions.append(Sign(nonce, intent, price))
+    # Not bounded by `room`: a nonce left out blocks every transaction of a later nonce.
     if price is None:
         draft.at_cap += len(free)
     else:

@@ -23,11 +23,12 @@ FILLER_GAS = 21_000
 
 
 class RelayPolicy(Struct, frozen=True):
-    """Limits of one relayer, from its settings and its chain's.
+    """Limits of one relayer, from its settings and the settings of its chain.
 
     Attributes:
         confirmations: blocks, the transaction's own included, after which a transaction is final.
-        stuck_ms: milliseconds until an unmined transaction is replaced, or a call refused by nodes given up.
+        stuck_ms: milliseconds until an unmined transaction is replaced, or until a call that nodes refuse is
+            given up.
         in_flight_max: most nonces with a transaction waiting to be mined.
         gas_floor_wei: balance of the account below which no new intent is signed.
     """
@@ -47,10 +48,11 @@ def relay_policy(settings: RelayerSettings, confirmations: int) -> RelayPolicy:
 
 
 class Facts(Struct, frozen=True):
-    """State of the chain and of the relayer's account and transactions, as of one block.
+    """State of the chain and of the relayer's account and transactions, as of one block, `head`.
+
+    The fees and the balance may be of a later block.
 
     Attributes:
-        head: header of that block.
         nonce: number of the account's mined transactions, i.e. the nonce of its next one.
         receipts: transaction hash -> receipt, for transactions of the relayer that are newly found in a block
             of this chain.
@@ -67,14 +69,24 @@ class Facts(Struct, frozen=True):
 
 
 class TakenNonce(Struct, frozen=True):
-    """Block and time at which the relayer first saw a nonce used by a transaction that is not its own."""
+    """First observation that a transaction of another program used a nonce of the relayer's account.
+
+    Attributes:
+        block: the chain's head at the observation.
+        since_ms: time of the observation, Unix milliseconds.
+    """
 
     block: Header
     since_ms: int
 
 
 class Refusal(Struct, frozen=True):
-    """A node's refusal of a transaction: kind, text, and time (Unix milliseconds) of the first one."""
+    """A node's refusal of a transaction.
+
+    Attributes:
+        detail: the node's text.
+        since_ms: time of the first refusal of this kind in a row, Unix milliseconds.
+    """
 
     kind: RefusalKind
     detail: str
@@ -129,7 +141,8 @@ class NonceSlot(Struct, frozen=True):
     """A nonce of the relayer's account, and the transactions signed for that nonce; the last is `best`.
 
     Attributes:
-        intent: the intent (call to get mined) that the nonce is for; None if all transactions are fillers.
+        intent: the intent (call to get mined) that the nonce is for; None if all transactions are fillers,
+            which have no call and only use up the nonce.
     """
 
     nonce: int

@@ -126,8 +126,9 @@ class RelayerStatistics(Struct, frozen=True):
         pending: number of nonces with a transaction waiting to be mined.
         undone: number of pending nonces whose final transaction a deep re-organisation undid; no new intent
             is signed until a transaction of each of these nonces is mined again.
-        stuck: number of pending nonces that need a replacement.
-        at_cap: number of replacements, fillers and waiting intents whose price would exceed the cap.
+        stuck: number of pending nonces whose transaction has to be replaced by a dearer one.
+        at_cap: number of replacements, fillers (transactions without a call, which only use up a nonce) and
+            waiting intents whose price would exceed the cap.
         starved: whether the account's balance is below its floor, or too small for an open transaction.
         oldest_age_ms: age of the oldest unfinished intent; 0 without one.
         away: reason for which the chain or the store cannot be used now; empty while both can.
@@ -213,7 +214,8 @@ class Relayer:
         Raises:
             StoreUnavailable: the intent was not stored, or may have been: submit again.
             ChainError: the store refused the intent.
-            ValueError: empty key, no contract, too little gas, too much data, or another call under that key.
+            ValueError: `effect_key` is empty or was submitted with another call, or the call names no
+                contract, or has too little gas or too much data.
 
         Guarantees: the intent is durable when this method returns.
         """
@@ -244,6 +246,7 @@ class Relayer:
         )
         outcome = await self._store.write(Unit((new(CHAIN_INTENT, row),)))
         if isinstance(outcome, Duplicate):
+            # The deadline is not compared: that of the first submission counts.
             there: ChainIntent = row_of(CHAIN_INTENT, outcome.row)
             if _sent_by(there) != _sent_by(row) or _call_of(there) != _call_of(row):
                 raise ValueError(f"effect {effect_key} was submitted with another call")
@@ -284,8 +287,10 @@ class Relayer:
                 raise KeyError(effect_key)
             if found.is_final or (found.state in _MINED and not final):
                 receipt = await self._chain.receipt(found.tx_hash) if found.tx_hash else None
+                # Mined by the row, but without a receipt: a re-organisation undid the block since. Wait on.
                 if found.is_final or receipt is not None:
                     return replace(found, receipt=receipt)
+            # At most for a time: if another engine relays, its writes set no event in this process.
             with trio.move_on_after(RELAY_LOOK_S):
                 await event.wait()
 
@@ -315,6 +320,7 @@ class Relayer:
             fence = self._leases.fence(self._shard)
             self._holds = fence is not None
             if fence is None:
+                # Another engine may broadcast meanwhile: this memory would be out of date at the next lease.
                 self._memory = RelayMemory()
                 with trio.move_on_after(RELAY_LOOK_S):
                     await changed.wait()
@@ -325,7 +331,7 @@ class Relayer:
             try:
                 is_idle = await self._look(fence)
             except FencedOff:
-                # Another engine broadcasts now: this memory would be out of date at the next lease.
+                # The lease has ended: as above.
                 self._memory = RelayMemory()
                 await trio.sleep(RELAY_PAUSE_S)
             except (ChainError, StoreUnavailable, trio.TooSlowError) as error:
@@ -365,7 +371,7 @@ class Relayer:
     async def _look(self, fence: Fence) -> bool:
         """Read store and chain, plan the next actions and execute them; True if nothing is unfinished.
 
-        Unfinished are waiting intents, and transactions that are not final, those of fillers included.
+        Unfinished are intents without a signed transaction, and transactions that are not final.
         """
         chain_id, sender = self._chain.chain_id, self._key.address
         transactions, intents, waits, counts = await self._store.read(
@@ -384,6 +390,7 @@ class Relayer:
         with trio.fail_after(RELAY_NODE_S):
             facts = await self._facts(head, nonce, slots)
         now_ms = self._now_ms()
+        # Before the plan, which reads in the memory for how long a transaction waits or a nonce is taken.
         remember(self._memory, slots, facts, now_ms)
         waiting = [row_of(CHAIN_INTENT, row) for row in waits]
         self._plan = plan(slots, waiting, facts, self._memory, self._policy, now_ms)
@@ -398,7 +405,12 @@ class Relayer:
         return head, await self._chain.nonce(self._key.address, head.hash)
 
     async def _slots(self, nonce: int, transactions: _Rows, intents: _Rows) -> dict[int, NonceSlot]:
-        """Group by nonce the open transactions, and the undone final ones (nonces from `nonce` on)."""
+        """Group by nonce the open transactions, and the final ones that a re-organisation undid.
+
+        Args:
+            nonce: the account's next nonce on the chain; a final transaction of this or a higher nonce is
+                undone.
+        """
         chain_id, sender = self._chain.chain_id, self._key.address
         (settled,) = await self._store.read(
             settled_transactions(chain_id, sender, nonce, RELAY_IN_FLIGHT_MAX)
@@ -499,6 +511,8 @@ class Relayer:
         try:
             made = sign_transaction(transaction, self._key)
         except PolicyError as error:
+            # Only a waiting intent ends as forbidden: of a pending intent an earlier transaction may still be
+            # mined, so that its end is not known.
             if intent is None or intent.state is not IntentState.WAITING:
                 raise ChainError(f"the key may not replace transaction {action.nonce}: {error}") from None
             return forbidden(intent, str(error), now_ms), None

@@ -208,7 +208,7 @@ class VenueClient:
     async def quote(
         self, wish: TradeWish, mode: Mode, to_chain: int | None = None, bridges: Sequence[str] = ()
     ) -> QuoteResponse:
-        """GET /v2/quote: the price of a trade for any user.
+        """GET /v2/quote: the price of a trade; the request names no user.
 
         Args:
             to_chain: chain on which a bridge delivers the bought tokens; None for the wish's chain.
@@ -255,10 +255,10 @@ class VenueClient:
         return await self._post(_ORDERS, body, _json(OrderRecord, _check_shown))
 
     async def order(self, name: str) -> OrderRecord:
-        """An order by its id, or by its hash: GET /v2/delta/orders/{id}, GET /v2/delta/orders/hash/{hash}.
+        """GET /v2/delta/orders/{id} or /v2/delta/orders/hash/{hash}: the venue's record of a Delta order.
 
         Args:
-            name: an id, or a hash, which begins with 0x.
+            name: the order's id, or its hash, which begins with 0x.
         """
         path = f"hash/{name}" if name.startswith("0x") else quote(name, safe="")
         return await self._get(f"{_ORDERS}/{path}", {}, _json(OrderRecord, _check_shown))
@@ -298,6 +298,8 @@ class VenueClient:
             message_bytes_max=limits.JSON_BYTES_MAX,
             send_bytes_max=_SENT_BYTES_MAX,
         )
+        # Only the opening is within `try`: errors of the caller's code, which runs at the `yield`, stay as
+        # they are.
         async with AsyncExitStack() as open_while:
             try:
                 socket = await open_while.enter_async_context(opening)
@@ -401,6 +403,8 @@ class VenueClient:
         headers = self._headers | ({"content-type": "application/json"} if body else {})
         pause_s = TRADER_PAUSE_S
         for tries_left in reversed(range(_TRIES)):
+            # An unanswered POST may have had its effect, such as a placed order. Only a failure to connect or
+            # a status of _OVER_RATE proves that the venue has not acted.
             try:
                 answer = await self._http.request(method, self._url + path, content=body, headers=headers)
             except (httpx.HTTPError, httpx.InvalidURL) as fault:

@@ -208,7 +208,8 @@ class OrderPush:
         """Wait until the order may have changed.
 
         Args:
-            unpushed_s: maximum seconds to wait if the venue does not push.
+            unpushed_s: maximum seconds to wait if the venue does not push; while the venue pushes, the wait
+                ends after TRADER_ORDER_LOOK_PUSHED_S.
         """
         with trio.move_on_after(TRADER_ORDER_LOOK_PUSHED_S if self.is_live else unpushed_s):
             await self._heard.wait()

@@ -94,6 +94,7 @@ async def placed(
     try:
         check(record)
     except VenueError as fault:
+        # No error: the venue has an order, perhaps this one, and the caller needs the hash to look for it.
         return Placed(order_hash, None, fault.detail)
     return Placed(order_hash, record)
 
@@ -157,6 +158,7 @@ class Follower(ABC, Generic[Record]):
                 pause_s = TRADER_ORDER_LOOK_S
                 while True:
                     has_changed = await self.try_look()
+                    # Before the end is looked at: `hear` gets the last record too.
                     if has_changed and hear is not None and self.record is not None:
                         await hear(self.record)
                     if self.has_ended:
@@ -252,8 +254,11 @@ class Follower(ABC, Generic[Record]):
 
     @abstractmethod
     def _changes(self, before: Record | None, record: Record) -> Iterator[str]:
-        """Lines of text for the trader: one for each difference between the previous record and the new
-        one."""
+        """Lines of text for the trader: one for each difference between the record `before` and `record`.
+
+        Args:
+            before: the previous record; None if `record` is the first.
+        """
 
     @abstractmethod
     def _seen(self, record: Record) -> tuple[object, ...]:

@@ -68,8 +68,8 @@ def reason_text(reason: ExplainedReason, chain_id: int, tokens: Mapping[tuple[in
 
     Args:
         chain_id: the order's chain.
-        tokens: (chain id, lower-case address) -> the venue's entry; an amount of another token stays in raw
-            units.
+        tokens: (chain id, lower-case address) -> the venue's entry of the token; the amount of a token
+            without an entry stays in raw units.
     """
     text, done = reason.text, 0
     for entry in () if reason.amounts is UNSET else reason.amounts:

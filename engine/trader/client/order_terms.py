@@ -278,6 +278,8 @@ def build_body(terms: SignableTerms, signing: SigningInputs, route: Raw) -> Buil
         return structs.replace(body, order_type=wish.build_type, strategy=wish.vault.text)
     if schedule is None:
         return body
+    # The venue reads `limitAmount` of a TWAP sale per slice. It refuses the member for a TWAP purchase, whose
+    # bound of all slices is `maxSrcAmount` (choices.md#delta-orders).
     return structs.replace(
         body,
         limit_amount=str(terms.slice_limit) if sells else None,

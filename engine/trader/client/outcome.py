@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 
 class TradeVerdict(Enum):
-    """The final verdict on a trade: swapped, filled, settled, reverted, unknown and so on."""
+    """The final verdict on a trade.
+
+    A mined transaction: SWAPPED (Market swap), FILLED (fill of an OTC order), REVERTED.
+    An order that has ended: SETTLED (Delta, completed), FULFILLED (OTC, all filled), ENDED (any other end).
+    An order that the venue has just accepted: PLACED (Delta), POSTED (OTC).
+    A dry run, which sends nothing: REHEARSED.
+    UNKNOWN: the trade may still succeed, or the chain contradicts the venue.
+    """
 
     SWAPPED = "swapped"
     FILLED = "filled"
@@ -35,7 +42,8 @@ class SentOutcome(Struct, frozen=True, kw_only=True):
     """The outcome of a trade that the trader itself sends as a transaction: a Market swap or an OTC fill.
 
     Attributes:
-        step: the transaction's name: `swap`, `fill`, or the `approval` that failed.
+        step: the transaction's name: `swap`, `fill`, or the `approval` that failed; `price` for the rehearsal
+            of a swap that needs an approval first.
         tx_hash: 32 bytes; empty for a rehearsal (dry run).
         spent, received: raw units, from the contract's event; for a rehearsal as simulated or agreed.
         gas: used units of gas; for a rehearsal the gas limit.

@@ -74,6 +74,7 @@ def permit_basis(answers: Sequence[bytes | Exception], chain_id: int, token: byt
     own_version = None if isinstance(version, Exception) else _text(version)
     versions = ((own_version,) if own_version is not None else ()) + _COMMON_VERSIONS
     named = _text(name)
+    # Tokens exist without `version()` or with another version in their domain: the separator decides.
     if len(separator) == WORD_BYTES and len(nonce) == WORD_BYTES and named is not None:
         for candidate in versions:
             domain = {

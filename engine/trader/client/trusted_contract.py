@@ -98,7 +98,8 @@ async def trusted_address(
         pinned: the address that the trader insists on; its code is not checked.
 
     Raises:
-        VenueError: the venue names no such contract, or its code is not this release's.
+        VenueError: the venue names no contract of this kind, or the code of the contract or of a module is
+            not this release's.
         UnsafeTransaction: the venue names another contract than the pinned one.
         ConfigError: neither the venue nor an option names the contract.
         ChainError: the contract does not name a module, or the chain does not answer.
@@ -110,6 +111,7 @@ async def trusted_address(
     else:
         raise ConfigError(contract.option, "is needed without --venue")
     if pinned is None:
+        # The contract before its modules: only trusted code names its modules truthfully.
         await _check_code(chain, address, contract.artifact, contract)
         for getter, artifact in contract.modules.items():
             await _check_code(chain, await address_in(chain, address, getter), artifact, contract)

@@ -99,6 +99,8 @@ def read_json(raw: bytes) -> JsonDocument:
         )
     except RecursionError:
         return JsonDocument(fault="nested too deep")
+    # UnicodeDecodeError is a ValueError, and has to precede it. Decimal raises ArithmeticError for an
+    # exponent out of its range.
     except UnicodeDecodeError:
         return JsonDocument(fault="not UTF-8")
     except (ValueError, ArithmeticError) as error:

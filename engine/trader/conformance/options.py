@@ -63,6 +63,7 @@ def read_base_url(url: str, field: str, schemes: tuple[str, ...]) -> BaseUrl:
         (host or "").encode("idna")  # as name look-up does: refuses labels empty or over 63 characters
     except ValueError as error:
         raise ConfigError(field, f"{expected}: {error}") from None
+    # A name of other characters, or a target with blanks or controls, would break the heads of raw requests.
     scheme = parts.scheme.lower()
     if scheme not in schemes or not host or not _is_name(host):
         raise ConfigError(field, expected)

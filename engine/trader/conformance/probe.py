@@ -80,6 +80,8 @@ class ProbeConnection:
                 failure = f"no answer: {error.detail}"
             except OSError as error:
                 failure = f"no answer: no connection: {_reason(error)}"
+        # `_once` has dropped the connection of a late request: its answer, if it still came, would be read as
+        # the answer of the next request.
         if scope.cancelled_caught:
             failure = f"no answer within {probe.timeout_s:g} s: slow, or hanging"
         if response is not None and not response.keep_alive:
@@ -128,6 +130,7 @@ class ProbeConnection:
         data = http.send_request(
             method.encode(), target.encode(), probe.place.host_header.encode(), headers, body
         )
+        # Counted before it is sent: a maker may act on a request that the harness sees fail.
         probe.requests += 1
         probe.firm_requests += method == "POST" and target == f"{probe.place.path}/firm"
         try:
@@ -265,6 +268,7 @@ class Probe:
                     nursery.cancel_scope.cancel()
             except* _BROKEN:
                 closed = True
+            # No connection looks like a close here; the request after each hostile one finds a dead maker.
             except* OSError:
                 closed = True
         return RawAnswer(bytes(data), closed)

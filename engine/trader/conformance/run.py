@@ -148,6 +148,7 @@ async def run_checks(
             for name, topics, stage in _STAGES:
                 if not topics or session.wants(*topics):
                     session.stage = name
+                    # `find_good` is within `try` too: it sends requests, and may break as a stage may.
                     try:
                         if options.allow_no_quotes and _QUOTED & {*topics} and not await session.find_good():
                             session.skip("the maker gives no firm quote: --allow-no-quotes", *topics)
@@ -156,9 +157,11 @@ async def run_checks(
                     except Exception as error:  # noqa: BLE001  a bug in a stage must not cost the report
                         broken.append(one_line(f"{name}: {_innermost(error)!r}"))
                         session.lack("the harness broke in this stage", *topics)
+                # Each further request would only wait for its time-out, up to the limit of the run.
                 if session.is_silent:
                     session.lack("no endpoint answers", *TOPICS)
                     break
+        # After the stages, also of a run that was stopped: its results so far are judged all the same.
         late = scope.cancelled_caught
         speed = probe.latencies_ms, probe.late, options.timeout_s
         got = Said(f"stopped after {options.run_timeout_s:g} s, at {session.stage}: {speed_said(*speed)}")

@@ -93,10 +93,12 @@ def check_bridge(route: Route, wish: OrderWish, bridging: BridgeWish, token: Tra
         hold([(f"{_PARAMS}.protocolData, domain", CCTP_DOMAINS[bridging.chain_id], terms.domain)])
     if isinstance(terms, AcrossTerms):
         _check_times(terms)
+    # Multiplied out: a rounded quotient would let a fee pass that is a part of a basis point too high.
     fee = fee_of(terms.fee, entering)
     if fee * limits.BPS_ONE > entering * bridging.fee_bps_max:
         allowed = f"at most {bridging.fee_bps_max} basis points of {entering}"
         raise UnsafeTransaction("the bridge's fee", allowed, fee)
+    # A price that promises more than the bridge can deliver would give a bound that no settlement meets.
     most = output_of(terms.fee, signed.scaling_factor, entering)
     if arriving > most:
         raise UnsafeTransaction("route.destination.output.amount", f"at most {most}", arriving)
@@ -111,7 +113,7 @@ def check_bridge(route: Route, wish: OrderWish, bridging: BridgeWish, token: Tra
 
 
 def contract_getter(terms: BridgeTerms) -> str:
-    """Name of the function with which the Delta contract's module returns the bridge's contract."""
+    """Name of the function of `Bridges`, a module of the Delta contract, that gives the bridge's contract."""
     return "spokePool" if isinstance(terms, AcrossTerms) else "tokenMessenger"
 
 

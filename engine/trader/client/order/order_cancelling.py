@@ -54,6 +54,7 @@ async def cancel(
     except VenueError as fault:
         if was_refused(fault):
             raise
+        # No error: the venue may have cancelled before its answer was lost, as the followers find out.
         trader.tell(f"{fault.detail}: looking at what became of it")
         return list(followers.values())
     if not answer.success or sorted(answer.cancelled) != sorted(ids):

@@ -233,7 +233,11 @@ def deliveries(record: OrderRecord) -> list[tuple[str, str]]:
 
 
 def told_amount(text: str, token: TradedToken | None) -> str:
-    """An amount of a venue's record as text: in whole tokens, or in raw units if the token is not known."""
+    """An amount of a venue's record as text: in whole tokens, or in raw units if the token is not known.
+
+    Args:
+        text: the record's decimal number of raw units; a text that is no amount is returned as one line.
+    """
     try:
         amount = parse_amount(text)
     except InvalidInput:
@@ -281,11 +285,13 @@ async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled
     )
     if subject.is_crosschain:
         result = await _bridged(chain, subject, record, parts, result)
+    # The first fault counts; the state of the whole order is read only if the named parts fit the record.
     fault = result.fault or _contradiction(subject, record, result)
     if not fault and await _is_more_settled(chain, subject, parts):
         fault = "the chain has settled more of it than the venue says"
     if subject.is_crosschain:
         return replace(result, fault=fault)
+    # By block, since a node tells balances of blocks: of two settlements in a block only the sum is seen.
     by_block = {
         number: sum(part.event.received for part in parts if part.receipt.block_number == number)
         for number in sorted({part.receipt.block_number for part in parts})
@@ -350,6 +356,8 @@ async def _bridged(
             if event.order_hash == subject.signed.order_hash and proof.is_signed(event)
         ]
         settled = [part.event.received for part in parts if part.receipt is receipt]
+        # Settlements in one transaction are paired by position: both kinds of events and the venue's rows are
+        # in the order of the logs.
         rows = [each for each in record.transactions if parse_hex(each.origin_tx, "") == receipt.tx_hash]
         if [event.amount for event in sent] != settled or len(rows) != len(sent):
             name = to_hex(receipt.tx_hash)
@@ -357,6 +365,7 @@ async def _bridged(
                 result, received=0, fault=f"the transaction {name} hands no such amount to its bridge"
             )
         handed += [(HandedTransfer(event, receipt), row) for event, row in zip(sent, rows, strict=True)]
+    # From here on `received` is the amount proven to have arrived.
     result = replace(result, received=0, bridged=result.received)
     arrived = [(transfer, row.destination_tx) for transfer, row in handed if row.destination_tx is not None]
     failed = [transfer for transfer, row in handed if row.destination_tx is None]
@@ -401,6 +410,8 @@ async def _is_more_settled(chain: Chain, subject: Subject, parts: Sequence[_Part
         state = decode_order_state(answer, order_hash, is_scheduled=is_scheduled)
     except InvalidInput:
         raise ChainError("the Delta contract has no state of the order") from None
+    # `filled` of an event is a running total, so that the highest counts; `spent` is of its settlement alone.
+    # A closed order's state has no total any more: all of it is settled.
     filled = max((part.event.filled for part in parts), default=0)
     spent = sum(part.event.spent for part in parts)
     match order:

@@ -114,10 +114,12 @@ class OrderPlacer(VenueTrader):
     async def place(
         self, offer: OrderOffer, about_to: Callable[[bytes], None] | None = None
     ) -> Placed[OrderRecord]:
-        """Place the order: approve or sign a permit, have it built, deposit native tokens, sign and submit.
+        """Place the order of agreed terms at the venue.
+
+        The steps are: approve, or sign a permit; have the order built; deposit native tokens; sign; submit.
 
         Args:
-            about_to: receives the order's hash before the deposit or the submission.
+            about_to: receives the order's hash, 32 bytes, before the deposit and the submission.
 
         Raises:
             StepFailedError: the approval or the deposit failed, or may still be mined; no order was signed.

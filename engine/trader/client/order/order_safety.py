@@ -110,6 +110,8 @@ def check_build(
     shares = order.shares if isinstance(order, ProductiveOrder) else 0
     if terms.wish.vault is not None and not 0 < shares <= terms.shares_max:
         raise UnsafeTransaction("toSign.value.shares", f"1 to {terms.shares_max}", shares)
+    # Two members are taken over from the venue's order and bounded apart: the shares above, the fee below.
+    # All others follow from the terms. The digest is computed from this copy, not from the venue's order.
     expected = order_of(terms, signing, order.partner_and_fee, shares)
     got = struct_type.to_wire(order)
     hold(

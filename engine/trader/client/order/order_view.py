@@ -62,7 +62,7 @@ def outcome_of(record: OrderRecord, settled: SettledOnChain | None) -> DeltaOutc
 
 
 def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
-    """The terms of a Delta order as a table, which the trader agrees to."""
+    """Build a table of a Delta order's terms, to which the trader agrees before signing."""
     terms = offer.terms
     wish, src = terms.wish, terms.wish.src
     table = new_table()

@@ -129,6 +129,8 @@ class TransferProof(Struct, frozen=True):
                 return ProvenAmount(
                     fault=f"the transaction {name} does not pay the receiver {amount} raw units"
                 )
+            # A pool that unwraps pays native tokens, which leave no log: the receiver's balance has to show
+            # the payment, and the first remark is a fault here.
             block = {receipt.block_number: amount}
             for remark in await balance_remarks(there, NATIVE_TOKEN, self.receiver, block):
                 return ProvenAmount(fault=remark)
@@ -177,7 +179,7 @@ class TransferProof(Struct, frozen=True):
     # --- Across -----------------------------------------------------------------------------------
 
     def _deposit(self, handed: HandedTransfer) -> tuple[bytes, FundsDeposited] | None:
-        """The pool and the event of a transfer's deposit; None if the settlement made no such deposit."""
+        """The pool and the event of a transfer's deposit; None if the settlement did not make the deposit."""
         event, order = handed.event, self.order
         ends = tuple(map(address_word, (order.owner, self.receiver, order.dest_token, event.output_token)))
         for pool, deposit in _events(handed.receipt, decode_across_log, FundsDeposited):
@@ -234,7 +236,7 @@ class TransferProof(Struct, frozen=True):
         return 0
 
     def _message(self, handed: HandedTransfer) -> tuple[CctpMessage, CctpBurn] | None:
-        """The message of a transfer's burn; None if the settlement sent no such message."""
+        """The message of a transfer's burn; None if the settlement did not send the message."""
         ends = tuple(map(address_word, (self.order.dest_token, self.receiver)))
         for _, sent in _events(handed.receipt, decode_cctp_log, MessageSent):
             with suppress(InvalidInput):

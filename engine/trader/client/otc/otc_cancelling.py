@@ -29,7 +29,10 @@ from .otc_safety import CLOSED, cancelled_in
 
 
 class Ending(Enum):
-    """State of an order after a cancellation: now cancelled, or already closed or expired before."""
+    """State of an order after a cancellation.
+
+    CANCELLED: by this cancellation. CLOSED: completely filled, or cancelled before. EXPIRED: expired before.
+    """
 
     CANCELLED = "cancelled"
     CLOSED = "closed before"
@@ -61,6 +64,8 @@ async def cancel_otc(
             chain does not answer.
         StepFailedError: the transaction reverted, or may still be mined.
     """
+    # All orders first: the contract would close another maker's hash for the key's account alone, so that the
+    # order would only seem to be cancelled.
     for order_hash, order in orders.items():
         if order is not None and order.maker != trader.key.address:
             raise ChainError(

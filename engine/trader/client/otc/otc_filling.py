@@ -155,6 +155,7 @@ class OtcFiller:
         try:
             await self._chain.call(self._call(offer))
         except Reverted as refusal:
+            # This simulation is without the missing allowance, whose revert has any words of the token.
             if offer.missing is None or refusal.reason in _FINAL:
                 raise
         return offer

@@ -42,6 +42,7 @@ class OtcWanted(Struct, frozen=True, kw_only=True):
     Attributes:
         role: `maker` or `taker`: the account's role in the orders.
         account: 20 bytes; empty if not known yet.
+        hides_small: whether the venue leaves out orders with next to nothing left to fill.
         count_max: maximum number of orders.
         offset: number of orders that are skipped at the beginning.
     """

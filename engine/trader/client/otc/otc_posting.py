@@ -112,8 +112,10 @@ class OtcPoster(VenueTrader):
             ChainError: the approval would be refused, or the chain does not answer.
         """
         wish = offer.wish
+        # Before the signature, from which the expiry counts: the wait for the approval shortens no order.
         await self._trader.approve(offer.missing)
         signed = await self._signed(offer)
+        # Before the post: an interrupt from here on may leave a live order, which the caller then knows.
         if about_to is not None:
             about_to(signed)
         self._tell(f"posting the order {to_hex(signed.order_hash)}")

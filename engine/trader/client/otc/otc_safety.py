@@ -127,7 +127,7 @@ def check_fillable(order: RfqOrder, standing: OtcOnChain, taker: bytes, closed: 
         closed: text about how a closed order ended, for the error; empty if not known.
 
     Raises:
-        ChainError: the reason why the taker may not fill it.
+        ChainError: the taker may not fill the order; the error has the reason.
     """
     if order.taker not in (ZERO_ADDRESS, taker):
         raise ChainError(
@@ -157,8 +157,8 @@ def check_funded(
         Whether the fill needs the permit.
 
     Raises:
-        ChainError: the balance or the allowance is too low; the error names it, and the most that can be
-            filled.
+        ChainError: the balance or the allowance is too low; the error has this amount, and the most that can
+            be filled.
     """
     needed, allows = part.maker_amount, max(standing.allowance, permitted)
     if min(standing.balance, allows) < needed:

@@ -86,8 +86,10 @@ class SignedOtc(Struct, frozen=True):
 
 
 class OtcHandOver(OtcOrderBody, frozen=True, rename="camel", kw_only=True):
-    """A signed OTC order in the JSON form that a maker hands to a taker; a venue's record of an order can be
-    decoded as one too."""
+    """A signed OTC order in the JSON form that a maker hands to a taker.
+
+    A venue's record of an order can be decoded to this type too. `chain_id` and `order_hash` may be absent.
+    """
 
     chain_id: ChainId | UnsetType = UNSET
     order_hash: str | UnsetType = UNSET

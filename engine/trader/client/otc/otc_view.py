@@ -72,7 +72,7 @@ def followed(
 
 
 def post_table(offer: OtcOffer, allowing: Allowing) -> "Table":
-    """The terms of an OTC order as a table, which the maker agrees to before signing."""
+    """Build a table of an OTC order's terms, to which the maker agrees before signing."""
     wish, src, dest = offer.wish, offer.wish.src, offer.wish.dest
     table = new_table()
     table.add_row("sell", f"{amount_text(wish.src_amount, src)}  {src.text}")
@@ -102,7 +102,7 @@ def post_table(offer: OtcOffer, allowing: Allowing) -> "Table":
 
 
 def fill_table(offer: FillOffer, allowing: Allowing, listed: TokenList) -> "Table":
-    """The terms of filling an OTC order as a table, which the taker agrees to before signing.
+    """Build a table of the terms of filling an OTC order, to which the taker agrees before signing.
 
     Args:
         listed: the venue's tokens; the table warns of a token that is not listed, as any contract can claim

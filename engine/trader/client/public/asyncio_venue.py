@@ -27,8 +27,10 @@ T = TypeVar("T")
 def _awaits(
     method: Callable[Concatenate[Venue, P], Awaitable[T]],
 ) -> Callable[Concatenate["AsyncioVenue", P], Coroutine[Any, Any, T]]:
-    """Convert a method of `Venue` to a method of `AsyncioVenue`, which runs it in the trio thread and is
-    awaited in asyncio."""
+    """Convert a method of `Venue` to a coroutine method of `AsyncioVenue`, for asyncio.
+
+    The new method runs the method of `Venue` in the trio thread, and returns the result.
+    """
 
     @wraps(method)
     async def awaiting(self: "AsyncioVenue", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -38,7 +40,7 @@ def _awaits(
 
 
 class AsyncioVenue:
-    """A venue, a chain and its node, for programs on asyncio; `open` makes it.
+    """A venue, a chain and its node, for programs on asyncio; `open` creates an AsyncioVenue.
 
     Attributes:
         thread: thread that runs trio.

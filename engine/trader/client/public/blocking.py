@@ -26,8 +26,10 @@ T = TypeVar("T")
 def _waits(
     method: Callable[Concatenate[Venue, P], Awaitable[T]],
 ) -> Callable[Concatenate["BlockingVenue", P], T]:
-    """Convert a method of `Venue` to a method of `BlockingVenue`, which runs it in the trio thread and waits
-    for its result."""
+    """Convert a method of `Venue` to a method of `BlockingVenue`.
+
+    The new method runs the method of `Venue` in the trio thread, and waits for the result.
+    """
 
     @wraps(method)
     def waiting(self: "BlockingVenue", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -37,7 +39,7 @@ def _waits(
 
 
 class BlockingVenue:
-    """A venue, a chain and its node, for plain code; `open` makes it.
+    """A venue, a chain and its node, for code without an event loop; `open` creates a BlockingVenue.
 
     Attributes:
         thread: thread that runs trio.

@@ -161,6 +161,7 @@ class DeltaTrading(MarketTrading):
         """
         schedule = Schedule(slices, interval_s)
         valid_s = checked_life_s(schedule, life_s, self._name)
+        # The venue refuses a permit with a TWAP too, but only after the permit was signed.
         if allowing is Allowing.PERMIT:
             raise ConfigError("allowing", "a TWAP needs an approval, not a permit")
         wish = await self._wish(key, sell, buy, amount, Side(side), slippage_bps, to, receiver, partner)
@@ -212,6 +213,7 @@ class DeltaTrading(MarketTrading):
                 error of the caller's own code inside the context passes unchanged.
         """
         follower = OrderFollower(self._client, _id_of(order), self._tell)
+        # No buffer: the follower waits until a record is taken, so that a slow caller gets no old records.
         send, receive = trio.open_memory_channel[OrderRecord](0)
         failure: Exception | None = None
 
@@ -349,7 +351,11 @@ class DeltaTrading(MarketTrading):
         rehearse: bool,
         pinned: bytes | None,
     ) -> DeltaOrderState:
-        """Price an order, give the terms to `agree`, and place the order, or only build it to rehearse."""
+        """Price an order, give the terms to `agree`, and place the order.
+
+        Args:
+            rehearse: have the order built and checked instead, and sign nothing.
+        """
         bridging = wish.bridging
         if bridging is not None and bridging.via is None and agree is None and not rehearse:
             raise ConfigError(
@@ -365,6 +371,7 @@ class DeltaTrading(MarketTrading):
             checked = await placer.rehearse(offer)
             outcome = DeltaOutcome(verdict=TradeVerdict.REHEARSED, order_hash=checked.order_hash)
             return order_state(outcome, tokens, offer)
+        # Kept for the error of a failed deposit, which names the order for whose hash the deposit was.
         known_hash = b""
 
         def known(order_hash: bytes) -> None:
@@ -407,6 +414,7 @@ class DeltaTrading(MarketTrading):
         """
         if record.status not in TERMINAL:
             await self._tell_why(record)
+        # A record that may be out of date is not verified: the chain would seem to contradict it.
         if not fault:
             try:
                 return await self._verified(order, record, pinned)
@@ -466,7 +474,10 @@ class DeltaTrading(MarketTrading):
         return OfferTokens(src, dest, bridged)
 
     async def _tell_why(self, record: OrderRecord) -> None:
-        """Report the venue's reasons why an order is not settled yet, if it has any."""
+        """Pass the venue's reasons why an order is not settled yet to the caller's `tell`.
+
+        A refusal by the venue is ignored, since the reasons only inform.
+        """
         with suppress(VenueError):
             reasons = (await self._client.explanation(record.id)).reasons
             chain_id = record.input.chain_id

@@ -145,6 +145,7 @@ class OtcTrading(VenueSession):
         if seen is not None and seen.stored is not None:
             follower.see(seen.stored)
         stored, refusal = await follower.latest(timeout_s)
+        # None: the chain was not asked. Empty: the chain confirms the record, and `followed` calls it proven.
         fault: str | None = refusal or None
         order_hash, chain = parse_hex(stored.order_hash, "orderHash"), self._chains.get(stored.chain_id)
         if fault is None and chain is not None and stored.state in OTC_TERMINAL:

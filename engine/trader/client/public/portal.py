@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class TrioThread:
-    """A thread with trio's event loop; a context manager that starts and ends it."""
+    """A thread that runs trio's event loop; `with` starts the thread, and ends it at the exit."""
 
     def __init__(self) -> None:
         self._started: Future[None] = Future()
@@ -47,7 +47,7 @@ class TrioThread:
         self._thread.join()
 
     def start(self, work: Callable[[], Awaitable[T]]) -> "Future[T]":
-        """Run a coroutine function in the thread.
+        """Start a coroutine function in the thread, and return the future of its result.
 
         Raises:
             RuntimeError: the thread has ended.

@@ -63,8 +63,8 @@ class DeltaOrderState(Struct, frozen=True, kw_only=True):
 
     Attributes:
         verdict: PLACED if the venue has just accepted the order, SETTLED if the order is completed, ENDED
-            after another end; UNKNOWN if the chain contradicts the venue, or if an order that was placed
-            before has not ended; REHEARSED for a rehearsal.
+            after another end; UNKNOWN if the chain contradicts the venue or cannot be asked, or if an order
+            that was followed or looked at has not ended; REHEARSED for a rehearsal.
         id: the venue's id; empty for a rehearsal.
         order_hash: the hash in hexadecimal that the owner signed.
         status: the venue's status; None for a rehearsal.

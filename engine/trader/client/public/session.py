@@ -55,7 +55,11 @@ class ToChain(Struct, frozen=True):
 
 
 class TradeEnds(Struct, frozen=True):
-    """The sold and the bought token of a trade, and the wish for a bridge between them; None on one chain."""
+    """The sold and the bought token of a trade.
+
+    Attributes:
+        bridging: the wish for a bridge to the bought token's chain; None for a trade on one chain.
+    """
 
     src: TradedToken
     dest: TradedToken
@@ -244,9 +248,10 @@ class VenueSession:
         )
 
     async def _contract(self, contract: TradingContract, pinned: bytes | None = None) -> SigningContract:
-        """The contract of a kind that the venue names, or without a venue the pinned one, with its domain.
+        """Return a contract, with its signing domain: the venue's, or without a venue the pinned contract.
 
         Args:
+            contract: kind of the contract: Router, Delta or RFQ.
             pinned: address that the contract must have, 20 bytes; its code is then not checked. None: the
                 code must be that of this release.
 

@@ -16,7 +16,7 @@ from .otc_trading import OtcTrading
 
 
 class Venue(DeltaTrading, OtcTrading):
-    """A venue, a chain and its node, for programs on trio; `open` makes it.
+    """A venue, a chain and its node, for programs on trio; `open` creates a Venue.
 
     `BlockingVenue` and `AsyncioVenue` have the same methods for threads and for asyncio.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) -> "Table":
-    """The terms of a Market swap as a table, which the trader agrees to before signing.
+    """Build a table of a Market swap's terms, to which the trader agrees before signing.
 
     Args:
         symbols: lower-case address -> symbol, for the tokens of the route.

@@ -213,6 +213,7 @@ def _wrong_payloads(credentials: Credentials, target: Target, now_ms: Clock) -> 
             may_refuse=accepted,
         )
 
+    # `signed` is the request under the signature, `sent` the one on the wire; accepted cases have them equal.
     queried = Plain("GET", f"{prices.target}?cambist=check")
     yield case("path-altered", "signed for /pairs", pairs, prices)
     yield case("query-added", "a query added behind the signature", prices, queried)

@@ -251,6 +251,7 @@ def judge_answer(
             if the price grids of both have enough depth for the amount.
     """
     where = asking.where
+    # Without depth in both grids a refusal proves nothing, but an order has to be right all the same.
     holds = expected_range(before, after, asking.pair_id, asking.leg, asking.amount) is not None
     if not holds:
         for check in asking.checks:
@@ -266,7 +267,7 @@ def judge_answer(
     document = read_json(exchange.body)
     order = document.value.get("order") if isinstance(document.value, dict) else None
     if not isinstance(order, dict):
-        return
+        return  # `_judge_success` has reported the missing order
     extra = sorted(document.value.keys() - {"order", "message"}) + sorted(order.keys() - FIRM_KEYS)
     yield judged("firm.one-key", not extra, where, "documented keys only", Said(", ".join(extra)))
     bad = _bad_member(order)

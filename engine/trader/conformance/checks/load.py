@@ -127,6 +127,7 @@ def judge_load(samples: Sequence[LoadSample], report: LoadReport, drift_bps: int
     got = Said(f"{report.failed} failed: {'; '.join(troubles[:3])}")
     yield judged("load.answers", not report.failed, where, "an order, or a 4xx, each time", got)
     yield judged("load.refusals", not report.refused, where, "no refusals", Said(f"{report.refused} refused"))
+    # Of the nonces only repetition is judged here; patterns are judged by the stage of firm quotes.
     nonces = [sample.nonce_and_meta for sample in samples if sample.nonce_and_meta is not None]
     yield from judge_nonces(nonces, where, "load.distinct-nonces")
     if not any(sample.off_bps is not None for sample in samples):

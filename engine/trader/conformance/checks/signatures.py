@@ -94,6 +94,7 @@ def judge_signature(quoted: Quoted, domain: SigningDomain | None, *, is_contract
     else:
         yield judged("firm.signature-v", raw[64] in (27, 28), where, "v of 27 or 28", raw[64])
     yield judged("firm.signature-low-s", s <= HALF_ORDER, where, "s in the lower half of the order", hex(s))
+    # A high s is reported once: `signer` would refuse it too, as if the signer were another.
     if s > HALF_ORDER:
         return
     if domain is None:

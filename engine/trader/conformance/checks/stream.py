@@ -103,6 +103,7 @@ def judge_first(heard: Heard, http: Sequence[Mapping[str, HttpExchange]]) -> Ite
         if name in lacking:
             continue
         bodies = [_comparable(name, entries_of(name, answers[name])) for answers in http]
+        # A resource may have changed between the two HTTP answers: the message may agree with either.
         known = [body for body in bodies if body is not None]
         ours = _comparable(name, message.get(name))
         if ours is None or not known:
@@ -140,6 +141,7 @@ def judge_update(number: int, heard: Heard, content: dict[str, Any]) -> Iterator
         yield fault("stream.object", where, "a JSON object", Said(heard.raw[:200].decode("utf-8", "replace")))
         return
     yield from judge_content(where, message)
+    # Tokens first: a new pair may be of tokens that the same message brings.
     for name in ("tokens", "pairs"):
         entries = message.get(name, {})
         if not isinstance(entries, dict):
@@ -152,6 +154,7 @@ def judge_update(number: int, heard: Heard, content: dict[str, Any]) -> Iterator
                 else judge_pair(f"{where} {key}", key, entry, content["tokens"])
             )
             yield from map(_as_entry, (result for result in found if result.check not in _ADVICE))
+        # Compared before the entries are added: afterwards each entry would seem to be sent again.
         if entries:
             again = sorted(key for key, entry in entries.items() if content[name].get(key) == entry)
             expected = f"new or changed {name} only"

@@ -45,7 +45,11 @@ def _is_answered(data: bytes) -> bool:
 
 
 async def _survived(session: Session, case: Hostile) -> bool:
-    """Whether the maker answers an ordinary request after a hostile one; if not, skip remaining checks."""
+    """Send an ordinary request after a hostile one, and judge the answer.
+
+    Returns:
+        Whether the maker answered with success; if False, the checks that are left become gaps.
+    """
     async with ProbeConnection(session.probe) as line:
         exchange = await line.send("GET", f"{session.prefix}/tokens")
     session.add(judge_survival(f"after {case.what}", alive=exchange.succeeded, said=exchange.said))

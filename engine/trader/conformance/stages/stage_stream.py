@@ -166,12 +166,14 @@ async def _listen(session: Session, socket: WebSocket, before: Mapping[str, Http
         got = Said(f"nothing within {session.options.timeout_s:g} s")
         session.add([fault("stream.first-complete", "first message", "all four keys at once", got)])
         return
+    # Once more, as entries may have changed between the first answers and the message.
     after = await session.take_snapshot()
     session.add(judge_first(first, [before, after]))
     heard = [first]
     samples: list[PriceSample] = []
     left = ""
     started, priced = trio.current_time(), trio.Event()
+    # The loop ends when `_sample` has its answers and cancels the scope, or when the maker closes.
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_sample, session, samples, priced, nursery.cancel_scope)
         while len(heard) < _MESSAGES_MAX:
