@@ -11,6 +11,7 @@ import httpx
 import msgspec
 import pytest
 import trio
+import trio.testing
 
 from cambist.codecs.messages.maker_messages import FirmOrder, PriceGrid, decode_firm_response
 from cambist.config.errors import WebSocketClosed
@@ -329,6 +330,21 @@ async def test_one_pair_can_be_stopped_alone(tmp_path: Path) -> None:
         assert (await venue.ask("POST", "/firm", firm_request())).status == 400
         maker.switch.resume("all")
         assert (await received(socket))["prices"]["WETH/USDC"] != {}
+
+
+async def test_a_drain_answers_the_administrator_too(tmp_path: Path) -> None:
+    async with (
+        running_maker(tmp_path, settings_of(ADMIN)) as (maker, venue),
+        await trio.open_tcp_stream("127.0.0.1", venue.admin_port) as stream,
+    ):
+        await stream.send_all(b"GET /healthz HTTP/1.1\r\n")
+        assert maker.admin
+        await until(lambda: maker.admin.statistics().connections == 1)
+        maker.drain()
+        await until(lambda: maker.server.statistics().connections == 0)
+        await trio.testing.wait_all_tasks_blocked()
+        await stream.send_all(b"host: maker\r\n\r\n")
+        assert (await stream.receive_some(10_000)).startswith(b"HTTP/1.1 200 ")
 
 
 async def test_an_administrator_stops_resumes_and_sees(tmp_path: Path) -> None:

@@ -51,8 +51,7 @@ class AdmissionStatistics(Struct, frozen=True):
 
     Attributes:
         admitted, refused: number of requests, by rate tier.
-        unknown_keys: number of requests with an unknown API key, without those that the rate limit of their
-            address refused.
+        unknown_keys: number of requests with an unknown API key, refused or not.
         callers: number of callers with a token bucket now, by rate tier.
         wrong_signatures: wrong signatures that were checked, by rate tier.
         signatures_refused: requests refused without a check of their signatures, since the caller has sent
@@ -79,11 +78,11 @@ class _Tier:
         self.admitted = 0
         self.refused = 0
 
-    def take(self, caller: str, cost: int, now_ms: int) -> ResponseHeaders:
+    def take(self, caller: str, cost: int, now_ms: int, marks: ResponseHeaders = ()) -> ResponseHeaders:
         """Take `cost` tokens from a caller's rate-limit bucket.
 
         Returns:
-            The `RateLimit-*` headers of the HTTP answer.
+            The `RateLimit-*` headers of the HTTP answer, then `marks`; the error has the same headers.
 
         Raises:
             RateLimited: the bucket holds too few tokens; the error has the seconds until a retry.
@@ -93,6 +92,7 @@ class _Tier:
             self.limit,
             (b"ratelimit-remaining", b"%d" % taken.left),
             (b"ratelimit-reset", b"%d" % taken.full_s),
+            *marks,
         )
         if not taken.wait_s:
             self.admitted += 1
@@ -144,9 +144,9 @@ class Admission:
         try:
             holder = self._ring.find(presented)
         except UnknownApiKey as error:
-            # Taken before the key is refused: guesses of keys would otherwise be free.
-            headers = self._public.take(address_share(self.client(call)), cost, call.now_ms) + _IS_UNKNOWN
             self._unknown_keys += 1
+            # Taken before the key is refused: guesses of keys would otherwise be free.
+            headers = self._public.take(address_share(self.client(call)), cost, call.now_ms, _IS_UNKNOWN)
             if not self._refuses_unknown:
                 return headers
             error.headers = headers

@@ -217,9 +217,11 @@ class MakerApp:
             nursery.start_soon(self.switch.heed_signals)
             nursery.start_soon(self._watch_clock)
             nursery.start_soon(self._lag.run)
-            if self.admin and admin_listener:
-                await nursery.start(self.admin.serve, admin_listener)
-            await self.server.serve(listener, task_status=task_status)
+            # Each server returns once it is drained: neither cuts off the requests of the other.
+            async with trio.open_nursery() as servers:
+                if self.admin and admin_listener:
+                    await servers.start(self.admin.serve, admin_listener)
+                await self.server.serve(listener, task_status=task_status)
             self.drained = True  # not if cancelled: `remembering` takes the end for orderly only then
             nursery.cancel_scope.cancel()
 

@@ -239,8 +239,10 @@ class TestKeys:
             headers = admission.admit(call, 1)
             assert left(headers) == remaining
             assert dict(headers)[b"x-api-key-status"] == b"unknown"
-        with pytest.raises(RateLimited):
+        with pytest.raises(RateLimited) as limited:
             admission.admit(call, 1)
+        assert dict(limited.value.headers)[b"x-api-key-status"] == b"unknown"
+        assert admission.statistics().unknown_keys == 3
         assert admission.caller(call) == "address 192.0.2.7"
         assert (admission.key(call), admission.partner(call)) == ("", "")
         with admission.signatures(call) as budget:
