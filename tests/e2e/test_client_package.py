@@ -205,6 +205,9 @@ def test_an_otc_order_is_filled_by_its_hash_and_by_its_text(venue: BlockingVenue
     assert str(rest.received) == "1.5 WETH"
     end = venue.follow_otc(posted)
     assert (end.state, end.verdict) == (OtcState.FULFILLED, TradeVerdict.FULFILLED)
+    node = up.told["chains"][str(CHAIN)]
+    with BlockingVenue.open(up.told["venue"], THERE, others={CHAIN: node}) as of_the_other_chain:
+        assert of_the_other_chain.follow_otc(posted.order_hash).verdict is TradeVerdict.FULFILLED
     with pytest.raises(ChainError, match="has no unfilled amount"):
         venue.fill(posted, key=key(up, 3))
     other = venue.otc("WETH", "USDC", 1, key=key(up, 2), receive="9999.5", life_s=0)

@@ -338,8 +338,9 @@ async def test_a_drain_answers_the_administrator_too(tmp_path: Path) -> None:
         await trio.open_tcp_stream("127.0.0.1", venue.admin_port) as stream,
     ):
         await stream.send_all(b"GET /healthz HTTP/1.1\r\n")
-        assert maker.admin
-        await until(lambda: maker.admin.statistics().connections == 1)
+        admin = maker.admin
+        assert admin
+        await until(lambda: admin.statistics().connections == 1)
         maker.drain()
         await until(lambda: maker.server.statistics().connections == 0)
         await trio.testing.wait_all_tasks_blocked()

@@ -132,6 +132,20 @@ async def test_a_gap_that_the_keys_policy_leaves_is_filled(life: Life) -> None:
 
 
 @simulated
+async def test_a_replacement_that_the_keys_policy_forbids_holds_up_no_other_transaction(life: Life) -> None:
+    mined = await life.submit("E")
+    await trio.sleep(1)
+    life.chain.mine()
+    await life.submit("E")
+    await trio.sleep(1)
+    allowed = frozenset({(CHAIN_ID, TARGET), (CHAIN_ID, KEY.address)})
+    life.relayer._key = PolicedRelayKey(KEY, TransactionPolicy(allowed, CAP_WEI, 50_000))
+    life.chain.base_fee_wei *= 20
+    await life.do(("blocks", 8, 100))
+    assert (await life.ended(mined)).state == IntentState.FINAL
+
+
+@simulated
 async def test_a_node_that_shows_receipts_late_has_nothing_sent_twice(life: Life) -> None:
     key = await life.submit("E")
     await trio.sleep(1)

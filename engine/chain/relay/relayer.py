@@ -195,6 +195,7 @@ class Relayer:
         self._oldest_ms: int | None = None
         self._holds = False
         self._away = ""
+        self._barred: set[str] = set()  # transactions that the last pass could not replace
 
     @property
     def address(self) -> bytes:
@@ -455,6 +456,7 @@ class Relayer:
         """Execute a plan: store mined and newly signed transactions in one write, then broadcast."""
         writes: list[Write] = []
         sends: list[ChainTx] = []
+        before, self._barred = self._barred, set()
         for action in todo.actions:
             match action:
                 case Write():
@@ -465,10 +467,11 @@ class Relayer:
                 case Send():
                     sends.append(action.transaction)
                 case Sign():
-                    write, row = self._signed(action)
-                    writes.append(write)
-                    if row is not None:
-                        sends.append(row)
+                    signs, rows = self._signed(action)
+                    writes += signs
+                    sends += rows
+        for detail in self._barred - before:
+            _log.warning("a transaction waits", chain_id=self._chain.chain_id, detail=detail)
         # These two end an intent for good: all facts behind them have to be of one branch of the chain.
         if any(write.what in ("settled", "taken") for write in writes):
             await self._check_head(head)
@@ -491,8 +494,12 @@ class Relayer:
         if again is None or again.hash != head.hash:
             raise BlockGone("the chain was re-organised during the look")
 
-    def _signed(self, action: Sign) -> tuple[Write, ChainTx | None]:
-        """Sign a transaction; return (changes to store, transaction or None if the key may not sign it)."""
+    def _signed(self, action: Sign) -> tuple[list[Write], list[ChainTx]]:
+        """Sign a transaction; return (changes to store, the transaction), each empty or of length 1.
+
+        If the key's policy forbids the transaction, a waiting intent ends as forbidden. Of a pending intent
+        an earlier transaction may still be mined: nothing is stored, and the other nonces go on.
+        """
         intent, now_ms = action.intent, self._now_ms()
         target, data, value_wei, gas = (
             (self._key.address, b"", 0, FILLER_GAS) if intent is None else _call_of(intent)
@@ -511,11 +518,10 @@ class Relayer:
         try:
             made = sign_transaction(transaction, self._key)
         except PolicyError as error:
-            # Only a waiting intent ends as forbidden: of a pending intent an earlier transaction may still be
-            # mined, so that its end is not known.
             if intent is None or intent.state is not IntentState.WAITING:
-                raise ChainError(f"the key may not replace transaction {action.nonce}: {error}") from None
-            return forbidden(intent, str(error), now_ms), None
+                self._barred.add(f"the key may not replace transaction {action.nonce}: {error}")
+                return [], []
+            return [forbidden(intent, str(error), now_ms)], []
         self._counts["bumped"] += action.replaces is not None
         row = ChainTx(
             tx_hash=made.tx_hash,
@@ -535,7 +541,7 @@ class Relayer:
         )
         change = None if intent is None else signed(action, now_ms)
         changes = (new(CHAIN_TX, row), *(() if change is None else (change,)))
-        return Write("signed", row.effect_key, changes), row
+        return [Write("signed", row.effect_key, changes)], [row]
 
     async def _keep(self, writes: Sequence[Write], fence: Fence) -> None:
         """Write all changes of the planned writes in one unit, fenced by the shard's lease."""

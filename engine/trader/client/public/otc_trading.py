@@ -34,7 +34,7 @@ from ..otc.otc_view import OtcOutcome, followed
 from ..outcome import TradeVerdict
 from ..terms import TradedToken
 from ..tokens import find_token
-from ..trusted_contract import RFQ, SigningContract
+from ..trusted_contract import RFQ, SigningContract, signing_contract
 from .amounts import Amount, limit_price, raw_units
 from .offers import Agree, ask, offered_fill, offered_otc
 from .results import OtcOrderState, TradeResult, trade_failed, trade_result
@@ -150,7 +150,8 @@ class OtcTrading(VenueSession):
         order_hash, chain = parse_hex(stored.order_hash, "orderHash"), self._chains.get(stored.chain_id)
         if fault is None and chain is not None and stored.state in OTC_TERMINAL:
             try:
-                contract = await self._contract(RFQ, pinned)
+                # Of the order's chain, which need not be the session's.
+                contract = await signing_contract(chain, self._client, RFQ, pinned)
                 signed = check_asked(stored, order_hash, contract)
                 fault = await disproof(chain, contract, signed, stored, self._wall_s())
             except (ChainError, VenueError) as error:
