@@ -175,28 +175,40 @@ class MakerCache:
     # --- Reports ------------------------------------------------------------------------------------
 
     def apply_tokens(self, decoded: Decoded[TokensBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer (all tokens) to the /tokens poll sent at `asked_ms`; yield after each entry."""
+        """Apply the answer to a /tokens poll, which lists all tokens of the maker. Yield after each entry.
+
+        The answer is ignored if the socket's first message came after `asked_ms`, the time of the request.
+        """
         self._updated_ms = now_ms
         tokens = _with_faults("tokens", decoded.body.tokens, decoded.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_tokens(tokens, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_pairs(self, decoded: Decoded[PairsBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer (all pairs) to the /pairs poll sent at `asked_ms`; yield after each entry."""
+        """Apply the answer to a /pairs poll, which lists all pairs of the maker. Yield after each entry.
+
+        The answer is ignored if the socket's first message came after `asked_ms`, the time of the request.
+        """
         self._updated_ms = now_ms
         pairs = _with_faults("pairs", decoded.body.pairs, decoded.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_prices(self, decoded: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer to the /prices poll sent at `asked_ms`; yield per entry. Disable absent pairs."""
+        """Apply the answer to a /prices poll, which disables the pairs that it lacks. Yield after each entry.
+
+        The answer is ignored if the socket's first message came after `asked_ms`, the time of the request.
+        """
         self._updated_ms = now_ms
         prices = _with_faults("prices", decoded.body.prices, decoded.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_prices(prices, now_ms, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_blacklist(self, decoded: Decoded[BlacklistBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply a /blacklist answer, which replaces the last complete list; yield after each entry."""
+        """Apply the answer to a /blacklist poll, which replaces the last whole list. Yield after each entry.
+
+        The answer is ignored if the socket's first message came after `asked_ms`, the time of the request.
+        """
         self._updated_ms = now_ms
         if asked_ms >= self._first_ms:
             yield from self._take_addresses(decoded.body.blacklist, decoded.refused, now_ms, is_complete=True)
@@ -331,7 +343,10 @@ class MakerCache:
             )
 
     def hidden(self, *tokens: bytes) -> frozenset[PairStanding]:
-        """Temporary reasons why books of `tokens` are not routed: RESTING (cool-down), STALE, WITHHELD."""
+        """Return the temporary reasons why books with one of `tokens` are not routed.
+
+        These reasons are RESTING (a cool-down), STALE and WITHHELD.
+        """
         found = set()
         if self._withheld:
             if any(base in tokens or quote in tokens for base, quote in self._usable):
@@ -407,6 +422,7 @@ class MakerCache:
         self, pairs: Mapping[str, Pair | str], *, is_complete: bool, heard_ms: int, asked_ms: int
     ) -> Iterator[None]:
         if is_complete:
+            # Absent pairs go first: an entry that this deletes makes room (`_has_room`) for a new pair.
             for pair_id, entry in tuple(self._entries.items()):
                 if pair_id in pairs or entry.heard_ms > asked_ms:
                     continue
@@ -419,7 +435,7 @@ class MakerCache:
             known = self._entry("pairs", pair_id)
             if known is None or known.heard_ms > asked_ms:
                 continue
-            known.heard_ms = heard_ms
+            known.heard_ms = heard_ms  # 0 for a poll: the next poll's answer may replace this entry
             if isinstance(pair, str):
                 self._refused["pairs"] += 1
                 known.pair, known.pair_fault = None, pair
@@ -442,6 +458,7 @@ class MakerCache:
         asked_ms: int,
     ) -> Iterator[None]:
         if is_complete:
+            # As in `_take_pairs`, absent pairs go first and make room.
             for pair_id, entry in tuple(self._entries.items()):
                 if pair_id in grids or entry.priced_ms > asked_ms:
                     continue
@@ -461,6 +478,8 @@ class MakerCache:
                 known.confirmed_ms = now_ms
                 self._ages[pair_id] = None
                 self._ages.move_to_end(pair_id)
+                # An unchanged grid only renews the age: its book is neither built nor shown anew. A stale
+                # entry goes through `_take_grid` all the same, which brings its book back into the index.
                 if known.is_stale or grid != known.grid:
                     self._take_grid(pair_id, known, grid)
             yield
@@ -509,7 +528,10 @@ class MakerCache:
         return has_room
 
     def _rejudge(self, pair_id: str, entry: _PairEntry) -> None:
-        """Recompute whether a pair is usable, after the maker's pair, prices or tokens have changed."""
+        """Recompute whether a pair is usable, after the maker's pair, prices or tokens have changed.
+
+        Delete an entry of which nothing is left: no pair, no prices, no fault.
+        """
         entry.base = entry.quote = b""
         entry.standing, entry.reason = self._judge(pair_id, entry)
         entry.ends = ends_of(entry.base, entry.quote)
@@ -613,7 +635,11 @@ class MakerCache:
 
 
 def _with_faults(key: str, entries: Mapping[str, E], refused: Mapping[str, str]) -> Mapping[str, E | str]:
-    """Merge an answer's entries under `key`: name -> valid entry, or the reason why it was refused."""
+    """Merge the valid and the refused entries of an answer's member `key`: name -> entry, or text of a fault.
+
+    Args:
+        refused: path of each refused entry in the whole answer, such as `tokens.WETH` -> text of the fault.
+    """
     if not refused:
         return entries
     prefix = f"{key}."

@@ -102,6 +102,7 @@ class Stream:
         self._down_since = -math.inf  # trio time; -inf before the first connection, inf while up
         self._connections = self._messages = self._failures = self._in_a_row = 0
         self._said = ""
+        # Polls alone never route a maker that has a socket, not even before the first connection.
         cache.withhold(_WITHHOLDS)
 
     @property
@@ -159,7 +160,7 @@ class Stream:
                 while True:
                     await self._take(await socket.receive(), is_first=False)
             except InvalidInput as error:
-                self._lower()
+                self._lower()  # before the close, which may take seconds: the grace counts from the fault
                 await socket.aclose(_INVALID_DATA, error.detail)
                 raise
             finally:

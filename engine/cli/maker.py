@@ -151,7 +151,13 @@ async def _approve(
     revoke: bool,
     is_sure: bool,
 ) -> None:
-    """Show the transactions that are missing on a chain, ask, and send them."""
+    """Show the wraps and approvals (or revocations) that are missing on a chain, ask, and send them.
+
+    Raises:
+        ConfigError: the settings have no node or no key for that, or the maker is a contract.
+        click.Abort: the answer is no.
+        ChainError: a transaction would revert, was refused, or may still be mined.
+    """
     field = f"maker.chains.{chain_id}"
     if chain_settings.maker:
         raise ConfigError(f"{field}.maker", "is a contract: its own owner approves the RFQ contract")

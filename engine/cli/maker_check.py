@@ -152,10 +152,11 @@ def check(
             raise ConfigError("--json, --junit", "name two files: each report fills its own")
         json_file, junit_file = _opened(json_path), _opened(junit_path)  # first: a bad path wastes no run
         report = _run(options)
+        # A report on standard output stands there alone.
         print_report(report, _console(sys.stderr if "-" in (json_path, junit_path) else sys.stdout))
         _write(json_path, json_file, to_json(report))
         _write(junit_path, junit_file, to_junit(report))
-    except Unreachable as error:
+    except Unreachable as error:  # a CambistError too, but not the fault of the command line
         click.echo(f"Error: the maker cannot be reached: {error.detail}", err=True)
         ctx.exit(UNREACHABLE)
     except CambistError as error:

@@ -46,6 +46,7 @@ def serve(path: Path) -> None:
     environ, folder = os.environ, path.parent
     place = place_of(settings, environ, folder)
     files = place.files() if isinstance(place, SqlitePlace) else ()
+    # Before `opened_venue`: the store opens its files there, which must be private by then.
     keep_private(folder / Path(settings.state_dir).expanduser(), files)
     clock = WallClock()
     sys.exit(

@@ -29,8 +29,13 @@ def config_option(
     *,
     required: bool = False,
 ) -> Decorator:
-    """Decorator that adds the option `--config` to a command, which receives the settings file as `path`; the
-    environment variable CAMBIST_CONFIG names the file if the option is absent. `text` is its help."""
+    """Decorator that adds the option `--config` to a command, which receives the settings file as `path`.
+
+    If the option is absent, the environment variable CAMBIST_CONFIG names the file.
+
+    Args:
+        text: help of the option.
+    """
     return click.option(
         "--config",
         "path",
@@ -87,7 +92,8 @@ def writing(key: str, name: str = "") -> Iterator[None]:
     """Context manager that shows a failure to write a file as one line.
 
     Args:
-        key: file, setting or option that the error begins with; name: file that the error names in addition.
+        key: file, setting or option with which the error begins.
+        name: file that the error names in addition; empty for none.
 
     Raises:
         ConfigError: the file cannot be written.

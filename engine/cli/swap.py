@@ -81,11 +81,13 @@ async def _swap(session: TradeSession, options: _SwapOptions) -> int:
         if options.is_rehearsal:
             return True
         options.agree("Swap?")
+        # With --yes nobody has seen the warning in the table.
         if options.is_sure and offer.route.max_impact_reached:
             raise VenueError(
                 "the price impact is above the venue's ceiling, or unknown: set --max-impact, "
                 "or leave out --yes"
             )
+        # Only now: until the consent nothing is sent, and an interrupt has nothing to explain.
         session.under_way.hint = (
             "a transaction that was sent may be mined all the same: look at it before you swap again"
         )

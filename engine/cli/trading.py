@@ -100,6 +100,8 @@ def gathered(struct: type[Struct], into: str, *options: Decorator) -> Decorator:
             members = {name: given.pop(name) for name in struct.__struct_fields__ if name in given}
             command(**{into: struct(**members)}, **given)
 
+        # Reversed, as the decorator nearest to the function applies first: the help and the positional
+        # arguments then have the order of `options`.
         decorated: Callable[..., None] = gathering
         for option in reversed(options):
             decorated = option(decorated)
@@ -207,7 +209,7 @@ class TradeSession(Struct, frozen=True):
 
     Attributes:
         client: client of the venue; None if no venue is named.
-        program: the same venue and chains for the trades of `cambist.client`.
+        program: public client (`cambist.client`) on the same venue and chains, by which the command trades.
         pinned: the contract to use without a check of its code, 20 bytes; None for the contract that the
             venue names.
     """
@@ -292,6 +294,7 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
         Args:
             do: the command's work; receives the session, then `what`, and returns the exit status.
         """
+        # Before the event loop, which a prompt for the password would block.
         allowing, key = self.allowing, read_key(self.key, self.password)
 
         async def opened(under_way: UnderWay) -> int:
@@ -422,7 +425,7 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
     try:
         try:
             status = trio.run(until_interrupted, do, under_way, *what)
-        except* KeyboardInterrupt:
+        except* KeyboardInterrupt:  # alone, or in the group of a nursery
             was_interrupted = True
     except ConfigError as error:
         if not (error.key.startswith("--") or error.key.isupper()):  # no option and no argument

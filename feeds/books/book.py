@@ -136,6 +136,7 @@ def build_ladder(
             prices, price_scale = _read_prices(price_texts, price_scale_min, rising=rising)
         if ladder is not None and amount_texts == amounts_before:
             base_before = ladder.base_before
+            # The amounts again, from their prefix sums: an iterator, for the one use below.
             bases: Iterable[int] = map(sub, base_before[1:], base_before)
         else:
             bases = _read_amounts(amount_texts, base_decimals)

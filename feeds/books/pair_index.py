@@ -72,7 +72,7 @@ class PairIndex:
         self._touch(base, quote)
 
     def between(self, one: bytes, other: bytes) -> Mapping[BookKey, LiveBook]:
-        """Books between two tokens, whichever is the base."""
+        """Live books between two tokens, whichever is the base, by (maker, base token)."""
         return self._between.get(ends_of(one, other), {})
 
     def pair_version(self, one: bytes, other: bytes) -> int:

@@ -125,7 +125,8 @@ def fee_from(lane: FeeLane, answers: Sequence[bytes]) -> LaneFee:
     """Derive the fee of a lane from the bodies of the answers to `fee_targets`.
 
     Raises:
-        InvalidInput: an answer is malformed or contradicts the settings, or the fee takes a whole amount.
+        InvalidInput: an answer is malformed or contradicts the settings, the larger amount is too low for the
+            bridge, or the fee is out of bounds: 100 % or more, or its fixed part above FEE_FIXED_MAX.
     """
     margin_bps = lane.settings.margin_bps
     if lane.settings.kind == "cctp":

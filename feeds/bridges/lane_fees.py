@@ -33,9 +33,9 @@ class LaneFeeStatistics(Struct, frozen=True):
     """Counters of the requests for a lane's fee, at one moment.
 
     Attributes:
-        answers: number of usable rounds of answers.
-        failures: number of failed requests since the start.
-        in_a_row: number of failed requests since the last fee.
+        answers: number of times that the API's answers gave a fee.
+        failures: number of times since the start that a request failed, or that the answers gave no fee.
+        in_a_row: number of failures since the last fee.
         said: text of the last failure; empty before the first.
         answered_ms: time at which the last fee was requested, Unix milliseconds; 0 before the first fee.
     """

@@ -124,8 +124,8 @@ def check_firm(
         The quote; its signature is proven, or left for the chain to verify.
 
     Raises:
-        FirmFailure: INVALID, with the field, the expected and the received value; or SELF_DEALT: the
-            user is the maker's own account.
+        FirmFailure: INVALID, with the field and its expected value, and the received value if the field is
+            well-formed; or SELF_DEALT: the user is the maker's own account.
 
     Not guaranteed: that the maker has the tokens, nor that the order is unfilled.
     """

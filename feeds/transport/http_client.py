@@ -157,7 +157,7 @@ class HttpClient:
         name = f"[{host}]" if ":" in host else host
         self._host_field = (name if port == (443 if tls else 80) else f"{name}:{port}").encode()
         self._idle: list[_Connection] = []
-        self._turns = connections_max
+        self._turns = connections_max  # requests that may begin at once
         self._connections_max = connections_max
         self._waiting = trio.lowlevel.ParkingLot()
         self._watched: dict[_Connection, LeanStream] = {}
@@ -252,6 +252,7 @@ class HttpClient:
         may_repeat = may_repeat or method in _IDEMPOTENT
         call = _Call(method, target, headers, body, deadline, deadline_s, may_repeat)
         try:
+            # Outside the inner `try`: a request that fails in its wait holds no turn that it could pass on.
             await self._take_turn(call)
             try:
                 return await self._answer(call)

@@ -159,6 +159,7 @@ class DialTransport(httpx.AsyncBaseTransport):
             other = httpx.ReadTimeout if failure.is_late else httpx.RemoteProtocolError
             raise (kind or other)(failure.detail) from failure
         except ValueError as error:
+            # Callers expect httpx's errors alone, and a URL may come from another party (webhooks).
             raise httpx.LocalProtocolError(str(error)) from error
         if self._needs_body:
             for name, value in answer.headers:

@@ -47,6 +47,7 @@ async def dial_outward(
         for address in outward:
             left_s = max(scope.deadline - trio.current_time(), 0)  # the loop may be late
             try:
+                # The address that was checked, not `host`: a second look-up could lead elsewhere.
                 return await dial(
                     str(address), port, tls=tls, server_hostname=server_hostname or host, timeout_s=left_s
                 )

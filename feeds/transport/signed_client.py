@@ -84,7 +84,7 @@ class SignedClient:
         return await self._send("POST", endpoint, body, [_JSON], deadline_s)
 
     async def get(self, endpoint: str, deadline_s: float) -> Response:
-        """Get a resource; see `post`."""
+        """Request a resource with GET; arguments and errors are those of `post`."""
         return await self._send("GET", endpoint, b"", [], deadline_s)
 
     async def _send(

@@ -94,6 +94,7 @@ def listen(host: str, port: int, *, backlog: int = BACKLOG) -> socket.socket:
     family, kind, protocol, _, address = found[0]
     listener = socket.socket(family, kind, protocol)
     try:
+        # Accepted connections inherit these options.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -350,7 +350,7 @@ class WebSocket:
         self._queue_frames()
 
     def _queue_frames(self) -> None:
-        """Queue pongs and close frames of the `websockets` core; begin to close if the core is closing."""
+        """Queue all frames that the `websockets` core has made; begin to close if the core is closing."""
         core = self._protocol
         for data in core.data_to_send():
             if data:

@@ -73,7 +73,9 @@ def accept_handshake(request: Request) -> bytes:
 def offer_handshake(
     host: str, port: int, path: str, *, is_secure: bool, headers: Mapping[str, str], message_bytes_max: int
 ) -> ClientProtocol:
-    """Create a client's `websockets` protocol object for a handshake, with arguments of `connect_websocket`.
+    """Create a client's protocol object (of `websockets`), which holds the handshake's request to send.
+
+    The arguments are those of `connect_websocket`.
 
     Raises:
         ValueError: a path or header would break the HTTP framing.
@@ -101,7 +103,7 @@ async def shake_hands(
     Returns:
         The stream, and the bytes received after the server's answer.
     """
-    answer = bytearray()
+    answer = bytearray()  # filled by `_read_answer`: the error texts below tell how far the answer came
     try:
         with trio.fail_after(WEBSOCKET_OPEN_S):
             stream = await dial(host, port, tls=tls)
@@ -109,6 +111,7 @@ async def shake_hands(
                 await stream.send_all(b"".join(core.data_to_send()))
                 return stream, await _read_answer(stream, core, answer)
             except BaseException:
+                # Cancellations and the time-out too: no WebSocket owns the stream yet.
                 await trio.aclose_forcefully(stream)
                 raise
     except trio.TooSlowError:
@@ -126,6 +129,7 @@ async def _read_answer(stream: trio.abc.Stream, core: ClientProtocol, answer: by
         data = await stream.receive_some(_READ_BYTES)
         answer += data
         if not fed:
+            # The core gets the head alone: after a 101, frames follow, which the caller's reader parses.
             fed = answer.find(b"\r\n\r\n") + len(b"\r\n\r\n")
             if fed < len(b"\r\n\r\n"):
                 fed = 0

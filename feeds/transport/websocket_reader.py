@@ -89,6 +89,7 @@ class MessageReader:
         while self._at < size and frames < _FRAMES_AT_ONCE and core.state is not CLOSED:
             at = self._at
             start = at + 2
+            # Without the second byte the length is unknown: 126 leads to the branch for an incomplete head.
             marked = data[at + 1] if start <= size else 126
             length = marked & 127
             if length >= 126:
@@ -107,10 +108,11 @@ class MessageReader:
                 # UTF-8, `_take` fails the core and has all later messages discarded.
                 self._take(data[start:stop], is_text=True)
             else:
+                # A masked frame (128 and above) has a key of four bytes before its data.
                 self._show(stop if marked < 128 else stop + 4)
                 text_bytes_max = self._takes_text()
         if core.state is CLOSED:
-            self._at = size
+            self._at = size  # `is_due` must become False, or the driver would call `parse` for ever
         return frames
 
     def _takes_text(self) -> int:

@@ -95,6 +95,7 @@ def _options(command: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         password: str | None,
         **others: Any,
     ) -> None:
+        # References in the settings are read only for a key of [keys]: any other key needs none of them.
         is_named = key_name is not None and not key_name.startswith(REFERENCES)
         settings = read_settings(path, os.environ, reveal=is_named)
         key = None

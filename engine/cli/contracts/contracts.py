@@ -141,10 +141,11 @@ def deploy_command(
         raise click.UsageError(
             f"chain {chain_id} is no devnet, and the contracts are not audited: --unaudited-on-a-real-chain"
         )
+    # References in the settings are read only for a key of [keys]: any other key needs none of them.
     is_named = not key_name.startswith(REFERENCES)
     settings = read_settings(path, os.environ, reveal=is_named)
     key = named_key(settings, key_name) if is_named else read_key(key_name, password)
-    own = [
+    own = [  # options that give the deployer a role: the handover to --owner revokes it again
         option
         for option, accounts in (
             ("--relayer", relayers),
@@ -164,6 +165,8 @@ def deploy_command(
     folder = path.parent if path else Path()
     node = NodeSettings(urls=(node_url,)) if node_url else chain.node
     node = revealed(node, f"chains.{chain_id}.node", os.environ, folder)
+    # The addresses are stored afterwards: `_deploy` raises unless all contracts stand as planned. A repeated
+    # run does only what is left, and comes here again.
     at, plan = trio.run(until_interrupted, _deploy, job, chain_id, node)
     addresses = {"wrappedNative": to_checksum(plan.weth), "permit2": to_checksum(plan.permit2)}
     bridges = {"spokePool": plan.spoke_pool, "tokenMessenger": plan.token_messenger}
@@ -282,6 +285,7 @@ def _plan(
         weth = factory_address("DevWeth")
     else:
         raise ConfigError(f"chains.{chain_id}.wrapped_native", "is not set")
+    # The default of --permit2: a devnet has no contract at that address.
     if chain_id in DEVNET_CHAINS and to_checksum(permit2) == PERMIT2:
         permit2 = factory_address("DevPermit2")
     return DeploymentPlan(

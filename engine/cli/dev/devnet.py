@@ -121,6 +121,7 @@ def devnet(
     if not _is_loopback(host):
         click.echo(f"warning: {host} is not loopback: whoever reaches it controls these chains", err=True)
 
+    # Before the chains start: a port that is taken is then an error at once. Port 0 stays 0.
     listener = listening(host, port and port + len(DEVNET_CHAINS)) if has_bridge else None
     bridge = DevnetBridge(listener, keys[0]) if listener else None
     url = url_of(host, listener.getsockname()[1]) if listener else None

@@ -51,6 +51,7 @@ def check_command(path: Path | None, role: str | None, *, online: bool, is_json:
     from .role_check import open_role  # imports all roles: not for --help
 
     settings = read_settings(path, os.environ)
+    # These calls, and those for `keys` below, serve to refuse what `serve` would refuse.
     check_addresses(settings)
     request_verifier(settings)
     hooks = hooks_of(settings.venue.webhooks if settings.venue else {})

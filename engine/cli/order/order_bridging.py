@@ -49,7 +49,7 @@ class BridgingOptions(TradeOptions, frozen=True, kw_only=True):
 
     @property
     def to(self) -> ToChain | None:
-        """The delivery on another chain that the options wish; None on one chain."""
+        """The delivery on another chain that the options request; None for an order on one chain."""
         if self.to_chain is None:
             return None
         fee_bps = BRIDGE_FEE_BPS if self.bridge_fee_bps is None else self.bridge_fee_bps

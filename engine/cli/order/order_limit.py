@@ -17,7 +17,8 @@ class _LimitOptions(PlacingOptions, frozen=True, kw_only=True):
     """Options of `cambist order limit`. Exactly one of `price` and `limit_text` is set.
 
     Attributes:
-        price, limit_text: limit price, limit amount in whole tokens, as typed.
+        price: limit price, BUY_TOKEN for one SELL_TOKEN, as typed.
+        limit_text: limit amount in whole tokens, as typed: least receipt, or largest spending of a purchase.
     """
 
     price: str | None

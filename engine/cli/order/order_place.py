@@ -146,11 +146,13 @@ async def place_order(session: TradeSession, placing: PlacingOptions) -> int:
         session.console.print(order_table(offer, placing.allowing))
         if not placing.is_rehearsal:
             placing.agree("Place it?")
+            # After the consent, and before the approval is sent: from here on an interrupt leaves it behind.
             if placing.allowing.approves(offer.missing):
                 under_way.hint = "no order was placed; an approval that was sent may be mined all the same"
         return True
 
     def about_to(order_hash: bytes) -> None:
+        # Called before the submission: the venue may have the order even if its answer never arrives.
         name = to_hex(order_hash)
         under_way.hint = f"the order {name} may be live: {placing.hint(name)}"
         if shown[-1].must_deposit:

@@ -72,7 +72,7 @@ class WatchOptions(VenueOptions, frozen=True, kw_only=True):
     watch_s: float | None
 
     def check(self, noun: str, pin_option: str, **many: object) -> None:
-        """Refuse options for one order if many orders are watched, and options for many orders if one is.
+        """Refuse the options for one order if `name` is None, else the options for many orders.
 
         Args:
             noun: word for `name` with an article, such as "an ID", for errors.
@@ -205,6 +205,7 @@ async def _listen(
         The exit status.
     """
     tell = new_tell()
+    # An interrupt is the usual end. Before the first message there is no hint, and `run` exits with status 1.
     under_way.status = 0
 
     def hear(message: OrderStreamMessage) -> None:

@@ -67,6 +67,7 @@ async def _cancel(session: TradeSession, options: SigningOptions, named: list[Na
     found: dict[bytes, tuple[SignedOtc, StoredOrder]] = {}
     for each in named:
         if session.client is None and each.order_hash:
+            # A FILE of the same order says more than its hash: its entry stays.
             orders.setdefault(each.order_hash, None)
             continue
         signed, stored = await find_order(session, each, contract)
@@ -89,6 +90,7 @@ async def _cancel(session: TradeSession, options: SigningOptions, named: list[Na
     )
     for order_hash, fault in zip(closed, faults, strict=True):
         if fault:
+            # The state is the venue's word alone: the chain contradicts it, or could not be read.
             tell(f"order {to_hex(order_hash)}: {fault}")
             del states[order_hash]
     return _report(options, cancelled, states)

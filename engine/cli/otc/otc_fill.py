@@ -33,8 +33,9 @@ class _FillOptions(SigningOptions, frozen=True, kw_only=True):
     """Options of `cambist otc fill`.
 
     Attributes:
-        given: most whole tokens to give, as typed; receive: whole tokens to receive, as typed. At most one of
-            the two is set; with neither, the order's whole unfilled amount is filled.
+        given: most whole tokens to give, as typed; None if --amount is absent.
+        receive: whole tokens to receive, as typed; None if --receive is absent. With neither option, the
+            order's whole unfilled amount is filled.
     """
 
     given: str | None
@@ -87,6 +88,7 @@ async def _fill(session: TradeSession, options: _FillOptions, named: Named) -> i
         session.console.print(fill_table(offer, options.allowing, listed))
         if not options.is_rehearsal:
             options.agree("Fill it?")
+            # Only now: until the consent nothing is sent, and an interrupt has nothing to explain.
             session.under_way.hint = (
                 "a transaction that was sent may be mined all the same: look at "
                 f"{to_hex(offer.signed.order_hash)} before you fill it again"

@@ -70,8 +70,10 @@ def named_order(text: str, field: str = SOURCE) -> Named:
 async def find_order(
     session: TradeSession, named: Named, contract: SigningContract
 ) -> tuple[SignedOtc, StoredOrder | None]:
-    """Return the signed OTC order that the command line names: from the venue, with the venue's record, if
-    named by its hash; else from the file, with None.
+    """Return the signed OTC order that the command line names by its hash or by a file.
+
+    Returns:
+        For a hash, the order from the venue and the venue's record; for a file, the file's order and None.
 
     Raises:
         VenueError: the venue does not have the order, or answers with another order.

@@ -160,7 +160,7 @@ async def _post(session: TradeSession, options: _PostOptions) -> int:
     except TradeFailed as failed:
         return report(options, failed.outcome, options.chain_id)
     except VenueError as refusal:
-        if not name:
+        if not name:  # refused before the order was signed: there is nothing to cancel
             raise
         contract = await session.contract(RFQ)
         raise VenueError(
@@ -170,6 +170,7 @@ async def _post(session: TradeSession, options: _PostOptions) -> int:
     if options.is_rehearsal:
         return report(options, state.outcome)
     under_way.hint = f"the order goes on: {options.hint(name, 'otc')}"
+    # An order that has ended already is followed too: its end is then compared with the chain.
     if options.follows or state.has_ended:
         state = await session.program.follow_otc(state, timeout_s=options.timeout_s, pinned=options.pinned)
     return report(options, state.outcome, options.chain_id)

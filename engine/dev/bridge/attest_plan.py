@@ -37,7 +37,7 @@ INSUFFICIENT_FEE = "insufficient_fee"
 
 
 class AttesterOrders(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Orders to a dev attester.
+    """Instructions that control how a dev attester behaves.
 
     Attributes:
         fast_after_s, final_after_s: seconds from the first sight of a message to its attestation, for the two

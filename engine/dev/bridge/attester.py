@@ -41,8 +41,8 @@ class SentMessage(Struct):
 
     Attributes:
         sent: the message as its sender made it.
-        nonce: nonce that the attester gives it, 32 bytes.
-        seen_s: time of its first sight (trio's clock).
+        nonce: nonce that the attester gives the message, 32 bytes.
+        seen_s: time at which the attester first saw the message (trio's clock).
         raw: the signed bytes; empty before the signature.
         attestation: signature of the hash of `raw`, 65 bytes; empty before the signature.
         delay_reason: reason why the message waits longer than its sender asked for; empty for none.
@@ -64,7 +64,7 @@ class DevAttester:
         key: key whose address the transmitters know.
 
     Attributes:
-        orders: the present orders; `order` changes them.
+        orders: the present instructions to the attester; `order` changes them.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class DevAttester:
         self._wake = trio.Event()
 
     def order(self, **changes: object) -> AttesterOrders:
-        """Change members of the orders; the changes hold for messages that are attested from now on.
+        """Change members of the instructions; the changes hold for messages that are attested from now on.
 
         Raises:
             ValueError, TypeError: a member or a value is unknown.
@@ -109,7 +109,7 @@ class DevAttester:
         return None
 
     def attest_again(self, found: SentMessage) -> None:
-        """Sign an attested message anew, without its expiry, by the present orders."""
+        """Sign an attested message anew, without its expiry, by the present instructions (`orders`)."""
         self._sign(found, as_final(cctp.parse_message(found.raw)))
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

@@ -51,7 +51,7 @@ class _MessagesQuery(Struct, rename="camel"):
 
 
 class _OfOrders(Struct, array_like=True, forbid_unknown_fields=True):
-    """Parameter of the controls: an object with the orders to change."""
+    """Parameter of the controls: an object with the members of the instructions to change."""
 
     changes: dict[str, Any]
 
@@ -89,15 +89,15 @@ class BridgeService:
         }
 
     async def order_relayer(self, params: _OfOrders) -> object:
-        """Answer `bridge_orderRelayer`: change the relayer's orders, and return the new orders."""
+        """Answer `bridge_orderRelayer`: change the relayer's instructions; return all of them."""
         return _ordered(self._relayer, params.changes)
 
     async def order_attester(self, params: _OfOrders) -> object:
-        """Answer `bridge_orderAttester`: change the attester's orders, and return the new orders."""
+        """Answer `bridge_orderAttester`: change the attester's instructions; return all of them."""
         return _ordered(self._attester, params.changes)
 
     async def state(self, _: Nothing) -> object:
-        """Answer `bridge_state`: return the orders of relayer and attester, and the deposits not paid out."""
+        """Answer `bridge_state`: return all instructions, and the deposits that are not paid out."""
         deposits = [
             {"depositId": deposit.deposit_id, "destinationChainId": deposit.destination_chain_id}
             for deposit in self._relayer.open_deposits()

@@ -44,6 +44,7 @@ class DevnetBridge:
         relay_ends, attest_ends = {}, {}
         for chain, entry in chains:
             pool = parse_hex(entry.spoke_pool, "spokePool")
+            # Native tokens first: the transactions of `fund_relayer` cost gas, and one of them wraps ETH.
             for key in self._keys:
                 await chain.set_balance(key.address, BALANCE_WEI)
             stock = [

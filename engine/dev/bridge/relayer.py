@@ -59,7 +59,7 @@ class DevRelayer:
     Attributes:
         tokens: the tokens that are bridged.
         terms: the fees that the relayer suggests.
-        orders: the present orders; `order` changes them.
+        orders: the present instructions to the relayer; `order` changes them.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class DevRelayer:
         self._wake = trio.Event()
 
     def order(self, **changes: object) -> RelayerOrders:
-        """Change members of the orders; the changes hold from now on.
+        """Change members of the instructions to the relayer; the changes hold from now on.
 
         Raises:
             ValueError, TypeError: a member or a value is unknown.
@@ -117,7 +117,7 @@ class DevRelayer:
             await another_head(heads, wake, again_s)
 
     async def funds(self, chain_id: int, token: bytes) -> int:
-        """Raw units of a token that the relayer can pay on a chain; 0 while its orders make it insolvent.
+        """Raw units of a token that the relayer can pay on a chain; 0 while `orders.is_insolvent` is set.
 
         Raises:
             ChainError: the chain does not answer.

@@ -81,6 +81,7 @@ async def show_bridges(stage: DemoStage) -> None:
         expect("what the user gave here", moves["user"], {"WBTC": -(10**7)})
         stage.say(f"{bridge} delivered {end.received} on chain {FAR_CHAIN_ID}: both chains prove it")
     bridges = stage.place.layout.bridge_url
+    # Before the order: the relayer fills a deposit a second after it sees the deposit.
     await stage.rpc(bridges, "bridge_orderRelayer", {"is_silent": True})
     before, order = await stage.balances(), await _sent_there(stage, "across")
     await stage.reason(order, "bridging")
@@ -92,6 +93,7 @@ async def show_bridges(stage: DemoStage) -> None:
     end = await stage.venue.follow(order, timeout_s=WAIT_S)
     expect("status of the order", (end.status, end.reason), (OrderStatus.REFUNDED, ""))
     moves = await stage.moves(before)
+    # gamma has bought the WBTC: its USDC, less the fee vault's part, entered the bridge.
     back, entered = moves["user"]["USDC"], -moves["gamma"]["USDC"] - moves["fee_vault"]["USDC"]
     expect("what came back, of what entered the bridge", back, entered)
     expect("what the user got there", moves.get("user" + THERE), None)
@@ -109,7 +111,7 @@ async def _sent_there(stage: DemoStage, bridge: str) -> DeltaOrderState:
 
 
 async def show_vaults(stage: DemoStage) -> None:
-    """Scene 8: yield brings an order to its limit; a handler makes yield of tokens without an agent."""
+    """Scene 8: a vault's yield brings an order to its limit; a handler deposits an order's proceeds in it."""
     user, usdc, vault = stage.key("user"), stage.at("USDC"), stage.at("vault")
     deposit = parse_units("10000", 6)
     await transact(stage.near, user, usdc, approve(vault, deposit))
@@ -135,9 +137,12 @@ async def show_vaults(stage: DemoStage) -> None:
 
 
 async def _show_handler(stage: DemoStage) -> None:
+    """Have a handler sell the user's WETH to the desk, and deposit the USDC in the vault for the user."""
     user, desk, now_s = stage.key("user"), stage.key("desk"), stage.clock.now_ms() // 1_000
     contract = await signing_contract(stage.near, None, DELTA, stage.at("delta"))
     sold, bought = parse_units("4", 18), parse_units("10000", 6)
+    # Delta calls each handler through the same contract, the agent caller of the id 0; VaultHandler refuses
+    # any other caller.
     caller = await stage.near.call(EthCall(contract.address, agent_caller(bytes(32))))
     code = artifact("VaultHandler").init_code(caller + address_word(stage.at("rfq")))
     created = await transact(stage.near, stage.key("deployer"), b"", code)
@@ -148,7 +153,7 @@ async def _show_handler(stage: DemoStage) -> None:
         maker_asset=stage.at("USDC"),
         taker_asset=stage.at("WETH"),
         maker=desk.address,
-        taker=ZERO_ADDRESS,
+        taker=ZERO_ADDRESS,  # open to any taker: VaultHandler refuses any other quote
         maker_amount=bought,
         taker_amount=sold,
     )

@@ -63,7 +63,7 @@ async def show_maker(stage: DemoStage) -> None:
         status, _ = await maker.ask("GET", "/prices")
         expect("GET /prices of a maker that was stopped or resumed", status, expected)
     stage.say("its kill switch stops it: GET /prices is answered 503, and 200 after `resume`")
-    await stage.live()
+    await stage.live()  # the venue and the agents have dropped the books of the stopped maker
     report = await run_checks(
         CheckOptions(
             base=BaseUrl("http", "127.0.0.1", maker.port, f"/{CHAIN_ID}", f"127.0.0.1:{maker.port}"),
@@ -154,6 +154,7 @@ async def show_swaps(stage: DemoStage) -> None:
     await _reverts(stage, "the same calldata again", parse_hex(sent["input"], "input"), "user", "StepFailed")
     await _show_changed_route(stage)
 
+    # Called between the price and the firm quotes: the venue has alpha's book, and alpha signs nothing more.
     def stop_alpha(offered: OfferedTrade[Offer]) -> bool:
         stage.place.roles.makers["alpha"].switch.stop("all")
         stage.say(f"alpha has quoted {offered.buy} for {offered.sell}, and stops before it signs")

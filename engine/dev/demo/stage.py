@@ -184,7 +184,10 @@ class DemoStage(Struct, frozen=True):
         return end
 
     async def reason(self, order: DeltaOrderState, code: str, before: str = "") -> str:
-        """Ask the venue why an order has not ended, until the first reason has this code and a new text.
+        """Ask the venue why an order has not ended, until its first reason has this code; return the text.
+
+        Args:
+            before: earlier text of the reason, which is not accepted again.
 
         Raises:
             trio.TooSlowError: the venue does not give this reason within WAIT_S seconds.
@@ -281,7 +284,7 @@ class DemoStage(Struct, frozen=True):
     async def live(self) -> None:
         """Wait until venue and makers are ready, and venue and agents have all books of the makers.
 
-        A maker's WebSocket, if any, has to be open: readers drop the books of a closed one after a moment.
+        A maker's WebSocket, if any, has to be open: its readers drop the books a moment after it has closed.
         """
         roles = self.place.roles
         apps = [role for role in (roles.venue, *roles.makers.values()) if role is not None]

@@ -136,7 +136,7 @@ GET_ANVIL = "install anvil (npm install --global @foundry-rs/anvil) so that it i
 
 
 def chain_to_install(python: tuple[int, int], system: str, machine: str) -> str:
-    """Sentence that names what runs development chains on a Python version and platform.
+    """Return the sentence that tells a user what to install for development chains on a platform.
 
     The extra `devnet` of pyproject.toml installs pyrevm under the same condition.
 
@@ -208,7 +208,7 @@ async def running_anvil(command: Sequence[str]) -> AsyncGenerator[NodeSettings]:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             check=False,
-            deliver_cancel=_end,
+            deliver_cancel=_end,  # the cancellation below ends anvil in order, so that it writes its state
         )
         try:
             try:

@@ -109,7 +109,7 @@ async def link_bridge(
 
 
 async def approve_all(chain: DevChain, key: SigningKey, spender: bytes, tokens: Iterable[bytes]) -> None:
-    """Approve a contract for an account's tokens, without limit, where it is not approved yet."""
+    """Approve a contract for an account's tokens without limit; skip tokens that are approved already."""
     for token in tokens:
         allowed = decode_uint(await chain.call(EthCall(token, calldata.allowance(key.address, spender))))
         if allowed < limits.UINT256_MAX // 2:

@@ -54,6 +54,7 @@ async def answer(body: bytes, methods: Methods) -> bytes:
         )
     answers: list[bytes] = []
     size = 0
+    # One call after the other: a batch may send transactions, and read what the earlier calls have changed.
     for call in request:
         if size > limits.DEVNET_ANSWER_BYTES_MAX:
             answers.append(error_body(_too_large(), _id(call)))

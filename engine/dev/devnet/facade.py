@@ -338,6 +338,7 @@ class Reads:
         fees = await self._chain.fees()
         tip_wei, fee_max_wei = _prices(wanted, fees.base_fee_wei, fees.tip_wei)
         gas = wanted.gas if wanted.gas is not None else await self._chain.estimate_gas(_call(wanted))
+        # The nonce comes last: the fewer awaits before `_hand_in`, the rarer another request takes it first.
         nonce = wanted.nonce if wanted.nonce is not None else await self._chain.pending_nonce(key.address)
         transaction = Transaction(
             chain_id=self._chain.chain_id,

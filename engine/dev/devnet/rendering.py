@@ -88,6 +88,7 @@ def transaction_json(received: ReceivedTransaction, block: Block | None, tx_inde
         "blockHash": to_hex(block.header.hash) if block else None,
         "blockNumber": hex(block.header.number) if block else None,
         "transactionIndex": hex(tx_index) if block else None,
+        # The price paid; of a waiting transaction, the most that it may pay.
         "gasPrice": hex(gas_price(tx, block.header.base_fee_wei) if block else tx.fee_max_wei),
         "v": hex(received.v),
         "r": hex(int.from_bytes(received.rs64[:32], "big")),

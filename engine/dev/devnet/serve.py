@@ -163,6 +163,8 @@ async def serve_devnet(
                 pairs = [(node.chain, there.entry) for node, there in zip(opened, running, strict=True)]
                 await nursery.start(companion.run, pairs)
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                # `serving` ends once all chains have answered their open requests. The tasks of `nursery`
+                # (companion, regular blocks, signals) never end by themselves, and are cancelled afterwards.
                 async with trio.open_nursery() as serving:
                     for node in opened:
                         serving.start_soon(node.serve)
@@ -196,7 +198,7 @@ async def running_chain(
 async def _open_furnished(
     owned: AsyncExitStack, wanted: DevnetOptions, environ: Mapping[str, str], chain_id: int
 ) -> tuple[_Opened, RunningChain]:
-    """Open a chain with its contracts and funded accounts; a kept chain has them from its first start."""
+    """Open a chain; deploy its contracts and fund its accounts, unless a kept chain has them already."""
     port = wanted.port and wanted.port + list(wanted.chains).index(chain_id)
     opened = await _open(owned, wanted, environ, chain_id, port)
     book = read_book(wanted.state_dir / FILE_NAME) if wanted.is_kept else None

@@ -428,6 +428,7 @@ class EmbeddedChain:
                 received = self._waiting.next(self._nonce_of, base_fee_wei, gas_left)
                 if received is None:
                     break
+                # Before the execution: a refused transaction that stayed would be found again without end.
                 self._waiting.remove(received.tx_hash)
                 try:
                     ledger.execute(draft, received)
@@ -439,6 +440,7 @@ class EmbeddedChain:
             ledger.abandon(draft)
             raise
         block = ledger.seal(draft)
+        # `set_time` and `set_base_fee` hold for one block; the times of later blocks go on from the set time.
         if self._time_s is not None:
             self._clock_ahead_s, self._time_s = self._time_s - self._now_s(), None
         self._base_fee_wei = None

@@ -216,6 +216,7 @@ class Evm:
             checkpoint = self._vm.snapshot()
             try:
                 outcome = self._execute(rules, message)
+                # Read before the revert, which empties the journal. A failed execution changed no state.
                 text = self._vm.journal_str if outcome.succeeded else ""
             finally:
                 self._vm.revert(checkpoint)
@@ -231,6 +232,7 @@ class Evm:
             after[COINBASE] = _richer(after.get(COINBASE, self.account(COINBASE)), paid_wei - burnt_wei)
         else:
             after[COINBASE] = _richer(after.get(COINBASE, self.account(COINBASE)), -burnt_wei)
+        # One nonce for each transaction: the branches above left it raised by `deploy`, by us, or not at all.
         payer = after[message.sender]
         after[message.sender] = Account(sender.nonce + 1, payer.balance_wei, payer.code_hash)
         slots = [write for write in writes if write[1] is not None]
@@ -253,7 +255,7 @@ class Evm:
         # `set_tx_env` stays in force for later messages: a message without an access list clears the last.
         if message.access_list or self._is_list_set:
             self._warm(message.access_list)
-        vm.reset_transient_storage()
+        vm.reset_transient_storage()  # it ends with its transaction (EIP-1153); the journal would keep it
         output, contract, failure = b"", None, ""
         try:
             if message.to:
@@ -275,6 +277,7 @@ class Evm:
                 )
                 contract = bytes.fromhex(created[2:])
         except RuntimeError as error:
+            # pyrevm raises this for a revert, a halt and a refusal alike; `_outcome` tells them apart.
             failure = str(error)
         return self._outcome(output, contract, failure)
 
@@ -292,7 +295,7 @@ class Evm:
 
     def _outcome(self, output: bytes, contract: bytes | None, failure: str) -> ExecutionResult:
         result = self._vm.result
-        if result is None:
+        if result is None:  # revm refused the message and executed nothing
             raise _refusal(failure)
         if not failure:
             if not result.is_success:
@@ -483,7 +486,7 @@ def _prove(vm: Evm) -> None:
     Raises:
         ChainError: a value differs.
     """
-    wei, price_wei, base_fee_wei = 10**18, 12, 10
+    wei, price_wei, base_fee_wei = 10**18, 12, 10  # a price above the base fee: burnt part and tip both show
     before: list[JournalWrite] = [
         (_PROOF_SENDER, None, Account(4, wei)),
         (_PROOF_CONTRACT, None, Account(1, 5, vm.learn_code(_PROOF_CODE))),

@@ -33,7 +33,7 @@ class _Change(msgspec.Struct):
 
 
 class KeptChain(EmbeddedChain):
-    """Embedded chain whose changes are in a file; made by `opened`."""
+    """Embedded chain that records its changes in a file; `opened` creates it."""
 
     _file: int
 
@@ -41,13 +41,16 @@ class KeptChain(EmbeddedChain):
     async def opened(
         cls, path: Path, chain_id: int, now_s: Callable[[], int], errors: CustomErrors = NO_ERRORS
     ) -> "KeptChain":
-        """Open the chain of a file, with all changes that the file has; a new file for a new chain.
+        """Open the chain that a file records, and repeat all changes of the file.
+
+        Without a file, or from an empty one, a new chain begins, and with it its file.
 
         Args:
             now_s: function that returns the wall clock, Unix seconds.
 
         Raises:
-            ConfigError: the file cannot be written, is in use, or is not such a file.
+            ConfigError: the file cannot be written, is in use by another process, or is not the record of a
+                chain with this id.
         """
         file = _locked(path)
         try:
@@ -130,9 +133,10 @@ class KeptChain(EmbeddedChain):
         return self._clock() if self._at is None else self._at
 
     async def _make(self, name: str, arguments: list[Any], change: Callable[[], Awaitable[T]]) -> T:
-        """Write a change to the file, then make it, at the time that the file has for it.
+        """Write a change to the file, then make the change.
 
-        The lock keeps the changes in the order of the file.
+        Meanwhile the chain's clock stands at the written time, so that a repetition makes the same blocks. A
+        lock keeps the changes in the order of the file.
         """
         async with self._order:
             self._at = self._clock()
@@ -204,7 +208,11 @@ def _locked(path: Path) -> int:
 
 
 def _changes(path: Path, file: int, chain_id: int) -> list[_Change]:
-    """Read the changes of a file; the rest of a line that a killed process did not end is cut off."""
+    """Read the changes of a file; cut off an incomplete last line, which a killed process has left.
+
+    Raises:
+        ConfigError: the file is not the record of a chain with this id.
+    """
     content = path.read_bytes()
     whole = content.rfind(b"\n") + 1
     if whole < len(content):

@@ -47,7 +47,7 @@ class RunningRoles(Struct, frozen=True):
             books: number of the books of all makers.
 
         Raises:
-            trio.TooSlowError: they are not ready within a minute.
+            trio.TooSlowError: an application is not ready, or the venue lacks a book, after a minute.
         """
         with trio.fail_after(_READY_S):
             while self._waits(books):  # noqa: ASYNC110  books of others have no event
@@ -110,6 +110,7 @@ async def running_roles(
         ConfigError: a role refuses its settings.
     """
     opening = _Opening(folder, environ, clock, store_in_process)
+    # The stack leaves in reverse order, so that the roles that are started last are drained first.
     async with AsyncExitStack() as owned:
         makers = {name: opening.maker(name) for name in layout.makers.keys() & listeners.keys()}
         for maker in makers.values():
@@ -117,7 +118,7 @@ async def running_roles(
         nursery = await owned.enter_async_context(_drained(makers))
         for name, maker in makers.items():
             await nursery.start(maker.run, listeners[name])
-        agents: dict[str, AgentApp] = {}
+        agents: dict[str, AgentApp] = {}  # filled below: the exit drains the agents that have started
         nursery = await owned.enter_async_context(_drained(agents))
         for name in layout.agents.keys() & listeners.keys():
             agents[name] = await nursery.start(_run_opened, opening.agent(name), listeners[name])
@@ -130,7 +131,10 @@ async def running_roles(
 
 @asynccontextmanager
 async def _drained(apps: Mapping[str, MakerApp | AgentApp | VenueApp]) -> AsyncIterator[trio.Nursery]:
-    """Context manager: a nursery for applications that are drained at the exit."""
+    """Context manager: a nursery for the tasks of applications.
+
+    The exit drains the applications that `apps` holds by then, and waits until the tasks have ended.
+    """
     async with trio.open_nursery() as nursery:
         yield nursery
         for app in apps.values():

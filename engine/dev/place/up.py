@@ -115,7 +115,7 @@ class UpPlace(Struct, frozen=True):
 
 
 async def serve_up(wanted: UpOptions, environ: Mapping[str, str], started: Callable[[UpPlace], None]) -> None:
-    """Run the market place until SIGTERM or SIGINT; a second signal ends it at once.
+    """Run the market place until SIGTERM or SIGINT; a second signal cancels all its tasks at once.
 
     Args:
         environ: environment variables, whose PATH is searched for anvil.
@@ -156,6 +156,7 @@ async def running_up(
     keys = tuple(account_keys(DEV_MNEMONIC, DEVNET_ACCOUNTS))
     devnet = _devnet(wanted, keys)
     with ExitStack() as owned:
+        # Sockets come first: the settings files name their ports, which port 0 leaves to the system.
         listeners = _listeners(owned, wanted)
         bridges = owned.enter_context(listening("127.0.0.1", _bridge_port(wanted), "--devnet-port"))
         async with (
@@ -177,7 +178,7 @@ async def running_up(
             _forget_quotes(wanted.folder)
             variables = _secrets(wanted, layout, keys)  # no others: they could override a role's settings
             here = {name: listener for name, listener in listeners.items() if name not in wanted.without}
-            for name in wanted.without:
+            for name in wanted.without:  # its port is in the settings files, and is free for its own process
                 listeners[name].close()
             roles = running_roles(layout, wanted.folder, variables, clock, here, store_in_process=True)
             async with roles as running:
@@ -245,7 +246,11 @@ def _bridge_port(wanted: UpOptions) -> int:
 
 
 def _listeners(owned: ExitStack, wanted: UpOptions) -> dict[str, Socket]:
-    """Listen on a port for each role: the venue's, and those from _ROLES_FROM above it."""
+    """Listen on a TCP port for each role, and return the sockets by the names of the roles.
+
+    The venue has `wanted.port`, the other roles the ports from _ROLES_FROM above it; the system chooses all
+    ports if `wanted.port` is 0.
+    """
     ports = [wanted.port, *(wanted.port and wanted.port + _ROLES_FROM + at for at in range(len(ROLES) - 1))]
     return {
         name: owned.enter_context(listening("127.0.0.1", port))
@@ -271,7 +276,9 @@ async def _approve_trader(
 
 
 def _secrets(wanted: UpOptions, layout: Layout, keys: tuple[SigningKey, ...]) -> dict[str, str]:
-    """Make the variables of secrets.env, with the old values in a kept folder; write and return them.
+    """Make the variables of secrets.env, write the file, and return the variables.
+
+    In a kept folder, the values of an earlier file stay.
 
     Raises:
         ConfigError: the file cannot be read or written.
@@ -293,11 +300,11 @@ def _secrets(wanted: UpOptions, layout: Layout, keys: tuple[SigningKey, ...]) ->
 
 
 def _forget_quotes(folder: Path) -> None:
-    """Remove the makers' files of live quotes.
+    """Remove the makers' files of live quotes, so that a maker that was killed signs again at once.
 
-    A maker that was killed would sign again only after the longest life of its quotes. Here a quote of before
-    the kill may be filled beside new ones: the maker's tokens are worth nothing, and the chain moves no more
-    than the maker has.
+    By its file, the maker would wait until its last quotes have expired. Without the file, such a quote may
+    be filled beside new quotes. That does no harm here: the tokens are worth nothing, and a fill moves no
+    more than the maker has.
     """
     for name in _QUOTED:
         for path in (folder / name).glob(f"{QUOTES}*.json"):
