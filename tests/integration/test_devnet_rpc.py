@@ -293,6 +293,20 @@ async def test_a_transaction_of_an_account_is_signed_here(methods: Methods) -> N
     assert "unknown account" in error["message"]
 
 
+async def test_transactions_that_are_sent_at_once_have_nonces_of_their_own(methods: Methods) -> None:
+    sent = {"from": "0x" + ALICE.address.hex(), "to": ADDRESS, "value": "0x1"}
+    hashes: list[str] = []
+
+    async def send() -> None:
+        hashes.append(await result(methods, "eth_sendTransaction", sent))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(send)
+    assert len(set(hashes)) == 5
+    assert await result(methods, "eth_getBalance", ADDRESS) == "0x5"
+
+
 async def test_filters_tell_what_is_new_and_what_is_gone(methods: Methods) -> None:
     of_logs = await result(methods, "eth_newFilter", {})
     of_blocks = await result(methods, "eth_newBlockFilter")

@@ -14,6 +14,7 @@ import platform
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+import trio
 from msgspec import Struct
 
 from ....codecs.transactions import Transaction, sign_transaction
@@ -60,6 +61,7 @@ class Reads:
     def __init__(self, chain: EmbeddedChain, keys: Sequence[SigningKey]) -> None:
         self._chain = chain
         self._keys = {key.address: key for key in keys}
+        self._signing = trio.Lock()
 
     def methods(self) -> Methods:
         """Return the JSON-RPC methods that read the chain and send transactions, by name, e.g. `eth_call`."""
@@ -338,23 +340,24 @@ class Reads:
         fees = await self._chain.fees()
         tip_wei, fee_max_wei = _prices(wanted, fees.base_fee_wei, fees.tip_wei)
         gas = wanted.gas if wanted.gas is not None else await self._chain.estimate_gas(_call(wanted))
-        # The nonce comes last: the fewer awaits before `_hand_in`, the rarer another request takes it first.
-        nonce = wanted.nonce if wanted.nonce is not None else await self._chain.pending_nonce(key.address)
-        transaction = Transaction(
-            chain_id=self._chain.chain_id,
-            nonce=int(nonce),
-            tip_wei=tip_wei,
-            fee_max_wei=fee_max_wei,
-            gas=int(gas),
-            to=bytes(wanted.to or b""),
-            value_wei=int(wanted.value or 0),
-            data=wanted.calldata(),
-        )
-        try:
-            signed = sign_transaction(transaction, key)
-        except ValueError as error:
-            raise RpcFault(INVALID_PARAMS, str(error)) from None
-        return await self._hand_in(signed.raw)
+        # Held from the nonce to the hand-in: requests at the same time get nonces of their own, as from geth.
+        async with self._signing:
+            nonce = wanted.nonce if wanted.nonce is not None else await self._chain.pending_nonce(key.address)
+            transaction = Transaction(
+                chain_id=self._chain.chain_id,
+                nonce=int(nonce),
+                tip_wei=tip_wei,
+                fee_max_wei=fee_max_wei,
+                gas=int(gas),
+                to=bytes(wanted.to or b""),
+                value_wei=int(wanted.value or 0),
+                data=wanted.calldata(),
+            )
+            try:
+                signed = sign_transaction(transaction, key)
+            except ValueError as error:
+                raise RpcFault(INVALID_PARAMS, str(error)) from None
+            return await self._hand_in(signed.raw)
 
     async def _hand_in(self, raw: bytes) -> str:
         tx_hash = keccak256(raw)
