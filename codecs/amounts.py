@@ -107,11 +107,12 @@ def parse_decimals(
         mantissas, scales = _parse_column(texts)
     except (LookupError, TypeError, ValueError):  # a text is refused: find it, and its reason
         parsed = [parse_decimal(text, field(at)) for at, text in enumerate(texts)]
+        # Reached only if `parse_decimal` takes a text that the column form refuses: our bug.
         raise AssertionError(f"read one by one, but not as a column: {parsed}") from None
     finest = max(scales)
     scale = max(finest, scale_min)
     if scales.count(finest) < len(scales):
-        factors = POWERS_OF_TEN[scale::-1]
+        factors = POWERS_OF_TEN[scale::-1]  # factors[s] is 10^(scale - s), for a text of scale s
         return [*map(mul, mantissas, map(factors.__getitem__, scales))], scale
     if finest < scale:
         factor = POWERS_OF_TEN[scale - finest]

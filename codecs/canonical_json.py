@@ -34,6 +34,7 @@ def canonical(raw: bytes) -> bytes:
     """
     if len(raw) > ROUTE_BYTES_MAX:
         raise InvalidInput(f"longer than {ROUTE_BYTES_MAX} bytes")
+    # The Unicode errors come first, since both are ValueErrors. InvalidInput, which the hooks raise, is none.
     try:
         return _encode(_loads(raw.decode()))
     except UnicodeDecodeError:

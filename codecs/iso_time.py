@@ -34,7 +34,7 @@ def check_unix_seconds(field: str, value: int, instead: str = "") -> None:
         instead: another valid value of the field, for the error: "0 for never, or ".
 
     Raises:
-        InvalidInput: the time is after the year 9999; the error names the unit that the number fits.
+        InvalidInput: the time is after the year 9999; the error names the unit that the number fits, if any.
     """
     if value <= UNIX_SECONDS_MAX:
         return

@@ -146,6 +146,7 @@ def _item(raw: bytes, at: int, end: int, depth: int) -> tuple[Item, int]:
     position, after = _span(raw, at, end, first - _LIST)
     items: list[Item] = []
     while position < after:
+        # Bounded by the end of the list, not of the input: an item that reaches beyond its list is refused.
         item, position = _item(raw, position, after, depth + 1)
         items.append(item)
     return items, after

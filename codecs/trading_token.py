@@ -1,7 +1,8 @@
 """Parse token addresses of the trading endpoints, and refuse addresses that no account can have.
 
-`srcToken` and `destToken` stay raw text in the wire structs until this module parses them, since the
-placeholder counts in its mixed-case form alone. Source: spec 1.1.24 to 1.1.26, 1.25.8, 1.25.10.
+The native placeholder is the address that stands for the native token. `srcToken` and `destToken` stay raw
+text in the wire structs until this module parses them, since the placeholder counts in its mixed-case form
+alone. Source: spec 1.1.24 to 1.1.26, 1.25.8, 1.25.10.
 
 Choice: The native placeholder counts in its mixed-case form alone: lower case and `0x0` are `Invalid
     srcToken` or `Invalid destToken`. This holds for trading endpoints, not for addresses in general.

@@ -107,6 +107,7 @@ def sign_transaction(tx: Transaction, key: SigningKey | PolicedRelayKey) -> Sign
     """
     _check(tx)
     encode = rlp.encode
+    # The members are encoded once, for two lists: the list that is signed, and the list with the signature.
     body = b"".join(
         (
             encode(tx.chain_id),
@@ -153,6 +154,7 @@ def decode_transaction(raw: bytes) -> ReceivedTransaction:
     first = raw[:1]
     if not first:
         raise InvalidInput(field="transaction", expected="a signed transaction", got="nothing")
+    # A legacy transaction is an RLP list, whose first byte is 0xC0 or more; a first byte of 0 names no kind.
     kind = LEGACY if first[0] >= 0xC0 else first[0]
     if kind not in _MEMBERS or (kind == LEGACY and first[0] < 0xC0):
         raise InvalidInput(field="transaction", expected="kind 0, 1 or 2", got=f"0x{first.hex()}")
@@ -160,8 +162,10 @@ def decode_transaction(raw: bytes) -> ReceivedTransaction:
         rlp.decode(raw[1:] if kind else raw), "transaction", _MEMBERS[kind] + _SIGNATURE_ITEMS
     )
     members, (v_item, r_item, s_item) = items[: _MEMBERS[kind]], items[_MEMBERS[kind] :]
+    # v of the legacy kind is 35 + 2 * chain id + parity, and so up to two bits longer than the chain id.
     v = rlp.as_uint(v_item, "yParity", 1) if kind else rlp.as_uint(v_item, "v", _CHAIN_ID_BITS + 2)
     r, s = rlp.as_uint(r_item, "r"), rlp.as_uint(s_item, "s")
+    # The members encoded anew are the signed bytes, since `rlp.decode` accepts no second form of an item.
     if kind == LEGACY:
         tx, y_parity = _legacy(members, v)
         digest32 = keccak256(rlp.encode([*members, tx.chain_id, 0, 0]))

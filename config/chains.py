@@ -24,7 +24,7 @@ class StrategySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     Attributes:
         vault: address of the vault, whose asset is read from the chain.
         name: the strategy's name for people.
-        fee_bps: share of the yield that the vault keeps, basis points; the gross APR is computed from it.
+        fee_bps: share of the yield that the vault keeps, basis points; the gross APR follows from this share.
     """
 
     vault: str

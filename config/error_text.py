@@ -63,7 +63,7 @@ def one_line(text: str) -> str:
 
 
 def sentence(message: str, field: str | None, expected: str | None, got: object, detail: str) -> str:
-    """Join the parts of an error text, `message: field: expected X, got Y: detail`, without empty ones."""
+    """Join the parts of an error text, except empty ones: `message: field: expected X, got Y: detail`."""
     parts = [f"expected {expected}"] if expected else []
     if got is not NOTHING:
         parts.append(f"got {shown(got)}")

@@ -247,18 +247,20 @@ class StoreFull(StoreUnavailable):
 
 
 class OfferDeclined(CambistError):
-    """The caller's function declined the terms of a trade; nothing was signed."""
+    """The function that a trader passed in to judge a trade declined its terms; nothing was signed."""
 
 
 class TradeFailed(CambistError):
     """A trade did not succeed after something was signed: it reverted, or its end is not known.
 
     Attributes:
-        verdict: a TradeVerdict: REVERTED: the transaction was mined without effect; UNKNOWN: the transaction
-            or the order may still take effect, so look at it before you trade again.
+        verdict: a TradeVerdict (`engine.trader.client.outcome`). REVERTED: the transaction was mined without
+            effect. UNKNOWN: the transaction or the order may still take effect, so a trader looks at it
+            before another trade.
         tx_hash: hash of the transaction in hexadecimal; empty if the trade has none.
         order_hash: hash of the order in hexadecimal; empty if no order was signed.
-        outcome, offer: the outcome and the terms with all members, which may change between versions.
+        outcome, offer: all that the trader knows of the trade's end and of its terms; the members of both
+            objects may change between versions.
     """
 
     def __init__(

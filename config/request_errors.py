@@ -440,7 +440,7 @@ class ServiceUnavailable(RequestError):
 
 
 class InternalError(RequestError):
-    """A fault of this service. The log holds the cause under the request id; the response does not."""
+    """A fault of this service. The log holds the cause under the request id; the response hides it."""
 
     status = 500
     messages = ("Internal error",)

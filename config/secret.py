@@ -62,6 +62,7 @@ def read_secret(reference: object, environ: Mapping[str, str], field: str, folde
     """
     scheme, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
     if scheme == "env" and name:
+        # Ahead of the look-up, whose error repeats the name: a key pasted in its place must not be shown.
         if not _VARIABLE.match(name):
             raise ConfigError(field, f"{_EXPECTED}: the text after env: is not the name of a variable")
         text = environ.get(name)

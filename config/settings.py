@@ -179,8 +179,8 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, revea
         tree = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also an integer of too many digits
         raise ConfigError("settings", f"not TOML: {error}") from None
-    # Sorted: a table's own variable comes before those of its members, which it would overwrite. Before the
-    # merges below: what only variables name gets its shipped members and the checks, too.
+    # Sorted: the variable of a whole table comes before those of the table's members, since it replaces them.
+    # Before the merges below: a chain or rate tier that only variables name gets its shipped members, too.
     texts = [
         _override(tree, name, environ[name])
         for name in sorted(environ)
@@ -201,11 +201,13 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, revea
     def convert(candidate: dict[str, Any], *, strict: bool = False) -> Settings:
         return msgspec.convert(candidate, Settings, strict=strict, str_keys=True, dec_hook=read_field)
 
+    # Two passes. The lax pass reads the text of variables as numbers and booleans, which then replace that
+    # text in `tree`. The strict pass refuses the text that is left: `confirmations = "12"` in the file.
     try:
         settings = convert(tree)
     except msgspec.ValidationError as error:
         raise _refusal(tree, convert, error) from None
-    for keys in texts:  # the file's values have the settings' types, those of variables are plain text
+    for keys in texts:
         _type_text(tree, keys, settings)
     try:
         convert(tree, strict=True)
@@ -266,6 +268,7 @@ def _override(tree: dict[str, Any], name: str, text: str) -> list[str]:
     last = _key_of(table, keys[-1], name)
     table[last] = text
     if text.lstrip().startswith(("[", "{", '"', "'")):
+        # What only looks like TOML stays text: the host `[::1]`, or a text whose next line sets another key.
         try:
             document = tomllib.loads(f"value = {text}")
         except (ValueError, RecursionError):
@@ -293,7 +296,10 @@ def _key_of(table: dict[str, Any], key: str, name: str) -> str:
 
 
 def _with_shipped_chains(chains: object) -> object:
-    """Merge shipped chains with the operator's settings; a devnet by default has OTC and any handler."""
+    """Merge shipped chains with the operator's settings.
+
+    A development chain serves OTC orders and admits any handler, unless its settings say otherwise.
+    """
     if not isinstance(chains, dict):
         return chains
     said = chains.copy()
@@ -363,7 +369,7 @@ def _keys_at(path: Sequence[str]) -> list[str]:
 
 
 def _table_kind(kind: msgspec.inspect.Type) -> msgspec.inspect.Type:
-    """Return the type of a value that may be absent, without its absence."""
+    """Strip None from the type of an optional value: `X | None` gives `X`; other types stay as they are."""
     if isinstance(kind, msgspec.inspect.UnionType):
         return next(member for member in kind.types if not isinstance(member, msgspec.inspect.NoneType))
     return kind
@@ -524,5 +530,6 @@ def _check_bridges(settings: Settings) -> None:
                 decimals.add(known.decimals)
             if bridge.kind == "cctp" and len(decimals) > 1:
                 raise ConfigError(field, "CCTP carries tokens of the same decimals alone")
+            # Not empty: `BridgedToken` has two chains or more.
             if max(decimals) - min(decimals) > limits.BRIDGE_SCALING_MAX:
                 raise ConfigError(field, f"decimals differ by at most {limits.BRIDGE_SCALING_MAX}")

@@ -28,6 +28,7 @@ def is_magic_answer(returned: bytes) -> bool:
     """Whether the return data of `isValidSignature` accepts the signature.
 
     The contract accepts with a first word of the 4-byte magic value and 28 zero bytes. Empty return data, as
-    from an address without code, is a refusal. The caller treats a reverted call as a refusal by itself.
+    from an address without code, is a refusal. A reverted call is a refusal too: the caller has to handle a
+    revert itself.
     """
     return returned[:32] == _MAGIC_WORD

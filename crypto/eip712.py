@@ -115,10 +115,12 @@ class Types:
     """A closed set of EIP-712 struct types, checked once, with their type hashes.
 
     Args:
-        structs: struct name -> members, of types that are atomic, in the set, or arrays of such.
+        structs: struct name -> members. The type of a member is atomic, a struct of the set, or an array of
+            either.
 
     Raises:
-        InvalidInput: a wrong name or type; too many members.
+        InvalidInput: a name is malformed, given twice, or that of an atomic type; a type is unknown; or the
+            structs have more than TYPED_DATA_MEMBERS_MAX members together.
     """
 
     def __init__(self, structs: Mapping[str, Members]) -> None:
@@ -203,7 +205,7 @@ class Types:
 
         Args:
             name: the struct type.
-            value: a mapping.
+            value: mapping from the name of each member to the member's value.
             field: path of the value, for errors.
 
         Raises:

@@ -249,7 +249,9 @@ class RequestVerifier:
         if self._strip_prefix:
             rest = target.removeprefix(self._strip_prefix)
             target = rest if rest.startswith(b"/") else target
+        # The timestamp's own bytes, not its number: `007` was signed as `007`.
         payload = b"".join((timestamp, method, target, body))
+        # All keys are tried, even after a wrong signature: during a rotation two may share one access key.
         known_key = False
         for known_access_key, key in keys:
             if compare_digest(access_key, known_access_key):

@@ -72,6 +72,7 @@ class RouteSeal:
         message = time.encode() + canonical + tail.encode()
         if not any(compare_digest(key.hex_digest(message), digest) for key in self._keys):
             raise InvalidPriceRoute("the route differs from the route of its hmac")
+        # No lower bound: the HMAC proves the time, and the process that sealed may have a faster clock.
         issued_ms = int(time, 16)
         age_ms = now_ms - issued_ms
         if age_ms > limits.ROUTE_FRESH_MS:

@@ -142,7 +142,7 @@ def recover_address(digest32: bytes, rs64: bytes, recovery_id: int) -> bytes:
     ):
         raise InvalidSignature("no key makes this signature")
     point65, length = mine.point65, mine.point_length
-    length[0] = 65
+    length[0] = 65  # in: the room in `point65`; the call writes the used length into the same place
     _lib.secp256k1_ec_pubkey_serialize(_CONTEXT, point65, length, point, _UNCOMPRESSED)
     return keccak256(mine.point65_view[1:])[12:]
 

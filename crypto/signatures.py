@@ -31,6 +31,7 @@ def parse_signature(raw: bytes) -> tuple[bytes, int]:
         s = int.from_bytes(raw[32:64], "big")
     elif len(raw) == 64:
         packed = int.from_bytes(raw[32:], "big")
+        # ERC-2098: the top bit is the recovery id; an s in the lower half leaves this bit free.
         recovery_id, s = packed >> 255, packed & ~_Y_PARITY_BIT
     else:
         raise InvalidSignature(expected="65 bytes, or 64 in the compact form", got=len(raw))

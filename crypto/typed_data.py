@@ -41,6 +41,7 @@ def hash_typed_data(document: object) -> TypedDataHashes:
     domain = document.get("domain")
     if not isinstance(domain, Mapping):
         raise InvalidInput(field="domain", expected="an object", got=domain)
+    # A set of its own: `types` may lack the domain's type, and that type may not refer to structs of `types`.
     domain_type = Types(
         {DOMAIN_TYPE: structs[DOMAIN_TYPE] if DOMAIN_TYPE in structs else domain_members(domain)}
     )

@@ -165,11 +165,11 @@ class FilledRelay(msgspec.Struct, frozen=True):
 class ExecutedRelayerRefundRoot(msgspec.Struct, frozen=True):
     """Event of a pool that paid out a leaf: repayments to relayers and refunds to depositors.
 
-    A leaf is a part of a bundle, and does not name deposits. Accounts and the token are addresses of 20
-    bytes.
+    A leaf is a list of payments in one token, and a part of a bundle, which Across approves as a whole. A
+    leaf does not name deposits. Accounts and the token are addresses of 20 bytes.
 
     Attributes:
-        amount_to_return: raw units that go back to the hub.
+        amount_to_return: raw units that the pool sends back to Across's HubPool, which funds all pools.
         chain_id: the pool's chain.
         refund_amounts, refund_addresses: raw units of each payment, and its receiver, in the same sequence.
         has_deferred: whether the token refused at least one payment, which its receiver then has to claim.
@@ -259,7 +259,9 @@ def fill_status(relay_hash32: bytes) -> bytes:
 def execute_refund_leaf(
     bundle_id: int, chain_id: int, token: bytes, refunds: Sequence[tuple[bytes, int]]
 ) -> bytes:
-    """Encode the payout of the first leaf of a bundle without a proof, which only a dev pool accepts.
+    """Encode the payout of the first leaf of a bundle, without a proof.
+
+    Only the pool of a devnet accepts the call (contracts/dev/DevSpokePool.sol).
 
     Args:
         token: address of 20 bytes.

@@ -135,6 +135,8 @@ def parse_terms(bridge: DeltaBridge) -> BridgeTerms:
             factor.
     """
     kind = kind_of(bridge)
+    # The bounds are those of `feeOf` in contracts/Bridges.sol: an order beyond them would revert when it is
+    # settled. CCTP mints the token that it burned, with the same decimals, and so scales nothing.
     scaling_max = 0 if kind is BridgeKind.CCTP else SCALING_MAX
     if abs(bridge.scaling_factor) > scaling_max:
         raise InvalidInput(
@@ -142,7 +144,7 @@ def parse_terms(bridge: DeltaBridge) -> BridgeTerms:
         )
     words = _words(bridge.protocol_data, 4 if kind is BridgeKind.CCTP else 5)
     fee = BridgeFee(
-        _bounded(words[0], "fee in parts per million", PPM_ONE - 1),
+        _bounded(words[0], "fee in parts per million", PPM_ONE - 1),  # `input_of` divides by the rest
         _bounded(words[1], "fixed fee", FEE_FIXED_MAX),
     )
     if kind is BridgeKind.CCTP:
@@ -165,14 +167,14 @@ def fee_of(fee: BridgeFee, amount: int) -> int:
 
 
 def output_of(fee: BridgeFee, scaling_factor: int, amount: int) -> int:
-    """Compute the amount that arrives if `amount` enters a bridge; 0 if the fee takes the whole amount."""
+    """Compute the amount that arrives if `amount` enters a bridge, rounded down; 0 if the fee takes all."""
     left = max(0, amount - fee_of(fee, amount))
     scale: int = 10 ** abs(scaling_factor)
     return left * scale if scaling_factor >= 0 else div_down(left, scale)
 
 
 def input_of(fee: BridgeFee, scaling_factor: int, output: int) -> int:
-    """Compute the least amount that has to enter a bridge for `output` to arrive; 0 for an output of 0."""
+    """Compute the least amount that has to enter a bridge for `output` or more to arrive; 0 for output 0."""
     if output == 0:
         return 0
     scale: int = 10 ** abs(scaling_factor)

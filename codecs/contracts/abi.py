@@ -180,6 +180,7 @@ class LogLayout:
             if kind != "bytes" and not kind.endswith("[]"):
                 values.append(self._value(kind, head))
                 continue
+            # Tails follow one another without gaps. Other offsets could make values overlap or hide bytes.
             if int.from_bytes(head, "big") != tail:
                 self._refuse(f"{tail} as the offset of its {kind}", head.hex())
             value, tail = self._tail(kind, data, tail)

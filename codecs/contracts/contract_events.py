@@ -263,6 +263,8 @@ def decode_event(topics: Sequence[bytes], data: bytes) -> ContractEvent | None:
         return None
     topic_count, word_bytes, decode = known
     words = b"".join(topics) + data
+    # Both counts are needed: the total is the same if a member is in the data instead of the topics, as in an
+    # event of the same signature that indexes other members.
     if len(topics) != topic_count or len(words) != word_bytes:
         _refuse(
             decode,

@@ -297,7 +297,7 @@ def show_cancellation(
 def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
     """Encode the call by which an owner cancels an order and withdraws the native tokens deposited for it."""
     if isinstance(order, DeltaOrder):
-        return CANCEL_AND_WITHDRAW + encode(_order(order), uint_word(0))
+        return CANCEL_AND_WITHDRAW + encode(_order(order), uint_word(0))  # `isFillable`, which Delta ignores
     is_sale = isinstance(order, TwapOrder)
     called = CANCEL_TWAP_AND_WITHDRAW if is_sale else CANCEL_TWAP_BUY_AND_WITHDRAW
     return called + encode(_schedule(order))

@@ -63,6 +63,9 @@ def permit_spender(raw: bytes) -> bytes | None:
     """Read the spender that a permit names; None if the permit's form states no spender.
 
     EIP-2612 and DAI-style payloads start with two ABI words: owner (holder) and spender.
+
+    Raises:
+        InvalidInput: no form has the length of `raw`.
     """
     word = _SPENDER_WORD.get(permit_form(raw))
     return None if word is None else raw[word * WORD_BYTES + 12 : (word + 1) * WORD_BYTES]

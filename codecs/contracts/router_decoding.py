@@ -42,6 +42,7 @@ def decode_swap(data: bytes, field: str = "data") -> tuple[Side, RouterSwap]:
     if side is None:
         got = f"0x{data[:SELECTOR_BYTES].hex()}"
         raise InvalidInput(field=field, expected="swapExactIn or swapExactOut of the Router", got=got)
+    # Encoded again and compared: the contract would read other encodings too, which could hide another swap.
     try:
         swap = _swap(_Tuple(_Reader(data), SELECTOR_BYTES).inner(0))
         if _ENCODERS[side](swap) == data:

@@ -30,14 +30,22 @@ def preview_withdraw(assets: int) -> bytes:
 
 
 def vault_amount(answer: bytes | Exception) -> int | None:
-    """Decode the amount in a vault's answer; None if the vault gave no amount."""
+    """Decode the amount in a vault's answer; None if the vault gave no amount.
+
+    Args:
+        answer: return data of the call, or the error of a failed call.
+    """
     if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
         return None
     return int.from_bytes(answer[:WORD_BYTES], "big")
 
 
 def vault_asset(answer: bytes | Exception) -> bytes | None:
-    """Decode the address of a vault's asset, 20 bytes; None if the vault gave no address."""
+    """Decode the address of a vault's asset, 20 bytes; None if the vault gave no address.
+
+    Args:
+        answer: return data of the call, or the error of a failed call.
+    """
     if isinstance(answer, Exception) or len(answer) < WORD_BYTES or any(answer[:12]):
         return None
     return decode_address(answer)

@@ -31,6 +31,10 @@ class DeltaBridge(msgspec.Struct, frozen=True, gc=False):
     """Member `bridge` of a signed order: the bridge that carries the bought token to another chain.
 
     An order without a bridge has SAME_CHAIN. `codecs.bridges.bridge_terms` decodes `protocol_data`.
+
+    Attributes:
+        protocol_selector: protocol of the bridge, 4 bytes; zero in SAME_CHAIN.
+        scaling_factor: decimals of `output_token` minus decimals of the order's `dest_token`.
     """
 
     protocol_selector: bytes
@@ -127,7 +131,10 @@ class TwapOrder(msgspec.Struct, frozen=True):
 
 
 class TwapBuyOrder(msgspec.Struct, frozen=True):
-    """A scheduled purchase (TWAP) in slices, which spends at most `max_src_amount` raw units in all."""
+    """A scheduled purchase (TWAP): `num_slices` slices, settled at least `interval` seconds apart.
+
+    All slices together spend at most `max_src_amount` raw units.
+    """
 
     owner: bytes
     beneficiary: bytes

@@ -23,7 +23,7 @@ LAST_CHUNK = b"0\r\n\r\n"
 _CHUNKS_AT_ONCE = 128  # tiny chunks cost a microsecond each, and a read may hold thousands
 
 _match_size = re.compile(rb"\r\n([0-9A-Fa-f]{1,8})\r\n").match
-_SIZE_LINE_BYTES_MAX = 12
+_SIZE_LINE_BYTES_MAX = 12  # CRLF, eight digits, CRLF
 _may_become_size = re.compile(rb"(?:\r(?:\n(?:[0-9A-Fa-f]{1,8}\r?)?)?)?").fullmatch
 
 
@@ -96,11 +96,13 @@ class ChunkedBody:
                 position += len(piece)
                 if self._left:
                     return position
+            # Tested between two chunks, so that the next call goes on with a size line.
             if self._chunks == stop_at:
                 self.is_due = True
                 return position
             match = _match_size(buffer, position)
             if match is None:
+                # A wrong line is refused now; a line that is only incomplete waits for more bytes.
                 if not _may_become_size(buffer[position : position + _SIZE_LINE_BYTES_MAX]):
                     raise HttpFault("a chunk has malformed ends")
                 return position

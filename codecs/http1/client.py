@@ -117,6 +117,7 @@ class ClientConnection:
             raise TransitionError("a second request before the first is answered")
         if method not in METHODS or not is_target(target) or not is_host(host):
             raise ValueError(f"not a method, target and host: {method!r} {target!r} {host!r}")
+        # All that may raise comes before the first change: after a ValueError the connection is still idle.
         fields = render_fields(headers)
         self._in_flight = method
         self._interim = 0
@@ -158,6 +159,7 @@ class ClientConnection:
         if response is None:
             return None
         self._in_flight = self._response = None
+        # `_fail` returns an error, which is not raised here: this answer is good, and later calls raise.
         if self._buffer:
             response.keep_alive = False
             self._fail("unsolicited bytes behind an answer")
@@ -195,6 +197,7 @@ class ClientConnection:
             buffer = self._buffer
             end = section_end(buffer, 0, self._scanned, self._limits.header_bytes_max)
             if not end:
+                # Refused at the first wrong byte: a server of another protocol may never send an empty line.
                 if not buffer.startswith(_STATUS_LINE_START[: len(buffer)]):
                     raise HttpFault("the answer does not begin with a status line")
                 self._scanned = len(buffer)
@@ -209,6 +212,7 @@ class ClientConnection:
             self._skip_interim(status, end)
 
         headers = self._parse_fields(buffer[:end])
+        # Set before the framing is checked: `head` serves callers even if the rest of the answer is refused.
         self.head = response = Response(status, headers, keep_alive=False)
         fields = joined(headers)
         length = self._body_length(fields, status, http_minor)
@@ -281,7 +285,7 @@ class ClientConnection:
 def _reason(fault: HttpFault) -> str:
     """Format the reason for which a server's answer is refused.
 
-    The fault's own message is left out, since the text is about requests.
+    The text leaves out the fault's own message, since that message speaks of requests.
     """
     row = "malformed" if type(fault) is HttpFault else fault.error_type
     return f"answer refused, {row}{fault.detail.removeprefix(fault.message)}"

@@ -36,11 +36,11 @@ class FieldSink:
         self.messages = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Collect a field without the white space after its value; llhttp drops only the space before it."""
+        """Collect a field without the white space after its value, which llhttp keeps."""
         self.fields.append((name.lower(), value.rstrip()))
 
     def on_message_complete(self) -> None:
-        """Count a message that llhttp considers complete; the caller compares this with its own count."""
+        """Count a message that llhttp considers complete; `ServerConnection` expects one for each request."""
         self.messages += 1
 
 
@@ -49,7 +49,7 @@ def section_end(buffer: bytes, start: int, scanned: int, bytes_max: int) -> int:
 
     Args:
         buffer: the received bytes.
-        start: offset of the section's first byte; any bytes before it are CRLF.
+        start: offset of the section's first byte; if bytes precede the section, the last two are CRLF.
         scanned: offset up to which an earlier call has searched; `start` at first.
         bytes_max: largest size with the closing empty line.
 

@@ -44,7 +44,7 @@ class Bodies:
 
     Args:
         bytes_max: most bytes of all bodies together.
-        one_bytes_max: request -> most bytes of its body.
+        one_bytes_max: function from a request to the most bytes that the request's body may have.
         one_bytes_min: least value that `one_bytes_max` ever returns: no body of up to this size is checked
             with `one_bytes_max`.
 

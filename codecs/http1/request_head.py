@@ -149,18 +149,19 @@ def request_framing(
             raise HttpFault(field="host", expected="one", got="none")
     elif not is_host(host):
         raise HttpFault(field="host", expected="a host name or address, and a port or none", got=host)
-    length = body_length(fields, http_minor, body_bytes_max) or 0
+    length = body_length(fields, http_minor, body_bytes_max) or 0  # CHUNKED stays: it is -1
     if length and fields.get(b"content-encoding", b"").lower() not in _PLAIN:
         raise UnsupportedCoding(
             field="content-encoding", expected="identity", got=fields[b"content-encoding"]
         )
     connection = fields.get(b"connection")
     expect = fields.get(b"expect")
+    # The usual request: without Connection it is no handshake, and its version alone decides persistence.
     if connection is None and expect is None:
         return length, http_minor == 1, False, False
 
     connection = (connection or b"").lower()
-    if http_minor == 0:
+    if http_minor == 0:  # RFC 9110 10.1.1: a server ignores Expect in HTTP/1.0, whatever its value
         expect = None
     if expect is not None and expect.lower() != b"100-continue":
         raise ExpectationFailed(got=expect)

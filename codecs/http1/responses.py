@@ -63,7 +63,7 @@ def encode_response(
     """
     start = _head_start(status, content_type, b"keep-alive" if keep_alive else b"close")
     extra = lines + render_fields(extra_headers) if extra_headers else lines
-    if status in _WITHOUT_CONTENT:
+    if status in _WITHOUT_CONTENT:  # without content-length: RFC 9110 8.6 forbids it in a 204
         if body:
             raise ValueError(f"a {status} has no body")
         return b"%b%b%b\r\n" % (start, _date_line(date), extra)

@@ -42,7 +42,7 @@ class ServerConnection:
 
     Attributes:
         phase: the input that the connection waits for, valid once `next_event` has returned None.
-        requests: number of requests whose header section was received completely.
+        requests: number of requests so far whose head (request line and header section) was accepted.
         is_due: whether `next_event` returned None only to let other tasks run; then call it again later.
 
     Args:
@@ -153,10 +153,11 @@ class ServerConnection:
             else:
                 event = self._read_head()
         except (HttpFault, ServiceUnavailable) as fault:
-            request = self._request
+            request = self._request  # taken first: `_close` forgets it, and the event has to name it
             self._close()
             self.release()
             return RequestFault(fault, request)
+        # While chunks at hand are unread (`is_due`), the body may still turn out whole: no unclean end yet.
         if event is None and self._eof and not self.is_due and self.phase not in (CLOSED, UPGRADED):
             clean = self.phase is IDLE
             self._close()
@@ -195,6 +196,7 @@ class ServerConnection:
             return self._await_request_line()
         method, target, path, query, minor = line.groups()
         limits = self._limits
+        # `_line_bytes_max` has room for the longest method, so a short method can have too long a target.
         if len(target) > limits.target_bytes_max:
             raise TargetTooLong(expected=f"at most {limits.target_bytes_max} bytes")
         if path is None:
@@ -202,8 +204,9 @@ class ServerConnection:
                 raise HttpFault(field="request target", expected="* with OPTIONS only", got=method)
             path = target
         after_line = line.end()
+        # Searched from `after_line - 2`: without fields, the empty line follows the request line's own CRLF.
         end = buffer.find(b"\r\n\r\n", after_line - 2, after_line + limits.header_bytes_max) + 4
-        if end < 4:
+        if end < 4:  # -1 for "not found", plus 4
             self._await_fields(after_line)
             return None
         self._position = end
@@ -230,13 +233,15 @@ class ServerConnection:
             return self._upgrade(request)
         if length > self._body_bytes_max and length > (bytes_max := self._bytes_max(request)):
             raise BodyTooLarge(expected=f"at most {bytes_max} bytes", got=length)
+        # Complete with its head: `Bodies` does not count such a body. CHUNKED is below 0, and goes on below.
         if 0 <= length <= len(buffer) - end:
             self._position = end + length
             return self._finish(request, buffer[end : end + length])
+        # Bytes behind the head mean that the client did not wait for 100 Continue: none is sent then.
         return self._start_body(request, length, continue_due=expects_continue and end == len(buffer))
 
     def _await_request_line(self) -> Event | None:
-        """Handle a buffer without a request line: skip empty lines, refuse bytes that cannot become one."""
+        """Handle a buffer without a request line: skip empty lines, refuse bytes that can begin none."""
         buffer, position = self._buffer, self._position
         while buffer.startswith(b"\r\n", position):
             position += 2

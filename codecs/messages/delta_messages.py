@@ -154,7 +154,7 @@ class QuoteParameters(Struct, frozen=True, rename="camel", kw_only=True):
 
     @property
     def is_crosschain(self) -> bool:
-        """Whether the price is for another chain than `chainId`."""
+        """Whether the destination token is on another chain than the source token."""
         return self.dest_chain_id not in (None, self.chain_id)
 
 

@@ -242,7 +242,8 @@ class BodyDecoder(Generic[B]):
     def in_steps(self, raw: bytes) -> Generator[None, None, Decoded[B]]:
         """Decode a body in a generator, which yields between entries so that other tasks can run.
 
-        The generator decodes a small body at once, without a yield. Its return value is the result.
+        The generator decodes a small body at once, without a yield. The generator's return value, and the
+        errors that it raises, are those of a call of the decoder.
         """
         if len(raw) <= _AT_ONCE_BYTES_MAX:
             return self(raw)

@@ -66,8 +66,10 @@ def query_decoder(kind: type[S]) -> Callable[[bytes], S]:
             if (known := table.get(name)) is None:
                 continue
             attribute, parse = known
+            # An empty parameter counts as absent, but as given all the same: `a=&a=1` is refused.
             if attribute in values or attribute in empty:
                 raise InvalidInput("given twice", field=name)
+            # Decoded for known parameters alone: a bad percent-encoding in an unknown one is ignored with it.
             if text:
                 values[attribute] = parse(name, text if isinstance(text, str) else _unquoted(name, text))
             else:

@@ -93,12 +93,15 @@ def decoder(
             if len(raw) > bytes_max:
                 raise InvalidInput(expected=f"at most {bytes_max} bytes", got=_Described(f"{len(raw)} bytes"))
             if not raw.isascii():
-                raw.decode()
+                raw.decode()  # msgspec checks no UTF-8 in skipped values and in `Raw`
             if unique_keys:
                 _check_size(raw)
             message = decode_typed(raw)
+            # After the typed decoding, which refuses most bad documents sooner, and names the path at fault.
             if unique_keys:
                 _check_keys(raw)
+        # Subclasses come first: ValidationError is a MsgspecError, UnicodeError a ValueError. InvalidInput is
+        # neither, so that the errors raised above pass unchanged.
         except msgspec.ValidationError as fault:
             raise _refusal(str(fault), kind) from None
         except UnicodeError:

@@ -27,7 +27,7 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     Attributes:
         name: the agent's name in the agent's own log; the venue's settings may give another name.
-        auth: whether requests must be signed by one of `[auth.domains]`.
+        auth: whether requests must be signed: required, optional or off; `[auth.domains]` has the signers.
         strategies: `crossing`, `firm_quotes`, or `module:factory`; all of them run, and the agent sends the
             bids of all.
         options: strategy, as written in `strategies` -> its own settings.

@@ -50,7 +50,10 @@ class BridgedToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             )
 
     def raw_amounts(self, decimals: int) -> tuple[int, int]:
-        """Return the two amounts in raw units of a token with this number of decimals, the smaller first."""
+        """Return the two amounts in raw units of a token with this number of decimals, rounded down.
+
+        The first is at least 1, the second larger than the first.
+        """
         small, large = (int(amount.scaleb(decimals)) for amount in self.amounts)
         least = max(small, 1)
         return least, max(large, least + 1)

@@ -70,6 +70,7 @@ def revealed(settings: NodeSettings, field: str, environ: Mapping[str, str], fol
         for at, url in enumerate(said):
             place = f"{field}.{name}[{at}]"
             held = read_secret(url, environ, place, folder).reveal() if url.startswith(REFERENCES) else url
+            # NodeSettings has checked no text behind a reference, and no host and port of any URL.
             if not held.startswith(schemes):
                 raise ConfigError(place, f"expected a reference to a URL of {schemes[0]} or {schemes[1]}")
             if not has_place(held):

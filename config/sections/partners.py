@@ -70,8 +70,8 @@ class ResolvedFee(msgspec.Struct, frozen=True):
 
     Attributes:
         partner: partner name that the request sends, registered or not; `anon` if it sends none.
-        address: account that receives the fee: the partner's own, or the `partnerAddress` of an unregistered
-            one; empty if the venue itself is paid.
+        address: account that receives the fee: a registered partner's own, or the `partnerAddress` of the
+            request; empty if the venue itself is paid.
         fee_bps: registered and requested fee together, basis points; ANON_FEE_BPS if no registered partner is
             named and the request asks for no fee.
     """
@@ -114,7 +114,7 @@ def resolve_fee(
     name = _shown_name(partner)
     registered = registered_partner(name, partners)
     tier = tiers.get(registered.tier if registered else "default", DEFAULT_TIER)
-    own_bps = requested_bps or 0
+    own_bps = requested_bps or 0  # a requested fee of 0 counts as none
     if not limits.PARTNER_FEE_BPS_MIN <= own_bps <= limits.PARTNER_FEE_BPS_MAX:
         raise InvalidInput(
             field="partnerFeeBps", expected=f"0 to {limits.PARTNER_FEE_BPS_MAX}", got=requested_bps
@@ -130,6 +130,7 @@ def resolve_fee(
     else:
         fee_bps = own_bps or limits.ANON_FEE_BPS
         address = partner_address if own_bps or takes_surplus else ""
+    # The 1 bps of a request with no registered partner and no fee of its own is bounded by no tier.
     if (registered or own_bps) and fee_bps > tier.fee_bps_max:
         raise PartnerNotAllowed(
             field="partnerFeeBps", expected=f"a sum of at most {tier.fee_bps_max}", got=fee_bps
@@ -138,6 +139,7 @@ def resolve_fee(
         raise PartnerNotAllowed("its tier takes no surplus", field="takeSurplus")
     if takes_surplus and not caps_surplus and not tier.uncapped_surplus:
         raise PartnerNotAllowed("its tier takes capped surplus only", field="capSurplus")
+    # `partner_of_order` would refuse the signed order: its fee belongs to another partner than it names.
     paid = paid_partners(address, fee_bps, partners)
     if name not in (ANON, *partners) and paid:
         raise InvalidInput(

@@ -230,7 +230,7 @@ class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     Attributes:
         secret: text that the caller sends in the header X-API-KEY.
         tier: name of the rate tier that limits the caller.
-        partner: the caller's default partner; empty for none. The key gets events of this partner's orders.
+        partner: the caller's default partner, whose orders' events the caller may receive; empty for none.
         operator: whether the caller may list every order and receive every event.
     """
 

@@ -35,7 +35,7 @@ def signing_key(secret: Secret, password: Secret | None = None) -> SigningKey:
         raise ConfigError(secret.source, "is a plain key, but a password is given")
     try:
         return SigningKey(bytes.fromhex(text.removeprefix("0x")))
-    except ValueError:
+    except ValueError:  # from either: the text is not hexadecimal, or its number is no private key
         raise ConfigError(
             secret.source, "is neither a private key of 64 hexadecimal digits nor a keystore"
         ) from None

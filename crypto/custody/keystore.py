@@ -74,7 +74,7 @@ def encrypt_key(
     if not password:
         raise _refuse("the password is empty")
     params = {"dklen": _DERIVED_BYTES, "n": scrypt_n, "r": SCRYPT_R, "p": SCRYPT_P, "salt": salt32.hex()}
-    derived = _derive("scrypt", params, password)
+    derived = _derive("scrypt", params, password)  # 16 bytes for the cipher, then 16 for the MAC
     ciphertext = _aes_ctr(derived, iv16, key.secret32())
     document = _Keystore(
         crypto=_Crypto(
@@ -110,12 +110,14 @@ def decrypt_key(text: bytes, password: str) -> SigningKey:
     if crypto.cipher != "aes-128-ctr" or len(iv) != 16 or len(ciphertext) != 32:
         raise _refuse("only aes-128-ctr over a key of 32 bytes is supported")
     derived = _derive(crypto.kdf, crypto.kdfparams, password)
+    # Before the decryption: a wrong password would decrypt to other 32 bytes, which are a valid key as well.
     if not compare_digest(keccak256(derived[16:] + ciphertext), mac):
         raise _refuse("wrong password, or the file is damaged")
     try:
         key = SigningKey(_aes_ctr(derived, iv, ciphertext))
     except ValueError as error:
         raise _refuse(str(error)) from None
+    # The MAC covers the ciphertext alone: another file's address would otherwise stay unnoticed.
     if address and address.lower().removeprefix("0x") != key.address.hex():
         raise _refuse("its address is not that of its key")
     return key

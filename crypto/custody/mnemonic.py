@@ -36,7 +36,7 @@ def account_keys(mnemonic: str, count: int, field: str = "mnemonic") -> list[Sig
         field: named in the error, which repeats no word.
 
     Raises:
-        ConfigError: the words are no mnemonic.
+        ConfigError: the number of words is another, or a word has characters that are no letters.
     """
     words = unicodedata.normalize("NFKD", mnemonic).split()
     if len(words) not in _WORD_COUNTS or not all(word.isalpha() for word in words):
@@ -48,7 +48,7 @@ def account_keys(mnemonic: str, count: int, field: str = "mnemonic") -> list[Sig
 
 @cache
 def dev_accounts() -> frozenset[bytes]:
-    """Addresses of the 20 accounts that development nodes make of DEV_MNEMONIC."""
+    """Addresses of the first 20 accounts of DEV_MNEMONIC: development nodes use these accounts."""
     return frozenset(key.address for key in account_keys(DEV_MNEMONIC, 20))
 
 
