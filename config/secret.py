@@ -86,14 +86,15 @@ def is_unicode(text: str) -> bool:
 
 
 def _read_file(folder: Path, name: str, field: str) -> str:
+    path = folder / name
     try:
         path = folder / Path(name).expanduser()
         with path.open("rb") as file:
             raw = file.read(limits.KEY_FILE_BYTES_MAX + 1)
     except OSError as error:
-        raise ConfigError(field, f"cannot read {name}: {error.strerror}") from None
+        raise ConfigError(field, f"cannot read {_shown(name, path)}: {error.strerror}") from None
     except (RuntimeError, ValueError) as error:  # ~ of an unknown user; a zero byte
-        raise ConfigError(field, f"cannot read {name}: {error}") from None
+        raise ConfigError(field, f"cannot read {_shown(name, path)}: {error}") from None
     if len(raw) > limits.KEY_FILE_BYTES_MAX:
         raise ConfigError(field, f"{path} is larger than {limits.KEY_FILE_BYTES_MAX} bytes")
     text = raw.decode(errors="surrogateescape").removesuffix("\n").removesuffix("\r")
@@ -102,3 +103,12 @@ def _read_file(folder: Path, name: str, field: str) -> str:
     if not text:
         raise ConfigError(field, f"{path} is empty")
     return text
+
+
+def _shown(name: str, path: Path) -> str:
+    """Return the name of a file that cannot be read, unless it may be a key that was pasted in its place."""
+    try:
+        is_path = "/" in name.lstrip("/") and path.parent.is_dir()
+    except (OSError, ValueError):  # too long, or a zero byte
+        is_path = False
+    return name if is_path or Path(name).suffix else "the file that the reference names"

@@ -96,7 +96,8 @@ class AuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     Attributes:
         domains: callers whose signed requests are accepted, with their credentials.
         strip_prefix: prefix removed from the path before verification (choices.md#makers-at-the-venue).
-        replay_window: whether a repeated signature on POST is refused (choices.md#makers-at-the-venue).
+        replay_window: whether a repeated signature on POST is refused (choices.md#makers-at-the-venue); for a
+            server of one process.
     """
 
     domains: dict[str, DomainSettings] = {}
@@ -190,13 +191,19 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, revea
     if isinstance(venue := tree.get("venue"), dict):
         venue["rate_tiers"] = _with_shipped(venue.get("rate_tiers", {}), SHIPPED_RATE_TIERS)
 
+    known: dict[str, Secret] = {}  # by reference: both passes below see one version, and a pipe is read once
+
     def read_field(_kind: type, value: object) -> Secret:  # a Secret is the only field msgspec cannot read
         if not reveal:
             return Secret("", "not read")
+        if isinstance(value, str) and value in known:
+            return known[value]
         try:
-            return read_secret(value, environ, "", folder)
+            found = read_secret(value, environ, "", folder)
         except ConfigError as error:
             raise ValueError(error.detail.removeprefix(": ")) from None
+        known[str(value)] = found
+        return found
 
     def convert(candidate: dict[str, Any], *, strict: bool = False) -> Settings:
         return msgspec.convert(candidate, Settings, strict=strict, str_keys=True, dec_hook=read_field)
@@ -429,10 +436,19 @@ def _check(settings: Settings) -> None:
     _check_bridges(settings)
     _check_partners(settings)
     _check_webhooks(settings)
+    _check_auth(settings)
+
+
+def _check_auth(settings: Settings) -> None:
     prefix = settings.auth.strip_prefix
     if prefix and (not prefix.startswith("/") or prefix.endswith("/")):
         raise ConfigError(
             "auth.strip_prefix", f"expected /path without a slash at its end, got {shown(prefix)}"
+        )
+    if settings.auth.replay_window and settings.server.processes > 1:
+        raise ConfigError(
+            "auth.replay_window",
+            "needs server.processes = 1: a process knows no signatures that another one has taken",
         )
     for name, domain in settings.auth.domains.items():
         if not 1 <= len(domain.keys) <= limits.AUTH_KEYS_PER_DOMAIN_MAX:

@@ -39,8 +39,10 @@ def account_keys(mnemonic: str, count: int, field: str = "mnemonic") -> list[Sig
         ConfigError: the number of words is another, or a word has characters that are no letters.
     """
     words = unicodedata.normalize("NFKD", mnemonic).split()
-    if len(words) not in _WORD_COUNTS or not all(word.isalpha() for word in words):
+    if len(words) not in _WORD_COUNTS:
         raise ConfigError(field, f"expected {', '.join(map(str, _WORD_COUNTS))} words, got {len(words)}")
+    if not all(word.isalpha() for word in words):
+        raise ConfigError(field, "expected words of letters alone")
     seed = hashlib.pbkdf2_hmac("sha512", " ".join(words).encode(), b"mnemonic", _ROUNDS)
     parent = derive(seed, _ACCOUNTS)
     return [SigningKey(_child(*parent, number)[0]) for number in range(count)]

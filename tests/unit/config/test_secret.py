@@ -82,17 +82,25 @@ def test_what_is_no_reference_is_refused_and_not_repeated(reference: object) -> 
     )
 
 
+_HIDDEN = "the file that the reference names"
+
+
 @pytest.mark.parametrize(
     ("reference", "said"),
     [
         pytest.param("env:ABSENT", "environment variable ABSENT is not set or empty", id="absent variable"),
         pytest.param("env:EMPTY", "environment variable EMPTY is not set or empty", id="empty variable"),
         pytest.param("env:BYTES", "environment variable BYTES is not UTF-8 text", id="variable not text"),
-        pytest.param("file:absent", "cannot read absent: No such file or directory", id="absent file"),
-        pytest.param("file:.", "cannot read .: Is a directory", id="directory"),
-        pytest.param("file:a/b\0c", "cannot read a/b\\x00c: ", id="zero byte"),
-        pytest.param("file:~no-such-user/key", "cannot read ~no-such-user/key: ", id="home of nobody"),
-        pytest.param("file:" + "x" * 5_000, "cannot read xxxx", id="name too long"),
+        pytest.param(
+            "file:absent.key", "cannot read absent.key: No such file or directory", id="absent file"
+        ),
+        pytest.param("file:./absent", "cannot read ./absent: No such file", id="absent file of a folder"),
+        pytest.param("file:.", f"cannot read {_HIDDEN}: Is a directory", id="directory"),
+        pytest.param("file:a/b\0c", f"cannot read {_HIDDEN}: embedded null byte", id="zero byte"),
+        pytest.param("file:~no-such-user/key", f"cannot read {_HIDDEN}: Could not", id="home of nobody"),
+        pytest.param("file:" + "x" * 5_000, f"cannot read {_HIDDEN}: File name too long", id="name too long"),
+        pytest.param("file:0x" + "ab" * 32, f"cannot read {_HIDDEN}: No such file", id="key"),
+        pytest.param("file:c2Vj/cmV0+c2VjcmV0", f"cannot read {_HIDDEN}: No such file", id="Base64"),
         pytest.param("file:empty", "empty is empty", id="empty file"),
         pytest.param("file:newline", "newline is empty", id="line break alone"),
         pytest.param("file:large", f"large is larger than {KEY_FILE_BYTES_MAX} bytes", id="too large"),

@@ -1,7 +1,9 @@
 """Settings: defaults, the file, the environment on top; and every refusal names the setting."""
 
 import dataclasses
+import os
 import pickle
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -577,3 +579,19 @@ def test_a_key_written_where_its_variable_belongs_is_not_repeated(slip: str) -> 
     said = refusal(f"[keys.m]\nsource = 'env:{slip}'")
     assert "is not the name of a variable" in said
     assert slip not in said
+
+
+def test_a_secret_is_read_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"11" * 32,))
+    writer.start()
+    read = parse_settings("keys.maker.source = 'file:./pipe'", {}, tmp_path)
+    writer.join()
+    assert read.keys["maker"].source.reveal() == "11" * 32
+
+
+def test_a_replay_window_needs_one_process() -> None:
+    alone = "[auth]\nreplay_window = true\n[server]\nprocesses = "
+    assert settings(alone + "1").auth.replay_window
+    assert refusal(alone + "2").startswith("auth.replay_window: needs server.processes = 1")

@@ -145,7 +145,7 @@ def test_what_is_no_url_is_refused(url: str) -> None:
 REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "URL": (("GET", "prices", "--secret", "env:SECRET"), "Invalid input: URL: "),
     "no such variable": (("GET", "/", "--secret", "env:NOPE"), "--secret: environment variable NOPE"),
-    "no such file": (("GET", "/", "--secret", "file:/no/file"), "--secret: cannot read /no/file"),
+    "no such file": (("GET", "/", "--secret", "file:/no/file.key"), "--secret: cannot read /no/file.key"),
     "empty secret": (("GET", "/", "--secret", ""), "--secret: is empty"),
     "wrong encoding": (
         ("GET", "/", "--secret", "env:SECRET", "--secret-encoding", "hex"),

@@ -164,7 +164,7 @@ def test_wrong_usage_ends_with_status_2(arguments: list[str]) -> None:
     [
         (COW, "--key: expected env:NAME or file:PATH"),
         ("env:ABSENT", "--key: environment variable ABSENT is not set or empty"),
-        ("file:/no/such/file", "--key: cannot read /no/such/file: No such file or directory"),
+        ("file:/no/such.key", "--key: cannot read /no/such.key: No such file or directory"),
         ("env:SHORT", "env:SHORT: is neither a private key of 64 hexadecimal digits nor a keystore"),
     ],
 )
