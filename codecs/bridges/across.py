@@ -259,11 +259,15 @@ def fill_status(relay_hash32: bytes) -> bytes:
 def execute_refund_leaf(
     bundle_id: int, chain_id: int, token: bytes, refunds: Sequence[tuple[bytes, int]]
 ) -> bytes:
-    """Encode the payout of the first leaf of a bundle, without a proof.
+    """Encode the call that pays refunds to the receivers of one list (`executeRelayerRefundLeaf`).
 
-    Only the pool of a devnet accepts the call (contracts/dev/DevSpokePool.sol).
+    Across pays refunds in bundles, whose leaves are such lists; a Merkle proof shows that a leaf is of a
+    bundle. This call has the bundle's leaf 0 and no proof: only the pool of a devnet accepts the call
+    (contracts/dev/DevSpokePool.sol).
 
     Args:
+        bundle_id: number of the bundle.
+        chain_id: chain on which the pool pays the refunds.
         token: address of 20 bytes.
         refunds: address and raw units of each receiver.
     """

@@ -279,8 +279,8 @@ async def test_a_submission_has_listed_tokens_and_a_time_that_fits(two: TwoChain
             story.world.user.address, story.far.usdc, story.far.dai, 1, order.deadline + 1, bytes(32)
         )
         changes: list[tuple[dict[str, Any], str]] = [
-            ({"dest_token": b"\x11" * 20}, "a swap into another token of GET /tokens"),
-            ({"dest_token": story.far.usdc}, "a swap into another token of GET /tokens"),
+            ({"dest_token": b"\x11" * 20}, "a swap between two tokens of GET /tokens"),
+            ({"dest_token": story.far.usdc}, "a swap between two tokens of GET /tokens"),
             ({"until": order.deadline - 1}, "a swap until"),
             ({"until": order.deadline + ARRIVAL_UNTIL_MAX_S + 1}, "a swap until"),
             ({"beneficiary": bytes(20)}, "order.metadata"),

@@ -5,7 +5,8 @@ needs, so that any order passes; the same number gives the same order again.
 
 A run of the whole suite takes a draw, by its order: one in n of the parameters of a test marked `one_of(n)`,
 one kind of chain for each story, a pair of databases, a quarter of the files whose tests are marked `seldom`.
-TEST_WHOLE=1 takes all. A run that names files or folders takes all of these.
+TEST_WHOLE=1 takes all; with TEST_SELDOM=2 besides, half of the files marked `seldom`. A run that names files
+or folders takes all of these.
 """
 
 import hashlib
@@ -18,9 +19,10 @@ from support.examples import IS_LONG
 
 ORDER = os.environ.get("TEST_ORDER", "")
 IS_WHOLE = IS_LONG or os.environ.get("TEST_WHOLE") == "1"
-"""Whether this run takes all tests with all parameters: CI, `make mutations`, `make test-long`."""
+"""Whether this run takes all parameters of its tests: CI, `make mutations`, `make test-long`."""
 _NAMED = "TESTS_NAMED"
-_SELDOM = 4
+_SELDOM = int(os.environ.get("TEST_SELDOM") or (1 if IS_WHOLE else 4))
+"""Of this many files marked `seldom`, the run takes one."""
 
 
 def note_scope(config: pytest.Config) -> None:
@@ -49,14 +51,14 @@ def left_to_others(items: list[pytest.Item]) -> list[pytest.Item]:
     At least one of each function marked `one_of(n)` stays. All tests of a file that are marked `seldom` stay,
     or none, since they share a world.
     """
-    if not is_drawn():
+    if _NAMED in os.environ:
         return []
     parts = defaultdict[tuple[str, str], list[pytest.Item]](list)
     left_out: list[pytest.Item] = []
     for item in items:
         if item.get_closest_marker("seldom") and drawn(item.path.name, _SELDOM):
             left_out.append(item)
-        elif item.get_closest_marker("one_of"):
+        elif item.get_closest_marker("one_of") and not IS_WHOLE:
             parts[str(item.path), getattr(item, "originalname", item.name)].append(item)
     for part in parts.values():
         mark = part[0].get_closest_marker("one_of")

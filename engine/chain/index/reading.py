@@ -129,11 +129,11 @@ async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int)
         ChainError: an answer is missing or wrong; NodeContradiction says how.
     """
     first = after.number + 1
+    # Read before all else and once more after it: an unchanged last block means an unchanged range, which is
+    # read by heights.
+    end = await header_at(chain, last)
     beginning = await header_at(chain, first)
     _check_parent(after, beginning)
-    # Read before the logs and once more after them: an unchanged last block means an unchanged range, which
-    # is read by heights.
-    end = await header_at(chain, last)
     found = await chain.logs(contracts, first, last)
     # A single block cannot be halved, and is taken whatever its number of logs.
     if len(found) > INDEX_STEP_ROWS_MAX and first < last:

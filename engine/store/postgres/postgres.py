@@ -406,9 +406,11 @@ class PostgresBackend:
 
 
 def _dead_until_ms(now_ms: int, life_ms: int) -> int:
-    """Compute the `until_ms` (Unix ms) stored for an engine whose last call was STORE_DEAD_S before `now_ms`.
+    """Return the time that separates engines that may be dead from those that live, Unix milliseconds.
 
-    An engine with an earlier `until_ms` counts as dead if its connection has ended.
+    Each call of `attend` stores its time plus `life_ms` as the engine's `until_ms`. An engine whose
+    `until_ms` is earlier than the result has not called for STORE_DEAD_S; it is dead if its connection has
+    ended, too.
     """
     return now_ms + life_ms - round(STORE_DEAD_S * 1_000)
 

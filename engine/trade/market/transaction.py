@@ -144,15 +144,15 @@ async def order_transaction(
         InsufficientBalance, InsufficientAllowance, SimulationFailed: a check fails and is not ignored.
         ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
     """
-    # Takes units for all orders before the first signature is checked; `proven` gives a unit back for each
-    # order that its maker's key has signed.
+    # Takes units for all orders before the first signature is checked.
     signatures.begin(max(len(body.orders or ()), 1))
     swap = read_order_swap(served, body, fees, now_ms)
-    signatures.proven(sum(signed.signature.is_by_key for signed in swap.orders))
     gas_price = _gas_price(served, query)
     if query.ignore_checks:
         looked = as_signed(swap.orders)
     else:
+        # After this call each error of the client costs the units of the signatures that contracts confirm.
+        signatures.proven(sum(signed.signature.is_by_key for signed in swap.orders))
         looked = await _answered(_looked_at(served.chain, served.rfq, swap.orders))
     fills = filled(swap, looked)
     ticket = ticket_of(body, swap.parties, fills.basis)

@@ -127,7 +127,8 @@ def signature_call(signature: OwnerSignature, asker: bytes) -> EthCall | None:
     """Build the contract call that confirms an owner's signature; None if the owner's key made the signature.
 
     Args:
-        asker: the contract that settles the order, 20 bytes; the sender of the call.
+        asker: the contract that settles the order, 20 bytes. It is the sender of a call to the owner's
+            contract, and the target of a call that reads a pre-signature.
     """
     if signature.is_by_key:
         return None

@@ -33,8 +33,8 @@ def swap_after(order: SettledOrder, lanes: BridgeLanes) -> bytes:
     if token is None or dest is None or token.routed == dest.routed:
         raise InvalidInput(
             field="order.metadata",
-            expected=f"a swap into another token of GET /tokens on chain {there.chain_id}",
-            got=to_checksum(terms.dest_token),
+            expected=f"a swap between two tokens of GET /tokens on chain {there.chain_id}",
+            got=to_checksum(terms.token if token is None else terms.dest_token),
         )
     latest = order.deadline + limits.ARRIVAL_UNTIL_MAX_S
     if not order.deadline <= terms.until <= latest:

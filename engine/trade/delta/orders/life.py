@@ -8,14 +8,15 @@ can call it again with the new row. An order has at most one settlement without 
 effect.
 
 Source: spec 1.11; ARCHITECTURE.md, "Transitions".
-Choice: A signed cancellation is not written to the chain: relayers alone settle, and the nonce may be signed
-    again. An owner who wants it on chain calls `invalidateNonces`.
+Choice: The venue does not write a signed cancellation to the chain. Only relayers settle, and the venue's
+    relayer settles no cancelled order. The owner may sign another order with the same nonce; an owner who
+    wants the nonce used up on chain calls `invalidateNonces`.
 Choice: A cancelled order stays CANCELLING until its settlement under way has ended for good.
 Choice: A suspended order whose funds return is ACTIVE if it is a limit order or TWAP, or was partly settled
     or failed before; else PENDING.
-Choice: If a settlement fails while an owner's funds lack, that owner's order gets no runner-up. The failure
-    counts towards `failures_max` neither of that order nor of the orders crossed with it. All of them wait
-    longer before the next round.
+Choice: If a settlement fails while an owner's funds lack, the next best bid on that owner's order is not
+    settled. The failure counts towards `failures_max` of no order of the settlement. All orders of the
+    settlement wait longer before the next round.
 Choice: A MARKET order stays PENDING over rounds until its first winning bid; limit orders and TWAPs wait
     ACTIVE. `failures_max` counted failures, or another order that uses up the nonce, make an order FAILED; a
     deadline before the last fill makes it EXPIRED.

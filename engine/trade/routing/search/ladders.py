@@ -235,9 +235,11 @@ class MergedLadder:
             split = self._in_units(amount, taken, last)
             if split is not None:
                 return split
-        # The amount takes only a part of `last`'s first levels, which may not be worth the gas of that fill.
+        # The amount takes only a part of `last`'s first levels, which may not be worth the gas of that fill;
+        # or a share would have been zero. In both cases `taken` is without `last` here (`_in_units`).
         cuts = [self._cut(wanted, taken.keys() | {last}), self._cut(wanted, taken.keys()) if taken else None]
         choices = [(self._net_of(cut, fill_cost), cut) for cut in cuts if cut is not None]
+        # Two makers in `taken` are each worth their whole gas: then no single maker is better than both.
         single = self.best_single(amount) if len(taken) <= 1 else None
         net = None if single is None else self._net(single[0][2], 1, fill_cost)
         for reached, (others, rest, _) in sorted(choices, key=itemgetter(0), reverse=True):
@@ -386,7 +388,7 @@ class MergedLadder:
 
         Args:
             amount: raw units of the fixed token.
-            taken: maker -> number of its levels that are used.
+            taken: maker -> number of its levels that are used; the method removes `last` from it.
             last: the maker that takes the remaining amount.
         """
         taken.pop(last, None)

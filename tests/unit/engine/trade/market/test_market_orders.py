@@ -468,6 +468,19 @@ async def test_signatures_are_paid_before_they_are_looked_at(monkeypatch: pytest
     assert (len(recovered), len(shop.chain.asked)) == (16, questions)
 
 
+@pytest.mark.parametrize("query", ["gasPrice=x", "gasPrice=x&ignoreChecks=true"])
+async def test_a_refusal_before_a_contract_is_asked_costs_no_unit(query: str) -> None:
+    shop, contract = a_shop(), b"\x1c" * 20
+    shop.chain.signed[contract] = b"\x12" * 65
+    units = SignatureUnits(Rate(per_s=1, burst=16))
+    raw = json.dumps(sale(sent(an_order(maker=contract), signature="0x" + "12" * 65))).encode()
+    with pytest.raises(InvalidInput, match="gasPrice"):
+        await shop.desk.transaction(
+            CHAIN_ID, query.encode(), raw, NOW_MS, KEYED, SignatureBudget(units, "a", NOW_MS)
+        )
+    assert units.spent == 0
+
+
 async def test_a_contract_signs_by_its_word() -> None:
     shop, contract = a_shop(), b"\x1c" * 20
     item = sent(an_order(maker=contract), signature="0x1234")
