@@ -182,6 +182,32 @@ async def test_a_token_that_comes_by_mistake_is_no_end(two: TwoChains, tmp_path:
         assert record["output"]["executedAmount"] == str(dai_for(ENTERED))
 
 
+@BRIDGES
+async def test_dust_of_a_stranger_stops_no_swap(
+    two: TwoChains, tmp_path: Path, bridge: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A unit more than makers have signed for comes to the account before each call of the swap."""
+    async with a_swapped_story(two, tmp_path) as (story, maker):
+        maker.habit, before = "refuses", await story.balances()
+        record = await story.ordered(await quoted_dai(story, bridge))
+        await has_arrived(story, record)
+        live = story.web.app.delta.orders.get(story.hash_of(record))
+        assert live is not None
+        account, respond, far, sent = live.terms.beneficiary, maker._respond, story.far, 0
+
+        async def after_dust(stream: trio.abc.Stream, body: dict[str, str]) -> None:
+            nonlocal sent
+            await far.mint(far.usdc, account, 1)
+            sent += 1
+            await respond(stream, body)
+
+        monkeypatch.setattr(maker, "_respond", after_dust)
+        maker.habit = ""
+        await story.becomes(record, "COMPLETED")
+        assert (swapper(story).swaps, sent) == (1, 1)
+        assert await story.moved_since(before) == swapped(bridge) | {("user", "far USDC"): 1}
+
+
 async def completes_with_blocks(story: BridgedStory, record: Record) -> None:
     """Mine blocks on the second chain, as chains do, until an order is completed."""
     with trio.fail_after(PATIENCE_S):

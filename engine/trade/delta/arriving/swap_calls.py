@@ -3,6 +3,10 @@
 Hops that give the wanted token deliver to Arrivals. All other hops deliver to the executor, from which the
 next hop sells.
 
+Anybody can send units of the bridge's token to the account of an arrival until the call is mined. The call
+therefore says how much each hop sells of this token, and the rest goes to the beneficiary: "all there is"
+would be more than makers have signed for, and the call would fail.
+
 Source: contracts/Arrivals.sol; contracts/RfqExecutor.sol.
 """
 
@@ -19,12 +23,20 @@ def swap_call(terms: ArrivalTerms, route: FirmRoute, served: ServedChain) -> byt
     Unspent units of the source token and of intermediate tokens go to the beneficiary.
     """
     dest = served.tokens.by_address[terms.dest_token].routed
-    fills = [_fill(hop, dest, served) for hop in route.hops]
+    source = served.tokens.by_address[terms.token].routed
+    fills = [
+        _fill(hop, dest, served, route.src_amount if hop.src_token == source else 0) for hop in route.hops
+    ]
     between = [token for hop in route.hops for token in (hop.src_token, hop.dest_token) if token != dest]
     return swap_arrival(terms, fills, tuple(dict.fromkeys(between)))
 
 
-def _fill(hop: FilledHop, dest: bytes, served: ServedChain) -> bytes:
+def _fill(hop: FilledHop, dest: bytes, served: ServedChain, whole: int) -> bytes:
+    """Encode a fill of the executor.
+
+    Args:
+        whole: raw units that the hop sells if `hop` names no amount; 0 leaves the amount to the contract.
+    """
     infos = [OrderInfo(fill.order, fill.signature, fill.order.taker_amount) for fill in hop.fills]
     receiver = served.arrivals if hop.dest_token == dest else served.executor
-    return rfq_step(served.rfq, infos, hop.taker_amount, hop.maker_amount, receiver).data
+    return rfq_step(served.rfq, infos, hop.taker_amount or whole, hop.maker_amount, receiver).data
