@@ -25,6 +25,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/dev/bridge/followed_logs.py",
         "engine/dev/bridge/relayer.py",
         "engine/dev/devnet/anvil.py",
+        "engine/dev/devnet/facade.py",
         "engine/dev/embedded/embedded.py",
         "engine/dev/embedded/kept.py",
         "engine/dev/place/roles.py",
@@ -191,16 +192,19 @@ def statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 @cache
 def outline(path: Path) -> tuple[list[ast.Import | ast.ImportFrom], list[tuple[int, str, int]]]:
-    """The imports of a file, and its functions: line, name, lines without the docstring."""
+    """The imports of a file, and its functions: line, name, lines without docstring and comments."""
     imports: list[ast.Import | ast.ImportFrom] = []
     functions = []
-    for node in statements(ast.parse(path.read_text(encoding="utf-8")).body):
+    text = path.read_text(encoding="utf-8")
+    is_comment = [line.lstrip().startswith("#") for line in text.splitlines()]
+    for node in statements(ast.parse(text).body):
         if isinstance(node, ast.Import | ast.ImportFrom):
             imports.append(node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body[1:] if ast.get_docstring(node, clean=False) else node.body
             if body and node.end_lineno:
-                functions.append((node.lineno, node.name, node.end_lineno - body[0].lineno))
+                first, last = body[0].lineno, node.end_lineno
+                functions.append((node.lineno, node.name, last - first - sum(is_comment[first:last])))
     return imports, functions
 
 

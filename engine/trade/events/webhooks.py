@@ -100,7 +100,7 @@ class _WebhookState:
         """Wake the task that posts to the webhook, because a delivery may be due."""
         self.wake.set()
 
-    def wait_s(self, hook: Hook) -> float:
+    def pause_s(self, hook: Hook) -> float:
         """Return the seconds until the next POST may start, at most WEBHOOK_LOOK_S; 0 if it may start now.
 
         At most `posts_max` POSTs are under way, only a single POST after a failure, and none in a cool-down.
@@ -303,7 +303,7 @@ class Webhooks:
 
     async def _start(self, hook: Hook, state: _WebhookState, fence: Fence, nursery: trio.Nursery) -> float:
         """Start the POSTs to a webhook that are due; return the seconds until the next may be due."""
-        if wait_s := state.wait_s(hook):
+        if wait_s := state.pause_s(hook):
             return wait_s
         now_ms, count = self._now_ms(), hook.posts_max  # rows under way are found as due, too
         skipped = frozenset(state.under_way)  # the read may return a row that is dropped meanwhile
@@ -316,10 +316,10 @@ class Webhooks:
         for values in rows:
             delivery: Delivery = row_of(DELIVERY, values)
             # Judged anew: POSTs that have failed during the read have begun a cool-down.
-            if delivery.token not in skipped and not state.wait_s(hook):
+            if delivery.token not in skipped and not state.pause_s(hook):
                 state.under_way.add(delivery.token)
                 nursery.start_soon(self._post, hook, state, delivery, fence)
-        if wait_s := state.wait_s(hook):
+        if wait_s := state.pause_s(hook):
             return wait_s
         # `following` may be the row of a POST under way, which is due already: its time would make `_deliver`
         # look again without a pause. The end of each POST wakes `_deliver` (`rouse`).
