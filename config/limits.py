@@ -147,7 +147,7 @@ RELAY_TIP_WEI_MAX = 5 * 10**9  # first tip per unit of gas, unless set
 RELAY_WEI_MAX = 10**21  # of a setting: a larger value is a mistake
 RELAY_BUMP_BPS = 1_250  # of a replacement's fees, unless set
 RELAY_IN_FLIGHT_MAX = 16  # transactions of one relayer that wait to be mined; nodes queue 16 of an account
-RELAY_GAS_MAX = 30_000_000  # of one transaction, unless set
+RELAY_GAS_MAX = 1 << 24  # of one transaction, unless set: more is no valid transaction (EIP-7825)
 RELAY_DATA_BYTES_MAX = 96 << 10  # calldata of one transaction: nodes take transactions of 128 KiB
 RELAY_REASON_CHARS_MAX = 1_000  # of the recorded reason for a failure
 
@@ -231,8 +231,10 @@ BRIDGE_MESSAGES_BYTES_MAX = 16 << 20  # an answer with the messages of a transac
 BRIDGE_RECEIVE_GAS = 500_000  # of a call that hands in an attested message; dev contracts use 102,000
 BRIDGE_RECEIVES_MAX = 5  # tries to hand in one attested message, each after the last has failed
 ARRIVAL_UNTIL_MAX_S = 86_400  # from an order's deadline to the end of the swap after its bridge
+ARRIVAL_SWAP_GAS_MAX = 1 << 23  # of a call that swaps what a bridge delivered; one fill takes 410,000
 ARRIVAL_PAY_OUT_GAS = 500_000  # of a call that pays out what a bridge delivered; it may create the account
 ARRIVAL_TRIES_MAX = 32  # transactions that try the swap of one arrival, each after the last has failed
+ARRIVAL_REVERTS_MAX = 3  # of these, that may be mined and revert: the relayer has paid for them
 ARRIVALS_AT_ONCE = 8  # arrivals of a chain for which firm quotes are asked at the same time
 
 # --- Agents ----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ SecretEncoding = Literal["utf8", "base64", "hex"]
 
 # Names are shorter than a private key's 64 digits: errors repeat a name, and must not repeat a key.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
+_SUFFIXES = frozenset({".hex", ".json", ".key", ".pem", ".secret", ".txt"})
 _EXPECTED = "expected env:NAME or file:PATH; a secret itself never stands here"
 
 
@@ -111,4 +112,4 @@ def _shown(name: str, path: Path) -> str:
         is_path = "/" in name.lstrip("/") and path.parent.is_dir()
     except (OSError, ValueError):  # too long, or a zero byte
         is_path = False
-    return name if is_path or Path(name).suffix else "the file that the reference names"
+    return name if is_path or Path(name).suffix in _SUFFIXES else "the file that the reference names"

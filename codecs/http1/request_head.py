@@ -161,7 +161,7 @@ def request_framing(
         return length, http_minor == 1, False, False
 
     connection = (connection or b"").lower()
-    if http_minor == 0:  # RFC 9110 10.1.1: a server ignores Expect in HTTP/1.0, whatever its value
+    if http_minor == 0:  # Expect is of HTTP/1.1: RFC 9110 10.1.1 has a server ignore 100-continue in HTTP/1.0
         expect = None
     if expect is not None and expect.lower() != b"100-continue":
         raise ExpectationFailed(got=expect)

@@ -1,8 +1,8 @@
 """Sign a single transaction, send it, and wait for its receipt until a time limit.
 
-Deployments, operators, traders and tests use this module; a venue's service uses the relayer. If a node does
-not answer, the same signed bytes are sent again, which is harmless, and the receipt is requested until time
-is up. Without a receipt, the raised error reports the transaction's end as unknown, with the node's last
+Deployments, operators, traders and tests use this module; a venue's service sends by the relayer. If a node
+does not answer, the same signed bytes are sent again, which is harmless, and the receipt is requested until
+time is up. Without a receipt, the raised error reports the transaction's end as unknown, with the node's last
 refusal of the transaction, if any.
 
     transact   for deployments, operators and tests: raises if the transaction was not mined or failed

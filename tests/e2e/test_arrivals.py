@@ -15,16 +15,20 @@ from cambist.codecs.bridges.arrivals import (
     swap_arrival,
 )
 from cambist.codecs.contracts.abi import address_word, decode_address, selector
-from cambist.codecs.contracts.calldata import allowance
+from cambist.codecs.contracts.calldata import allowance, transfer
 from cambist.codecs.contracts.owner_calldata import set_paused, set_relayer
+from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.config.errors import InvalidInput
+from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.port import EthCall
 from support.chain.world import HOUR_S, NATIVE, ONE, USDC, World
 
 ARRIVED = 2_500 * USDC
+WASTING = bytes.fromhex("635b6000566000526004601cf3")
+"""Init code of a contract that uses up all gas of each call."""
 
 
 class Arriving(msgspec.Struct, frozen=True):
@@ -152,6 +156,63 @@ async def test_less_than_the_minimum_undoes_all(arriving: Arriving) -> None:
     assert refused == f"BelowMinimum(received 0, minimum {terms.least})"
     stays = arriving.swap(terms, arriving.quote(), receiver=arriving.world.at.executor)
     assert "BelowMinimum" in await arriving.refused(arriving.world.relayer, stays)
+
+
+async def test_the_minimum_is_of_what_came_and_not_of_what_is_there(arriving: Arriving) -> None:
+    """Neither of the beneficiary's own tokens, nor of those that somebody has sent to the contract."""
+    world, terms = arriving.world, await arriving.terms()
+    for key in (world.user, world.stranger):
+        await world.mint(world.weth, key, ONE)
+    await world.send(world.stranger, world.weth, transfer(arriving.arrivals, ONE))
+    await arriving.deliver(terms)
+    short = arriving.swap(terms, arriving.quote(maker_amount=terms.least - 1))
+    assert "BelowMinimum" in await arriving.refused(world.relayer, short)
+    await world.send(world.relayer, arriving.arrivals, arriving.swap(terms, arriving.quote()))
+    assert await world.balance(world.weth, world.user) == 2 * ONE
+    assert await world.balance(world.weth, arriving.arrivals) == ONE
+
+
+async def test_native_tokens_that_the_beneficiary_does_not_take_undo_all(arriving: Arriving) -> None:
+    world = arriving.world
+    terms = await arriving.terms(dest_token=NATIVE, beneficiary=world.dai)
+    await arriving.deliver(terms)
+    quote = arriving.quote(nonce_and_meta=pack_firm(world.dai, 7))
+    refused = await arriving.refused(world.relayer, arriving.swap(terms, quote))
+    assert refused == f"TransferFailed(token {to_hex(NATIVE)})"
+
+
+async def test_what_was_left_with_the_executor_is_no_part_of_the_swap(arriving: Arriving) -> None:
+    """The fill gives all there is, and the quote takes no unit more than what has arrived."""
+    world, terms = arriving.world, await arriving.terms()
+    await arriving.deliver(terms)
+    await world.mint(world.usdc, world.at.executor, 7)
+    await world.send(world.relayer, arriving.arrivals, arriving.swap(terms, arriving.quote()))
+    assert await world.balance(world.weth, world.user) == ONE
+    assert await world.balance(world.usdc, world.user) == 7
+
+
+async def test_nobody_but_the_beneficiary_has_it_paid_out_in_the_last_second(arriving: Arriving) -> None:
+    world, terms = arriving.world, await arriving.terms()
+    await arriving.deliver(terms)
+    data = pay_out_arrival(terms, world.usdc)
+    await world.chain.set_time(terms.until)
+    assert await arriving.refused(world.stranger, data) == f"NotYet(until {terms.until})"
+    await world.pass_time(1)
+    await world.send(world.stranger, arriving.arrivals, data)
+    assert await world.balance(world.usdc, world.user) == ARRIVED
+
+
+async def test_a_beneficiary_that_wastes_gas_has_its_swap_refused(arriving: Arriving) -> None:
+    """It gets the gas of a receiver in a settlement, and not all gas of the relayer's transaction."""
+    world = arriving.world
+    wasting = (await world.send(world.owner, b"", WASTING)).contract
+    assert wasting is not None
+    terms = await arriving.terms(dest_token=NATIVE, beneficiary=wasting)
+    await arriving.deliver(terms)
+    data = arriving.swap(terms, arriving.quote(nonce_and_meta=pack_firm(wasting, 7)))
+    assert "TransferFailed" in await arriving.refused(world.relayer, data)
+    receipt = await world.forced(world.relayer, arriving.arrivals, data, gas=10_000_000)
+    assert (receipt.succeeded, receipt.gas_used < 1_000_000) == (False, True)
 
 
 async def test_other_terms_reach_nothing(arriving: Arriving) -> None:

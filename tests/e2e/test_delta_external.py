@@ -5,7 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts.abi import (
+    address_word,
+    bytes_tail,
+    decode_uint,
+    encode,
+    selector,
+    uint_word,
+)
 from cambist.codecs.contracts.calldata import approve
 from cambist.codecs.contracts.delta_calldata import (
     agent_caller,
@@ -56,6 +63,9 @@ async def test_a_purchase_gives_what_the_relayer_says_and_what_is_left_comes_bac
     order = await market.an_external_order(handler=handler, data=acts(DELIVER, FAIR, back=7), **terms)
     settled = await market.settle(order, src_given=ONE, promised=ONE)
     assert (settled.event.spent, settled.event.received) == (ONE - 7, FAIR)
+    (told,) = [log.data for log in settled.receipt.logs if log.address == handler]
+    # Handled_: the caller, then order, owner, source, amount given, destination, amount wanted
+    assert (decode_uint(told, 4), decode_uint(told, 6)) == (ONE, FAIR), "what is given, not what is taken"
     short = await market.an_external_order(handler=handler, data=acts(DELIVER, FAIR - 1), **terms)
     refused = await market.refused_settlement(short, src_given=ONE)
     assert refused == f"BelowMinimum(received {FAIR - 1}, minimum {FAIR})"

@@ -154,6 +154,18 @@ async def test_a_vault_that_lost_takes_no_more_shares_than_the_order_says(
     assert await vault.shares() == 3 * ONE - (4 * ONE * ONE + 39 * ONE // 10 - 1) // (39 * ONE // 10)
 
 
+async def test_a_part_takes_no_more_than_its_share_of_the_shares(market: Market, vault: Vault) -> None:
+    order = await market.a_productive_order(strategy=vault.address, shares=11 * ONE // 10)
+    half, most = ONE // 2, -(-11 * ONE // 20)
+    await vault.loses(2 * ONE)  # 2 WETH for 4 shares
+    refused = await market.refused_settlement(order, *market.agent_steps(FAIR, given=half), amount=half)
+    assert refused == f"TooManyShares(shares {ONE}, most {most})"
+    of_shares = await market.a_productive_order(strategy=vault.address, use_shares=True)
+    before = await vault.shares()
+    await market.settle(of_shares, *market.agent_steps(FAIR, given=half // 2), amount=half)
+    assert await vault.shares() == before - half
+
+
 async def test_a_vault_with_a_fee_gives_all_that_is_sold_for_more_shares(
     market: Market, vault: Vault
 ) -> None:

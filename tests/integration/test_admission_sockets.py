@@ -38,7 +38,12 @@ def a_venue(
 
 
 def get(path: bytes, *headers: bytes, last: bool = False) -> bytes:
-    lines = (b"GET %b HTTP/1.1" % path, b"Host: a", *headers, *((b"Connection: close",) if last else ()))
+    lines = (
+        b"GET %b HTTP/1.1" % path,
+        b"Host: localhost",
+        *headers,
+        *((b"Connection: close",) if last else ()),
+    )
     return b"\r\n".join((*lines, b"", b""))
 
 
@@ -130,12 +135,14 @@ async def test_ready_says_why_not_and_healthy_is_not_ready(reasons: tuple[str, .
 
 async def test_metrics_are_read_on_this_machine_alone() -> None:
     router, _ = a_venue(an_admission(trusted_proxies=(PROXY,)))
-    here, forwarded = await asked(
+    rebound = b"GET /metrics HTTP/1.1\r\nHost: page.example:8081\r\n\r\n"
+    here, elsewhere, forwarded = await asked(
         router,
         get(b"/metrics"),
+        rebound,
         get(b"/metrics", b"X-Forwarded-For: 127.0.0.1", last=True),
     )
-    assert (here.status, forwarded.status) == (200, 404)
+    assert (here.status, elsewhere.status, forwarded.status) == (200, 404, 404)
     assert (field(here, b"content-type") or b"").startswith(b"text/plain")
     families = {family.name for family in text_string_to_metric_families(here.body.decode())}
     assert {"cambist_admitted", "cambist_rate_limited", "process_cpu_seconds"} <= families

@@ -143,6 +143,10 @@ async def test_a_replacement_that_the_keys_policy_forbids_holds_up_no_other_tran
     life.chain.base_fee_wei *= 20
     await life.do(("blocks", 8, 100))
     assert (await life.ended(mined)).state == IntentState.FINAL
+    before = len(life.chain.handed_in)
+    await trio.sleep(300)
+    again = [tx.transaction.nonce for tx in life.chain.handed_in[before:]]
+    assert set(again) == {1}, "a node may have dropped it"
 
 
 @simulated

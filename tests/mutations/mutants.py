@@ -18,7 +18,7 @@ KILLED_PERCENT_MIN = {"mutants": 95, "attacks": 100}
 
 _STORIES = (
     "rfq", "delta", "router", "fee_vault", "executor", "attacks", "contract", "odd", "agent_callers",
-    "order_promises", "reentered",
+    "order_promises", "reentered", "arrivals",
 )  # fmt: skip
 # Tests that compare bytecode, gas or sources fail for any change.
 _LEFT_OUT = {"test_contract_artifacts.py", "test_contract_gas.py", "test_contract_words.py"}

@@ -21,7 +21,7 @@ ORDER = os.environ.get("TEST_ORDER", "")
 IS_WHOLE = IS_LONG or os.environ.get("TEST_WHOLE") == "1"
 """Whether this run takes all parameters of its tests: CI, `make mutations`, `make test-long`."""
 _NAMED = "TESTS_NAMED"
-_SELDOM = int(os.environ.get("TEST_SELDOM") or (1 if IS_WHOLE else 4))
+_SELDOM = max(int(os.environ.get("TEST_SELDOM") or (1 if IS_WHOLE else 4)), 1)
 """Of this many files marked `seldom`, the run takes one."""
 
 

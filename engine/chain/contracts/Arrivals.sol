@@ -165,7 +165,7 @@ contract Arrivals is NonReentrant {
         bool done;
         if (terms.destToken == Tokens.NATIVE) {
             weth.withdraw(amount);
-            (done,) = to.call{value: amount}("");
+            done = Tokens.sendNative(to, amount, Tokens.NATIVE_GAS);
             arrived = amount;
         } else {
             done = Tokens.send(dest, to, amount);

@@ -22,13 +22,13 @@ class Sign(Struct, frozen=True):
 
     Attributes:
         intent: the intent whose call is signed; None for a filler, a transaction that only uses the nonce.
-        replaces: hash of the transaction of the same nonce to replace; None for the first of a nonce.
+        replaced: transaction of the same nonce to replace; None for the first of a nonce.
     """
 
     nonce: int
     intent: ChainIntent | None
     price: GasPrice
-    replaces: bytes | None = None
+    replaced: ChainTx | None = None
 
 
 class Send(Struct, frozen=True):

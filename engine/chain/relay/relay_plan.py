@@ -204,7 +204,7 @@ def _plan_pending(draft: _Draft, slot: NonceSlot) -> None:
         if price is None and why is not None:  # nodes without the transaction take a cheaper one
             price = first_price(draft.facts.fees, draft.policy.fees)
         if price is not None:
-            draft.actions.append(Sign(slot.nonce, None if why is not None else intent, price, best.tx_hash))
+            draft.actions.append(Sign(slot.nonce, None if why is not None else intent, price, best))
             if intent is not None and why is not None and intent.state is IntentState.PENDING:
                 draft.write("given up", intent, given_up(intent, why, draft.now_ms))
             return
@@ -239,15 +239,19 @@ def _is_passed_by(draft: _Draft, tx: ChainTx) -> bool:
 
 
 def _send_if_due(draft: _Draft, tx: ChainTx) -> None:
-    handed_ms = draft.memory.handed_ms.get(tx.tx_hash)
-    refusal = draft.memory.refused.get(tx.tx_hash)
-    if (
+    if is_due(draft.memory, tx, draft.now_ms):
+        draft.actions.append(Send(tx))
+
+
+def is_due(memory: RelayMemory, tx: ChainTx, now_ms: int) -> bool:
+    """Whether to broadcast a transaction: never, or _AGAIN_MS ago, or it was refused for a gap of nonces."""
+    handed_ms, refusal = memory.handed_ms.get(tx.tx_hash), memory.refused.get(tx.tx_hash)
+    return (
         handed_ms is None
         or (refusal is not None and refusal.kind is RefusalKind.NONCE_TOO_HIGH)
-        or draft.now_ms - handed_ms >= _AGAIN_MS
-        or draft.now_ms < handed_ms
-    ):
-        draft.actions.append(Send(tx))
+        or now_ms - handed_ms >= _AGAIN_MS
+        or now_ms < handed_ms
+    )
 
 
 def _plan_new(

@@ -65,7 +65,7 @@ from ...store.tables import CHAIN_INTENT, CHAIN_TX
 from ...store.units import Change, Done, Duplicate, Fence, Fenced, New, Unit, new, row_of
 from ..port import Chain, EthCall, Header, Receipt
 from .relay_acts import Seen, Send, Sign, Write, forbidden, revived, seen, signed
-from .relay_plan import RelayPlan, plan, remember
+from .relay_plan import RelayPlan, is_due, plan, remember
 from .relay_state import (
     ENDED,
     FILLER_GAS,
@@ -498,7 +498,7 @@ class Relayer:
         """Sign a transaction; return (changes to store, the transaction), each empty or of length 1.
 
         If the key's policy forbids the transaction, a waiting intent ends as forbidden. Of a pending intent
-        an earlier transaction may still be mined: nothing is stored, and the other nonces go on.
+        an earlier transaction may still be mined: nothing is stored, and that transaction is broadcast on.
         """
         intent, now_ms = action.intent, self._now_ms()
         target, data, value_wei, gas = (
@@ -520,9 +520,10 @@ class Relayer:
         except PolicyError as error:
             if intent is None or intent.state is not IntentState.WAITING:
                 self._barred.add(f"the key may not replace transaction {action.nonce}: {error}")
-                return [], []
+                old = action.replaced
+                return [], [old] if old is not None and is_due(self._memory, old, now_ms) else []
             return [forbidden(intent, str(error), now_ms)], []
-        self._counts["bumped"] += action.replaces is not None
+        self._counts["bumped"] += action.replaced is not None
         row = ChainTx(
             tx_hash=made.tx_hash,
             chain_id=self._chain.chain_id,
@@ -531,7 +532,7 @@ class Relayer:
             raw=made.raw,
             fee_max_wei=amount32(price.fee_max_wei),
             effect_key=intent.effect_key if intent else "",
-            replaces=action.replaces,
+            replaces=None if action.replaced is None else action.replaced.tx_hash,
             created_ms=now_ms,
             version=1,
             status=TxStatus.SIGNED,

@@ -340,7 +340,7 @@ class Reads:
         fees = await self._chain.fees()
         tip_wei, fee_max_wei = _prices(wanted, fees.base_fee_wei, fees.tip_wei)
         gas = wanted.gas if wanted.gas is not None else await self._chain.estimate_gas(_call(wanted))
-        # Held from the nonce to the hand-in: requests at the same time get nonces of their own, as from geth.
+        # Held from the nonce to the hand-in: of two such requests at the same time, each gets its own nonce.
         async with self._signing:
             nonce = wanted.nonce if wanted.nonce is not None else await self._chain.pending_nonce(key.address)
             transaction = Transaction(

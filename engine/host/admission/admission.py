@@ -18,6 +18,8 @@ Choice: A request with an unknown key takes its cost from the bucket of its addr
     are not free.
 Choice: X-Forwarded-For counts as far as trusted proxies wrote it: the caller is the right-most address that
     is not a proxy. An entry that is no address ends the search at the proxy that passed it on.
+Choice: What is for this machine alone is refused to a request whose Host is a name other than `localhost`,
+    since web pages can reach loopback addresses by names of their own (DNS rebinding).
 """
 
 from collections.abc import Mapping
@@ -30,7 +32,7 @@ from ....config.errors import CambistError, RateLimited, UnknownApiKey
 from ....config.sections.partners import ANON
 from ....config.sections.venue import RateTier, VenueSettings
 from ..server.listener import address_share, canonical_address
-from ..server.routing import CoroutineHandler, HttpCall, PlainHandler, Reply, StreamReply
+from ..server.routing import CoroutineHandler, HttpCall, PlainHandler, Reply, StreamReply, host_name
 from .buckets import Buckets
 from .keys import API_KEY_HEADER, KeyHolder, KeyRing
 from .signatures import SignatureBudget, SignatureUnits
@@ -43,6 +45,7 @@ _FORWARDED_FOR = b"x-forwarded-for"
 _ENTRY_BYTES_MAX = 64  # of X-Forwarded-For: an IPv6 address, its zone and a port
 _ENTRIES_REMEMBERED = 4_096
 _IS_UNKNOWN: ResponseHeaders = ((b"x-api-key-status", b"unknown"),)
+_OWN_NAMES = (b"", b"localhost")  # a request of HTTP/1.0 may have no Host
 _FORWARDED = (_FORWARDED_FOR, b"forwarded", b"via")
 
 
@@ -292,11 +295,14 @@ class Admission:
 def is_local(call: HttpCall) -> bool:
     """Whether a request comes from this machine: from a loopback address, without headers of a proxy.
 
-    A browser's request for a page of another site names that page in `Origin`, and is not local.
+    A browser's request for a page of another site names that page in `Origin`, and is not local. Neither is a
+    request whose Host is a name other than `localhost`: a site can have its own name resolve to a loopback
+    address, and its pages then read the answers as their own. An address as Host cannot be such a name.
     """
-    client, fields = call.client, call.request.fields
+    client, fields, host = call.client, call.request.fields, host_name(call.request)
     is_loopback = client.startswith("127.") or client == "::1"
-    return is_loopback and not any(name in fields for name in (*_FORWARDED, b"origin"))
+    is_own_name = host in _OWN_NAMES or host.startswith(b"[") or host.replace(b".", b"").isdigit()
+    return is_loopback and is_own_name and not any(name in fields for name in (*_FORWARDED, b"origin"))
 
 
 @lru_cache(_ENTRIES_REMEMBERED)

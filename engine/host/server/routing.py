@@ -453,7 +453,7 @@ class Router:
     def _mounts(self, request: Request) -> list[_Mounts]:
         if not self._by_host:
             return [self._anywhere]
-        here = self._by_host.get(_host_name(request))
+        here = self._by_host.get(host_name(request))
         return [here, self._anywhere] if here else [self._anywhere]
 
     def _find(self, request: Request) -> tuple[_Endpoint, tuple[bytes, ...]] | None:
@@ -485,7 +485,7 @@ def header(request: Request, name: bytes) -> bytes | None:
     return None
 
 
-def _host_name(request: Request) -> bytes:
+def host_name(request: Request) -> bytes:
     """Return the request's Host header without its port, in lower case."""
     host = header(request, b"host") or b""
     name, _, port = host.rpartition(b":")

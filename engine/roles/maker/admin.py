@@ -81,7 +81,6 @@ def admin_surface(
         if gate.admit(call.request, call.request.target, call.now_ms) not in allowed:
             raise AuthError(DOMAIN_HEADER, "this domain is not an administrator")
 
-    # A coroutine route although nothing is awaited: the lock and the write take too long for a plain route.
     async def change(call: HttpCall) -> Reply:
         admit(call)
         scope = _decode_scope(call.request.body).scope

@@ -222,7 +222,7 @@ class MakerApp:
                 if self.admin and admin_listener:
                     await servers.start(self.admin.serve, admin_listener)
                 await self.server.serve(listener, task_status=task_status)
-            self.drained = True  # not if cancelled: `remembering` takes the end for orderly only then
+            self.drained = True  # not reached if cancelled: `remembering` takes the end for orderly by this
             nursery.cancel_scope.cancel()
 
     def drain(self) -> None:

@@ -1,11 +1,10 @@
 """Settings: defaults, the file, the environment on top; and every refusal names the setting."""
 
 import dataclasses
-import os
 import pickle
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import msgspec.inspect
@@ -13,6 +12,7 @@ import pytest
 
 from cambist.config.chains import SHIPPED_CHAINS
 from cambist.config.errors import ConfigError
+from cambist.config.secret import Secret, read_secret
 from cambist.config.settings import SETTINGS_BYTES_MAX, Settings, parse_settings, read_settings
 
 ADDRESS = "0x" + "11" * 20
@@ -581,14 +581,17 @@ def test_a_key_written_where_its_variable_belongs_is_not_repeated(slip: str) -> 
     assert slip not in said
 
 
-def test_a_secret_is_read_once(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_bytes, args=(b"11" * 32,))
-    writer.start()
-    read = parse_settings("keys.maker.source = 'file:./pipe'", {}, tmp_path)
-    writer.join()
+def test_a_secret_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    references: list[object] = []
+
+    def counted(reference: object, *more: Any) -> Secret:
+        references.append(reference)
+        return read_secret(reference, *more)
+
+    monkeypatch.setattr("cambist.config.settings.read_secret", counted)
+    read = settings("keys.maker.source = 'env:KEY'", {"KEY": "11" * 32, "CAMBIST__STATE_DIR": "x"})
     assert read.keys["maker"].source.reveal() == "11" * 32
+    assert references == ["env:KEY"]
 
 
 def test_a_replay_window_needs_one_process() -> None:

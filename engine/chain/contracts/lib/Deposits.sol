@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.30;
 
+import {Tokens} from "./Tokens.sol";
+
 /// Native tokens that owners leave for orders of theirs, an account for each owner.
 abstract contract Deposits {
     error InsufficientDeposit(uint256 deposited);
@@ -8,9 +10,6 @@ abstract contract Deposits {
 
     event NativeDeposited(address indexed owner, uint256 amount);
     event NativeWithdrawn(address indexed owner, address to, uint256 amount);
-
-    /// Gas that a receiver of native tokens may use in a settlement.
-    uint256 internal constant NATIVE_GAS = 100_000;
 
     /// Native tokens of an owner, in wei.
     mapping(address owner => uint256) public deposits;
@@ -31,18 +30,12 @@ abstract contract Deposits {
     /// Reverts with InsufficientDeposit or NativeTransferFailed.
     function payOut(address account, uint256 amount, address to) internal {
         draw(account, amount, amount);
-        if (!sendNative(to, amount, gasleft())) revert NativeTransferFailed(to);
+        if (!Tokens.sendNative(to, amount, gasleft())) revert NativeTransferFailed(to);
         emit NativeWithdrawn(account, to, amount);
     }
 
     /// Native tokens go to their owner, or to the owner's deposit where the owner does not take them.
     function giveNative(address account, uint256 amount) internal {
-        if (!sendNative(account, amount, NATIVE_GAS)) credit(account, amount);
-    }
-
-    function sendNative(address to, uint256 amount, uint256 gasMax) internal returns (bool done) {
-        assembly ("memory-safe") {
-            done := call(gasMax, to, amount, 0, 0, 0, 0)
-        }
+        if (!Tokens.sendNative(account, amount, Tokens.NATIVE_GAS)) credit(account, amount);
     }
 }

@@ -391,7 +391,7 @@ abstract contract Settling is DeltaState {
         address to = part.beneficiary;
         if (part.destToken == Tokens.NATIVE) {
             weth.withdraw(amount);
-            if (!sendNative(to, amount, NATIVE_GAS)) revert NativeTransferFailed(to);
+            if (!Tokens.sendNative(to, amount, Tokens.NATIVE_GAS)) revert NativeTransferFailed(to);
             return amount;
         }
         uint256 before = Tokens.balance(part.destToken, to);

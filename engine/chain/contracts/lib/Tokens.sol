@@ -20,6 +20,9 @@ library Tokens {
     /// What clients write where a token's address stands, for the native token.
     address internal constant NATIVE = 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE;
 
+    /// Gas that a receiver of native tokens may use where a relayer pays for it.
+    uint256 internal constant NATIVE_GAS = 100_000;
+
     function send(address token, address to, uint256 amount) internal returns (bool done) {
         bytes32 selector = IERC20.transfer.selector;
         assembly ("memory-safe") {
@@ -30,6 +33,13 @@ library Tokens {
             done := call(gas(), token, 0, data, 68, 0, 32)
         }
         return done && isTrue(token);
+    }
+
+    /// The receiver's data is not copied.
+    function sendNative(address to, uint256 amount, uint256 gasMax) internal returns (bool done) {
+        assembly ("memory-safe") {
+            done := call(gasMax, to, amount, 0, 0, 0, 0)
+        }
     }
 
     function pull(address token, address from, address to, uint256 amount) internal returns (bool done) {

@@ -12,7 +12,7 @@ class ArrivalPlace(Struct, frozen=True):
     Attributes:
         served: the chain, which has an Arrivals contract.
         relayer: account that sends swaps and pay-outs.
-        gas_max: largest number of units of gas that a swap may use.
+        gas_max: largest number of units of gas of the relayer's transactions.
     """
 
     served: ServedChain

@@ -1,8 +1,9 @@
 """Has makers swap the tokens that bridges delivered on one destination, or pays the tokens out unswapped.
 
-    a wanted arrival -> no try under way -> firm quotes for the beneficiary -> a simulated call succeeds
+    a wanted arrival -> no try under way -> firm quotes for the beneficiary -> the call's gas is estimated
            -> relayer.relay, keyed by arrival and try, cancelled when the quotes expire
-    no quotes, or a failed try -> the next try, after growing pauses
+    no quotes, or a failed try -> the next try, after growing pauses; after ARRIVAL_REVERTS_MAX calls that
+           were mined and reverted, no further swap
     the signed time is over -> payOut, keyed by arrival and try
 
 The key of a relayer's intent consists of the arrival and the number of the try: even after a crash, or with a
@@ -19,20 +20,30 @@ from math import inf
 import structlog
 import trio
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .....codecs.bridges.arrivals import ArrivalTerms, pay_out_arrival
 from .....codecs.contracts.abi import decode_uint
 from .....codecs.contracts.calldata import balance_of
 from .....codecs.messages.vocabulary import Side
 from .....config.errors import ChainError, InvalidInput, RequestError, StoreUnavailable
-from .....config.limits import ARRIVAL_PAY_OUT_GAS, ARRIVAL_TRIES_MAX, ARRIVALS_AT_ONCE
+from .....config.limits import (
+    ARRIVAL_PAY_OUT_GAS,
+    ARRIVAL_REVERTS_MAX,
+    ARRIVAL_SWAP_GAS_MAX,
+    ARRIVAL_TRIES_MAX,
+    ARRIVALS_AT_ONCE,
+)
 from .....config.timeouts import ARRIVAL_LOOK_S, ARRIVAL_PAUSE_S, ARRIVAL_PAUSE_S_MAX
 from .....crypto.hexadecimal import to_hex
 from ....chain.port import EthCall
 from ....chain.relay.relay_lifecycles import INTENT_IN_VAIN
+from ....chain.transact import gas_needed
 from ...routing.search.plan import SwapRequest
 from .arrival_place import ArrivalPlace
 from .swap_calls import swap_call
+
+_SLACK_GAS = 100_000  # for tokens that come to the arrival after the estimate: they go to the beneficiary
 
 _log = structlog.get_logger("cambist.venue")
 
@@ -43,12 +54,14 @@ class _SwapErrand(Struct):
     Attributes:
         tries: name of an intent (swap or pay-out) -> number of the first try that is not known to have
             failed.
+        reverts: name of an intent -> number of its tries that were mined and reverted.
     """
 
     terms: ArrivalTerms
     due_s: float
     pause_s: float
     tries: dict[str, int]
+    reverts: dict[str, int]
     hint: str = "it has arrived, and waits for its swap"
 
 
@@ -92,7 +105,7 @@ class ArrivalSwaps:
         """Set the arrivals to be swapped, by their accounts, and forget all other arrivals."""
         fresh = wanted.keys() - self._errands.keys()
         self._errands = {
-            account: self._errands.get(account) or _SwapErrand(terms, 0.0, ARRIVAL_PAUSE_S, {})
+            account: self._errands.get(account) or _SwapErrand(terms, 0.0, ARRIVAL_PAUSE_S, {}, {})
             for account, terms in wanted.items()
         }
         if fresh:
@@ -138,7 +151,8 @@ class ArrivalSwaps:
                 _log.error("an arrival is stuck", arrival=to_hex(account), detail=repr(error), exc_info=True)
                 errand.hint = "it is stuck by an error of the venue"
             else:
-                errand.due_s, errand.pause_s = trio.current_time() + ARRIVAL_LOOK_S, ARRIVAL_PAUSE_S
+                # The pause stays as long as it has grown: a transaction that is handed in may still fail.
+                errand.due_s = trio.current_time() + ARRIVAL_LOOK_S
                 return
             errand.due_s = trio.current_time() + errand.pause_s
             errand.pause_s = min(2 * errand.pause_s, ARRIVAL_PAUSE_S_MAX)
@@ -158,7 +172,9 @@ class ArrivalSwaps:
         if head.time_s > errand.terms.until:
             await self._pay_out(account, errand)
             return
-        if errand.tries["arrival"] >= ARRIVAL_TRIES_MAX:
+        # A contract of the order's can tell a mined call from an estimate, and revert at the relayer's cost.
+        reverts = errand.reverts.get("arrival", 0)
+        if errand.tries["arrival"] >= ARRIVAL_TRIES_MAX or reverts >= ARRIVAL_REVERTS_MAX:
             errand.hint = "its swap has failed too often: it is paid out after the signed time"
             return
         amount = await self._amount(account, errand.terms)
@@ -182,9 +198,11 @@ class ArrivalSwaps:
         if plan is None:
             raise ChainError("no live books lead to the wanted token")
         route = await served.desk.fill(plan, wanted, user=terms.beneficiary, limit=terms.least)
-        call = self._call(swap_call(terms, route, served), self._place.gas_max)
-        await served.chain.call(call)
-        await self._place.relayer.relay(key, call, route.expiry_s)
+        gas_max = min(ARRIVAL_SWAP_GAS_MAX, self._place.gas_max)
+        call = self._call(swap_call(terms, route, served), gas_max)
+        # By the estimate: a contract that acts otherwise once the call is mined wastes no more than that.
+        gas = min(await gas_needed(served.chain, call) + _SLACK_GAS, gas_max)
+        await self._place.relayer.relay(key, replace(call, gas_max=gas), route.expiry_s)
         self._swaps += 1
         errand.hint = "its swap is under way"
 
@@ -219,8 +237,12 @@ class ArrivalSwaps:
         """Return the key of the next try; None while a try is under way or mined.
 
         The caller checks `errand.tries`: after ARRIVAL_TRIES_MAX failed tries the key must not be used.
+
+        Raises:
+            ChainError: a try has failed since the last call; the next try has to wait.
         """
-        number = errand.tries.setdefault(name, 0)
+        before = number = errand.tries.setdefault(name, 0)
+        why = ""
         while number < ARRIVAL_TRIES_MAX:
             outcome = await self._place.relayer.outcome(_key(name, account, number))
             if outcome is None:
@@ -228,7 +250,10 @@ class ArrivalSwaps:
             if outcome.state not in INTENT_IN_VAIN:
                 return None
             number += 1
-            errand.tries[name] = number
+            errand.tries[name], why = number, outcome.reason
+            errand.reverts[name] = errand.reverts.get(name, 0) + (outcome.tx_hash is not None)
+        if number > before:
+            raise ChainError(f"its last transaction had no effect: {why}")
         return _key(name, account, number)
 
 

@@ -319,7 +319,7 @@ class Auctioneer:
             self._agents.release(questions)
             self._agents.conclude(auction_id, {})
             self._note_void(is_void=is_void)
-            # A void round lengthens no pause: the chain or the store failed, not the order.
+            # A void round lengthens no pause: chain, store or venue failed, not the order.
             for order_hash in due.orders:
                 if is_void:
                     self._silent.pop(order_hash, None)  # the record may be missing: the next round stores one

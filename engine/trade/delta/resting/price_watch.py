@@ -313,7 +313,7 @@ class PriceWatch:
         pairs: list[Ends] = []
         while self._sweep and len(pairs) < VENUE_RESTING_SWEPT_MAX:
             ends = self._sweep.popleft()
-            self._dirty.pop(ends, None)  # else the same look takes the pair twice
+            self._dirty.pop(ends, None)  # else the next loop takes the pair once more
             pairs.append(ends)
         while self._dirty and len(pairs) < VENUE_RESTING_PAIRS_MAX:
             ends = next(iter(self._dirty))

@@ -179,10 +179,12 @@ class RestingOrders:
             self._resting[pair.ends] = self._resting.get(pair.ends, 0) + 1
             insort(pair.waiting, row)
         # The check of a resting `order` looks at all its opposite orders (`PriceWatch._partner`). A market
-        # order is not checked itself: there the check begins with the first order that rests opposite to it.
-        other = next((other for other in self.faced(order) if not is_other or other.state in AT_REST), None)
-        if other is not None:
+        # order is not checked itself: all orders that rest opposite to it are, since some may be paused. The
+        # easiest comes last, as `PriceWatch.look` takes the last first.
+        faced = list(self.faced(order))
+        if faced:
             self._meet(order)
+        for other in reversed(faced if is_other else faced[:1]):
             self._meet(other)
         return order
 

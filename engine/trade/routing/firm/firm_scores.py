@@ -125,7 +125,8 @@ class FirmScores:
             self._rests[ask.maker, min(src, dest), max(src, dest)] = rest
         if rests.maker_until_ms:
             maker.cache.rest_maker(rests.maker_until_ms)
-        if ask.base_amount:  # other faults than a refusal do not show how much the maker would sign
+        if ask.base_amount:
+            # Faults other than a refusal do not show how much the maker would sign.
             bounds, bound = maker.health.bounds, None
             if fault is FirmFault.REFUSED:
                 bound = bounds.refused(src, dest, ask.base_amount, now_ms)

@@ -130,6 +130,7 @@ class OtcTrading(VenueSession):
 
         Args:
             timeout_s: seconds to follow; the order lives on afterwards.
+            pinned: RFQ contract of the order's chain, 20 bytes, without a check of its code.
 
         Returns:
             The order's state; `has_ended` is False if time was up. If the venue refuses after its first
@@ -150,6 +151,7 @@ class OtcTrading(VenueSession):
         order_hash, chain = parse_hex(stored.order_hash, "orderHash"), self._chains.get(stored.chain_id)
         if fault is None and chain is not None and stored.state in OTC_TERMINAL:
             try:
+                self._tell(f"looking at the {RFQ.name}")
                 # Of the order's chain, which need not be the session's.
                 contract = await signing_contract(chain, self._client, RFQ, pinned)
                 signed = check_asked(stored, order_hash, contract)

@@ -188,6 +188,12 @@ class TestAddresses:
             ("127.0.0.1", {"forwarded": "for=127.0.0.1"}, False),
             ("::1", {"via": "1.1 proxy"}, False),
             ("127.0.0.1", {"origin": "https://page.example"}, False),
+            ("127.0.0.1", {"host": "127.0.0.1:8081"}, True),
+            ("127.0.0.1", {"host": "LocalHost:8081"}, True),
+            ("::1", {"host": "[::1]:8081"}, True),
+            ("127.0.0.1", {"host": "page.example:8081"}, False),
+            ("127.0.0.1", {"host": "localhost.page.example"}, False),
+            ("127.0.0.1", {"host": "127.0.0.1.page.example"}, False),
         ],
     )
     def test_this_machine_is_loopback_without_a_proxy_or_a_foreign_page(

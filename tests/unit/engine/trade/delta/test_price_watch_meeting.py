@@ -3,6 +3,7 @@
 import pytest
 
 from cambist.engine.trade.delta.orders.live_orders import LiveOrder
+from cambist.engine.trade.delta.resting.resting import NEVER
 from support.delta.limit_orders import Watched, a_limit_order
 from support.makers.live_books import ONE, USDC, WETH, a_book, an_index
 
@@ -89,6 +90,18 @@ def test_a_market_order_meets_the_limit_order_behind_another_market_order() -> N
     assert market.look() == []
     swap = a_limit_order(USDC, WETH, 2_600 * USD, ONE[WETH], is_market=True)
     market.rest(swap)
+    assert sale in market.look()
+
+
+def test_a_market_order_meets_the_limit_order_behind_one_whose_settlement_failed() -> None:
+    market = a_market("2400", "2700")
+    paused, sale = a_sale(2_450), a_sale(2_500)
+    market.rest(paused, sale)
+    assert market.look() == []
+    found = market.watch._orders.get(paused.order_hash)
+    assert found is not None
+    market.watch._orders.tried(found, NEVER, 10**15)
+    market.rest(a_limit_order(USDC, WETH, 2_600 * USD, ONE[WETH], is_market=True))
     assert sale in market.look()
 
 

@@ -1,5 +1,6 @@
 """Orders with a swap on their destination: recognised by the account alone; logs that end them."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,12 +15,16 @@ from cambist.codecs.bridges.arrivals import (
 )
 from cambist.codecs.bridges.bridge_terms import SELECTORS, AcrossTerms, BridgeFee, BridgeKind, pack_terms
 from cambist.codecs.contracts.abi import address_word, uint_word
-from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaBridge, DeltaOrder
+from cambist.codecs.eip712_orders.delta import KIND_BUY, KIND_SELL, SAME_CHAIN, DeltaBridge, DeltaOrder
+from cambist.config.errors import InvalidInput
+from cambist.config.limits import ARRIVAL_UNTIL_MAX_S
+from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.port import Header, Log
 from cambist.engine.store.rows import BridgeEndState, amount_of
 from cambist.engine.trade.delta.arriving.arrival_ends import ArrivedTransfer, arrived_in, ended_by
 from cambist.engine.trade.delta.bridging.bridged_orders import BridgedOrder
 from cambist.engine.trade.delta.bridging.origins import TransferParties
+from cambist.engine.trade.delta.intake.swap_checks import swap_after
 from cambist.engine.trade.delta.orders.arriving import arrival_code, arrival_of
 from cambist.engine.trade.delta.orders.transfers import OrderTransfer
 from support.store.stores import a_delta_order, a_transfer, an_end
@@ -61,6 +66,54 @@ def test_another_order_has_no_swap(changed: dict[str, Any]) -> None:
 def test_another_contract_has_no_swap() -> None:
     assert arrival_of(ORDER, b"") is None
     assert arrival_of(ORDER, BOB) is None
+
+
+LISTED = {token: SimpleNamespace(routed=token) for token in (USDC, DAI)}
+LANES: Any = SimpleNamespace(
+    swaps_at=lambda _: SimpleNamespace(
+        arrivals=ARRIVALS, chain_id=31_338, tokens=SimpleNamespace(by_address=LISTED)
+    )
+)
+
+
+def an_order(**terms: Any) -> DeltaOrder:
+    """ORDER, with a swap of other terms."""
+    changed = replace(TERMS, **terms)
+    account = arrival_address(ARRIVALS, changed, arrival_code())
+    return replace(ORDER, beneficiary=account, metadata=pack_arrival(changed))
+
+
+@pytest.mark.parametrize("after_s", [0, ARRIVAL_UNTIL_MAX_S])
+def test_a_swap_may_be_made_until_the_orders_deadline_and_a_day_after_it(after_s: int) -> None:
+    assert swap_after(an_order(until=ORDER.deadline + after_s), LANES) == ARRIVALS
+
+
+@pytest.mark.parametrize(
+    ("terms", "says"),
+    [
+        ({"until": ORDER.deadline - 1}, "a swap until"),
+        ({"until": ORDER.deadline + ARRIVAL_UNTIL_MAX_S + 1}, "a swap until"),
+        ({"dest_token": BOB}, f"got '{to_checksum(BOB)}"),
+        ({"dest_token": USDC}, f"got '{to_checksum(USDC)}"),
+        ({"beneficiary": bytes(20)}, "order.metadata"),
+    ],
+)
+def test_a_swap_of_other_tokens_or_at_another_time_is_refused(terms: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        swap_after(an_order(**terms), LANES)
+
+
+def test_the_token_that_the_destination_lacks_is_the_one_that_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(LISTED, USDC)
+    with pytest.raises(InvalidInput, match=f"got '{to_checksum(USDC)}"):
+        swap_after(an_order(), LANES)
+
+
+def test_a_purchase_has_no_swap() -> None:
+    with pytest.raises(InvalidInput, match="SELL"):
+        swap_after(replace(an_order(), kind=KIND_BUY), LANES)
 
 
 def an_arrived(*, state: BridgeEndState = BridgeEndState.ARRIVED, has_swap: bool = True) -> BridgedOrder:
