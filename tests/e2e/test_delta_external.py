@@ -63,12 +63,24 @@ async def test_a_purchase_gives_what_the_relayer_says_and_what_is_left_comes_bac
     order = await market.an_external_order(handler=handler, data=acts(DELIVER, FAIR, back=7), **terms)
     settled = await market.settle(order, src_given=ONE, promised=ONE)
     assert (settled.event.spent, settled.event.received) == (ONE - 7, FAIR)
-    (told,) = [log.data for log in settled.receipt.logs if log.address == handler]
-    # Handled_: the caller, then order, owner, source, amount given, destination, amount wanted
-    assert (decode_uint(told, 4), decode_uint(told, 6)) == (ONE, FAIR), "what is given, not what is taken"
     short = await market.an_external_order(handler=handler, data=acts(DELIVER, FAIR - 1), **terms)
     refused = await market.refused_settlement(short, src_given=ONE)
     assert refused == f"BelowMinimum(received {FAIR - 1}, minimum {FAIR})"
+
+
+async def test_the_handler_of_a_purchase_is_told_what_it_is_given_and_not_what_is_taken_with_the_fee(
+    world: World, market: Market, handler: bytes
+) -> None:
+    terms = {"kind": KIND_BUY, "src_amount": 11 * ONE // 10, "dest_amount": FAIR, "expected_amount": ONE}
+    fee = int.from_bytes(world.partner.address, "big") << 96 | 100
+    order = await market.an_external_order(
+        handler=handler, data=acts(DELIVER, FAIR), partner_and_fee=fee, **terms
+    )
+    settled = await market.settle(order, src_given=ONE, promised=11 * ONE // 10)
+    assert settled.event.spent > ONE
+    (told,) = [log.data for log in settled.receipt.logs if log.address == handler]
+    # Handled_: the caller, then order, owner, source, amount given, destination, amount wanted
+    assert (decode_uint(told, 4), decode_uint(told, 6)) == (ONE, FAIR)
 
 
 async def test_what_a_handler_does_not_deliver_undoes_all(
