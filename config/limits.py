@@ -235,6 +235,7 @@ ARRIVAL_SWAP_GAS_MAX = 1 << 23  # of a call that swaps what a bridge delivered; 
 ARRIVAL_PAY_OUT_GAS = 500_000  # of a call that pays out what a bridge delivered; it may create the account
 ARRIVAL_TRIES_MAX = 32  # transactions that try the swap of one arrival, each after the last has failed
 ARRIVAL_REVERTS_MAX = 3  # of these, that may be mined and revert: the relayer has paid for them
+ARRIVAL_MAKER_REVERTS_MAX = 2  # of these, that may be mined and revert in a fill by the same maker
 ARRIVALS_AT_ONCE = 8  # arrivals of a chain for which firm quotes are asked at the same time
 
 # --- Agents ----------------------------------------------------------------------------------------

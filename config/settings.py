@@ -275,7 +275,7 @@ def _override(tree: dict[str, Any], name: str, text: str) -> list[str]:
     last = _key_of(table, keys[-1], name)
     table[last] = text
     if text.lstrip().startswith(("[", "{", '"', "'")):
-        # What only looks like TOML stays text: the host `[::1]`, or a text whose next line sets another key.
+        # A text that only looks like TOML stays text: the host `[::1]`, or one whose next line sets a key.
         try:
             document = tomllib.loads(f"value = {text}")
         except (ValueError, RecursionError):

@@ -139,7 +139,7 @@ def _signer(
     if key is None:
         raise ConfigError(f"{field}.key", f"unknown key {chain.key!r} in [keys]")
     contract = _address(deployed.rfq_contract, f"chains.{chain_id}.rfq_contract")
-    # What the key's policy forbids would fail with each quote: a gap in the policy is a fault of the start.
+    # The key's policy is tried now: with a gap in it, every quote would fail.
     if (chain_id, contract) not in key.policy.contracts:
         raise ConfigError(f"keys.{chain.key}.policy.contracts", f"lacks {chain_id}:{deployed.rfq_contract}")
     if key.policy.amounts_max is not None:

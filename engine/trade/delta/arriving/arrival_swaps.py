@@ -2,8 +2,11 @@
 
     a wanted arrival -> no try under way -> firm quotes for the beneficiary -> the call's gas is estimated
            -> relayer.relay, keyed by arrival and try, cancelled when the quotes expire
-    no quotes, or a failed try -> the next try, after growing pauses; after ARRIVAL_REVERTS_MAX calls that
-           were mined and reverted, no further swap
+    no quotes, or a failed try -> the next try, after growing pauses
+    a call that was mined and reverted in a maker's fill -> counts against the makers of its route, which are
+           left out after ARRIVAL_MAKER_REVERTS_MAX of them
+    any other call that was mined and reverted -> counts against the order: after ARRIVAL_REVERTS_MAX of them
+           it has no further swap
     the signed time is over -> payOut, keyed by arrival and try
 
 The key of a relayer's intent consists of the arrival and the number of the try: even after a crash, or with a
@@ -14,20 +17,22 @@ after a restart.
 Source: contracts/Arrivals.sol.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from math import inf
 
 import structlog
 import trio
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from .....codecs.bridges.arrivals import ArrivalTerms, pay_out_arrival
-from .....codecs.contracts.abi import decode_uint
+from .....codecs.contracts.abi import decode_uint, selector
 from .....codecs.contracts.calldata import balance_of
 from .....codecs.messages.vocabulary import Side
 from .....config.errors import ChainError, InvalidInput, RequestError, StoreUnavailable
 from .....config.limits import (
+    ARRIVAL_MAKER_REVERTS_MAX,
     ARRIVAL_PAY_OUT_GAS,
     ARRIVAL_REVERTS_MAX,
     ARRIVAL_SWAP_GAS_MAX,
@@ -43,6 +48,7 @@ from ...routing.search.plan import SwapRequest
 from .arrival_place import ArrivalPlace
 from .swap_calls import swap_call
 
+_STEP_FAILED = selector("StepFailed(uint256,bytes)")
 _SLACK_GAS = 100_000  # for tokens that come to the arrival after the estimate: they go to the beneficiary
 
 _log = structlog.get_logger("cambist.venue")
@@ -54,7 +60,10 @@ class _SwapErrand(Struct):
     Attributes:
         tries: name of an intent (swap or pay-out) -> number of the first try that is not known to have
             failed.
-        reverts: name of an intent -> number of its tries that were mined and reverted.
+        reverts: name of an intent -> number of its tries that were mined and reverted, but not in a maker's
+            fill.
+        makers: makers of the last swap's route.
+        blamed: number of swaps that were mined and reverted in a fill of a route, by the route's makers.
     """
 
     terms: ArrivalTerms
@@ -62,6 +71,8 @@ class _SwapErrand(Struct):
     pause_s: float
     tries: dict[str, int]
     reverts: dict[str, int]
+    makers: frozenset[str] = frozenset()
+    blamed: Counter[str] = field(default_factory=Counter)
     hint: str = "it has arrived, and waits for its swap"
 
 
@@ -186,12 +197,14 @@ class ArrivalSwaps:
     async def _swap(self, key: str, errand: _SwapErrand, amount: int) -> None:
         served, terms = self._served, errand.terms
         tokens = served.tokens.by_address
+        # Else one maker that moves its funds before each block would have all tries of an owner used up.
+        failed = {maker for maker, times in errand.blamed.items() if times >= ARRIVAL_MAKER_REVERTS_MAX}
         wanted = SwapRequest(
             tokens[terms.token].routed,
             tokens[terms.dest_token].routed,
             amount,
             Side.SELL,
-            without=served.barred(terms.beneficiary, now_ms=served.desk.wall_ms()),
+            without=served.barred(terms.beneficiary, now_ms=served.desk.wall_ms()) | failed,
             gas_price_wei=served.gas.gas_price_wei,
         )
         plan = served.pathfinder.find(wanted)
@@ -202,6 +215,7 @@ class ArrivalSwaps:
         call = self._call(swap_call(terms, route, served), gas_max)
         # By the estimate: a contract that acts otherwise once the call is mined wastes no more than that.
         gas = min(await gas_needed(served.chain, call) + _SLACK_GAS, gas_max)
+        errand.makers = frozenset([fill.maker for hop in route.hops for fill in hop.fills])
         await self._place.relayer.relay(key, replace(call, gas_max=gas), route.expiry_s)
         self._swaps += 1
         errand.hint = "its swap is under way"
@@ -251,7 +265,11 @@ class ArrivalSwaps:
                 return None
             number += 1
             errand.tries[name], why = number, outcome.reason
-            errand.reverts[name] = errand.reverts.get(name, 0) + (outcome.tx_hash is not None)
+            # After a restart the makers of earlier tries are unknown: none is blamed for them.
+            if outcome.error4 == _STEP_FAILED:
+                errand.blamed.update(errand.makers)
+            elif outcome.tx_hash is not None:
+                errand.reverts[name] = errand.reverts.get(name, 0) + 1
         if number > before:
             raise ChainError(f"its last transaction had no effect: {why}")
         return _key(name, account, number)

@@ -119,7 +119,7 @@ class MarketTrading(VenueSession):
         offer = await swapper.offer(wish, pinned)
         check_limit(offer, bound)
         ask(agree, offered_swap(offer))
-        # None of `rehearse`: an approval has to come first, and only the price was tried.
+        # `rehearse` returns None if an approval has to come first: only the price was tried then.
         if rehearse:
             outcome = await swapper.rehearse(offer) or SentOutcome(
                 verdict=TradeVerdict.REHEARSED, step="price"

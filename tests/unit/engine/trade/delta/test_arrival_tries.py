@@ -1,73 +1,143 @@
-"""Tries of a swap after a bridge: transactions that revert are few, and further and further apart."""
+"""Tries of a swap after a bridge: their gas; and few that revert, further and further apart."""
 
+from collections.abc import Mapping
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import trio
+from msgspec import Struct
 from trio.testing import MockClock
 
 from cambist.codecs.bridges.arrivals import ArrivalTerms
-from cambist.config.limits import ARRIVAL_REVERTS_MAX, ARRIVAL_TRIES_MAX
+from cambist.codecs.contracts.abi import selector, uint_word
+from cambist.codecs.eip712_orders.rfq import RfqOrder
+from cambist.codecs.messages.vocabulary import Side
+from cambist.config.limits import (
+    ARRIVAL_MAKER_REVERTS_MAX,
+    ARRIVAL_REVERTS_MAX,
+    ARRIVAL_SWAP_GAS_MAX,
+    ARRIVAL_TRIES_MAX,
+)
+from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.relay.relayer import IntentOutcome
 from cambist.engine.store.rows import IntentState
 from cambist.engine.trade.delta.arriving.arrival_swaps import ArrivalSwaps
+from cambist.engine.trade.routing.firm.firm_route import FilledHop, FirmRoute, SignedFill
 
-ACCOUNT = b"\xa1" * 20
-TERMS = ArrivalTerms(b"\xa2" * 20, b"\xa3" * 20, b"\xa4" * 20, 1, 1_800_003_600, bytes(32))
+ACCOUNT, ALICE, USDC, DAI, MAKER, CONTRACT = (bytes([number]) * 20 for number in range(0xA1, 0xA7))
+TERMS = ArrivalTerms(ALICE, USDC, DAI, 1, 1_800_003_600, bytes(32))
+ORDER = RfqOrder(7, TERMS.until, DAI, USDC, MAKER, CONTRACT, 5, 5)
+ROUTE = FirmRoute(
+    Side.SELL, 5, 5, (FilledHop(USDC, DAI, 0, 0, (SignedFill("zoe", ORDER, bytes(65)),)),), TERMS.until
+)
+
+
+class Sent(Struct):
+    """A swap that was handed to the relayer, and when, seconds of the test's clock."""
+
+    at: float
+    call: EthCall
 
 
 class Tried:
-    """Swaps whose calls all end in the same way; times of the calls in `at`, seconds."""
+    """Swaps on a chain and by a relayer that are played: each call has the same end.
 
-    def __init__(self, state: IntentState, tx_hash: bytes | None) -> None:
-        self.at: list[float] = []
-        self._end = state, "the beneficiary does not take it", tx_hash
-        head = SimpleNamespace(time_s=TERMS.until - 3_600)
-        chain = SimpleNamespace(block=self._answer(head))
-        served = SimpleNamespace(chain=chain, arrivals=b"", tokens=SimpleNamespace())
-        place: Any = SimpleNamespace(served=served, relayer=self, gas_max=0)
+    Args:
+        end: state of the calls, and the hash of the transaction if one was mined; None leaves them pending.
+        error: signature of the error that a mined call returned.
+        estimate: gas of each call.
+    """
+
+    def __init__(
+        self,
+        end: tuple[IntentState, bytes | None] | None,
+        error: str = "TransferFailed(address)",
+        estimate: int = 410_000,
+    ) -> None:
+        self.sent: dict[str, Sent] = {}
+        self._end, self._error = end or (IntentState.PENDING, None), error
+        head, tokens = SimpleNamespace(time_s=TERMS.until - 3_600), self._tokens((USDC, DAI))
+        served = SimpleNamespace(
+            chain=SimpleNamespace(
+                block=_answer(head), call=_answer(uint_word(5)), estimate_gas=_answer(estimate)
+            ),
+            desk=SimpleNamespace(fill=_answer(ROUTE), wall_ms=lambda: 0),
+            pathfinder=SimpleNamespace(find=lambda wanted: None if "zoe" in wanted.without else "a plan"),
+            gas=SimpleNamespace(gas_price_wei=1),
+            barred=lambda *_, **__: frozenset(),
+            tokens=SimpleNamespace(by_address=tokens, wrapped_native=b""),
+            **dict.fromkeys(("arrivals", "executor", "rfq"), CONTRACT),
+        )
+        place: Any = SimpleNamespace(served=served, relayer=self, gas_max=1 << 24)
+        self.address = CONTRACT
         self.swaps = ArrivalSwaps(place)
-        self.swaps._amount = self._answer(1)  # type: ignore[method-assign]
-        self.swaps._swap = self._swap  # type: ignore[assignment, method-assign]
-        self._keys: set[str] = set()
 
     @staticmethod
-    def _answer(value: Any) -> Any:
-        async def answer(*_: Any) -> Any:
-            await trio.lowlevel.checkpoint()
-            return value
-
-        return answer
+    def _tokens(addresses: tuple[bytes, ...]) -> Mapping[bytes, Any]:
+        return {address: SimpleNamespace(routed=address) for address in addresses}
 
     async def outcome(self, key: str) -> IntentOutcome | None:
+        """As `Relayer.outcome`."""
         await trio.lowlevel.checkpoint()
-        return IntentOutcome(key, *self._end) if key in self._keys else None
+        state, tx_hash = self._end
+        if key not in self.sent:
+            return None
+        error4 = None if tx_hash is None else selector(self._error)
+        return IntentOutcome(key, state, "it had no effect", tx_hash, error4=error4)
 
-    async def _swap(self, key: str, *_: Any) -> None:
+    async def relay(self, key: str, call: EthCall, deadline_s: int) -> None:
+        """As `Relayer.relay`."""
         await trio.lowlevel.checkpoint()
-        self._keys.add(key)
-        self.at.append(trio.current_time())
+        assert deadline_s == ROUTE.expiry_s
+        self.sent[key] = Sent(trio.current_time(), call)
 
-    async def wanted(self, seconds: float) -> None:
+    async def wanted(self, seconds: float) -> list[Sent]:
+        """Have an arrival swapped for so long; what was handed in, in order."""
         self.swaps.want({ACCOUNT: TERMS})
         with trio.move_on_after(seconds):
             await self.swaps.run()
+        return [*self.sent.values()]
+
+
+def _answer(value: Any) -> Any:
+    async def answer(*_: Any, **__: Any) -> Any:
+        await trio.lowlevel.checkpoint()
+        return value
+
+    return answer
 
 
 async def test_calls_that_revert_are_few_and_further_and_further_apart(autojump_clock: MockClock) -> None:
-    tried = Tried(IntentState.REVERTED, b"\x01" * 32)
-    await tried.wanted(3_600)
-    assert len(tried.at) == ARRIVAL_REVERTS_MAX
-    first, second = (later - at for at, later in zip(tried.at, tried.at[1:], strict=False))
+    tried = Tried((IntentState.REVERTED, b"\x01" * 32))
+    sent = await tried.wanted(3_600)
+    assert len(sent) == ARRIVAL_REVERTS_MAX
+    first, second = (later.at - one.at for one, later in pairwise(sent))
     assert second > first
     assert "failed too often" in tried.swaps.hint(ACCOUNT)
+
+
+async def test_a_maker_whose_fills_revert_is_left_out_and_the_order_is_not_charged(
+    autojump_clock: MockClock,
+) -> None:
+    tried = Tried((IntentState.REVERTED, b"\x01" * 32), "StepFailed(uint256,bytes)")
+    assert len(await tried.wanted(3_600)) == ARRIVAL_MAKER_REVERTS_MAX < ARRIVAL_REVERTS_MAX
+    assert "no live books" in tried.swaps.hint(ACCOUNT)
 
 
 @pytest.mark.parametrize("state", [IntentState.CANCELLED, IntentState.FAILED])
 async def test_calls_that_were_never_mined_are_tried_more_often(
     autojump_clock: MockClock, state: IntentState
 ) -> None:
-    tried = Tried(state, None)
-    await tried.wanted(3_600)
-    assert len(tried.at) == ARRIVAL_TRIES_MAX
+    assert len(await Tried((state, None)).wanted(3_600)) == ARRIVAL_TRIES_MAX
+
+
+@pytest.mark.parametrize(
+    ("estimate", "gas"), [(410_000, 410_000 * 6 // 5 + 100_000), (8_000_000, ARRIVAL_SWAP_GAS_MAX)]
+)
+async def test_a_calls_gas_is_its_estimate_with_room_and_a_bound(
+    autojump_clock: MockClock, estimate: int, gas: int
+) -> None:
+    (sent,) = await Tried(None, estimate=estimate).wanted(60)
+    assert sent.call.gas_max == gas

@@ -1,6 +1,7 @@
 """A look offers exactly the orders that the books make fillable, and no other order."""
 
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
@@ -275,6 +276,17 @@ async def test_orders_of_shards_that_are_held_no_more_are_forgotten() -> None:
     assert (told.orders, told.pairs, told.edges) == (0, 0, 0)
 
 
+@asynccontextmanager
+async def forgetting(market: Watched, held: set[int], kept: int) -> AsyncIterator[None]:
+    """Between two steps of `leave`: all orders of other shards are forgotten, and their rows still there."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(market.watch.leave, held)
+        while market.watch.statistics().orders > kept:
+            await trio.lowlevel.checkpoint()
+        yield
+        nursery.cancel_scope.cancel()
+
+
 async def test_orders_that_need_more_than_those_just_forgotten_are_offered_in_the_same_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -284,13 +296,9 @@ async def test_orders_that_need_more_than_those_just_forgotten_are_offered_in_th
     gone = [live for live in (a_sale(2_550) for _ in range(4_000)) if live.row.shard not in held]
     kept = [live for live in (a_sale(2_600) for _ in range(40)) if live.row.shard in held]
     market.rest(*gone, *kept)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(market.watch.leave, held)
-        while market.watch.statistics().orders > len(kept):
-            await trio.lowlevel.checkpoint()
+    async with forgetting(market, held, len(kept)):
         bids(market, "2700")
         assert market.look() == kept
-        nursery.cancel_scope.cancel()
 
 
 async def test_a_look_prices_no_more_than_its_bound_while_others_are_forgotten(
@@ -302,13 +310,9 @@ async def test_a_look_prices_no_more_than_its_bound_while_others_are_forgotten(
     orders = [a_sale(2_550) for _ in range(1_000)]
     kept = [live for live in orders if live.row.shard in held]
     market.rest(*orders)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(market.watch.leave, held)
-        while market.watch.statistics().orders > len(kept):
-            await trio.lowlevel.checkpoint()
+    async with forgetting(market, held, len(kept)):
         bids(market, "2700", amount="100000")
         offers = [market.look() for _ in range(len(kept) // 64 + 1)]
-        nursery.cancel_scope.cancel()
     assert max(map(len, offers)) == 64
     assert sum(map(len, offers)) == len(kept), "what is over the bound is due at the next look"
 
