@@ -270,6 +270,14 @@ AGENT_SOFT_FAULTS_MAX = 5  # answers in a row that may be late, malformed or non
 AGENT_STRIKES_MAX = 32  # strikes that still lengthen a rest
 AGENT_GAS_DRIFT_BPS = 1_000  # gas that a settlement may take above its simulation; AGENT_GAS_DRIFT is added
 AGENT_GAS_DRIFT = 25_000  # units: a first write to a storage slot costs 22,100
+VENUE_STOCK_REFILL_S = 600  # in which the share of makers' stock returns that a network used and did not fill
+VENUE_SETTLED_CONSENT_S = (
+    86_400  # for which a filled swap shows that its user and its caller's network belong together
+)
+VENUE_SETTLED_CONSENTS_MAX = (
+    65_536  # pairs of network and user that a chain remembers, those that filled last
+)
+VENUE_CONSENT_S_MAX = 86_400  # from now to the deadline of a user's consent to a swap
 VENUE_UNFILLED_S_MAX = 300  # a signed quote counts as unfilled until its expiry, at most for this time
 AGENT_DRIFT_BPS = 10  # loss that a settlement may have against its simulation a moment before: markets move
 VENUE_UNSIGNED_ORDERS_PER_OWNER_MAX = 100  # anybody may submit such an order in a contract's name

@@ -276,11 +276,25 @@ class SwapOrder(OtcOrderBody, frozen=True, rename="camel", omit_defaults=True):
 SwapOrders = Annotated[tuple[SwapOrder, ...], Meta(min_length=1, max_length=VENUE_SWAP_ORDERS_MAX)]
 
 
+class ConsentBody(Struct, frozen=True, rename="camel", kw_only=True):
+    """The user's signed consent to a Market swap (`codecs.eip712_orders.swap_consent`).
+
+    Attributes:
+        src_amount: most raw units of the source token that the user gives.
+        deadline: Unix seconds, at most a day ahead.
+    """
+
+    src_amount: str
+    deadline: UnixSeconds
+    signature: str
+
+
 class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Body of POST /transactions/{chainId} (spec 1.14.10 to 1.14.34); `orders` may replace `priceRoute`.
 
     `priceRoute` is kept byte for byte. `partnerFeeBps` is a string of digits or a number (spec 1.14.26).
-    With `priceRoute`, the route determines the side; with `orders`, the member `side` does.
+    With `priceRoute`, the route determines the side; with `orders`, the member `side` does. With
+    `consent`, the user's own share of makers' stock counts (choices.md#market-swaps).
     """
 
     price_route: Raw | UnsetType = UNSET
@@ -305,6 +319,7 @@ class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_de
     take_surplus: bool = False
     is_surplus_to_user: bool = False
     is_direct_fee_transfer: bool = False
+    consent: ConsentBody | None = None
 
     def __post_init__(self) -> None:
         if self.route is None and self.orders is None:

@@ -100,9 +100,9 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         rest_s: cool-down in seconds of a pair or a maker after the first fault beyond the tolerated ones;
             doubles with each further fault, up to rest_s_max (`feeds.firm.maker_health`). After a refusal,
             the venue requests only smaller amounts from the maker for the same time.
-        unfilled_max: most unfilled swaps on one chain of one IP address that calls without an API key. A swap
+        unfilled_max: most unfilled swaps on one chain of one network that calls without an API key. A swap
             is unfilled while makers' signed quotes for the swap are valid and no transaction has filled them.
-        unfilled_user_max: most unfilled swaps on one chain of one user (account).
+        unfilled_user_max: most unfilled swaps on one chain of one user who has shown that they are its own.
         unfilled_keyed_max: most unfilled swaps on one chain of the callers with one API key.
     """
 

@@ -49,6 +49,7 @@ class FirmFault(StrEnum):
     OUT_OF_TIME = "out of time"  # the request began when too little time was left
     OVERDRAWN = "overdrawn"  # the maker could pay for each of its quotes of the swap, not for all of them
     SELF_DEALT = "self-dealt"  # the user is the maker's own account
+    NO_SHARE = "no share left"  # not asked: the caller may reserve no more of the maker's stock
 
 
 AGAINST_MAKER = frozenset(

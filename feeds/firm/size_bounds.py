@@ -3,6 +3,8 @@
     a refusal of an amount     the bound of that direction is half of it, for rest_ms * 2^(refusals before)
     a quote near the bound     the bound doubles, and one refusal is forgotten
     the bound's end            no bound; a refusal in the next rest_ms_max still counts the earlier refusals
+    while our callers reserve  the bound ends with their quotes, which may have caused the refusal
+    the maker's stock
 
 Levels that a maker shows but does not sign are hidden in this way; the other levels of its pair are routed as
 before. Levels that it signs again return step by step, and all levels return when the bound ends.
@@ -50,8 +52,15 @@ class SizeBounds:
         self._rest_ms_max = rest_ms_max
         self._bounds: OrderedDict[Direction, SizeBound] = OrderedDict()
 
-    def refused(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound:
+    def refused(
+        self, src: bytes, dest: bytes, amount: int, now_ms: int, ends_ms: int | None = None
+    ) -> SizeBound:
         """Record a maker's refusal of `amount` raw base units in the direction from `src` to `dest`.
+
+        Args:
+            ends_ms: when the last quote expires that reserves the maker's stock for our callers, Unix
+                milliseconds. The bound ends then at the latest, and the refusal lengthens no later bound.
+                None if no such quote is valid.
 
         Returns:
             The direction's new bound: half of `amount`, or half of the bound in force if that is smaller.
@@ -62,8 +71,11 @@ class SizeBounds:
             refusals = before.refusals
             if now_ms < before.until_ms:
                 amount = min(amount, before.amount)
-        rest_ms = min(self._rest_ms << refusals, self._rest_ms_max)
-        bound = SizeBound(amount // 2, now_ms + rest_ms, min(refusals + 1, limits.MAKER_REFUSALS_MAX))
+        until_ms = now_ms + min(self._rest_ms << refusals, self._rest_ms_max)
+        if ends_ms is not None:
+            until_ms = min(until_ms, max(ends_ms, now_ms))
+        counted = min(refusals + (ends_ms is None), limits.MAKER_REFUSALS_MAX)
+        bound = SizeBound(amount // 2, until_ms, counted)
         self._bounds[src, dest] = bound
         if len(self._bounds) > limits.MAKER_ENTRIES_MAX:
             self._bounds.popitem(last=False)

@@ -61,7 +61,7 @@ BODY: Table = {
     "receiver": (NO, TEXT), "partner": (NO, TEXT), "partnerAddress": (NO, TEXT),
     "partnerFeeBps": (NO, TEXT), "permit": (NO, TEXT), "deadline": (NO, INTEGER),
     "isCapSurplus": (NO, ON), "takeSurplus": (NO, OFF), "isSurplusToUser": (NO, OFF),
-    "isDirectFeeTransfer": (NO, OFF),
+    "isDirectFeeTransfer": (NO, OFF), "consent": (NO, {}),
 }  # fmt: skip
 ROWS = {
     ("get", "/v2/quote"): ["No route", "Token not supported", "Invalid srcToken", "Invalid destToken",

@@ -11,6 +11,7 @@ from cambist.config.errors import NoRoute
 from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.hmac_auth import RequestSigner
 from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.host.process.clock import WallClock
 from cambist.engine.trade.routing.firm.firm_desk import FirmDesk
 from cambist.engine.trade.routing.firm.firm_scores import FirmMaker
@@ -73,6 +74,7 @@ def a_desk(world: World, client: FirmClient) -> FirmDesk:
         executor=world.at.executor,
         separator=rfq_domain_separator("AUGUSTUS RFQ", CHAIN_ID, world.at.rfq),
         settings=PATIENT,
+        ledger=Ledger(),
         wall_ms=clock.now_ms,
     )
 

@@ -46,6 +46,7 @@ async def honest_swaps(story: Story, times: int = 4) -> None:
 async def test_strangers_without_funds_have_nothing_signed(world: World, tmp_path: Path) -> None:
     """Each way in: POST /transactions without checks, for somebody without anything, and GET /swap."""
     async with a_venue_story(world, tmp_path, BOOKS, changed=limited) as story:
+        story.is_anonymous = True
         stranger = to_checksum(world.stranger.address)
         for _ in range(8):
             route = await sold(story)
@@ -66,6 +67,7 @@ async def test_one_with_funds_who_never_fills_runs_out_and_rests_nobody(world: W
     async with a_venue_story(
         world, tmp_path, BOOKS, changed=limited, firm=f"{FIRM}\nunfilled_max = 6"
     ) as story:
+        story.is_anonymous = True
         kinds = []
         for _ in range(12):
             status, told = await story.ask_transaction(await sold(story, ONE // 2))
@@ -90,6 +92,7 @@ async def test_one_with_funds_who_never_fills_runs_out_and_rests_nobody(world: W
 
 async def test_what_is_filled_counts_for_nobody(world: World, tmp_path: Path) -> None:
     async with a_venue_story(world, tmp_path, BOOKS, firm=f"{FIRM}\nunfilled_max = 2") as story:
+        story.is_anonymous = True
         await honest_swaps(story, 6)
         for _ in range(2):
             await story.build(await sold(story, ONE // 10))
@@ -97,5 +100,5 @@ async def test_what_is_filled_counts_for_nobody(world: World, tmp_path: Path) ->
         assert (status, told["errorType"]) == (429, "RateLimited")
         response = await story.web.ask("POST", f"/transactions/{CHAIN_ID}", b"{}")
         assert response.status == 400
-        with story.web.with_key():
-            await story.build(await sold(story, ONE // 10))
+        story.is_anonymous = False
+        await story.build(await sold(story, ONE // 10))

@@ -114,7 +114,9 @@ def named_tests(text: str) -> list[str]:
     return named
 
 
-@pytest.mark.parametrize(("head", "least"), [("| Party | Can | Test |", 9), ("| Promise | Test |", 20)])
+@pytest.mark.parametrize(
+    ("head", "least"), [("| Party | Can | Test |", 9), ("| Promise | Test |", 20), ("| Cost |", 9)]
+)
 def test_every_power_and_promise_of_security_names_tests_that_are_there(head: str, least: int) -> None:
     page = (ROOT / "docs" / "explanation" / "security.md").read_text(encoding="utf-8")
     rows = page.partition(head)[2].splitlines()[2:]

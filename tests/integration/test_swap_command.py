@@ -141,7 +141,7 @@ async def test_a_dry_run_and_a_no_send_nothing(shell: Shell) -> None:
 
 
 async def test_yes_is_not_said_to_any_price_impact(tmp_path: Path) -> None:
-    steep = {"WETH/USDC": {"bids": [["2500", "0.1"], ["1000", "20"]], "asks": [["2501", "20"]]}}
+    steep = {"WETH/USDC": {"bids": [["2500", "0.1"], ["1000", "50"]], "asks": [["2501", "20"]]}}
     async with running_venue(tmp_path, grids={"alpha": steep}) as venue:
         shell = Shell(venue, tmp_path)
         done = await shell.invoke("WETH", "USDC", "10", "--yes")

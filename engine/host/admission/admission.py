@@ -31,7 +31,7 @@ from msgspec.structs import replace
 from ....config.errors import CambistError, RateLimited, UnknownApiKey
 from ....config.sections.partners import ANON
 from ....config.sections.venue import RateTier, VenueSettings
-from ..server.listener import address_share, canonical_address
+from ..server.listener import address_share, canonical_address, network_of
 from ..server.routing import CoroutineHandler, HttpCall, PlainHandler, Reply, StreamReply, host_name
 from .buckets import Buckets
 from .keys import API_KEY_HEADER, KeyHolder, KeyRing
@@ -215,6 +215,10 @@ class Admission:
         """Return the caller whose rate limit counts an admitted request: `key NAME` or `address ADDRESS`."""
         holder = self._holder(call)
         return f"address {address_share(self.client(call))}" if holder is None else f"key {holder.name}"
+
+    def network(self, call: HttpCall) -> str:
+        """Return the network of the client that sent a request: 256 IPv4 addresses, or an IPv6 /56."""
+        return f"network {network_of(self.client(call))}"
 
     def partner(self, call: HttpCall) -> str:
         """Return the partner of a request's API key, which applies if the request itself names no partner.

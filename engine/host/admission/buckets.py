@@ -14,6 +14,7 @@ buckets are in use, a new caller has to retry in a second.
 """
 
 from collections import deque
+from collections.abc import Hashable
 from fractions import Fraction
 
 from msgspec import Struct
@@ -40,6 +41,13 @@ class TokensTaken(Struct, gc=False):
     wait_s: int
 
 
+class ExactRate(Struct, frozen=True):
+    """A token bucket's size and refill as exact fractions: `burst` tokens, `per_s` tokens a second."""
+
+    per_s: Fraction
+    burst: Fraction
+
+
 class Buckets:
     """Rate-limit token buckets of equal size, one for each caller.
 
@@ -51,7 +59,7 @@ class Buckets:
         burst: whole tokens of a full bucket.
     """
 
-    def __init__(self, rate: Rate, *, callers_max: int = ADMISSION_CALLERS_MAX) -> None:
+    def __init__(self, rate: Rate | ExactRate, *, callers_max: int = ADMISSION_CALLERS_MAX) -> None:
         per_ms, burst = Fraction(str(rate.per_s)) / 1_000, Fraction(str(rate.burst))
         self._ticks_per_ms = per_ms.numerator * burst.denominator
         self._token = per_ms.denominator * burst.denominator  # ticks in which one token comes
@@ -59,14 +67,14 @@ class Buckets:
         self.burst = int(burst)
         self._second = 1_000 * self._ticks_per_ms
         self._callers_max = callers_max
-        self._full_at: dict[str, int] = {}
-        self._line: deque[str] = deque()  # every caller of the table once; the next to check stands first
+        self._full_at: dict[Hashable, int] = {}
+        self._line: deque[Hashable] = deque()  # each caller of the table once; the next to check first
 
     def __len__(self) -> int:
         """Number of buckets in memory."""
         return len(self._full_at)
 
-    def take(self, caller: str, cost: int, now_ms: int) -> TokensTaken:
+    def take(self, caller: Hashable, cost: int, now_ms: int) -> TokensTaken:
         """Take `cost` tokens from a caller's bucket, or none if the bucket holds too few.
 
         Args:
@@ -92,7 +100,7 @@ class Buckets:
         self._full_at[caller] = now + after
         return TokensTaken((size - after) // self._token, -(-after // second), 0)
 
-    def give_back(self, caller: str, cost: int) -> None:
+    def give_back(self, caller: Hashable, cost: int) -> None:
         """Put the tokens of an earlier `take` of the same cost back into a caller's bucket.
 
         A bucket that is full again by now stays full.

@@ -358,6 +358,17 @@ def address_share(address: str) -> str:
     return socket.inet_pton(socket.AF_INET6, address.partition("%")[0])[:8].hex()
 
 
+def network_of(address: str) -> str:
+    """Network of an IP address, whose addresses one party is likely to have.
+
+    Returns:
+        The first 24 bits of an IPv4 address, e.g. `192.0.2`; the first 56 bits of an IPv6 address in hex.
+    """
+    if ":" not in address:
+        return address.rpartition(".")[0]
+    return socket.inet_pton(socket.AF_INET6, address.partition("%")[0])[:7].hex()
+
+
 def client_at(address: str) -> str:
     """Return a peer's address as text; of an IPv4 address mapped into IPv6, the IPv4 address."""
     mapped = address.removeprefix("::ffff:")

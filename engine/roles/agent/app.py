@@ -25,6 +25,7 @@ from ....config.settings import Settings
 from ....feeds.transport.streams import client_tls
 from ...chain.deploy.address_book import FILE_NAME, read_book
 from ...chain.port import Chain
+from ...host.admission.ledger import Ledger
 from ...host.process.clock import WallClock
 from ...host.process.credentials import check_addresses, request_verifier
 from ...host.server import AccessLog, Router, Server
@@ -202,6 +203,7 @@ async def opened_agent(
         wall_ms=clock.now_ms,
         random=random or SystemRandom(),
         tls=client_tls(),
+        ledger=Ledger(),
     )
     async with AsyncExitStack() as owned:
         found = await open_chains(owned, nodes, chains or {})

@@ -41,6 +41,7 @@ from ...chain.port import Chain
 from ...chain.pulse import Pulse
 from ...host.admission.admission import Admission
 from ...host.admission.keys import HASH_SECRET_BYTES
+from ...host.admission.ledger import Ledger
 from ...host.process.clock import WallClock
 from ...host.process.credentials import check_addresses
 from ...host.server import AccessLog, Router, Server
@@ -115,6 +116,7 @@ class VenueParts(Struct, frozen=True):
         webhooks: delivers events of orders to the URLs in the settings.
         maker_rules: path of the operator's file that excludes makers from routing and clears makers' faults.
         bridges: lanes between the chains, with the feeds of their fees.
+        ledger: ledger of what callers cost the venue.
     """
 
     venue: VenueSettings
@@ -127,6 +129,7 @@ class VenueParts(Struct, frozen=True):
     webhooks: Webhooks
     maker_rules: Path
     bridges: BridgeLanes
+    ledger: Ledger
 
 
 class VenueApp:
@@ -157,7 +160,7 @@ class VenueApp:
     ) -> None:
         venue = parts.venue
         self.chains = parts.chains
-        self._firm = venue.firm
+        self._firm, self._ledger = venue.firm, parts.ledger
         self.scheme = "https" if settings.server.tls else "http"
         self.drained = False
         self._not_ready_reason = ""  # reason not to be ready although chains and store are
@@ -172,7 +175,7 @@ class VenueApp:
         self.issued = IssuedRoutes(parts.store, venue.route_life_s)
         self.admission = Admission(venue, secrets.token_bytes(HASH_SECRET_BYTES))
         partners, user_places = (settings.partners, settings.tiers), venue.firm.unfilled_user_max
-        market = MarketDesk(parts.chains, parts.seal, *partners, user_places=user_places)
+        market = MarketDesk(parts.chains, parts.seal, *partners, ledger=parts.ledger, user_places=user_places)
         self.quotes = Quotes(
             parts.chains,
             settings,
@@ -191,6 +194,7 @@ class VenueApp:
             caller=self.admission.caller,
             sees=self.admission.sees_orders,
             streams_max=venue.event_streams_max,
+            ledger=parts.ledger,
         )
         # Empty until `_add_metrics`: the endpoints need the object, the metrics need the server.
         self._lag, self._metrics = LoopLag(), Metrics()
@@ -206,9 +210,7 @@ class VenueApp:
             ).endpoints(),
             *self._delta_endpoints(settings),
             *self._otc_endpoints(venue),
-            *MarketEndpoints(
-                market, self._asker_of, self.admission.partner, self.admission.signatures
-            ).endpoints(),
+            *MarketEndpoints(market, self._asker_of, self.admission).endpoints(),
             *Resources(parts.chains, settings).endpoints(),
             *self._partner_endpoints(venue),
             *stream_endpoints(self._streams),
@@ -253,6 +255,7 @@ class VenueApp:
             caller=self.admission.caller,
             partner_of=self.admission.partner,
             streams_max=venue.quote_streams_max,
+            ledger=self._ledger,
             wall_ms=self._wall_ms,
         )
 
@@ -275,9 +278,9 @@ class VenueApp:
 
         A swap is unfilled if makers have signed quotes for the swap and no transaction has filled the quotes.
         """
-        key = self.admission.key(call)
-        places = self._firm.unfilled_keyed_max if key else self._firm.unfilled_max
-        return Asker(self.admission.caller(call), bool(key), places)
+        if self.admission.key(call):
+            return Asker(self.admission.caller(call), has_key=True, places=self._firm.unfilled_keyed_max)
+        return Asker(self.admission.network(call), has_key=False, places=self._firm.unfilled_max)
 
     def _health_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
         """Return the endpoints GET /healthz, /readyz and /metrics."""
@@ -512,6 +515,7 @@ async def opened_venue(
     served = served_chains(settings, venue.makers, _book(settings, folder), (chains or {}).keys())
     seal = _seal_of(settings)
     nodes = nodes_of(served, environ, folder, chains or {})
+    ledger = Ledger()
     opening = MakersOpening(
         field="venue.makers",
         makers=venue.makers,
@@ -520,6 +524,7 @@ async def opened_venue(
         wall_ms=clock.now_ms,
         random=random or SystemRandom(),
         tls=client_tls(),
+        ledger=ledger,
     )
     # The exit closes in reverse: the store last, which `run` may still write to until it has returned.
     async with AsyncExitStack() as owned:
@@ -568,6 +573,7 @@ async def opened_venue(
             webhooks=webhooks,
             maker_rules=rules,
             bridges=bridges,
+            ledger=ledger,
         )
         yield VenueApp(settings, parts, clock=clock, access_log=access_log)
 

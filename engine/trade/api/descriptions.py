@@ -123,7 +123,13 @@ MEMBERS = {
         "faults.",
         "chainId": "The chain to act on; null or absent for all chains.",
     },
+    "ConsentBody": {
+        "srcAmount": "The most of the source token that the user gives, in raw units.",
+        "deadline": "Unix seconds, at most a day ahead.",
+        "signature": "Of EIP-712 `SwapConsent` by the user's key, or one that the user's contract accepts.",
+    },
     "TransactionBody": {
+        "consent": "The user's signed consent: with it the user's own share of makers' stock counts.",
         "priceRoute": "The quoted route, unchanged to the digit; either this or `orders`.",
         "orders": "Signed RFQ orders of the pair in place of a route, tried in turn: open to all, or made "
         "out to the Router's executor for this user.",
@@ -211,6 +217,7 @@ SHAPES = {
     "SwapExchange": "Share of one market maker in a hop.",
     "OtherRoute": "The best route of one market maker alone.",
     "TransactionBody": "`priceRoute` as it was quoted, or `orders`. Amounts are strings of raw units.",
+    "ConsentBody": "The user's consent to a swap; it moves no tokens.",
     "SwapOrder": "An order as it was signed and posted, and the amount that may be filled: "
     "`takerTokenFillAmount`, raw units of `takerAsset`; the whole order if absent.",
     "BuildBody": "`route` as it was quoted. Amounts are strings of raw units.",

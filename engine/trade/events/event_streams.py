@@ -34,6 +34,7 @@ from ....config.limits import VENUE_ORDER_IDS_MAX
 from ....config.timeouts import EVENT_BEAT_S, EVENT_STALL_S
 from ....crypto.hexadecimal import parse_hex
 from ....feeds.transport.websocket import WebSocket
+from ...host.admission.ledger import Hold, Ledger
 from ...host.admission.open_streams import OpenStreams
 from ...host.server.routing import HttpCall, StreamReply
 from ...store.follower import place_of
@@ -114,15 +115,22 @@ class EventStreams:
         caller: returns the API key or address whose limits a request counts towards.
         sees: returns whether a request may read orders without naming their owner.
         streams_max: greatest number of open streams.
+        ledger: ledger in which open streams count.
     """
 
     def __init__(
-        self, hub: EventHub, *, caller: Callable[[HttpCall], str], sees: Sees, streams_max: int
+        self,
+        hub: EventHub,
+        *,
+        caller: Callable[[HttpCall], str],
+        sees: Sees,
+        streams_max: int,
+        ledger: Ledger,
     ) -> None:
         self._hub = hub
         self._caller = caller
         self._sees = sees
-        self._open = OpenStreams("streams of events", streams_max)
+        self._open = OpenStreams("streams of events", streams_max, ledger)
         self._events = self._beats = self._slow = 0
 
     def endpoint(
@@ -176,10 +184,10 @@ class EventStreams:
         self._beats += not entries
         return entries
 
-    def leave(self, subscription: Subscription, caller: str) -> None:
+    def leave(self, subscription: Subscription, place: Hold) -> None:
         """End the event subscription of a stream, and stop counting the stream for its caller."""
         subscription.leave()
-        self._open.leave(caller)
+        self._open.leave(place)
 
     def _request(self, asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
         """Parse a request for an event stream, and check that the caller may read the orders that it names.
@@ -200,16 +208,15 @@ class EventStreams:
 
     async def _stream(self, asking: ReadStreamQuery, call: HttpCall) -> StreamReply:
         request = self._request(asking, call)
-        caller = self._caller(call)
-        subscription = await self._enter(caller, request)
+        subscription, place = await self._enter(self._caller(call), request)
         return StreamReply(
             content_type=CONTENT_TYPE,
             headers=HEADERS,
-            pieces=_Pieces(self, subscription, caller),
+            pieces=_Pieces(self, subscription, place),
             endless=True,
         )
 
-    async def _enter(self, caller: str, request: _StreamRequest) -> Subscription:
+    async def _enter(self, caller: str, request: _StreamRequest) -> tuple[Subscription, Hold]:
         """Subscribe to the requested order events, and count the stream for its caller.
 
         Raises:
@@ -217,15 +224,14 @@ class EventStreams:
             InvalidInput: the resume token is no token of this log.
             StoreUnavailable: the resume token cannot be checked.
         """
-        self._open.check(caller)
-        self._open.enter(caller)  # before the wait below, so that requests meanwhile count this stream
+        place = self._open.enter(caller)  # before the wait below: requests meanwhile count this stream
         try:
             subscription = await self._hub.subscribe(request.wanted, request.after, field=request.field)
         except BaseException:
-            self._open.leave(caller)
+            self._open.leave(place)
             raise
         self._open.opened += 1
-        return subscription
+        return subscription, place
 
     # --- WebSocket --------------------------------------------------------------------------------------
 
@@ -235,9 +241,8 @@ class EventStreams:
 
     async def _serve(self, asking: ReadStreamQuery, call: HttpCall, socket: WebSocket) -> None:
         request = self._request(asking, call)
-        caller = self._caller(call)
         try:
-            subscription = await self._enter(caller, request)
+            subscription, place = await self._enter(self._caller(call), request)
         except CambistError as error:
             code = _POLICY_VIOLATION if isinstance(error, InvalidInput) else _TRY_AGAIN_LATER
             await socket.aclose(code, str(error))
@@ -249,7 +254,7 @@ class EventStreams:
                 is_slow = await self._push(socket, subscription)
                 nursery.cancel_scope.cancel()
         finally:
-            self.leave(subscription, caller)
+            self.leave(subscription, place)
         self._slow += is_slow
         ended = (_TRY_AGAIN_LATER, _SLOW) if is_slow else (_POLICY_VIOLATION, "this channel is one-way")
         await socket.aclose(*ended)  # no effect if the client has closed it
@@ -279,10 +284,10 @@ class EventStreams:
 class _Pieces:
     """Async iterator over one stream's server-sent events, as encoded parts of the HTTP body."""
 
-    def __init__(self, events: EventStreams, subscription: Subscription, caller: str) -> None:
+    def __init__(self, events: EventStreams, subscription: Subscription, place: Hold) -> None:
         self._events = events
         self._subscription = subscription
-        self._caller = caller
+        self._place = place
         self._has_begun = False
         self._is_open = True
 
@@ -304,7 +309,7 @@ class _Pieces:
         """End the stream's event subscription; a second call has no effect."""
         if self._is_open:
             self._is_open = False
-            self._events.leave(self._subscription, self._caller)
+            self._events.leave(self._subscription, self._place)
 
 
 def _event(kind: bytes, token: str, data: bytes) -> bytes:

@@ -16,7 +16,7 @@ from ....codecs.messages.market_messages import (
     TransactionQuery,
 )
 from ....codecs.messages.wire import encode
-from ...host.admission.signatures import SignatureBudget
+from ...host.admission.admission import Admission
 from ...host.server.routing import HttpCall, Reply
 from ..api.chain_parameter import chain_in_path
 from ..api.routes import Endpoint
@@ -31,23 +31,19 @@ class MarketEndpoints:
 
     Args:
         asker_of: function that returns the caller of a request.
-        partner_of: function that returns the name of the default partner for a request's API key; empty for
-            none.
-        signatures_of: function that returns a caller's budget: how many wrong signatures the caller may still
-            send.
+        admission: the default partner and the budget of wrong signatures of a request's caller.
     """
 
     def __init__(
         self,
         desk: MarketDesk,
         asker_of: Callable[[HttpCall], Asker],
-        partner_of: Callable[[HttpCall], str],
-        signatures_of: Callable[[HttpCall], SignatureBudget],
+        admission: Admission,
     ) -> None:
         self._desk = desk
         self._asker_of = asker_of
-        self._partner_of = partner_of
-        self._signatures_of = signatures_of
+        self._partner_of = admission.partner
+        self._signatures_of = admission.signatures
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return the HTTP route table's rows for /prices, /swap and /transactions/{chainId}."""
@@ -94,8 +90,8 @@ class MarketEndpoints:
 
     async def _swap(self, call: HttpCall) -> Reply:
         partner = self._partner_of(call)
-        query, asker = call.request.query or b"", self._asker_of(call)
-        return Reply(200, encode(await self._desk.swap(query, call.now_ms, asker, partner)))
+        query, asker, signatures = call.request.query or b"", self._asker_of(call), self._signatures_of(call)
+        return Reply(200, encode(await self._desk.swap(query, call.now_ms, asker, signatures, partner)))
 
     async def _transaction(self, call: HttpCall) -> Reply:
         request = call.request

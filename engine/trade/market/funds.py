@@ -1,5 +1,8 @@
 """Checks of a user's balance and allowance for a swap: at a single block, before any maker signs.
 
+The checks also tell what the user has shown: a permit that the token accepts is the user's consent to the
+swap, an allowance is a call that only the user can have made, and a native balance shows nothing.
+
 Source: spec 1.14.5, 1.25.34, 1.25.36.
 """
 
@@ -11,9 +14,22 @@ from ....codecs.trading_token import NATIVE_TOKEN
 from ....config.errors import InsufficientBalance, ServiceUnavailable
 from ....config.limits import CHAIN_TOKEN_GAS_MAX
 from ...chain.port import Chain, EthCall, Header
+from ...host.admission.budgets import Stake
 from ..served.asking import Permit2s, latest_block
-from ..served.permit_proof import Taking, check_taking, check_words, needs_permit2, taking_calls
+from ..served.permit_proof import Taking, check_taking, check_words, is_signed, needs_permit2, taking_calls
 from .ticket import SwapTicket
+
+
+class ShownFunds(Struct, frozen=True):
+    """What a user's funds show for a swap.
+
+    Attributes:
+        stake: whether an allowance or a permit lets the Router take the tokens.
+        balance: raw units of the source token that the user has.
+    """
+
+    stake: Stake
+    balance: int
 
 
 class SwapFunds(Struct, frozen=True):
@@ -27,8 +43,8 @@ class SwapFunds(Struct, frozen=True):
     router: bytes
     permit2s: Permit2s
 
-    async def check(self, ticket: SwapTicket) -> None:
-        """Refuse a swap that its user cannot pay.
+    async def check(self, ticket: SwapTicket) -> ShownFunds:
+        """Refuse a swap that its user cannot pay; return what the user's funds show.
 
         Raises:
             InsufficientBalance, InsufficientAllowance: the user's funds do not suffice.
@@ -37,15 +53,16 @@ class SwapFunds(Struct, frozen=True):
             ChainError: no node answers.
         """
         if ticket.src_token == NATIVE_TOKEN:
-            _check_balance(await self.chain.balance(ticket.user), ticket.src_amount)
-            return
+            balance = await self.chain.balance(ticket.user)
+            _check_balance(balance, ticket.src_amount)
+            return ShownFunds(Stake.NOTHING, balance)
         check_words(ticket.permit, ticket.user, self.router, "permit")
         permit2 = b""
         if needs_permit2(ticket.permit):
             permit2 = await self.permit2s.of(self.chain, self.router, "permit")
-        await self._check_token(ticket, permit2, await latest_block(self.chain))
+        return await self._check_token(ticket, permit2, await latest_block(self.chain))
 
-    async def _check_token(self, ticket: SwapTicket, permit2: bytes, header: Header) -> None:
+    async def _check_token(self, ticket: SwapTicket, permit2: bytes, header: Header) -> ShownFunds:
         taking = Taking(
             permit=ticket.permit,
             token=ticket.src_token,
@@ -65,8 +82,11 @@ class SwapFunds(Struct, frozen=True):
         answer = answers["balance"]
         if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
             raise ServiceUnavailable("the source token has no balance or allowance of the user")
-        _check_balance(int.from_bytes(answer[:WORD_BYTES], "big"), ticket.src_amount)
+        held = int.from_bytes(answer[:WORD_BYTES], "big")
+        _check_balance(held, ticket.src_amount)
         check_taking(taking, answers, now_s=header.time_s, has_part=True)
+        stake = Stake.CONSENT if is_signed(ticket.permit, answers) else Stake.ALLOWANCE
+        return ShownFunds(stake, held)
 
 
 def _check_balance(has: int, needed: int) -> None:

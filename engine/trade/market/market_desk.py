@@ -33,6 +33,7 @@ from ....codecs.messages.wire import encode
 from ....config.errors import InvalidInput, InvalidPriceRoute, MissingSlippage
 from ....config.sections.partners import RegisteredPartner, Tier
 from ....crypto.route_seal import RouteSeal
+from ...host.admission.ledger import Ledger
 from ...host.admission.signatures import SignatureBudget
 from ..quote.ask import FeeRules, ask_of_prices, with_partner
 from ..quote.market_price import best_route
@@ -54,6 +55,7 @@ class MarketDesk:
         chains: served chains by chain id.
         seal: signs issued routes and checks those that clients send back.
         partners, tiers: configured partners and fee tiers.
+        ledger: ledger of the places of unfilled swaps.
         user_places: most unfilled swaps of one user on a chain. A swap counts towards this limit from the
             request to makers until the makers' signed quotes for the swap are filled or expired.
 
@@ -68,11 +70,15 @@ class MarketDesk:
         partners: Mapping[str, RegisteredPartner],
         tiers: Mapping[str, Tier],
         *,
+        ledger: Ledger,
         user_places: int,
     ) -> None:
         self._chains = chains
         permit2s = Permit2s()
-        self.unfilled = {chain_id: UnfilledSwaps(user_places) for chain_id in chains}
+        self.unfilled = {
+            chain_id: UnfilledSwaps(ledger, chain_id, served.desk.stock, user_places)
+            for chain_id, served in chains.items()
+        }
         self._funds = {
             chain_id: SwapFunds(served.chain, served.router, permit2s) for chain_id, served in chains.items()
         }
@@ -93,11 +99,14 @@ class MarketDesk:
         ask = ask_of_prices(served, query, self._fees, now_ms)
         return PricesResponse(sealed(self._seal, best_route(served, ask), now_ms))
 
-    async def swap(self, raw_query: bytes, now_ms: int, asker: Asker, partner: str = "") -> SwapResponse:
+    async def swap(
+        self, raw_query: bytes, now_ms: int, asker: Asker, signatures: SignatureBudget, partner: str = ""
+    ) -> SwapResponse:
         """Answer GET /swap with the best route and the Router's transaction for it.
 
         Args:
             asker: caller of the request, whose unfilled swaps are limited.
+            signatures: number of wrong signatures that the caller may still send.
             partner: name of the default partner, for a request that names none.
 
         Raises:
@@ -119,7 +128,7 @@ class MarketDesk:
             TransactionQuery(ignore_checks=True),
             self._fees,
             now_ms,
-            self._leave(served, asker),
+            self._leave(served, asker, signatures),
         )
         assert isinstance(built, TransactionEnvelope)  # noqa: S101 - not onlyParams
         return SwapResponse(route, built)
@@ -138,7 +147,7 @@ class MarketDesk:
 
         Args:
             asker: caller of the request, whose unfilled swaps are limited.
-            signatures: number of wrong signatures that the caller may still send, for a request with orders.
+            signatures: number of wrong signatures that the caller may still send.
             partner: name of the default partner, for a request that has orders and names no partner.
 
         Raises:
@@ -158,11 +167,11 @@ class MarketDesk:
             raise InvalidPriceRoute(field="chainId", expected=f"{found.route.network}", got=chain_id)
         _check_version(found.route.version, "priceRoute.version")
         return await transaction(
-            served, found, request, query, self._fees, now_ms, self._leave(served, asker)
+            served, found, request, query, self._fees, now_ms, self._leave(served, asker, signatures)
         )
 
-    def _leave(self, served: "ServedChain", asker: Asker) -> Leave:
-        return Leave(asker, self.unfilled[served.chain_id], self._funds[served.chain_id])
+    def _leave(self, served: "ServedChain", asker: Asker, signatures: SignatureBudget) -> Leave:
+        return Leave(asker, self.unfilled[served.chain_id], self._funds[served.chain_id], signatures)
 
 
 def _check_version(version: str, field: str) -> None:

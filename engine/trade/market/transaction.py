@@ -1,6 +1,7 @@
 """Builds the Router's transaction from an opened route or from signed orders, with checks on the chain.
 
-    a route         ticket -> the user's funds -> a place among the unfilled swaps -> firm quotes
+    a route         ticket -> the user's funds -> the user's consent, if it is sent
+                    -> a place among the unfilled swaps -> firm quotes
     signed orders   their unfilled parts -> ticket -> the user's funds
     then for both   calldata -> simulation -> envelope
 
@@ -36,7 +37,9 @@ from ....codecs.messages.vocabulary import Side
 from ....codecs.rounding import mul_div_up
 from ....config.errors import (
     ChainError,
+    InsufficientBalance,
     NoRoute,
+    RateLimited,
     Reverted,
     ServiceUnavailable,
     SimulationFailed,
@@ -46,17 +49,21 @@ from ....config.timeouts import SIMULATION_S
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import Chain, EthCall
+from ...host.admission.budgets import Stake
 from ...host.admission.signatures import SignatureBudget
 from ..quote.ask import FeeRules
 from ..quote.price_route import OpenedRoute
 from ..routing.firm.firm_parts import HeldQuote
+from ..routing.firm.firm_route import FirmRoute
+from ..routing.firm.stock import Claimant
 from ..routing.search.plan import RoutePlan, SwapRequest
 from ..served.asking import latest_block
-from .funds import SwapFunds
+from .consent import check_consent
+from .funds import ShownFunds, SwapFunds
 from .order_fills import Looked, as_signed, filled, open_orders, order_calls
 from .signed_orders import SignedOrder, read_order_swap
 from .ticket import SwapTicket, hops_of, params_of, read_ticket, swap_of, ticket_of
-from .unfilled import Asker, UnfilledSwap, UnfilledSwaps
+from .unfilled import Asker, ShownUser, UnfilledSwap, UnfilledSwaps
 
 if TYPE_CHECKING:
     from ..served.served_chain import ServedChain
@@ -75,11 +82,20 @@ class Leave(Struct, frozen=True):
         asker: caller of the request.
         unfilled: counter of the chain's unfilled swaps, with limits for callers and users.
         funds: check that users have the balance and allowance for their swaps.
+        signatures: number of wrong signatures that the caller may still send.
     """
 
     asker: Asker
     unfilled: UnfilledSwaps
     funds: SwapFunds
+    signatures: SignatureBudget
+
+
+class _Shown(Struct, frozen=True):
+    """What a caller without an API key has shown for the user that its swap names, the strongest first."""
+
+    stakes: tuple[Stake, ...]
+    funds: ShownFunds
 
 
 async def transaction(
@@ -101,7 +117,9 @@ async def transaction(
         InvalidInput, InvalidToken, TokenNotSupported, OrderExpired, MissingSlippage, PartnerNotAllowed,
             NoRoute: see `read_ticket`.
         InsufficientBalance, InsufficientAllowance, SimulationFailed: a check fails and is not ignored.
-        RateLimited: too many signed swaps of the caller, or the user, are unfilled.
+        RateLimited: too many signed swaps of the caller, or the user, are unfilled, or they reserve the
+            caller's whole share of the makers' stock; or too many signatures of the caller were wrong.
+        InvalidSignature: the user has not signed the consent.
         NoRoute: the makers sign no quotes within the swap's bounds; see `FirmDesk.fill`.
         ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
     """
@@ -109,14 +127,18 @@ async def transaction(
     # Before makers sign: a request that is refused afterwards would hold back their stock for nothing.
     gas_price = _gas_price(served, query)
     plan, wanted = _plan_of(served, opened, ticket, now_ms)
+    shown = None
     if not (query.ignore_checks and leave.asker.has_key):
-        await _answered(leave.funds.check(ticket))
-    # No await between `_begun` and `try`: a swap that has begun and is never ended keeps its places for good.
-    swap = await _answered(_begun(served, leave, ticket.user, now_ms // 1_000))
+        funds = await _answered(leave.funds.check(ticket))
+        if not leave.asker.has_key:
+            shown = _Shown(await _shown_stakes(served, leave, ticket, body, funds, now_ms), funds)
     try:
-        firm = await served.desk.fill(plan, wanted, user=ticket.user, limit=ticket.limit, held=swap.quotes)
-    finally:
-        leave.unfilled.end(swap)
+        firm = await _signed(served, leave, ticket, plan, wanted, shown, now_ms)
+    except RateLimited:
+        # Swaps that the chain has meanwhile filled give their share back.
+        if not await _answered(_free_filled(served, leave, ticket.user, now_ms // 1_000)):
+            raise
+        firm = await _signed(served, leave, ticket, plan, wanted, shown, now_ms)
     return await _built(served, ticket, swap_of(ticket, hops_of(firm), firm.expiry_s), query, gas_price)
 
 
@@ -224,18 +246,95 @@ def _gas_price(served: "ServedChain", query: TransactionQuery) -> dict[str, str]
     return {"max_fee_per_gas": str(most), "max_priority_fee_per_gas": str(min(fees.tip_wei, most))}
 
 
-async def _begun(served: "ServedChain", leave: Leave, user: bytes, now_s: int) -> UnfilledSwap:
-    """Count a new swap towards the limits of unfilled swaps of the caller and of the user.
-
-    If a limit is reached, the function first reads from the chain which earlier swaps are filled, and stops
-    counting the filled swaps.
+async def _shown_stakes(
+    served: "ServedChain",
+    leave: Leave,
+    ticket: SwapTicket,
+    body: TransactionBody,
+    funds: ShownFunds,
+    now_ms: int,
+) -> tuple[Stake, ...]:
+    """Find what a caller without an API key has shown for its swap's user, the strongest first.
 
     Raises:
-        RateLimited: a limit is still reached.
+        InvalidInput, InvalidSignature, RateLimited: the request's consent is wrong; see `check_consent`.
+        ServiceUnavailable: the chain does not answer.
+    """
+    stakes = {Stake.NOTHING, funds.stake}
+    if body.consent is not None:
+        with leave.signatures:
+            await _answered(check_consent(served, body.consent, ticket, leave.signatures, now_ms // 1_000))
+        stakes.add(Stake.CONSENT)
+    return tuple(stake for stake in reversed(Stake) if stake in stakes)
+
+
+async def _signed(
+    served: "ServedChain",
+    leave: Leave,
+    ticket: SwapTicket,
+    plan: RoutePlan,
+    wanted: SwapRequest,
+    shown: _Shown | None,
+    now_ms: int,
+) -> FirmRoute:
+    """Have makers sign a plan of a swap, within the places and the shares of its caller and user.
+
+    Args:
+        shown: what a caller without an API key has shown; None for a caller with a key.
+    """
+    unfilled, asker, user = leave.unfilled, leave.asker, ticket.user
+    is_own = shown is not None and Stake.CONSENT in shown.stakes
+    user_shown = None
+    if shown is not None and is_own:
+        user_shown = ShownUser(user, ticket.src_token, ticket.src_amount, shown.funds.balance)
+    # No await between `_begun` and `try`: a swap that has begun and is never ended keeps its places for good.
+    swap = await _answered(_begun(served, leave, user, user_shown, now_ms // 1_000))
+    try:
+        claimant = None
+        if shown is not None:
+            stakes = shown.stakes
+            # Judged here, as `_begun` may have found that the two have filled a swap.
+            if not is_own and unfilled.has_settled(asker, user, now_ms // 1_000):
+                stakes = (Stake.CONSENT, *stakes)
+            claimant = Claimant(asker.name, user, stakes)
+        return await served.desk.fill(
+            plan, wanted, user=user, limit=ticket.limit, held=swap.quotes, claimant=claimant
+        )
+    finally:
+        unfilled.end(swap)
+
+
+async def _begun(
+    served: "ServedChain", leave: Leave, user: bytes, shown: ShownUser | None, now_s: int
+) -> UnfilledSwap:
+    """Take the places of a new swap; see `UnfilledSwaps.begin`.
+
+    If a place is missing, the function reads from the chain which earlier swaps are filled, and tries again.
+
+    Raises:
+        RateLimited, InsufficientBalance: a place is still missing.
         ChainError: no node answers.
     """
-    unfilled, asker = leave.unfilled, leave.asker
-    others = unfilled.in_the_way(asker, user, now_s)
+    try:
+        return leave.unfilled.begin(leave.asker, user, shown, now_s)
+    except (RateLimited, InsufficientBalance):
+        if not await _free_filled(served, leave, user, now_s):
+            raise
+    # `begin` judges anew: other swaps may have begun or ended during the read.
+    return leave.unfilled.begin(leave.asker, user, shown, now_s)
+
+
+async def _free_filled(served: "ServedChain", leave: Leave, user: bytes, now_s: int) -> bool:
+    """Read from the chain which unfilled swaps of a caller and a user are filled, and give back their shares.
+
+    Returns:
+        Whether one is filled.
+
+    Raises:
+        ChainError: no node answers.
+    """
+    unfilled = leave.unfilled
+    others = unfilled.of(leave.asker, user, now_s)
     quotes = [quote for swap in others for quote in swap.quotes if quote.digest32]
     if quotes:
         calls = [EthCall(served.rfq, remaining(quote.maker, quote.digest32)) for quote in quotes]
@@ -243,9 +342,8 @@ async def _begun(served: "ServedChain", leave: Leave, user: bytes, now_s: int) -
         filled = {
             quote.digest32 for quote, word in zip(quotes, answers, strict=True) if _is_filled(quote, word)
         }
-        unfilled.free_filled(others, filled)
-    # `begin` checks the limits anew: other swaps may have begun or ended during the read.
-    return unfilled.begin(asker, user, now_s)
+        return unfilled.free_filled(others, filled, now_s)
+    return False
 
 
 def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:

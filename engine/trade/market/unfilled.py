@@ -1,29 +1,33 @@
-"""Swaps that makers have signed and that are not filled yet, counted by caller and user. Pure.
+"""Swaps that makers have signed and that are not filled yet, and what their callers have shown. Pure.
 
-    begun        before makers are asked, the swap counts against the limits of its caller and its user
+    begun        before makers are asked, the swap takes a place of its caller, and of a user who has signed
     signed       the swap keeps each quote that a maker has signed or may have signed, used or not
-    ended        no more quotes are requested; the swap stops counting at once if no maker has signed
+    ended        no more quotes are requested; the swap leaves its places at once if no maker has signed
     over         the last quote has expired, or the chain shows a quote as at least nine tenths filled
 
 A firm quote holds back a maker's stock until it expires, whether the swap is filled or not. Each caller has
-therefore only a few such swaps at a time: a caller without a key is counted by its address and by the user
-that it names, a caller with a key by the key alone.
+therefore only a few such swaps at a time; how much of a maker's stock they may reserve is counted apart
+(`routing.firm.stock`). A filled swap gives back what it reserved, and shows that its user and its caller's
+network belong together: for a day, swaps of the two count as signed by the user.
 
 A maker that has not answered when a swap is given up counts as having signed.
 
-Choice: A swap of a caller with a key does not count towards its user's limit: the key's holder answers for
-    its users.
-Choice: A user has more places for unfilled swaps than an address, so that one anonymous caller, who may name
-    any user, does not take them all. The places of a key are separate.
+Choice: A swap counts towards its user's places only if the user has signed it, or filled one before that the
+    same network asked for. A request that merely names a user costs that user nothing.
+Choice: A swap of a caller with a key counts towards the key alone: its holder answers for its users.
 """
 
-from collections import deque
-from collections.abc import Iterable
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterable
 
 from msgspec import Struct, field
 
-from ....config.errors import RateLimited
+from ....config import limits
+from ....config.errors import InsufficientBalance, RateLimited
+from ...host.admission.budgets import FUNDS_OF_USER, SWAPS_OF_KEY, SWAPS_OF_NETWORK, SWAPS_OF_USER
+from ...host.admission.ledger import Charge, Hold, Ledger
 from ..routing.firm.firm_parts import HeldQuote
+from ..routing.firm.stock import StockShares
 
 _LOOKS = 4  # most expired swaps dropped from `_line` when a swap begins
 
@@ -32,7 +36,7 @@ class Asker(Struct, frozen=True):
     """The caller of a request that builds a swap.
 
     Attributes:
-        name: name of the caller's API key, or the caller's network address.
+        name: name of the caller's API key, or the network of the caller's address.
         has_key: whether the caller has an API key.
         places: most unfilled swaps (`UnfilledSwap`) that the caller may have at a time.
     """
@@ -42,26 +46,40 @@ class Asker(Struct, frozen=True):
     places: int
 
 
+class ShownUser(Struct, frozen=True):
+    """A user who has shown that a swap is its own.
+
+    Attributes:
+        user: 20 bytes.
+        src_token: token that the user gives, 20 bytes.
+        src_amount: raw units that the swap gives.
+        balance: raw units that the user has.
+    """
+
+    user: bytes
+    src_token: bytes
+    src_amount: int
+    balance: int
+
+
 class UnfilledSwap(Struct, eq=False):
     """A swap for which makers are asked to sign, or have signed, and which is not filled yet.
 
     Attributes:
-        caller: name of the `Asker` whose request builds the swap.
-        user: address of the user, 20 bytes; empty if the swap does not count towards a limit of the user,
-            since the caller has an API key.
+        asker: the caller whose request builds the swap.
+        user: user that the swap names, 20 bytes.
+        accounts: accounts whose places the swap takes.
+        hold: charges for these places.
         quotes: quotes that makers have signed or may have signed for the swap.
         is_ended: whether the venue requests no further quotes for the swap.
     """
 
-    caller: str
+    asker: Asker
     user: bytes
+    accounts: tuple[Hashable, ...]
+    hold: Hold
     quotes: list[HeldQuote] = field(default_factory=list)
     is_ended: bool = False
-
-    @property
-    def keys(self) -> tuple[str | bytes, ...]:
-        """Caller and user (if any) whose limits of unfilled swaps this swap counts towards."""
-        return (self.caller, self.user) if self.user else (self.caller,)
 
     @property
     def over_s(self) -> int:
@@ -70,78 +88,126 @@ class UnfilledSwap(Struct, eq=False):
 
 
 class UnfilledSwaps:
-    """Counter of a chain's unfilled swaps, which limits the swaps of each caller and of each user.
+    """A chain's unfilled swaps, and the pairs of network and user that have filled one.
 
     Args:
         user_places: most unfilled swaps that a user may have at a time.
     """
 
-    def __init__(self, user_places: int) -> None:
+    def __init__(self, ledger: Ledger, chain_id: int, stock: StockShares, user_places: int) -> None:
+        self._ledger = ledger
+        self._chain_id = chain_id
+        self._stock = stock
         self._user_places = user_places
-        self._swaps: dict[str | bytes, list[UnfilledSwap]] = {}  # by caller, and by user
+        self._swaps: dict[Hashable, list[UnfilledSwap]] = {}  # by account
         self._line: deque[UnfilledSwap] = deque()  # in their order of beginning
+        self._settled: OrderedDict[tuple[str, bytes], int] = OrderedDict()  # -> until when, Unix seconds
 
     def __len__(self) -> int:
         """Number of callers and users with at least one unfilled swap."""
         return len(self._swaps)
 
-    def in_the_way(self, asker: Asker, user: bytes, now_s: int) -> tuple[UnfilledSwap, ...]:
-        """Return the earlier unfilled swaps that leave no room for a new swap of this caller and user.
-
-        The method stops counting ended swaps whose quotes have expired.
-
-        Returns:
-            The caller's swaps if the caller has reached its limit, else the user's swaps if the user has;
-            empty if a new swap is allowed.
-        """
-        of_user = () if asker.has_key else ((user, self._user_places),)
-        for key, most in ((asker.name, asker.places), *of_user):
-            for swap in tuple(self._swaps.get(key, ())):
+    def of(self, asker: Asker, user: bytes, now_s: int) -> tuple[UnfilledSwap, ...]:
+        """Return the unfilled swaps that take places of a caller or of a user who has signed."""
+        found: dict[int, UnfilledSwap] = {}
+        for account in (self._account(asker.name), self._account(user)):
+            for swap in tuple(self._swaps.get(account, ())):
                 if swap.is_ended and swap.over_s < now_s:
                     self.free(swap)
-            swaps = tuple(self._swaps.get(key, ()))
-            if len(swaps) >= most:
-                return swaps
-        return ()
+                else:
+                    found[id(swap)] = swap
+        return tuple(found.values())
 
-    def begin(self, asker: Asker, user: bytes, now_s: int) -> UnfilledSwap:
-        """Count a new swap towards the limits of unfilled swaps of the caller and of the user.
+    def has_settled(self, asker: Asker, user: bytes, now_s: int) -> bool:
+        """Whether this user has filled a swap of this caller's network within the last day."""
+        return self._settled.get((asker.name, user), 0) > now_s
+
+    def begin(self, asker: Asker, user: bytes, shown: ShownUser | None, now_s: int) -> UnfilledSwap:
+        """Take the places of a new swap.
+
+        Args:
+            shown: the user, if the swap is shown to be its own; None takes no place of a user.
 
         Raises:
-            RateLimited: a limit is reached; the error carries the seconds after which to retry.
+            RateLimited: a caller or user has no place; the error has the seconds after which to retry.
+            InsufficientBalance: the user's unfilled swaps together need more than the user has.
         """
         self._forget(now_s)
-        others = self.in_the_way(asker, user, now_s)
-        if others:
-            error = RateLimited(f"{len(others)} swaps are signed and not filled")
-            error.retry_after_s = max(min(swap.over_s for swap in others) - now_s + 1, 1)
+        others = self.of(asker, user, now_s)
+        kind = SWAPS_OF_KEY if asker.has_key else SWAPS_OF_NETWORK
+        charges = [Charge(kind, self._account(asker.name), 1, asker.places)]
+        if shown is not None:
+            charges.append(Charge(SWAPS_OF_USER, self._account(user), 1, self._user_places))
+            funds = *self._account(user), shown.src_token
+            charges.append(Charge(FUNDS_OF_USER, funds, shown.src_amount, shown.balance))
+        hold = self._ledger.take(charges, 1_000 * now_s)
+        if not isinstance(hold, Hold):
+            if hold.charge.budget is FUNDS_OF_USER and shown is not None:
+                raise InsufficientBalance(
+                    "swaps that are signed and not filled count too",
+                    field="userAddress",
+                    expected=f"at least {self._ledger.held(FUNDS_OF_USER, hold.charge.account)} more",
+                    got=shown.balance,
+                )
+            error = RateLimited(f"{hold.charge.bound} swaps are signed and not filled")
+            error.retry_after_s = max(min((swap.over_s for swap in others), default=0) - now_s + 1, 1)
             raise error
-        swap = UnfilledSwap(asker.name, b"" if asker.has_key else user)
-        for key in swap.keys:
-            self._swaps.setdefault(key, []).append(swap)
+        accounts = tuple(charge.account for charge in charges if charge.budget is not FUNDS_OF_USER)
+        swap = UnfilledSwap(asker, user, accounts, hold)
+        for account in accounts:
+            self._swaps.setdefault(account, []).append(swap)
         self._line.append(swap)
         return swap
 
     def end(self, swap: UnfilledSwap) -> None:
         """Record that the venue requests no further quotes for a swap.
 
-        A swap that has no quotes no longer counts towards the limits of its caller and user.
+        A swap that has no quotes leaves its places.
         """
         swap.is_ended = True
         if not swap.quotes:
             self.free(swap)
 
     def free(self, swap: UnfilledSwap) -> None:
-        """Stop counting a swap towards the limits, because the swap is filled or can no longer be filled."""
-        for key in swap.keys:
-            swaps = self._swaps.get(key, [])
+        """Take a swap out of its places, because the swap is filled or can no longer be filled."""
+        self._ledger.free(swap.hold)
+        for account in swap.accounts:
+            swaps = self._swaps.get(account, [])
             if swap in swaps:
                 swaps.remove(swap)
             if not swaps:
-                self._swaps.pop(key, None)
+                self._swaps.pop(account, None)
+
+    def free_filled(self, swaps: Iterable[UnfilledSwap], filled: set[bytes], now_s: int) -> bool:
+        """Take each of `swaps` that has a filled quote out of its places, and give its makers' stock back.
+
+        Args:
+            filled: EIP-712 hashes of filled quotes, 32 bytes each.
+
+        Returns:
+            Whether a swap was filled.
+        """
+        done = [swap for swap in swaps if any(quote.digest32 in filled for quote in swap.quotes)]
+        for swap in done:
+            self.free(swap)
+            for quote in swap.quotes:
+                if quote.claim is not None:
+                    self._stock.drop(quote.claim)
+            if not swap.asker.has_key:
+                self._remember(swap.asker.name, swap.user, now_s)
+        return bool(done)
+
+    def _account(self, name: Hashable) -> tuple[Hashable, ...]:
+        return (self._chain_id, name)
+
+    def _remember(self, network: str, user: bytes, now_s: int) -> None:
+        self._settled[network, user] = now_s + limits.VENUE_SETTLED_CONSENT_S
+        self._settled.move_to_end((network, user))
+        if len(self._settled) > limits.VENUE_SETTLED_CONSENTS_MAX:
+            self._settled.popitem(last=False)
 
     def _forget(self, now_s: int) -> None:
-        """Stop counting expired swaps, from the oldest on, at most _LOOKS.
+        """Take expired swaps out of their places, from the oldest on, at most _LOOKS.
 
         The method ends at the first swap that still has a valid quote or may get further quotes.
         """
@@ -149,13 +215,3 @@ class UnfilledSwaps:
             if not (self._line[0].is_ended and self._line[0].over_s < now_s):
                 return
             self.free(self._line.popleft())
-
-    def free_filled(self, swaps: Iterable[UnfilledSwap], filled: set[bytes]) -> None:
-        """Stop counting each of `swaps` that has a filled quote.
-
-        Args:
-            filled: EIP-712 hashes of filled quotes, 32 bytes each.
-        """
-        for swap in swaps:
-            if any(quote.digest32 in filled for quote in swap.quotes):
-                self.free(swap)

@@ -31,6 +31,7 @@ from ....codecs.messages.resource_messages import TradingError
 from ....config.errors import CambistError, ChainError, NoRoute, ServiceUnavailable, UnsupportedChain
 from ....config.timeouts import QUOTE_STREAM_BEAT_S, QUOTE_STREAM_LOOK_S
 from ....feeds.books.pair_index import PairIndex
+from ...host.admission.ledger import Hold, Ledger
 from ...host.admission.open_streams import OpenStreams
 from ...host.server.routing import HttpCall, StreamReply
 from ..api.routes import Endpoint, encode_trading_error
@@ -172,6 +173,7 @@ class QuoteStreams:
         caller: returns the API key or address whose limits a request counts towards.
         partner_of: returns the partner of a request's API key, used if the query names none; empty for none.
         streams_max: greatest number of open streams.
+        ledger: ledger in which open streams count.
         wall_ms: returns the time, Unix milliseconds.
     """
 
@@ -184,6 +186,7 @@ class QuoteStreams:
         caller: Callable[[HttpCall], str],
         partner_of: Callable[[HttpCall], str],
         streams_max: int,
+        ledger: Ledger,
         wall_ms: Callable[[], int],
     ) -> None:
         self._quote = quote
@@ -194,7 +197,7 @@ class QuoteStreams:
         self._wall_ms = wall_ms
         self._changed = trio.Event()
         self._changes = {chain_id: _Changes(chain.index, self._wake) for chain_id, chain in chains.items()}
-        self._open = OpenStreams("quote streams", streams_max)
+        self._open = OpenStreams("quote streams", streams_max, ledger)
         self._pricing = trio.Lock()
         self._sent: Counter[str] = Counter()
 
@@ -216,11 +219,10 @@ class QuoteStreams:
         """
         query = decode_quote_query(call.request.query or b"")
         src, dests = self._ends(query)
-        caller = self._caller(call)
-        self._open.check(caller)
-        stream = _Stream(
-            self, self._changes[query.chain_id], call, src, dests, caller, self._partner_of(call)
-        )
+        place = self._open.enter(self._caller(call))
+        # No await until `try`: a place that no stream holds would never be left.
+        partner = self._partner_of(call)
+        stream = _Stream(self, self._changes[query.chain_id], call, src, dests, place, partner)
         try:
             await stream.begin()
         except BaseException:
@@ -240,13 +242,9 @@ class QuoteStreams:
             self._sent["beat"],
         )
 
-    def enter(self, caller: str) -> None:
-        """Count a new stream of a caller among the open streams."""
-        self._open.enter(caller)
-
-    def leave(self, caller: str) -> None:
-        """Remove a caller's ended stream from the count of open streams."""
-        self._open.leave(caller)
+    def leave(self, place: Hold) -> None:
+        """Remove an ended stream from the count of open streams."""
+        self._open.leave(place)
 
     def count(self, kind: str) -> None:
         """Count a message that a stream sends to its client.
@@ -311,7 +309,7 @@ class _Stream:
         call: HttpCall,
         src: bytes,
         dests: frozenset[bytes],
-        caller: str,
+        place: Hold,
         partner: str,
     ) -> None:
         self.raw_query = call.request.query or b""
@@ -321,13 +319,12 @@ class _Stream:
         self._streams = streams
         self._changes = changes
         self._request_id = call.request_id
-        self._caller = caller
+        self._place = place
         self._marked = trio.Event()
         self._first: bytes | None = None
         self._last: tuple[str, ...] = ()
         self._is_open = True
         changes.streams.add(self)
-        streams.enter(caller)
 
     def __aiter__(self) -> "_Stream":
         return self
@@ -374,7 +371,7 @@ class _Stream:
         if self._is_open:
             self._is_open = False
             self._changes.streams.discard(self)
-            self._streams.leave(self._caller)
+            self._streams.leave(self._place)
 
     async def _event(self, *, refuse: bool = False, anew: bool = False) -> bytes | None:
         """Price the stream's quote and return it, or the error of pricing, as a server-sent event.

@@ -34,6 +34,7 @@ from ....feeds.transport.signed_client import SignedClient
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import Chain
+from ...host.admission.ledger import Ledger
 from .firm.fault_notices import FaultNotices
 from .firm.firm_desk import FirmDesk
 from .firm.firm_scores import FirmMaker
@@ -55,6 +56,7 @@ class MakersOpening(Struct, frozen=True):
             blacklisted this user.
         wall_ms: returns the time, Unix milliseconds.
         random: source of jitter for the feeds' polls and restarts.
+        ledger: ledger of the shares of makers' stock that callers reserve.
     """
 
     field: str
@@ -64,6 +66,7 @@ class MakersOpening(Struct, frozen=True):
     wall_ms: Callable[[], int]
     random: Random
     tls: SSLContext
+    ledger: Ledger
 
 
 class OpenMakers(Struct, frozen=True):
@@ -213,6 +216,7 @@ async def open_makers(
         executor=executor,
         separator=rfq_domain_separator(served.settings.rfq_domain_name, served.chain_id, rfq),
         settings=firm,
+        ledger=opening.ledger,
         wall_ms=opening.wall_ms,
     )
     usd = UsdPrices(index, served.decimals, served.stables)

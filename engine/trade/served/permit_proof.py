@@ -154,6 +154,19 @@ def check_taking(taking: Taking, answers: Answers, *, now_s: int, has_part: bool
         _check_at_least(granted.amount, taking, for_spender, granted.reason)
 
 
+def is_signed(permit: bytes, answers: Answers) -> bool:
+    """Whether the token, or Permit2, accepts a permit, so that its owner has signed it and not used it yet.
+
+    A token that takes no permits may answer a call of `permit` all the same (WETH9 does): it does not count.
+    """
+    form = permit_form(permit)
+    if form is PermitForm.NONE:
+        return False
+    if form in _PERMIT2_FORMS:
+        return "permit" in answers and not refusal(answers["permit"])
+    return granted(permit, answers).amount is not None
+
+
 def _check_at_least(amount: int, taking: Taking, whom: str, reason: str = "") -> None:
     if amount < taking.whole:
         expected = f"at least {taking.whole} of {taking.held_name} {whom}"

@@ -13,7 +13,8 @@ from decimal import Decimal
 from msgspec import Raw, Struct
 
 from ....codecs.amounts import format_units
-from ....codecs.messages.market_messages import PriceRoute, TransactionBody
+from ....codecs.eip712_orders.swap_consent import SwapConsent
+from ....codecs.messages.market_messages import ConsentBody, PriceRoute, TransactionBody
 from ....codecs.messages.vocabulary import Side
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....config import limits
@@ -200,8 +201,18 @@ def quoted_of(route: PriceRoute, side: Side) -> int:
     return int(route.dest_amount if side is Side.SELL else route.src_amount)
 
 
-def transaction_body(terms: Terms, route: Raw) -> TransactionBody:
-    """The body of POST /transactions/{chainId} that asks for the swap of these terms over a route."""
+def swap_consent(terms: Terms) -> SwapConsent:
+    """The consent that the trader signs, so that the makers' stock counts as wanted by its own account."""
+    wish = terms.wish
+    return SwapConsent(wish.user, wish.src.address, wish.dest.address, terms.src_amount_max, terms.deadline)
+
+
+def transaction_body(terms: Terms, route: Raw, consent_signature: bytes) -> TransactionBody:
+    """The body of POST /transactions/{chainId} that asks for the swap of these terms over a route.
+
+    Args:
+        consent_signature: signature of `swap_consent`.
+    """
     wish = terms.wish
     return TransactionBody(
         price_route=route,
@@ -217,6 +228,9 @@ def transaction_body(terms: Terms, route: Raw) -> TransactionBody:
         permit=to_hex(terms.permit) if terms.permit else None,
         deadline=terms.deadline,
         is_surplus_to_user=True,
+        consent=ConsentBody(
+            src_amount=str(terms.src_amount_max), deadline=terms.deadline, signature=to_hex(consent_signature)
+        ),
     )
 
 

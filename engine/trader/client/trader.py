@@ -10,11 +10,13 @@ from functools import partial
 from msgspec import Struct
 
 from ....codecs.contracts.calldata import approve
+from ....codecs.eip712_orders.swap_consent import SWAP_CONSENT, SwapConsent, consent_separator
 from ....config import limits
 from ....config.errors import ChainError, PolicyError, Reverted
 from ....crypto.addresses import to_checksum
 from ....crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from ....crypto.secp256k1 import SigningKey
+from ....crypto.signatures import to_65
 from ...chain.port import Chain, EthCall, Receipt
 from ...chain.transact import send_step
 from .allowing import Allowing, MissingAllowance
@@ -95,6 +97,15 @@ class Trader(Struct, frozen=True, kw_only=True):
         answers = await self.chain.call_many(permit_questions(missing.token, self.key.address))
         basis = permit_basis(answers, self.chain.chain_id, missing.token)
         return sign_permit(basis, self.key, missing.spender, missing.amount, deadline)
+
+    def consent(self, consent: SwapConsent, router: bytes) -> bytes:
+        """Sign a consent to a Market swap, 65 bytes; it moves no tokens.
+
+        Args:
+            router: the trusted Router, 20 bytes.
+        """
+        separator = consent_separator(self.chain.chain_id, router)
+        return to_65(*self.key.sign(SWAP_CONSENT.compiled.digest_for(separator)(consent)))
 
     async def send(
         self, step: str, call: EthCall, contract: bytes, *, value_max_wei: int = 0, gas: int = 0

@@ -24,6 +24,7 @@ from cambist.codecs.messages.event_messages import (
 from cambist.config.sections.venue import RateTier
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.host.admission.admission import Admission
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.host.server import Router
 from cambist.engine.store.store import Store
 from cambist.engine.trade.api.routes import encode_trading_error, mount_endpoints
@@ -135,7 +136,9 @@ class EventVenue:
         self.store = store
         self.hub = EventHub(store, ring_max=ring_max)
         sees: Sees = admission.sees_orders if is_strict else lambda *_: True
-        self.events = EventStreams(self.hub, caller=admission.caller, sees=sees, streams_max=streams_max)
+        self.events = EventStreams(
+            self.hub, caller=admission.caller, sees=sees, streams_max=streams_max, ledger=Ledger()
+        )
         self.router = Router(encode_trading_error)
         rows = (*order_event_endpoints(self.events), *otc_event_endpoints(self.events))
         mount_endpoints(self.router, rows, admission, body_bytes_max=65_536)

@@ -27,6 +27,7 @@ from cambist.config.sections.venue import FirmSettings
 from cambist.crypto.addresses import parse_address
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.trade.routing.firm.firm_desk import FirmDesk
 from cambist.engine.trade.routing.firm.firm_route import FirmRoute, SignedFill
 from cambist.engine.trade.routing.firm.firm_scores import FirmMaker
@@ -216,6 +217,7 @@ class Stage:
             executor=self.world.at.executor,
             separator=self.separator,
             settings=self.settings,
+            ledger=Ledger(),
             wall_ms=lambda: self.now_ms,
         )
 

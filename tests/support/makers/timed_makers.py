@@ -22,6 +22,7 @@ from cambist.config.sections.venue import FirmSettings
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.port import At, EthCall
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.trade.routing.firm.firm_desk import FirmDesk
 from cambist.engine.trade.routing.firm.firm_route import FirmRoute
 from cambist.engine.trade.routing.firm.firm_scores import FirmMaker
@@ -110,7 +111,7 @@ class TimedClient:
         sells = asked.side is Side.SELL
         order = RfqOrder(
             pack_firm(asked.user, nonce),
-            NOW_MS // 1_000 + 300,
+            wall_ms() // 1_000 + 300,
             asked.dest_token,
             asked.src_token,
             self._key.address,
@@ -157,6 +158,7 @@ class Timed:
             executor=EXECUTOR,
             separator=SEPARATOR,
             settings=SETTINGS,
+            ledger=Ledger(),
             wall_ms=wall_ms,
         )
 

@@ -14,6 +14,7 @@ from cambist.codecs.messages.market_messages import PriceRoute, QuoteQuery, Tran
 from cambist.codecs.messages.wire import encode
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.trade.market.market_desk import MarketDesk
 from cambist.engine.trade.quote.ask import FeeRules
 from cambist.engine.trade.quote.market_price import market_route
@@ -36,7 +37,9 @@ class Front:
         place = replace(shop.place, index=stage.index, usd=usd, pathfinder=stage.pathfinder, desk=stage.desk)
         self.stage = stage
         self.places, self.seal = {CHAIN_ID: place}, shop.seal
-        self.desk = MarketDesk(self.places, shop.seal, PARTNERS, TIERS, user_places=USER_PLACES)
+        self.desk = MarketDesk(
+            self.places, shop.seal, PARTNERS, TIERS, ledger=Ledger(), user_places=USER_PLACES
+        )
 
     def quote(self, **changed: Any) -> PriceRoute:
         """Quote of one WETH for USDC, with `changed` parameters."""

@@ -34,7 +34,7 @@ from cambist.codecs.messages.vocabulary import Side
 from cambist.codecs.messages.wire import encode
 from cambist.codecs.rounding import mul_div_up
 from cambist.config.chains import ChainSettings
-from cambist.config.errors import NoRoute, Reverted, ServiceUnavailable
+from cambist.config.errors import NoRoute, RateLimited, Reverted, ServiceUnavailable
 from cambist.config.limits import BPS_ONE
 from cambist.config.sections.partners import RegisteredPartner, Tier
 from cambist.config.tokens import TokenSettings
@@ -43,12 +43,14 @@ from cambist.crypto.eip1271 import MAGIC_VALUE4, SELECTOR4, is_valid_signature_c
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.port import Chain, EthCall, GasFees, Header
 from cambist.engine.chain.pulse import Pulse
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.trade.market.market_desk import MarketDesk
 from cambist.engine.trade.market.unfilled import Asker
 from cambist.engine.trade.quote.ask import FeeRules
 from cambist.engine.trade.quote.market_price import market_route
 from cambist.engine.trade.routing.firm.firm_parts import HeldQuote
 from cambist.engine.trade.routing.firm.firm_route import FilledHop, FirmRoute, SignedFill
+from cambist.engine.trade.routing.firm.stock import Claimant, StockShares
 from cambist.engine.trade.routing.search.pathfinder import NoPlanReason
 from cambist.engine.trade.routing.search.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest
 from cambist.engine.trade.routing.tokens import TokenTable
@@ -82,7 +84,7 @@ PARTNERS = {
     "wallet": RegisteredPartner(address=to_checksum(PARTNER), fee_bps=50),
     "small": RegisteredPartner(address=to_checksum(PARTNER), fee_bps=10, tier="small"),
 }
-KEYED, ANYBODY = Asker("key k1", True, 1_000), Asker("address 192.0.2.1", False, 2)
+KEYED, ANYBODY = Asker("key k1", True, 1_000), Asker("network 192.0.2", False, 2)
 USER_PLACES = 3
 TIERS = {"small": Tier(fee_bps_max=25, takes_surplus=False)}
 
@@ -196,8 +198,10 @@ class WillingDesk:
 
     Attributes:
         asked: (plan, wanted, user, limit) of each fill.
+        claimants: whose share of stock each fill takes.
         improvement_bps: by which makers give more than planned.
         is_silent: they do not sign.
+        has_no_share: callers without a key have no share of their stock left.
     """
 
     def __init__(
@@ -208,19 +212,31 @@ class WillingDesk:
         expiry_s: int = NOW_MS // 1_000 + 120,
     ) -> None:
         self.asked: list[tuple[RoutePlan, SwapRequest, bytes, int]] = []
+        self.claimants: list[Claimant | None] = []
         self.improvement_bps = 0
-        self.is_silent = False
+        self.is_silent = self.has_no_share = False
+        self.stock = StockShares(Ledger(), CHAIN_ID)
         self._executor = executor
         self._maker = maker
         self._sign = sign
         self._expiry_s = expiry_s
 
     async def fill(
-        self, plan: RoutePlan, wanted: SwapRequest, *, user: bytes, limit: int, held: list[HeldQuote]
+        self,
+        plan: RoutePlan,
+        wanted: SwapRequest,
+        *,
+        user: bytes,
+        limit: int,
+        held: list[HeldQuote],
+        claimant: Claimant | None,
     ) -> FirmRoute:
+        self.claimants.append(claimant)
         self.asked.append((plan, wanted, user, limit))
         if self.is_silent:
             raise NoRoute("nobody signs")
+        if self.has_no_share and claimant is not None:
+            raise RateLimited("nothing left")
         digest32 = len(self.asked).to_bytes(32, "big")
         held.append(HeldQuote(self._expiry_s, self._maker, digest32, ONE))
         sells = plan.side is Side.SELL
@@ -265,6 +281,7 @@ class TalkingChain:
         permits: what tokens say of permits that they are shown, by the owner; others take none.
         permit2: what Permit2 says of what it is shown; an error refuses it.
         at_permit2: what Permit2 lets the Router take, of anybody.
+        code_of: code of contracts; other accounts have none.
         outcome: gas that a transaction needs, or the error that it ends in.
         is_stuck: the chain does not answer.
         is_silent: contracts answer nothing.
@@ -282,6 +299,7 @@ class TalkingChain:
         self.permits: dict[bytes, bytes | Exception] = {}
         self.permit2: bytes | Exception = b""
         self.at_permit2 = 0
+        self.code_of: dict[bytes, bytes] = {}
         self.outcome: int | Exception = 200_001
         self.is_stuck = self.is_silent = False
         self.asked: list[EthCall] = []
@@ -294,6 +312,9 @@ class TalkingChain:
 
     async def balance(self, address: bytes, at: object = None) -> int:
         return self.native
+
+    async def code(self, address: bytes, at: object = None) -> bytes:
+        return self.code_of.get(address, b"")
 
     async def call_many(self, calls: list[EthCall], at: object = None) -> list[bytes | Exception]:
         self.asked += calls
@@ -441,7 +462,7 @@ def a_shop(
         feeds=cast("Any", feeds),
     )
     seal = RouteSeal([b"key of the seal"])
-    desk = MarketDesk({CHAIN_ID: place}, seal, PARTNERS, TIERS, user_places=USER_PLACES)
+    desk = MarketDesk({CHAIN_ID: place}, seal, PARTNERS, TIERS, ledger=Ledger(), user_places=USER_PLACES)
     return Shop(place, desk, seal, finder, usd, gas, willing, talking, blacklists)
 
 

@@ -14,6 +14,7 @@ from cambist.codecs.messages.market_messages import decode_quote_query
 from cambist.config.errors import NoRoute, ServiceUnavailable
 from cambist.config.tokens import TokenSettings
 from cambist.engine.host.admission.admission import Admission
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.host.server import RouteGroup, Router
 from cambist.engine.trade.api.routes import encode_trading_error
 from cambist.engine.trade.quote.quote_streams import QuoteStreams, StreamedChain
@@ -65,6 +66,7 @@ class StreamingVenue:
             caller=admission.caller,
             partner_of=admission.partner,
             streams_max=streams_max,
+            ledger=Ledger(),
             wall_ms=lambda: NOW_MS + round(trio.current_time() * 1_000),
         )
         self._admission = admission

@@ -172,6 +172,7 @@ urls = ["{url}"]
 {node}
 [venue]
 blacklist_s = 60
+trusted_proxies = ["127.0.0.1"]
 [venue.rate_tiers]
 public = {{ per_s = 100000, burst = 100000 }}
 keyed = {{ per_s = 100000, burst = 100000 }}
@@ -268,13 +269,13 @@ class RunningVenue(AskedFront):
         self._key: dict[str, str] = {}
 
     @contextmanager
-    def with_key(self) -> Iterator[None]:
-        """All that is asked meanwhile carries an API key."""
-        self._key = {"x-api-key": API_KEY}
+    def with_key(self, key: str = API_KEY) -> Iterator[None]:
+        """All that is asked meanwhile carries an API key; none if the key is empty."""
+        before, self._key = self._key, {"x-api-key": key} if key else {}
         try:
             yield
         finally:
-            self._key = {}
+            self._key = before
 
     async def ask(
         self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None

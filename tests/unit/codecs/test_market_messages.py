@@ -208,6 +208,7 @@ def test_a_transaction_body_with_its_required_fields_has_the_defaults_of_the_spe
             "partnerFeeBps",
         ),
         *("permit", "deadline", "isCapSurplus", "takeSurplus", "isSurplusToUser", "isDirectFeeTransfer"),
+        "consent",
     ]
 
 

@@ -213,4 +213,5 @@ def test_a_refusal_and_what_lies_with_the_user_or_with_us_is_no_fault_of_the_mak
         FirmFault.OUT_OF_TIME,
         FirmFault.OVERDRAWN,
         FirmFault.SELF_DEALT,
+        FirmFault.NO_SHARE,
     }

@@ -33,6 +33,9 @@ Choice: A maker has failed only if it had a third of `soft_s`; stalls of the ven
 Choice: A quote below the plan is no failure while the whole swap keeps the user's limit; the maker's score
     suffers where the quote is below the maker's own book by more than `drift_bps`.
 Choice: A refusal counts nothing where the maker's book at that moment had less than the request.
+Choice: A request beyond the caller's share of the maker's stock (`stock`) is not sent, and other makers take
+    its place. A refusal that the venue's own callers explain, since they have reserved the maker's stock,
+    bounds no later request.
 Choice: All quotes of a maker for one swap are of one account, whose funds count once.
 Choice: The taker of firm quotes is `RfqExecutor`, which only Router and Delta may call. The user inside
     `nonceAndMeta` is the order's owner in a Delta settlement and the caller in a Market swap.
@@ -49,12 +52,13 @@ from msgspec.structs import replace
 from .....codecs.eip712_orders.rfq import RFQ_ORDER
 from .....codecs.messages.vocabulary import Side
 from .....config import limits
-from .....config.errors import NoRoute, RequestError
+from .....config.errors import NoRoute, RateLimited, RequestError
 from .....config.sections.venue import FirmSettings
 from .....config.timeouts import FIRM_BEAT_S
 from .....feeds.books.pair_index import LiveBook, PairIndex
 from .....feeds.firm.firm_check import FirmAsked, FirmFailure, FirmFault, book_amount, check_firm, is_drifted
 from ....chain.port import Chain
+from ....host.admission.ledger import Lack, Ledger
 from ..search.ladders import book_of_each
 from ..search.plan import MakerShare, RoutePlan, SwapRequest
 from .firm_parts import (
@@ -75,10 +79,13 @@ from .firm_proof import prove
 from .firm_route import FirmRoute
 from .firm_scores import FirmMaker, FirmScores
 from .legs import Short, arranged, over_asked
+from .stock import Claimant, StockShares, part_of, shortage
 
 if TYPE_CHECKING:
     from ..search.pathfinder import Pathfinder
 
+_MAY_HAVE_SIGNED = frozenset((FirmFault.LATE, FirmFault.UNAVAILABLE))
+"""Failures after which a maker may have signed a quote that did not arrive."""
 _RESIZES_MAX = 2  # most times per swap that a hop is asked anew because the next hop needs more
 
 
@@ -110,6 +117,7 @@ class FirmDesk:
         rfq: the RFQ contract, 20 bytes.
         executor: the contract that fills the orders, as their taker; 20 bytes.
         separator: EIP-712 domain separator of the RFQ contract, 32 bytes.
+        ledger: ledger of the shares of makers' stock that callers reserve.
         wall_ms: wall clock, Unix milliseconds.
     """
 
@@ -124,6 +132,7 @@ class FirmDesk:
         executor: bytes,
         separator: bytes,
         settings: FirmSettings,
+        ledger: Ledger,
         wall_ms: Callable[[], int],
     ) -> None:
         self.makers = makers
@@ -136,6 +145,7 @@ class FirmDesk:
         self.settings = settings
         self.wall_ms = wall_ms
         self.scores = FirmScores(makers, self.digest_of, settings.hard_s, wall_ms)
+        self.stock = StockShares(ledger, chain.chain_id)
         self._begun = self._under_way = self._filled = 0
         self.asked = self.stand_ins = 0
 
@@ -154,6 +164,7 @@ class FirmDesk:
         user: bytes,
         limit: int,
         held: list[HeldQuote] | None = None,
+        claimant: Claimant | None = None,
     ) -> FirmRoute:
         """Obtain signed quotes for a plan, from its makers or from replacements, and return the route.
 
@@ -163,15 +174,17 @@ class FirmDesk:
                 `nonceAndMeta`.
             limit: least destination amount (SELL) or greatest source amount (BUY), raw units before fees.
             held: list to which the desk adds every signed quote, used or not, and every unanswered request.
+            claimant: whose share of the makers' stock the quotes reserve; None if they count towards none.
 
         Returns:
             A route whose amounts the execution reproduces to the unit.
 
         Raises:
             NoRoute: no quotes within the limit and the time; the message gives each maker's reason.
+            RateLimited: likewise, and a maker was not asked since the claimant has no share left.
             ServiceUnavailable: the chain does not answer.
         """
-        filling = _Filling(self, wanted, user, limit, [] if held is None else held)
+        filling = _Filling(self, wanted, user, limit, [] if held is None else held, claimant)
         self._begun += 1
         self._under_way += 1
         try:
@@ -196,10 +209,18 @@ class _Filling:
     nursery: trio.Nursery
 
     def __init__(
-        self, desk: FirmDesk, wanted: SwapRequest, user: bytes, limit: int, held: list[HeldQuote]
+        self,
+        desk: FirmDesk,
+        wanted: SwapRequest,
+        user: bytes,
+        limit: int,
+        held: list[HeldQuote],
+        claimant: Claimant | None,
     ) -> None:
         self._desk = desk
         self._held = held
+        self._claimant = claimant
+        self._lack: Lack | None = None
         self._wanted = wanted
         self._user = user
         self._limit = limit
@@ -270,10 +291,13 @@ class _Filling:
             is_cancelled: whether the swap was cancelled, so that a missing answer is no fault of the maker.
         """
         now = trio.current_time()
-        until_s = self._desk.wall_ms() // 1_000 + limits.FIRM_EXPIRY_MIN_S
-        self._held += [HeldQuote(until_s) for ask in self._asks if ask.is_pending]
+        for ask in self._asks:
+            if ask.is_pending:
+                self._hold_unseen(ask)
         for ask in self._asks:
             fault = ask.failure.fault if ask.failure else None
+            if fault is FirmFault.NO_SHARE:
+                continue
             if ask.is_pending:
                 if is_cancelled:
                     continue
@@ -284,7 +308,8 @@ class _Filling:
                 continue
             if ask.quote is not None and ask.is_drifted:
                 fault = FirmFault.DRIFTED
-            self._desk.scores.note(ask, fault)
+            reserved = self._desk.stock.reserved(ask.maker, ask.asked.dest_token, self._desk.wall_ms())
+            self._desk.scores.note(ask, fault, reserved)
 
     def _given_s(self, ask: Ask, now: float) -> float:
         """Return the seconds that a maker has had to answer a request, less stalls of the event loop."""
@@ -321,7 +346,6 @@ class _Filling:
         asks = [self._ask_for(way, part, share, now) for share in shares]
         part.tries.append(tuple(asks))
         self._asks += asks
-        self._desk.asked += len(asks)
         for ask in asks:
             self.nursery.start_soon(self._ask, ask)
 
@@ -342,6 +366,7 @@ class _Filling:
             shown_wider = book_amount(live, wider)
             if shown_wider is not None and is_as_cheap(request, shown, wider, shown_wider):
                 request, shown = wider, shown_wider
+        base_amount = _base_amount(live, share, request)
         return Ask(
             maker=share.maker,
             share=share,
@@ -349,7 +374,8 @@ class _Filling:
             shown=shown,
             asked_at=now,
             lag_s=self._lag(now),
-            base_amount=_base_amount(live, share, request),
+            base_amount=base_amount,
+            part_ppm=part_of(base_amount, _base_depth(live, request)),
         )
 
     def _over_ask_bps(self) -> int:
@@ -359,21 +385,47 @@ class _Filling:
     async def _ask(self, ask: Ask) -> None:
         desk = self._desk
         maker = desk.makers[ask.maker]
+        claim = desk.stock.claim(
+            self._claimant, ask.maker, ask.asked.dest_token, ask.part_ppm, desk.wall_ms()
+        )
+        if isinstance(claim, Lack):
+            self._lack = claim
+            ask.fail(FirmFailure(FirmFault.NO_SHARE))
+            self._changed.set()
+            return
+        # No await from the claim to here: a claim that no request, and no quote, holds would never end.
+        ask.claim = claim
+        desk.asked += 1
         try:
             answer = await maker.client.ask(ask.asked, deadline_s=self._hard_at - trio.current_time())
             quote = check_firm(answer, ask.asked, desk.digest_of, desk.wall_ms() // 1_000)
         except FirmFailure as failure:
+            if failure.fault in _MAY_HAVE_SIGNED:
+                self._hold_unseen(ask)
+            else:
+                desk.stock.drop(claim)
             ask.fail(failure)
             if failure.fault is FirmFault.BLACKLISTED:
                 maker.cache.blacklist.add((self._user,), desk.wall_ms())
         else:
             order, latest_s = quote.order, desk.wall_ms() // 1_000 + limits.VENUE_UNFILLED_S_MAX
             expiry_s = min(order.expiry, latest_s)
-            self._held.append(HeldQuote(expiry_s, order.maker, quote.digest32, order.maker_amount))
+            desk.stock.keep(claim, expiry_s)
+            self._held.append(HeldQuote(expiry_s, order.maker, quote.digest32, order.maker_amount, claim))
             ask.quote = quote
             ask.is_drifted = is_drifted(quote.order, ask.asked.side, ask.shown, desk.settings.drift_bps)
         maker.durations.add(trio.current_time() - ask.asked_at)
         self._changed.set()
+
+    def _hold_unseen(self, ask: Ask) -> None:
+        """Count a request whose answer did not arrive as signed: its maker may reserve the stock.
+
+        A request that was never sent reserves nothing.
+        """
+        if ask.claim is not None:
+            until_s = self._desk.wall_ms() // 1_000 + limits.FIRM_EXPIRY_MIN_S
+            self._desk.stock.keep(ask.claim, until_s)
+            self._held.append(HeldQuote(until_s, claim=ask.claim))
 
     async def _news(self) -> None:
         """Wait for a maker's answer, or until further makers may be asked for an unfilled share."""
@@ -564,7 +616,12 @@ class _Filling:
         self._plan_anew(trio.current_time())
         self._drop(way, "the books do not keep the limit")
 
-    def _no_route(self, summary: str) -> NoRoute:
+    def _no_route(self, summary: str) -> NoRoute | RateLimited:
+        if self._lack is not None:
+            wait_s = self._lack.wait_s or self._desk.stock.next_end_s(self._desk.wall_ms())
+            error = RateLimited(shortage(self._lack))
+            error.retry_after_s = wait_s
+            return error
         reasons: dict[str, str] = {}
         for ask in self._asks:
             if ask.failure is not None:
@@ -587,6 +644,14 @@ def _base_amount(live: LiveBook | None, share: MakerShare, request: FirmAsked) -
     if gives_base is (request.side is Side.SELL):
         return request.amount
     return share.src_amount if gives_base else share.dest_amount
+
+
+def _base_depth(live: LiveBook | None, request: FirmAsked) -> int:
+    """Return what a maker's book holds in a request's direction, raw base units; 0 without a live book."""
+    if live is None:
+        return 0
+    side = live.book.bids if request.src_token == live.base else live.book.asks
+    return side.base_before[-1]
 
 
 def _needed(part: FirmPart, side: Side) -> int:

@@ -25,9 +25,11 @@ from .....codecs.rounding import mul_div_down, mul_div_up
 from .....config.limits import BPS_ONE
 from .....feeds.books.pair_index import LiveBook
 from .....feeds.firm.firm_check import CheckedQuote, FirmAsked, FirmFailure, book_amount
+from ....host.admission.budgets import PPM
 from ..search.plan import HopPlan, MakerShare, RoutePlan
 from .firm_route import SignedFill
 from .legs import FirmLeg
+from .stock import StockClaim
 
 PATIENCES = 3  # equal parts of `soft_s`; more makers are asked after the first part and the second
 BESIDE = 2  # makers that are asked beside the first maker, before all makers are asked
@@ -45,6 +47,8 @@ class Ask(Struct, eq=False):
         asked_at: time of the request, trio seconds.
         lag_s: total stall of the venue's event loop from the swap's start to `asked_at`, seconds.
         base_amount: raw units of the pair's base token in the request; 0 if the maker had no live book.
+        part_ppm: requested part of what the maker's book gives in this direction, parts per million.
+        claim: share of the maker's stock that the request reserves; None until it is sent.
         quote: the maker's signed quote; None before the answer, and after a check of the quote has failed.
         is_drifted: whether the quote is worse than the maker's book by more than `drift_bps`.
         failure: reason why the request has no usable quote; None while a usable quote is possible.
@@ -57,6 +61,8 @@ class Ask(Struct, eq=False):
     asked_at: float
     lag_s: float
     base_amount: int = 0
+    part_ppm: int = PPM
+    claim: StockClaim | None = None
     quote: CheckedQuote | None = None
     is_drifted: bool = False
     failure: FirmFailure | None = None
@@ -99,12 +105,14 @@ class HeldQuote(Struct, frozen=True):
         maker: the maker's account, 20 bytes; empty if the maker's answer did not arrive.
         digest32: EIP-712 hash of the quote's order; empty if the maker's answer did not arrive.
         amount: raw units that the maker gives; 0 if the maker's answer did not arrive.
+        claim: share of the maker's stock that the quote reserves; None if its share was not counted.
     """
 
     expiry_s: int
     maker: bytes = b""
     digest32: bytes = b""
     amount: int = 0
+    claim: StockClaim | None = None
 
 
 class FirmPart(Struct, eq=False):

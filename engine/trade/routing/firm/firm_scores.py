@@ -2,7 +2,8 @@
 
     a fault      counts; too many start a cool-down of the pair or the maker (feeds.firm.maker_health)
     blacklisted  a maker's cool-down starts once the maker has blacklisted most of the last users
-    a refusal    bounds the size of requests in that direction (feeds.firm.size_bounds)
+    a refusal    bounds the size of requests in that direction (feeds.firm.size_bounds); while our callers
+                 reserve the maker's stock, no longer than they do, and not if they explain the refusal
     valid quote  widens that bound again
     cool-down    after a quarter, a half and three quarters of it, a probe repeats the failed request for a
                  tenth of its amount; a valid quote ends the cool-down
@@ -30,6 +31,7 @@ from .....feeds.firm.firm_client import FirmClient
 from .....feeds.firm.maker_health import FaultTold, MakerHealth
 from .....feeds.maker_cache import EXCLUDED, MakerCache
 from .....feeds.remarks import Remarks
+from ....host.admission.budgets import PPM
 from .fault_notices import FaultNotices
 from .firm_parts import Ask
 
@@ -96,11 +98,15 @@ class FirmScores:
         self._remarks = {name: Remarks(_logged(name), wall_ms) for name in makers}
         self.probes = 0
 
-    def note(self, ask: Ask, fault: FirmFault | None) -> None:
+    def note(self, ask: Ask, fault: FirmFault | None, reserved: tuple[int, int] = (0, 0)) -> None:
         """Score a maker by the outcome of a request for a firm quote; a `fault` of None is a valid quote.
 
         The outcome may start cool-downs and change the bounds on request sizes. Refusals and faults against
         the maker are also logged, and queued as notices to the maker.
+
+        Args:
+            reserved: part of the maker's stock that unfilled swaps reserve, parts per million, and when the
+                last of their quotes expires, Unix seconds.
         """
         maker, now_ms = self._makers[ask.maker], self._wall_ms()
         src, dest = ask.asked.src_token, ask.asked.dest_token
@@ -128,8 +134,11 @@ class FirmScores:
         if ask.base_amount:
             # Faults other than a refusal do not show how much the maker would sign.
             bounds, bound = maker.health.bounds, None
-            if fault is FirmFault.REFUSED:
-                bound = bounds.refused(src, dest, ask.base_amount, now_ms)
+            part_ppm, until_s = reserved
+            is_explained = part_ppm and part_ppm + ask.part_ppm > PPM
+            if fault is FirmFault.REFUSED and not is_explained:
+                ends_ms = 1_000 * until_s if part_ppm else None
+                bound = bounds.refused(src, dest, ask.base_amount, now_ms, ends_ms)
             elif fault is None:
                 bound = bounds.signed(src, dest, ask.base_amount, now_ms)
             if bound is not None:

@@ -3,7 +3,8 @@
     offer     contracts.json -> the Router and its code -> GET /prices -> balance and allowance on the chain
     (the trader agrees)
     perform   approve if needed -> a new price if the first is aged -> the permit, if it replaces an approval
-              -> POST /transactions -> checked -> simulated -> signed -> sent -> followed by its receipt
+              -> the consent -> POST /transactions -> checked -> simulated -> signed -> sent -> followed by
+              its receipt
     rehearse  as `perform` up to the simulation, unless an approval must come first; nothing is sent
 
 The Router is trusted for its code: the contract at the address that the venue names must be this release's
@@ -26,7 +27,7 @@ from ..allowing import Held, MissingAllowance, held
 from ..client import ReceivedRoute
 from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
 from ..safety import check_envelope, check_route, contract_events, fee_bps_of, told_number
-from ..terms import BoundedTrade, Terms, Wish, limit_of, quoted_of, transaction_body
+from ..terms import BoundedTrade, Terms, Wish, limit_of, quoted_of, swap_consent, transaction_body
 from ..trader import VenueTrader
 from ..trusted_contract import ROUTER, trusted_address
 
@@ -174,7 +175,8 @@ class Swapper(VenueTrader):
             permit=await self._trader.permit(offer.missing, deadline),
         )
         self._tell("asking the makers for firm quotes")
-        body = transaction_body(terms, priced.raw)
+        consent = self._trader.consent(swap_consent(terms), offer.router)
+        body = transaction_body(terms, priced.raw, consent)
         envelope = await self._venue.transaction(offer.wish.chain_id, body)
         data, value_wei = check_envelope(envelope, terms)
         self._tell("simulating the swap")

@@ -36,6 +36,7 @@ from cambist.config.limits import NATIVE_PLACEHOLDER, UINT256_MAX, VENUE_SWAP_OR
 from cambist.config.sections.venue import Rate
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.host.admission.signatures import SignatureBudget, SignatureUnits
 from support.counted_signatures import counted_recoveries
 from support.otc.swap_orders import MAKER, OTHER, an_order, hash_of, sent
@@ -348,7 +349,7 @@ async def test_null_counts_as_absent() -> None:
 async def test_a_chain_without_rfq_takes_no_orders(missing: str) -> None:
     shop = a_shop()
     place = structs.replace(shop.place, **{missing: b""})
-    desk = type(shop.desk)({CHAIN_ID: place}, shop.seal, {}, {}, user_places=1)
+    desk = type(shop.desk)({CHAIN_ID: place}, shop.seal, {}, {}, ledger=Ledger(), user_places=1)
     with pytest.raises(UnsupportedChain, match="a chain with `rfq`"):
         await desk.transaction(CHAIN_ID, b"", json.dumps(sale()).encode(), NOW_MS, KEYED, signatures())
 

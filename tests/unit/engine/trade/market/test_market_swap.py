@@ -9,6 +9,7 @@ from cambist.codecs.messages.market_messages import SwapResponse, TransactionEnv
 from cambist.config.errors import InvalidInput, MissingSlippage, OrderExpired, RequestError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
+from support.venue.admitting import signatures
 from support.venue.market_place import (
     CHAIN_ID,
     KEYED,
@@ -28,7 +29,7 @@ SWAP = f"{PLAIN}&userAddress={to_checksum(USER)}"
 
 
 async def swap(shop: Shop, query: str) -> SwapResponse:
-    return await shop.desk.swap(query.encode(), NOW_MS, KEYED)
+    return await shop.desk.swap(query.encode(), NOW_MS, KEYED, signatures())
 
 
 async def test_a_swap_is_a_price_and_its_transaction_without_gas() -> None:

@@ -42,6 +42,7 @@ from cambist.config.limits import NATIVE_PLACEHOLDER
 from cambist.config.timeouts import SIMULATION_S
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
+from cambist.engine.host.admission.ledger import Ledger
 from support.venue.market_place import (
     CHAIN_ID,
     DELTA,
@@ -225,7 +226,9 @@ async def test_a_route_of_another_chain_or_none_is_refused() -> None:
     shop = a_shop()
     route = shop.prices(SELL)
     places = {CHAIN_ID: shop.place, 31_338: structs.replace(shop.place, chain_id=31_338)}
-    twins = structs.replace(shop, desk=type(shop.desk)(places, shop.seal, {}, {}, user_places=1))
+    twins = structs.replace(
+        shop, desk=type(shop.desk)(places, shop.seal, {}, {}, ledger=Ledger(), user_places=1)
+    )
     with pytest.raises(InvalidPriceRoute, match="chainId: expected 31337, got 31338"):
         await twins.build(route, sale(), chain_id=31_338)
     with pytest.raises(UnsupportedChain, match=r"chainId: .*got 5"):

@@ -1,19 +1,38 @@
 """Callers that may have makers sign, and the amount that they may leave unfilled: an attack on stock."""
 
+from typing import Any
+
 import pytest
 
-from cambist.config.errors import InsufficientAllowance, InsufficientBalance, NoRoute, RateLimited
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.eip712_orders.swap_consent import SWAP_CONSENT, SwapConsent, consent_separator
+from cambist.config.errors import (
+    InsufficientAllowance,
+    InsufficientBalance,
+    InvalidSignature,
+    NoRoute,
+    RateLimited,
+    RequestError,
+)
 from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.crypto.signatures import to_65
+from cambist.engine.host.admission.budgets import Stake
 from cambist.engine.trade.market.unfilled import Asker
+from cambist.engine.trade.routing.firm.stock import Claimant
+from support.venue.admitting import signatures
 from support.venue.market_place import (
     ANYBODY,
     CHAIN_ID,
     KEYED,
     NOW_MS,
     ONE,
+    ROUTER,
     STRANGER,
-    USER,
+    USDC,
     USER_PLACES,
+    WETH,
     Shop,
     a_shop,
 )
@@ -22,19 +41,56 @@ SELL = f"srcToken=WETH&destToken=USDC&network={CHAIN_ID}&amount={ONE}&version=6.
 BODY = {"srcAmount": str(ONE), "slippage": 100}
 UNCHECKED = "ignoreChecks=true"
 LIFE_MS = 120_000
-OTHER = Asker("address 198.51.100.7", False, 2)
+KEY = SigningKey(b"\x05" * 32)
+USER = KEY.address
+PERMIT = to_hex(
+    address_word(USER)
+    + address_word(ROUTER)
+    + b"".join(map(uint_word, (ONE, NOW_MS // 1_000 + 60, 27, 1, 1)))
+)
+OTHER = Asker("network 198.51.100", False, 2)
 
 
 async def build(
-    shop: Shop, asker: Asker = ANYBODY, query: str = "", now_ms: int = NOW_MS, user: bytes = USER
+    shop: Shop,
+    asker: Asker = ANYBODY,
+    query: str = "",
+    now_ms: int = NOW_MS,
+    user: bytes = USER,
+    *,
+    native: bool = False,
+    **members: Any,
 ) -> None:
-    route = shop.prices(SELL, now_ms)
-    await shop.build(route, BODY | {"userAddress": to_checksum(user)}, query, now_ms=now_ms, asker=asker)
+    """POST /transactions for a sale of one WETH, or ETH, with these members besides."""
+    route = shop.prices(SELL.replace("srcToken=WETH", "srcToken=ETH") if native else SELL, now_ms)
+    body = BODY | {"userAddress": to_checksum(user)} | members
+    await shop.build(route, body, query, now_ms=now_ms, asker=asker)
+
+
+def a_consent(
+    amount: int = ONE,
+    deadline: int = NOW_MS // 1_000 + 60,
+    key: SigningKey = KEY,
+    router: bytes = ROUTER,
+    dest: bytes = USDC,
+) -> dict[str, Any]:
+    """The member `consent`, signed by a key."""
+    values = SwapConsent(USER, WETH, dest, amount, deadline)
+    digest = SWAP_CONSENT.compiled.digest_for(consent_separator(CHAIN_ID, router))(values)
+    signature = to_65(*key.sign(digest))
+    return {"srcAmount": str(amount), "deadline": deadline, "signature": f"0x{signature.hex()}"}
+
+
+def stakes(shop: Shop) -> tuple[Stake, ...]:
+    """What the caller of the last fill has shown."""
+    claimant = shop.firm.claimants[-1]
+    assert claimant is not None
+    return claimant.stakes
 
 
 async def swap(shop: Shop, asker: Asker) -> None:
     query = f"{SELL}&userAddress={to_checksum(USER)}&slippage=100"
-    await shop.desk.swap(query.encode(), NOW_MS, asker)
+    await shop.desk.swap(query.encode(), NOW_MS, asker, signatures())
 
 
 @pytest.mark.parametrize("query", ["", UNCHECKED])
@@ -67,14 +123,102 @@ async def test_a_caller_without_a_key_has_a_few_swaps_that_nobody_filled() -> No
     assert len(shop.firm.asked) == ANYBODY.places + 2
 
 
-async def test_a_user_has_a_few_however_many_callers_name_it() -> None:
+async def test_a_user_that_requests_only_name_loses_nothing() -> None:
+    """More builds name the user than a user has places; the user's own, with its permit, is built."""
+    shop = a_shop()
+    for number in range(3 * USER_PLACES):
+        await build(shop, Asker(f"network {number}", False, 2))
+    await build(shop, OTHER, consent=a_consent())
+
+
+async def test_a_user_who_has_signed_has_a_few_from_whatever_network() -> None:
     shop = a_shop()
     for number in range(USER_PLACES):
-        await build(shop, Asker(f"address {number}", False, 2))
-    with pytest.raises(RateLimited):
-        await build(shop, ANYBODY)
-    await build(shop, ANYBODY, user=STRANGER)
+        await build(shop, Asker(f"network {number}", False, 2), consent=a_consent())
+    with pytest.raises(RateLimited, match="3 swaps are signed and not filled"):
+        await build(shop, ANYBODY, consent=a_consent())
+    await build(shop, ANYBODY)
     await build(shop, KEYED)
+
+
+async def test_the_funds_of_a_user_are_shown_once() -> None:
+    """Each swap alone is within the user's balance, two together are not."""
+    shop = a_shop()
+    shop.chain.funds[USER] = (2 * ONE - 1, 2 * ONE)
+    await build(shop, consent=a_consent())
+    with pytest.raises(InsufficientBalance, match=f"got {2 * ONE - 1}"):
+        await build(shop, OTHER, consent=a_consent())
+    shop.chain.left[(1).to_bytes(32, "big")] = 1
+    await build(shop, consent=a_consent())
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"amount": ONE - 1}, f"consent.srcAmount: expected at least {ONE}"),
+        ({"deadline": NOW_MS // 1_000 - 1}, "consent.deadline: expected 1700000000 to"),
+        ({"deadline": NOW_MS // 1_000 + 86_401}, "consent.deadline: expected 1700000000 to"),
+        ({"key": SigningKey(b"\x07" * 32)}, "signed this, not the owner"),
+        ({"router": STRANGER}, "signed this, not the owner"),
+        ({"dest": WETH}, "signed this, not the owner"),
+    ],
+)
+async def test_a_consent_to_something_else_is_refused(changed: dict[str, Any], told: str) -> None:
+    shop = a_shop()
+    with pytest.raises(RequestError, match=told):
+        await build(shop, consent=a_consent(**changed))
+    assert shop.firm.asked == []
+
+
+async def test_a_contract_consents_by_its_own_rule() -> None:
+    shop = a_shop()
+    consent = a_consent() | {"signature": "0x1234"}
+    with pytest.raises(InvalidSignature):
+        await build(shop, consent=consent)
+    shop.chain.code_of[USER] = b"\x60"
+    with pytest.raises(InvalidSignature):
+        await build(shop, consent=consent)
+    shop.chain.signed[USER] = b"\x12\x34"
+    await build(shop, consent=consent)
+    assert shop.firm.claimants[-1] == Claimant(
+        ANYBODY.name, USER, (Stake.CONSENT, Stake.ALLOWANCE, Stake.NOTHING)
+    )
+
+
+async def test_what_a_caller_has_shown_decides_its_share() -> None:
+    """A permit that the token takes, an allowance, a filled swap of the same two, a native balance, a key."""
+    shop = a_shop()
+    await build(shop)
+    assert stakes(shop) == (Stake.ALLOWANCE, Stake.NOTHING)
+    shop.chain.permits[USER] = b""
+    await build(shop, permit=PERMIT)
+    assert stakes(shop) == (Stake.CONSENT, Stake.NOTHING)
+    shop.chain.left[(1).to_bytes(32, "big")] = 1
+    await build(shop)
+    assert stakes(shop) == (Stake.CONSENT, Stake.ALLOWANCE, Stake.NOTHING)
+    await build(shop, OTHER)
+    assert stakes(shop) == (Stake.ALLOWANCE, Stake.NOTHING)
+    await build(shop, Asker("network 203.0.113", False, 2), native=True)
+    assert stakes(shop) == (Stake.NOTHING,)
+    await build(shop, KEYED)
+    assert shop.firm.claimants[-1] is None
+
+
+async def test_a_share_that_is_used_up_is_tried_again_once_a_swap_is_filled() -> None:
+    shop = a_shop()
+    await build(shop)
+    shop.firm.has_no_share = True
+    with pytest.raises(RateLimited):
+        await build(shop)
+    assert len(shop.firm.claimants) == 2
+    shop.chain.left[(1).to_bytes(32, "big")] = 1
+    with pytest.raises(RateLimited):
+        await build(shop)
+    assert len(shop.firm.claimants) == 4
+    assert shop.firm.claimants[-2:] == [
+        Claimant(ANYBODY.name, USER, (Stake.ALLOWANCE, Stake.NOTHING)),
+        Claimant(ANYBODY.name, USER, (Stake.CONSENT, Stake.ALLOWANCE, Stake.NOTHING)),
+    ]
 
 
 async def test_what_expires_makes_room() -> None:
@@ -114,8 +258,8 @@ async def test_what_is_over_is_forgotten_though_its_caller_never_comes_back() ->
     shop = a_shop()
     unfilled = shop.desk.unfilled[CHAIN_ID]
     for number in range(40):
-        await build(shop, Asker(f"address {number}", False, 2), user=(number + 1).to_bytes(20, "big"))
-    assert len(unfilled) == 80
+        await build(shop, Asker(f"network {number}", False, 2), user=(number + 1).to_bytes(20, "big"))
+    assert len(unfilled) == 40
     for number in range(20):
         await build(shop, KEYED, now_ms=NOW_MS + LIFE_MS + 1_000 + number)
     assert len(unfilled) == 1
