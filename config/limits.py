@@ -249,6 +249,7 @@ AGENT_SIMULATED_AT_ONCE = 32  # bids of an agent, in one request to the chain
 AGENT_REVERTS_JUDGED = 32  # last simulated bids of an agent among which its reverts are counted
 AGENT_REVERTS_MAX = 24  # of these bids, that may revert while another agent's bid on the order did not
 AGENT_REVERTS_OWNERS = 3  # distinct owners before reverts count: one owner can make its own settlements fail
+AGENT_OWNERS_KEPT_MAX = 16_384  # owners of a chain whose failed settlements, or settled ones, are remembered
 AGENT_PARTS_MAX = 8  # orders that are crossed with each other in one bid, as the contract takes them
 AGENT_STEPS_MAX = 32  # steps of one order's settlement
 AGENT_STRATEGIES_MAX = 16  # strategies of one agent

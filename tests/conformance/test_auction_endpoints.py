@@ -55,6 +55,9 @@ class KnownAuctions:
     def handler_rests_until_ms(self, order: ExternalOrder) -> int:
         return 0
 
+    def owner_rests_until_ms(self, owner: bytes) -> int:
+        return 0
+
     def last_round_ms(self, order_hash: bytes) -> int:
         return self.closed.get(order_hash, 0)
 

@@ -204,7 +204,7 @@ async def test_an_owner_that_goes_and_comes_back_around_its_settlement_frames_no
         await until(lambda: bool(ann.told("reverted")))
         record = await story.becomes(record, "COMPLETED")
         (score,) = await story.web.get("/v2/delta/agents/scores/31337")
-        assert (score["faults"], score["strikes"], score["restsUntil"]) == ({"inDoubt": 1}, 0, None)
+        assert (score["faults"], score["strikes"], score["restsUntil"]) == ({}, 0, None)
         (told,) = ann.told("reverted")
         assert told.detail.startswith("an owner acted in its block")
 

@@ -313,7 +313,7 @@ async def test_without_another_agent_nothing_is_settled_below_the_promise(
 async def test_an_owners_wallet_that_signs_in_simulations_alone_frames_nobody(
     world: World, tmp_path: Path
 ) -> None:
-    """The venue cannot tell whether wallet or agent refused: the agent gets a doubt and no strike."""
+    """The venue cannot tell whether wallet or agent refused: until another agent settles for it, no fault."""
     async with a_delta_story(world, tmp_path, "ann", delta="failures_max = 2") as story:
         ann = story.agents["ann"]
         ann.gives = lambda _: BETTER
@@ -330,7 +330,7 @@ async def test_an_owners_wallet_that_signs_in_simulations_alone_frames_nobody(
             "code of an owner's ran in it"
         }
         (score,) = await story.web.get("/v2/delta/agents/scores/31337")
-        assert score["faults"] == {"inDoubt": 2}
+        assert score["faults"] == {}
         assert score["restsUntil"] is None
         assert not ann.told("banned")
         _, moved = await story.completed(await world.a_delta_order())
@@ -349,7 +349,7 @@ async def test_an_owners_wallet_that_wastes_the_gas_of_a_settlement_frames_nobod
         "signs: 900000 GAS GT @fine JUMPI again: 80000 GAS GT @again JUMPI "
         "fine: 0x1626ba7e 224 SHL 0 MSTORE 32 0 RETURN"
     )
-    async with a_delta_story(world, tmp_path, "ann", delta="failures_max = 2") as story:
+    async with a_delta_story(world, tmp_path, "ann", delta="failures_max = 1") as story:
         ann = story.agents["ann"]
         ann.gives = lambda _: BETTER
         made = await world.send(world.stranger, b"", deploys(assembled(signs)))
@@ -361,9 +361,9 @@ async def test_an_owners_wallet_that_wastes_the_gas_of_a_settlement_frames_nobod
         order = replace(await world.a_delta_order(), owner=wallet, beneficiary=wallet)
         record = await story.submitted(order, signature=f"0x{bytes(65).hex()}")
         await story.becomes(record, "FAILED")
-        await until(lambda: len(ann.told("reverted")) == 2)
+        await until(lambda: len(ann.told("reverted")) == 1)
         (score,) = await story.web.get("/v2/delta/agents/scores/31337")
-        assert (score["faults"], score["restsUntil"]) == ({"inDoubt": 2}, None)
+        assert (score["faults"], score["restsUntil"]) == ({}, None)
 
 
 async def test_one_that_brings_less_than_simulated_and_no_less_than_promised_rests_too(

@@ -265,7 +265,7 @@ async def test_a_vault_that_makes_the_agents_calls_fail_is_a_doubt_and_no_strike
         (told,) = ann.told("reverted")
         assert told.detail.partition(":")[0] == "code of an owner's ran in it"
         (report,) = await story.web.get(f"/v2/delta/agents/scores/{world.chain.chain_id}")
-        assert (report["faults"], report["strikes"]) == ({"inDoubt": 1}, 0)
+        assert (report["faults"], report["strikes"]) == ({}, 0)
         assert await vaults.vault.shares() == 3 * ONE
 
 

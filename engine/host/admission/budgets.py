@@ -90,3 +90,13 @@ STREAMS_OF_CALLER = Budget(
 )
 STREAMS = Budget(name="open streams, of everybody", unit="streams", most=limits.UINT256_MAX)
 """Charged with the bound of the settings."""
+
+GAS_OF_OWNER = Budget(name="failed gas, of an owner", unit="gas", most=1_000_000, refill_s=86_400)
+GAS_OF_CODE = Budget(name="failed gas, of the code of new owners", unit="gas", most=4_000_000, refill_s=3_600)
+GAS_OF_NEW_OWNERS = Budget(
+    name="failed gas, of all contracts that have not settled", unit="gas", most=8_000_000, refill_s=3_600
+)
+PLACES_OF_NEW_OWNERS = Budget(
+    name="settlements under way, of all contracts that have not settled", unit="settlements", most=4
+)
+"""A settlement that runs an owner's code is charged with its gas limit until its outcome is known."""

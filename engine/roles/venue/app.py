@@ -548,7 +548,9 @@ async def opened_venue(
         )
         footing = open_footing(settings, store, venue_chains, clock.now_ms)
         delta = await open_delta(
-            owned, DeltaOpening(settings, venue, footing, bridges, opening.random, opening.tls), venue_chains
+            owned,
+            DeltaOpening(settings, venue, footing, bridges, ledger, opening.random, opening.tls),
+            venue_chains,
         )
         otc = open_otc(footing, venue_chains)
         engines = OrderEngines(footing, (delta, otc))

@@ -5,8 +5,8 @@
                              balanceLacks, allowanceLacks, depositLacks, vaultLacks, boundLacks
     under way                settling, bridging, refunding
     with a bridge            transferUnderWay, transferLate, swapDue, swapLate, refundDue, refundLate
-    open                     resting, sliceNotDue, bridgeFee, noAgents, agentsRest, agentsLate, handlerRests,
-                             settlementsFailed, notAuctioned
+    open                     resting, sliceNotDue, bridgeFee, ownerRests, noAgents, agentsRest, agentsLate,
+                             handlerRests, settlementsFailed, notAuctioned
     in its last round        noBids, belowLimit, reverted, simulationMismatch, malformed, late
 
 Bids of an open round are unknown here. Reasons concern the last closed round alone; the earlier rounds are
@@ -97,6 +97,7 @@ class OrderFacts(Struct, frozen=True):
         lacks: the owner's funds that were missing at the last read.
         waits: bridge transfers of the order that are neither delivered nor refunded.
         handler_rests_until_ms: end of the rest of the order's handler, Unix milliseconds; 0 without a rest.
+        owner_rests_until_ms: end of the rest of the order's owner, Unix milliseconds; 0 without a rest.
         is_carried: whether the order's bridge, if any, carries the order at the fee that the owner signed.
     """
 
@@ -111,6 +112,7 @@ class OrderFacts(Struct, frozen=True):
     lacks: Sequence[MissingFund] = ()
     waits: Sequence[TransferWait] = ()
     handler_rests_until_ms: int = 0
+    owner_rests_until_ms: int = 0
     is_carried: bool = True
 
 
@@ -161,7 +163,7 @@ def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
         return [*([_STATES[status]] if status in _STATES else []), *_funds(facts)]
     if facts.live is not None and facts.live.settling is not None:
         return [("settling", "a bid has won, and its settlement is under way")]
-    reasons = [*_resting(facts), *_schedule(facts), *_bridge_fee(facts)]
+    reasons = [*_resting(facts), *_schedule(facts), *_bridge_fee(facts), *_owner(facts)]
     reasons += _handler(facts) if _is_handled(facts) else _agents(facts)
     if facts.row.failures:
         times = "1 settlement" if facts.row.failures == 1 else f"{facts.row.failures} settlements"
@@ -180,6 +182,14 @@ def _bridge_fee(facts: OrderFacts) -> list[tuple[str, str]]:
     if facts.is_carried:
         return []
     return [("bridgeFee", "the bridge asks a higher fee now than the owner signed, or tells none")]
+
+
+def _owner(facts: OrderFacts) -> list[tuple[str, str]]:
+    until_ms = facts.owner_rests_until_ms
+    if not until_ms:
+        return []
+    why = "settlements failed by the owner's code or acts, or owners with code that is new wait for a place"
+    return [("ownerRests", f"{why}: the order waits until {iso_ms(until_ms)}")]
 
 
 def _transfer(wait: TransferWait, live: "LiveOrder | None") -> ExplainedReason:

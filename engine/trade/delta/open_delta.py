@@ -23,9 +23,11 @@ from ....config.settings import Settings
 from ....crypto.addresses import parse_address
 from ....crypto.custody.keys import signing_key
 from ....crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
+from ....crypto.keccak import keccak256_public
 from ...chain.port import Chain
 from ...chain.relay.relay_state import relay_policy
 from ...chain.relay.relayer import Relayer
+from ...host.admission.ledger import Ledger
 from ...host.process.credentials import check_secrecy
 from ...store.leases import Leases
 from ...store.store import Store
@@ -46,6 +48,7 @@ from .orders.live_orders import LiveOrder, LiveOrders
 from .resting.price_watch import PriceWatch
 from .resting.resting_price import RestingPrices
 from .settlement.funds_watch import FundsWatch
+from .settlement.owner_costs import OwnerCosts
 from .settlement.projection import DeltaProjection
 from .settlement.settling import Settling
 from .settlement.vault_reads import VaultReads
@@ -110,6 +113,7 @@ class DeltaOpening(Struct, frozen=True):
     Attributes:
         footing: store, leases, scheduler, clock and chains, shared with the other order engines.
         lanes: lanes between the chains, with their present fees.
+        ledger: ledger of what callers and owners cost the venue.
         tls: TLS context for the connections to agents.
     """
 
@@ -117,6 +121,7 @@ class DeltaOpening(Struct, frozen=True):
     venue: VenueSettings
     footing: Footing
     lanes: BridgeLanes
+    ledger: Ledger
     random: Random
     tls: SSLContext
 
@@ -175,6 +180,7 @@ async def _chain(
     clients = await _agents(owned, opening, served)
     agents = Agents(clients, chain_id=served.chain_id, settings=delta, wakeup=wakeup, wall_ms=wall_ms)
     handlers = Handlers(delta, agents.tell, wall_ms)
+    costs = _owner_costs(opening, served)
     queue = AuctionQueue(
         served.chain,
         agents,
@@ -184,6 +190,7 @@ async def _chain(
         scheduler,
         head_time_s=lambda: served.pulse.head_time_s,
         is_carried=lambda live: is_carried(opening.lanes, live, wall_ms()),
+        owner_rests_until_ms=costs.rests_until_ms,
         settings=delta,
         wall_ms=wall_ms,
     )
@@ -209,6 +216,7 @@ async def _chain(
         tell=handlers.tell,  # which passes on to the agents what does not concern a handler
         are_lacking=funds.are_lacking,
         calls_contract=partial(_calls_contract, served.chain),
+        owner_costs=costs,
         # Not `followed.read_to`, which is None while the indexer is behind: `Settling` waits for a height.
         read_to=lambda: followed.indexer.statistics().block_number,
         wall_ms=wall_ms,
@@ -228,15 +236,30 @@ async def _chain(
         settings=delta,
         wall_ms=wall_ms,
     )
-    projection = DeltaProjection(
-        store,
+    followed.join(_projection(opening, served, orders), funds.touched)
+    return DeltaChain(relayer, followed, settling, auctioneer, prices, funds)
+
+
+def _projection(opening: DeltaOpening, served: ServedChain, orders: LiveOrders) -> DeltaProjection:
+    return DeltaProjection(
+        opening.footing.store,
         orders,
         confirmations=served.settings.confirmations,
-        failures_max=delta.failures_max,
-        now_ms=wall_ms,
+        failures_max=opening.venue.delta.failures_max,
+        now_ms=opening.footing.wall_ms,
     )
-    followed.join(projection, funds.touched)
-    return DeltaChain(relayer, followed, settling, auctioneer, prices, funds)
+
+
+def _owner_costs(opening: DeltaOpening, served: ServedChain) -> OwnerCosts:
+    delta = opening.venue.delta
+    return OwnerCosts(
+        opening.ledger,
+        served.chain_id,
+        partial(_codes_of, served.chain),
+        rest_ms=round(delta.rest_s * 1_000),
+        rest_ms_max=round(delta.rest_s_max * 1_000),
+        wall_ms=opening.footing.wall_ms,
+    )
 
 
 def _price_watch(opening: DeltaOpening, served: ServedChain, queue: AuctionQueue) -> PriceWatch:
@@ -249,18 +272,29 @@ def _price_watch(opening: DeltaOpening, served: ServedChain, queue: AuctionQueue
     )
 
 
+async def _codes_of(chain: Chain, live: LiveOrder) -> frozenset[bytes]:
+    """Hashes, 32 bytes each, of the code that a settlement runs for the order's owner.
+
+    The owner itself and the receiver of native tokens may have such code. The vault from which an order sells
+    is the operator's choice, and counts for no owner.
+
+    Raises:
+        ChainError: no node answers.
+    """
+    terms = live.terms
+    called = {terms.owner, terms.beneficiary} if terms.dest_token == NATIVE_TOKEN else {terms.owner}
+    codes = [await chain.code(account) for account in called]
+    return frozenset(keccak256_public(code) for code in codes if code)
+
+
 async def _calls_contract(chain: Chain, live: LiveOrder) -> bool:
     """Whether a settlement calls a contract that is the order's owner or that the owner chose.
 
     The owner itself, the receiver of native tokens and the vault from which the order sells are such
     contracts. The result is False if the chain does not answer.
     """
-    terms = live.terms
-    if isinstance(live.order, ProductiveOrder):
-        return True
-    called = [terms.owner, terms.beneficiary] if terms.dest_token == NATIVE_TOKEN else [terms.owner]
     try:
-        return any([await chain.code(account) for account in called])
+        return isinstance(live.order, ProductiveOrder) or bool(await _codes_of(chain, live))
     except ChainError:
         return False
 

@@ -30,6 +30,7 @@ from cambist.config.sections.venue import DeltaSettings
 from cambist.config.settings import parse_settings
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.chain.port import EthCall, Header, Log, LogFilter, Upcoming
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.store import Store
@@ -42,6 +43,7 @@ from cambist.engine.trade.delta.bids.agent_client import AgentClientStatistics
 from cambist.engine.trade.delta.bids.bids import RoundOrder
 from cambist.engine.trade.delta.orders.live_orders import LiveOrder, LiveOrders
 from cambist.engine.trade.delta.settlement.claims import Claims
+from cambist.engine.trade.delta.settlement.owner_costs import OwnerCosts
 from cambist.engine.trade.delta.settlement.settling import Settling, TellAgent
 from cambist.engine.trade.orders.scheduler import Scheduler
 from support.delta.bidding import ONE, USDC_ONE
@@ -257,6 +259,7 @@ def an_auctioneer(
         Scheduler(wall_ms),
         head_time_s=lambda: 0,
         is_carried=lambda _: True,
+        owner_rests_until_ms=lambda _: 0,
         settings=settings,
         wall_ms=wall_ms,
     )
@@ -294,6 +297,16 @@ async def an_auction(
             with trio.fail_after(PATIENCE_S):
                 yield auction
             nursery.cancel_scope.cancel()
+
+
+def no_costs() -> OwnerCosts:
+    """Costs of owners without code."""
+
+    async def codes_of(_: LiveOrder) -> frozenset[bytes]:
+        await trio.lowlevel.checkpoint()
+        return frozenset()
+
+    return OwnerCosts(Ledger(), 1, codes_of, rest_ms=5_000, rest_ms_max=900_000, wall_ms=now_ms)
 
 
 async def calls_no_contract(_: LiveOrder) -> bool:

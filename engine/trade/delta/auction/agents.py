@@ -255,8 +255,11 @@ class Agents:
             order_hash: hash of the order, as text, if the fault is IN_DOUBT (the failed settlement may be an
                 owner's fault).
         """
-        rest = self._rests.get(agent)
-        until_ms = 0 if rest is None else rest.failed(fault, self._wall_ms(), order_hash)
+        rest, now_ms = self._rests.get(agent), self._wall_ms()
+        # A doubt may be wrong, and an order that no agent bids on is lost in any case.
+        is_last = all(other.is_resting(now_ms) for name, other in self._rests.items() if name != agent)
+        may_rest = fault is not AgentFault.IN_DOUBT or not is_last
+        until_ms = 0 if rest is None else rest.failed(fault, now_ms, order_hash, may_rest=may_rest)
         if until_ms:
             _log.warning("an agent rests", agent=agent, chain_id=self._chain_id, fault=fault.value)
             banned = NoticeEntry(Notice.BANNED, detail=fault.value, until_ms=until_ms)

@@ -5,6 +5,7 @@
     a due order         -> enters a round once its agents have capacity (`due_orders`) -> leaves the round
     a due order of a handler -> enters a round without agents, once the round of such orders before has ended
     an order across chains -> waits while its bridge asks a higher fee than the owner signed
+    an order whose owner rests after failed settlements -> waits for the end of the rest
 
 An order waits here or is in one round, never both. The price watch and the Delta engine offer and withdraw
 orders; the auctioneer takes due orders for its rounds. The lengths of pauses vary with the order hash, so
@@ -56,10 +57,12 @@ class AuctionQueue:
         scheduler: the engine's scheduler of timers.
         head_time_s: returns the time of the latest block that this process has seen, Unix seconds.
         is_carried: returns whether an order's bridge carries the order at the fee that its owner signed.
+        owner_rests_until_ms: returns the end of an owner's rest after failed settlements, Unix milliseconds.
         settings: pauses and time limits.
         wall_ms: returns the time, Unix milliseconds.
 
     Attributes:
+        owner_rests_until_ms: see above.
         slices: watch of the TWAP slices that are not due yet; the auctioneer runs the task of the watch.
     """
 
@@ -74,6 +77,7 @@ class AuctionQueue:
         *,
         head_time_s: Callable[[], int],
         is_carried: Callable[[LiveOrder], bool],
+        owner_rests_until_ms: Callable[[bytes], int],
         settings: DeltaSettings,
         wall_ms: Callable[[], int],
     ) -> None:
@@ -83,6 +87,7 @@ class AuctionQueue:
         self._orders = orders
         self._scheduler = scheduler
         self._is_carried = is_carried
+        self.owner_rests_until_ms = owner_rests_until_ms
         self._settings = settings
         self._wall_ms = wall_ms
         self._tries: dict[bytes, int] = {}  # order hash -> rounds without a settlement
@@ -144,7 +149,7 @@ class AuctionQueue:
 
         The time is now for an order without an unsuccessful round or settlement; else the end of a pause,
         which doubles with each unsuccessful round or settlement, up to a maximum. An order of a handler
-        waits for the end of the handler's rest, too.
+        waits for the end of the handler's rest, too, and every order for the end of its owner's.
         """
         tries = self._tries.get(live.order_hash, 0) + live.in_vain
         again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
@@ -152,8 +157,8 @@ class AuctionQueue:
         now_ms = self._wall_ms()
         due_ms = now_ms + (round(again_s * spread * 1_000) if tries else 0)
         if isinstance(live.order, ExternalOrder):
-            return max(due_ms, self._handlers.rests_until_ms(live.order))
-        return due_ms
+            due_ms = max(due_ms, self._handlers.rests_until_ms(live.order))
+        return max(due_ms, self.owner_rests_until_ms(live.terms.owner))
 
     def is_joinable(self, order_hash: bytes) -> bool:
         """Whether another order that becomes due now can still enter the same auction round as this order.
@@ -296,9 +301,12 @@ class AuctionQueue:
         live = self._orders.get(order_hash)
         if live is None:
             return
+        now_ms = self._wall_ms()
+        at_ms = self.owner_rests_until_ms(live.terms.owner)
         if not self._is_carried(live):
+            at_ms = max(at_ms, now_ms + round(self._settings.again_s_max * 1_000))
+        if at_ms > now_ms:
             self._waiting[order_hash] = live.last_fill_s
-            at_ms = self._wall_ms() + round(self._settings.again_s_max * 1_000)
             self._scheduler.at(at_ms, _timer(order_hash), lambda: self._make_ready(order_hash))
             return
         if isinstance(live.order, ExternalOrder):

@@ -245,6 +245,10 @@ class Auctioneer:
         """Return the end of the pause (rest) of an order's handler, Unix milliseconds; 0 without a rest."""
         return self._handlers.rests_until_ms(order)
 
+    def owner_rests_until_ms(self, owner: bytes) -> int:
+        """Return the end of an owner's rest after failed settlements, Unix milliseconds; 0 without a rest."""
+        return self._queue.owner_rests_until_ms(owner)
+
     def last_round_ms(self, order_hash: bytes) -> int:
         """Return when the last auction round with an order closed, Unix milliseconds; 0 if unknown."""
         return self._closed_ms.get(order_hash, 0)

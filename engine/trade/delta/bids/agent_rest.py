@@ -2,8 +2,8 @@
 
     a settlement fails, or brings less than its simulation                               --> a strike
     a simulation breaks the bid's promise                                                --> a strike
-    settlements of soft_faults_max orders fail, perhaps through an owner or a bridge,
-    without a delivery in between                                                        --> a strike
+    settlements of soft_faults_max orders fail, perhaps through an owner or a bridge, and
+    another agent then settles for the same owners, without a delivery in between        --> a strike
     soft_faults_max faulty answers in a row, the last one malformed or refused           --> a strike
     over AGENT_REVERTS_MAX of the last AGENT_REVERTS_JUDGED bids, on orders of several
     owners, fail in a simulation that another agent's bid passes, without a delivery     --> a strike
@@ -20,8 +20,9 @@ cool-down for lateness this holds for lateness alone.
 Source: ARCHITECTURE.md, "Auction"; choices.md.
 Choice: Every strike weighs the same whoever caused the failed settlement: the first rest is short, and the
     next delivery offsets it.
-Choice: An owner's contract can pass a simulation and fail the mined settlement unseen: an agent that never
-    delivers rests nonetheless, an agent that delivers does not.
+Choice: An owner's contract can pass a simulation and fail the mined settlement unseen: that counts against
+    the agent only once another agent has settled for that owner, once for each owner, and never rests the
+    last agent that does not rest.
 Choice: A settlement that brings over AGENT_DRIFT_BPS less than its simulation a moment before is a strike
     even if it keeps its promise: a contract that detects simulations is not trusted.
 """
@@ -37,7 +38,8 @@ from .....config import limits, timeouts
 class AgentFault(StrEnum):
     """Kind of an agent's fault, for which the agent may get a strike or a cool-down.
 
-    IN_DOUBT is a failed settlement that an owner may have caused; WASTE is too many bids that fail in
+    IN_DOUBT is a failed settlement that an owner might have caused, had another agent not settled for this
+    owner since; WASTE is too many bids that fail in
     simulations.
     """
 
@@ -160,12 +162,13 @@ class AgentRest:
         self._judged.clear()
         return True
 
-    def failed(self, fault: AgentFault, now_ms: int, order_hash: str = "") -> int:
+    def failed(self, fault: AgentFault, now_ms: int, order_hash: str = "", *, may_rest: bool = True) -> int:
         """Record a fault of the agent, and start a cool-down if the fault requires one.
 
         Args:
             order_hash: hash of the order, as text, if the fault is IN_DOUBT (the failed settlement may be an
                 owner's fault).
+            may_rest: whether the fault may cause a cool-down; if not, it is only counted.
 
         Returns:
             End of the cool-down that this fault causes, Unix milliseconds; 0 if it causes none.
@@ -175,6 +178,8 @@ class AgentRest:
         # A fault during a cool-down comes from an earlier question, and does not lengthen the cool-down. Any
         # other fault than lateness may still turn a cool-down for lateness into a cool-down for a strike.
         if self.is_resting(now_ms) and (fault in SLOW or not self._is_slow):
+            return 0
+        if not may_rest:
             return 0
         if fault is AgentFault.IN_DOUBT:
             self._doubted.add(order_hash)

@@ -69,6 +69,10 @@ class ChainAuctions(Protocol):
         """Return the end of the pause (rest) of an order's handler, Unix milliseconds; 0 without a rest."""
         ...
 
+    def owner_rests_until_ms(self, owner: bytes) -> int:
+        """Return the end of an owner's rest after failed settlements, Unix milliseconds; 0 without a rest."""
+        ...
+
     def last_round_ms(self, order_hash: bytes) -> int:
         """Return when the last auction round with an order closed, Unix milliseconds; 0 if unknown."""
         ...
@@ -206,7 +210,9 @@ class Auctions:
             self._store, [(order_round.auction_id, order_round.order) for order_round in rounds]
         )
         of_chain, live = self._auctions.get(row.chain_id), self._live(row.order_hash)
-        rests_until_ms = 0
+        rests_until_ms = owner_rests_until_ms = 0
+        if of_chain is not None and live is not None:
+            owner_rests_until_ms = of_chain.owner_rests_until_ms(live.terms.owner)
         if of_chain is not None and live is not None and isinstance(live.order, ExternalOrder):
             rests_until_ms = of_chain.handler_rests_until_ms(live.order)
         return explained(
@@ -225,6 +231,7 @@ class Auctions:
                 lacks=self._lacks(row.chain_id, row.order_hash),
                 waits=() if self._waits is None else await self._waits(row.order_hash),
                 handler_rests_until_ms=rests_until_ms,
+                owner_rests_until_ms=owner_rests_until_ms,
                 is_carried=live is None or self._is_carried(live),
             )
         )

@@ -2,6 +2,6 @@
 
 In: `settle` effects of won auctions, receipts, logs. Out: orders that are ACTIVE, SUSPENDED, COMPLETED or
 FAILED, and their settled amounts.
-Reading order: `claims`, `failures`, `settling`, `projection`, `vault_reads`, `funds_watch`,
-    `auction_settled`.
+Reading order: `claims`, `failures`, `owner_costs`, `settling`, `projection`, `vault_reads`,
+    `funds_watch`, `auction_settled`.
 """

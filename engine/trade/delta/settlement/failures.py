@@ -1,6 +1,7 @@
 """Classifies failed settlements by the relayer's cause and the contract's error. Pure.
 
     ORDER_DONE      the order is filled or cancelled already: no bid can settle it
+    OWNER_RESTS     the settlement was not sent, since an owner rests
     TOO_EARLY       the block is before the slice is due: no bid can settle the slice in this block
     FUNDS           an owner's tokens were missing
     NOT_THE_AGENTS  the cause is out of the agents' control
@@ -34,6 +35,7 @@ class SettlementFailure(StrEnum):
     """
 
     ORDER_DONE = "orderDone"
+    OWNER_RESTS = "ownerRests"
     TOO_EARLY = "tooEarly"
     FUNDS = "funds"
     NOT_THE_AGENTS = "notTheAgents"
@@ -165,10 +167,11 @@ def is_owners_act(log: Log, delta: bytes) -> bool:
 def fault_in(failure: SettlementFailure, *, may_be_owners: bool) -> AgentFault | None:
     """Return the fault that the venue records for the agent whose bid's settlement failed; None for no fault.
 
+    A failure in doubt is no fault yet; see `owner_costs`.
+
     Args:
         may_be_owners: whether an owner or a bridge may have caused the failure: a contract of an owner ran in
             the settlement, an owner acted in the settlement's block, or the error is the bridge's.
     """
-    if failure is _F.AGENTS or (failure is _F.DOUBTFUL and not may_be_owners):
-        return AgentFault.REVERTED
-    return AgentFault.IN_DOUBT if failure is _F.DOUBTFUL else None
+    is_agents = failure is _F.AGENTS or (failure is _F.DOUBTFUL and not may_be_owners)
+    return AgentFault.REVERTED if is_agents else None

@@ -18,7 +18,7 @@ Choice: A settlement mined before its slice's time, by a node's fast clock, is n
     runner-up: the next round waits longer.
 """
 
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 
 import msgspec
 import structlog
@@ -58,6 +58,7 @@ from ..orders.transfers import bridge_of
 from . import failures
 from .failures import SettlementFailure, failure_of, fault_in, is_of_bridge
 from .funds_watch import AreLacking
+from .owner_costs import OwnerCosts
 
 _log = structlog.get_logger("cambist.venue")
 
@@ -71,9 +72,15 @@ OWNERS_CODE = "code of an owner's ran in it"
 """Beginning of the reason that agents receive if an owner's contract may have made a settlement fail."""
 BRIDGES_CODE = "the order's bridge failed"
 """Beginning of the reason that agents receive if the order's bridge may have failed."""
+OWNER_RESTS = "the owner rests after failed settlements"
+"""Reason that agents receive for a settlement that was not sent, since its owners rest or have no room."""
+OTHER_SETTLED = "another agent has since settled an order of the owner for which its settlement failed"
+"""Reason that an agent receives once a failed settlement counts against it."""
 OWNER_ACTED = "an owner acted in its block"
 """Beginning of the agents' reason if an owner's act in the settlement's block may be the cause."""
-_NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
+_NO_RUNNER_UP = frozenset(
+    {SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY, SettlementFailure.OWNER_RESTS}
+)
 """Failures that the next best bid on the order cannot avoid, and that do not count against the order."""
 _SEEN = (None, *SETTLED_WHOLE)
 """Statuses that show an order's mined settlement to be indexed; None: the order has left the memory."""
@@ -201,6 +208,7 @@ class Settling:
         tell: notifies an agent of the outcome of its bid's settlement.
         are_lacking: returns whether the owner's funds for an order are missing.
         calls_contract: returns whether a settlement of an order calls a contract of its owner or receiver.
+        owner_costs: charges failed settlements to the owners that caused them.
         read_to: returns the height of the last indexed block; -1 before the first one.
     """
 
@@ -217,6 +225,7 @@ class Settling:
         tell: TellAgent,
         are_lacking: AreLacking,
         calls_contract: Callable[[LiveOrder], Awaitable[bool]],
+        owner_costs: OwnerCosts,
         read_to: Callable[[], int],
         wall_ms: Callable[[], int],
     ) -> None:
@@ -230,6 +239,7 @@ class Settling:
         self._tell = tell
         self._are_lacking = are_lacking
         self._calls_contract = calls_contract
+        self._owner_costs = owner_costs
         self._read_to = read_to
         self._wall_ms = wall_ms
         self._nursery: trio.Nursery | None = None
@@ -320,6 +330,11 @@ class Settling:
             failure = SettlementFailure.FUNDS
             await self._failed_for(order_hash, effect, outcome, failure, is_starved=order_hash in lacking)
             return
+        if not await self._may_cost(order_hash, settlement):
+            outcome = IntentOutcome(settlement.key, IntentState.CANCELLED, OWNER_RESTS, None)
+            failure = SettlementFailure.OWNER_RESTS
+            await self._failed_for(order_hash, effect, outcome, failure, is_starved=False)
+            return
         # From here on the settlement may be mined at any time, so that the order keeps it until its outcome
         # is known. A repeated submission of the same key and call, after a crash or by the task of a crossed
         # order, changes nothing.
@@ -328,6 +343,8 @@ class Settling:
         self._notify(settlement, order_hash, Notice.SETTLING)
         outcome = await self._outcome(order_hash, settlement)
         if outcome.state in _MINED:
+            # Before the step, which may end this task: the charge of the owners would never end.
+            self._tell_doubted(settlement, order_hash)
             # The indexer has stored the fill, and the end of an order that is settled whole. A part's effect
             # ends here, so that the rest can be auctioned.
             if self._status(order_hash) not in _SEEN:
@@ -416,18 +433,34 @@ class Settling:
         settlement = _decode(effect.payload)
         is_others = bool(settlement.others) and failure is SettlementFailure.FUNDS
         is_counted = not (is_others or failure in _NO_RUNNER_UP)
+        is_doubtful = failure is SettlementFailure.DOUBTFUL and not is_starved
+        doubt = await self._doubt(order_hash, settlement, outcome) if is_doubtful else ""
+        gas_used = 0 if outcome.receipt is None else outcome.receipt.gas_used
+        payers = await self._payers(order_hash, settlement, outcome, failure, doubt)
+        # Before the step below, which queues the order anew: it waits for the end of its owner's rest.
+        self._owner_costs.failed(settlement.key, settlement.agent, gas_used, payers, is_doubted=bool(doubt))
+        if doubt in (OWNERS_CODE, OWNER_ACTED):
+            self._runners_up.pop(order_hash, None)  # the next best bid would run the same code
         await self._next(order_hash, effect, is_starved=is_starved, is_counted=is_counted)
         self._failed += 1
         fault, begins = None, f"{FUNDS_GONE}: "
         if not is_starved:
-            is_doubtful = failure is SettlementFailure.DOUBTFUL
-            doubt = await self._doubt(order_hash, settlement, outcome) if is_doubtful else ""
             fault = fault_in(failure, may_be_owners=bool(doubt))
-            if fault is AgentFault.IN_DOUBT and order_hash != min((order_hash, *settlement.others)):
-                fault = None  # a settlement of several crossed orders counts as one doubt
             begins = f"{doubt}: " if doubt else ""
         outcome = msgspec.structs.replace(outcome, reason=f"{begins}{outcome.reason}")
         self._notify(settlement, order_hash, Notice.REVERTED, outcome, fault=fault)
+
+    async def _may_cost(self, order_hash: bytes, settlement: Settlement) -> bool:
+        """Charge a settlement to owners whose code it runs; False if they rest or have no room for it."""
+        is_sent = await self._relayer.outcome(settlement.key) is not None
+        orders = self._orders_of(order_hash, settlement)
+        return await self._owner_costs.begin(settlement.key, orders, settlement.gas, is_sent=is_sent)
+
+    def _tell_doubted(self, settlement: Settlement, order_hash: bytes) -> None:
+        """Record that a settlement succeeded: a fault of the agent before that failed for the same owner."""
+        for agent in self._owner_costs.settled(settlement.key, settlement.agent).values():
+            entry = NoticeEntry(Notice.REVERTED, to_hex(order_hash), OTHER_SETTLED)
+            self._tell(agent, settlement.auction_id, entry, AgentFault.IN_DOUBT)
 
     async def _until_read(self, order_hash: bytes, height: int) -> None:
         """Wait, at most SETTLEMENT_S seconds, until block `height` is indexed or the order is not open."""
@@ -470,16 +503,40 @@ class Settling:
             return BRIDGES_CODE
         if await self._any_calls_contract(orders):
             return OWNERS_CODE
-        return OWNER_ACTED if await self._have_acted(orders, outcome) else ""
+        return OWNER_ACTED if await self._actors(orders, outcome) else ""
 
-    async def _have_acted(self, orders: Sequence[LiveOrder], outcome: IntentOutcome) -> bool:
-        """Whether an owner of the orders acted in the block of a failed settlement.
+    async def _payers(
+        self,
+        order_hash: bytes,
+        settlement: Settlement,
+        outcome: IntentOutcome,
+        failure: SettlementFailure,
+        doubt: str,
+    ) -> Mapping[bytes, frozenset[bytes]]:
+        """Return the owners that pay for a failed settlement, with the hashes of their code that caused it.
+
+        Raises:
+            ChainError: no node answers.
+        """
+        orders = self._orders_of(order_hash, settlement)
+        if doubt == OWNERS_CODE:
+            return await self._owner_costs.codes(orders)
+        if doubt == OWNER_ACTED:
+            return dict.fromkeys(await self._actors(orders, outcome), frozenset())
+        if failure is not SettlementFailure.FUNDS or outcome.receipt is None:
+            return {}
+        height = outcome.receipt.block_number
+        lacking = [live.terms.owner for live in orders if await self._are_lacking(live, height)]
+        return dict.fromkeys(lacking, frozenset())
+
+    async def _actors(self, orders: Sequence[LiveOrder], outcome: IntentOutcome) -> frozenset[bytes]:
+        """Return the owners of the orders that acted in the block of a failed settlement.
 
         An owner acts by a transaction, or by a change of the owner's tokens or allowance. Balances after the
         block are not compared, since a later transaction can undo the change that made the settlement fail.
         """
         if outcome.receipt is None:
-            return False
+            return frozenset()
         own = outcome.receipt.block_hash
         owners = {live.terms.owner for live in orders}
         tokens = tuple({live.terms.held_token for live in orders})
@@ -487,15 +544,18 @@ class Settling:
         try:
             header = await self._chain.block(own)
             if header is None:
-                return False
+                return frozenset()
             logs = await self._chain.logs_of(LogFilter(tokens, topics), own)
-            if any(failures.is_owners_act(log, self._delta) for log in logs):
-                return True
-            before = [await self._chain.nonce(owner, header.parent_hash) for owner in owners]
-            return before != [await self._chain.nonce(owner, own) for owner in owners]
+            acts = {log.topics[1] for log in logs if failures.is_owners_act(log, self._delta)}
+            actors = {owner for owner in owners if address_word(owner) in acts}
+            for owner in owners - actors:
+                before = await self._chain.nonce(owner, header.parent_hash)
+                if before != await self._chain.nonce(owner, own):
+                    actors.add(owner)
+            return frozenset(actors)
         except ChainError as error:
             _log.warning("a failed settlement stays unexplained", key=outcome.effect_key, detail=str(error))
-            return False
+            return frozenset()
 
     async def _outcome(self, order_hash: bytes, settlement: Settlement) -> IntentOutcome:
         """Await the outcome of a settlement on the chain.

@@ -38,6 +38,7 @@ class Clock:
         self.chain_s, self.looks = NOW_S, 0
         self.lives: dict[bytes, LiveOrder] = {}
         self.dear: set[bytes] = set()
+        self.owner_rests_ms = 0
         wakeup, settings = AuctioneerWakeup(), DeltaSettings()
 
         def wall_ms() -> int:
@@ -54,6 +55,7 @@ class Clock:
             self.scheduler,
             head_time_s=lambda: 0,
             is_carried=lambda live: live.order_hash not in self.dear,
+            owner_rests_until_ms=lambda owner: self.owner_rests_ms,
             settings=settings,
             wall_ms=wall_ms,
         )
@@ -104,6 +106,22 @@ async def test_an_order_waits_while_its_bridge_asks_more_than_was_signed() -> No
     clock.dear.clear()
     assert clock.counts() == (1, 0)
     clock.now_ms += 3_600_000
+    async with trio.open_nursery() as tasks:
+        await tasks.start(clock.scheduler.run)
+        await until(lambda: clock.counts() == (0, 1))
+        tasks.cancel_scope.cancel()
+
+
+async def test_an_order_waits_for_the_end_of_its_owners_rest_though_it_is_offered_as_due() -> None:
+    clock = Clock()
+    live = a_live(a_delta_order())
+    clock.owner_rests_ms = NOW_MS + 60_000
+    assert clock.queue.due_ms(live) == NOW_MS + 60_000
+    clock.offer(live)
+    clock.queue.offer(live, is_due=True)
+    assert clock.counts() == (1, 0)
+    clock.owner_rests_ms = 0
+    clock.now_ms += 60_001
     async with trio.open_nursery() as tasks:
         await tasks.start(clock.scheduler.run)
         await until(lambda: clock.counts() == (0, 1))
@@ -179,7 +197,7 @@ def test_the_runners_up_of_shards_that_others_hold_are_forgotten() -> None:
     nothing: Any = None
     settling = Settling(
         nothing, nothing, nothing, nothing, delta=b"", failures_max=1, tell=nothing, are_lacking=nothing,
-        calls_contract=nothing, gas_max=1, read_to=nothing, wall_ms=nothing,
+        calls_contract=nothing, owner_costs=nothing, gas_max=1, read_to=nothing, wall_ms=nothing,
     )  # fmt: skip
     kept, left = b"\x01" * 32, b"\x02" * 32
     settling.line_up(kept, [])

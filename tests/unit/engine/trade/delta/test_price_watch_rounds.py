@@ -53,7 +53,8 @@ class InVain(Auctioneer):
         handlers = Handlers(settings, agents.tell, wall_ms)
         self.queue = AuctionQueue(
             nothing, agents, handlers, wakeup, orders, scheduler,
-            head_time_s=lambda: 0, is_carried=lambda _: True, settings=settings, wall_ms=wall_ms,
+            head_time_s=lambda: 0, is_carried=lambda _: True, owner_rests_until_ms=lambda _: 0,
+            settings=settings, wall_ms=wall_ms,
         )  # fmt: skip
         self.watch = PriceWatch(
             market.index, market.prices, self.queue, gas_price_wei=lambda: 0, wall_ms=wall_ms

@@ -101,7 +101,8 @@ def test_the_tables_hold_no_more_and_the_contracts_declare_each_error() -> None:
         (_F.TOO_EARLY, None, None),
         (_F.FUNDS, None, None),
         (_F.NOT_THE_AGENTS, None, None),
-        (_F.DOUBTFUL, AgentFault.REVERTED, AgentFault.IN_DOUBT),
+        (_F.OWNER_RESTS, None, None),
+        (_F.DOUBTFUL, AgentFault.REVERTED, None),
         (_F.AGENTS, AgentFault.REVERTED, AgentFault.REVERTED),
     ],
 )

@@ -35,6 +35,7 @@ from support.delta.auctioning import (
     RefusingChain,
     an_auction,
     calls_no_contract,
+    no_costs,
     on_all,
     on_each,
 )
@@ -125,6 +126,7 @@ async def settled_by(
             tell=tell,
             are_lacking=funds.are_lacking,
             calls_contract=calls_no_contract,
+            owner_costs=no_costs(),
             read_to=lambda: 1,
             wall_ms=now_ms,
         )
@@ -283,8 +285,8 @@ class BusyChain(RefusingChain):
         return at[0]
 
 
-async def test_a_crossing_in_doubt_is_one_doubt_of_its_agent(tmp_path: Path) -> None:
-    """An owner of one of its orders, who acted in the block, gives the agent no doubt for each order."""
+async def test_a_crossing_in_doubt_rests_its_owners_and_is_no_fault_yet(tmp_path: Path) -> None:
+    """An owner of one of its orders acted in the block; both orders fail once, by one settlement."""
     error = "NativeTransferFailed(address)"
     relayer, agent = PlayedRelayer(error), PlayedAgent(on_all)
     async with settled_by(relayer, Funds(), tmp_path, agent, chain=BusyChain(error)) as auction:
@@ -294,7 +296,7 @@ async def test_a_crossing_in_doubt_is_one_doubt_of_its_agent(tmp_path: Path) -> 
         await until(lambda: auction.live(SALE).row.failures * auction.live(BOBS).row.failures > 0)
         relayer.may_end = trio.Event()
         await until(lambda: len([one for one in agent.told if one.notice is Notice.REVERTED]) == 2)
-        assert auction.auctioneer.reports()["ann"].faults == {"inDoubt": 1}
+        assert auction.auctioneer.reports()["ann"].faults == {}
 
 
 async def test_what_failed_before_a_part_was_settled_does_not_delay_the_next_one(tmp_path: Path) -> None:
@@ -394,9 +396,9 @@ def test_claims_of_shards_that_others_hold_now_are_forgotten() -> None:
 @pytest.mark.parametrize(
     ("asked", "error", "faults"),
     [
-        (BRIDGED, "DepositsArePaused()", {"inDoubt": 1}),
-        (BRIDGED, "Error(string)", {"inDoubt": 1}),
-        (BRIDGED, "BridgeFailed(address)", {"inDoubt": 1}),
+        (BRIDGED, "DepositsArePaused()", {}),
+        (BRIDGED, "Error(string)", {}),
+        (BRIDGED, "BridgeFailed(address)", {}),
         (BRIDGED, "StepFailed(uint256,bytes)", {"reverted": 1}),
         (BRIDGED, "BelowMinimum(uint256,uint256)", {"reverted": 1}),
         (SALE, "DepositsArePaused()", {"reverted": 1}),
@@ -406,10 +408,10 @@ async def test_a_bridge_that_fails_once_a_settlement_is_mined_strikes_no_agent(
     tmp_path: Path, asked: RoundOrder, error: str, faults: dict[str, int]
 ) -> None:
     """A pool or messenger that is paused between simulation and block; its error comes through as it is."""
-    relayer = PlayedRelayer(error)
-    async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_each)) as auction:
+    relayer, agent = PlayedRelayer(error), PlayedAgent(on_each)
+    async with settled_by(relayer, Funds(), tmp_path, agent) as auction:
         await auction.submitted(asked)
         await until(lambda: bool(relayer.handed))
         relayer.may_end.set()
-        await until(lambda: bool(auction.auctioneer.reports()["ann"].faults))
+        await until(lambda: any(one.notice is Notice.REVERTED for one in agent.told))
         assert auction.auctioneer.reports()["ann"].faults == faults

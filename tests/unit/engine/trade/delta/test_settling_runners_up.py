@@ -18,7 +18,15 @@ from cambist.engine.store.rows import IntentCause, IntentState
 from cambist.engine.store.store import Store
 from cambist.engine.trade.delta.orders.live_orders import LiveOrder, LiveOrders
 from cambist.engine.trade.delta.settlement.settling import Settling, TellAgent
-from support.delta.auctioning import FAIR, PlayedAgent, RefusingChain, an_auction, calls_no_contract, on_each
+from support.delta.auctioning import (
+    FAIR,
+    PlayedAgent,
+    RefusingChain,
+    an_auction,
+    calls_no_contract,
+    no_costs,
+    on_each,
+)
 from support.delta.bidding import ONE, SIGNATURE, a_delta_order, a_round_order
 from support.patience import until
 from support.store.store_work import now_ms
@@ -97,6 +105,7 @@ def settling_of(
         tell=lambda *_: None,
         are_lacking=_nothing_lacks,
         calls_contract=calls_no_contract,
+        owner_costs=no_costs(),
         read_to=read_to,
         wall_ms=now_ms,
     )

@@ -1,0 +1,227 @@
+"""Gas of failed settlements, charged to the owners whose code or acts made them fail; their rests; doubts.
+
+A wallet's contract can accept a signature, or native tokens, in each simulation and refuse in the mined
+transaction: by the gas, the caller, the block's coinbase or its height. The relayer then pays for nothing.
+
+    begin      a settlement that runs the code of owners who have not settled yet is charged before it is
+               sent: to each owner, to its code, and to all such owners, who also share a few places
+    failed     an owner's code or act may be the cause: this owner rests, twice as long at each failure, and
+               pays for the gas that was used; the agent is in doubt
+    settled    the charges go back, and the owner has settled; if another agent was in doubt because of this
+               owner, its doubt counts now: the owner does settle
+
+    a doubt whose owner fails another agent's settlement too, or never settles, counts against no agent
+
+Source: docs/explanation/security.md, "Costs and stakes"; ARCHITECTURE.md, "Settlement".
+Choice: An owner whose code fails a settlement rests at once, and the next best bid is not tried: it would run
+    the same code.
+Choice: Owners are known by their settlements since the start of the process; after a start the owners of
+    contracts share the places of those that have not settled, until they have.
+"""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+
+from .....config import limits
+from ....host.admission.budgets import GAS_OF_CODE, GAS_OF_NEW_OWNERS, GAS_OF_OWNER, PLACES_OF_NEW_OWNERS
+from ....host.admission.ledger import EVERYBODY, Charge, Hold, Lack, Ledger
+from ..bids.agent_rest import AgentFault, AgentRest
+from ..orders.live_orders import LiveOrder
+
+CodesOf = Callable[[LiveOrder], Awaitable[frozenset[bytes]]]
+"""Function that returns the hashes (32 bytes) of the code that an order's settlement runs for its owner."""
+V = TypeVar("V")
+
+
+class OwnersCharge(Struct, eq=False):
+    """Charges of a settlement to the owners whose code it runs, from `begin` to its outcome.
+
+    Attributes:
+        owners: owners of its orders, 20 bytes each.
+        hold: what is charged until the outcome is known.
+    """
+
+    owners: tuple[bytes, ...]
+    hold: Hold
+
+
+class OwnerCosts:
+    """Costs that the owners of one chain's orders cause by failed settlements.
+
+    Args:
+        rest_ms, rest_ms_max: length of an owner's first rest, and of its longest, milliseconds.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        chain_id: int,
+        codes_of: CodesOf,
+        *,
+        rest_ms: int,
+        rest_ms_max: int,
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self._ledger = ledger
+        self._chain_id = chain_id
+        self._codes_of = codes_of
+        self._rest_ms, self._rest_ms_max = rest_ms, rest_ms_max
+        self._wall_ms = wall_ms
+        self._open: dict[str, OwnersCharge] = {}  # by the settlement's key
+        self._rests: OrderedDict[bytes, AgentRest] = OrderedDict()
+        self._poor_until_ms: OrderedDict[bytes, int] = OrderedDict()  # owners without room for a settlement
+        self._has_settled: OrderedDict[bytes, bool] = OrderedDict()
+        self._doubts: OrderedDict[bytes, str] = OrderedDict()  # owner -> agent whose settlement failed
+        self._counted: OrderedDict[bytes, bool] = OrderedDict()  # owners of counted doubts
+
+    def rests_until_ms(self, owner: bytes) -> int:
+        """When an owner's orders may be settled again, Unix milliseconds; 0 if they may now."""
+        now_ms = self._wall_ms()
+        rest = self._rests.get(owner)
+        rests_ms = 0 if rest is None else rest.rests_until_ms(now_ms)
+        poor_ms = self._poor_until_ms.get(owner, 0)
+        return max(rests_ms, poor_ms if poor_ms > now_ms else 0)
+
+    async def codes(self, orders: Sequence[LiveOrder]) -> dict[bytes, frozenset[bytes]]:
+        """Read the hashes of the code that a settlement of these orders runs, by owner that has code.
+
+        Raises:
+            ChainError: no node answers.
+        """
+        return {live.terms.owner: hashes for live in orders if (hashes := await self._codes_of(live))}
+
+    async def begin(self, key: str, orders: Sequence[LiveOrder], gas: int, *, is_sent: bool) -> bool:
+        """Charge a settlement to the owners whose code it runs, before it is sent.
+
+        Each order of crossed orders may call this with their common key; the settlement is charged once.
+
+        Args:
+            key: key of the settlement.
+            orders: its orders.
+            gas: its gas limit, units.
+            is_sent: whether the relayer has it already, from an earlier process, so that nothing is charged.
+
+        Returns:
+            Whether the settlement may be sent; if not, its owners rest until there is room for them.
+
+        Raises:
+            ChainError: no node answers.
+        """
+        owners = tuple({live.terms.owner: None for live in orders})
+        # An owner that has settled costs no read of the chain here: its node may be far away.
+        new = [live for live in orders if live.terms.owner not in self._has_settled]
+        codes = {} if is_sent else await self.codes(new)
+        # Judged after the reads: the task of another order may have charged the settlement meanwhile.
+        if key in self._open:
+            return True
+        hold = Hold(())
+        if not is_sent:
+            found = self._charged(owners, codes, gas)
+            if found is None:
+                return False
+            hold = found
+        self._open[key] = OwnersCharge(owners, hold)
+        return True
+
+    def settled(self, key: str, agent: str) -> dict[bytes, str]:
+        """Record that a settlement of an agent's bid was mined and succeeded.
+
+        Returns:
+            For each owner that failed another agent's settlement before, this other agent: since the owner
+            does settle, the failure counts against that agent. An owner counts so once.
+        """
+        charge = self._open.pop(key, None)
+        if charge is None:
+            return {}
+        self._ledger.undo(charge.hold)
+        found: dict[bytes, str] = {}
+        for owner in charge.owners:
+            _keep(self._has_settled, owner, value=True)
+            doubted = self._doubts.pop(owner, agent)
+            if doubted != agent and owner not in self._counted:
+                _keep(self._counted, owner, value=True)
+                found[owner] = doubted
+            if owner in self._rests:
+                self._rests[owner].delivered(self._wall_ms())
+        return found
+
+    def failed(
+        self,
+        key: str,
+        agent: str,
+        gas_used: int,
+        payers: Mapping[bytes, frozenset[bytes]],
+        *,
+        is_doubted: bool,
+    ) -> None:
+        """Record that a settlement of an agent's bid failed, or was not sent.
+
+        Args:
+            gas_used: units that the relayer paid for; 0 if the transaction was not mined.
+            payers: owners that caused it, with the hashes of the code by which they may have done so.
+            is_doubted: whether the agent may be the cause as well.
+        """
+        charge = self._open.pop(key, None)
+        if charge is None:
+            return
+        self._ledger.undo(charge.hold)
+        for owner in charge.owners if is_doubted else ():
+            # A second agent's failure says that the owner is the cause: no doubt is left.
+            if self._doubts.pop(owner, agent) == agent:
+                _keep(self._doubts, owner, value=agent)
+        if payers and gas_used:
+            self._pay(payers, gas_used)
+
+    def _charged(
+        self, owners: Sequence[bytes], codes: Mapping[bytes, frozenset[bytes]], gas: int
+    ) -> Hold | None:
+        """Charge a settlement's gas limit, and a place, to its owners that have not settled yet.
+
+        The result is None if an owner rests, or has no room; it then rests until it may have room.
+        """
+        now_ms = self._wall_ms()
+        if any(map(self.rests_until_ms, owners)):  # the settlement was decided before the rest began
+            return None
+        if not codes:
+            return Hold(())
+        charges = [*self._charges(codes, gas), Charge(PLACES_OF_NEW_OWNERS, (self._chain_id, EVERYBODY))]
+        found = self._ledger.take(charges, now_ms)
+        if isinstance(found, Hold):
+            return found
+        for owner in codes:
+            _keep(self._poor_until_ms, owner, value=now_ms + 1_000 * max(found.wait_s, 1))
+        return None
+
+    def _pay(self, owners: Mapping[bytes, frozenset[bytes]], gas_used: int) -> None:
+        """Charge the gas of a failed settlement to owners for good, and let them rest."""
+        now_ms = self._wall_ms()
+        for owner in owners:
+            rest = self._rests.get(owner) or AgentRest(self._rest_ms, self._rest_ms_max)
+            _keep(self._rests, owner, value=rest)
+            rest.failed(AgentFault.REVERTED, now_ms)
+            self._has_settled.pop(owner, None)
+        found = self._ledger.take(self._charges(owners, gas_used), now_ms)
+        if isinstance(found, Lack):
+            for owner in owners:
+                _keep(self._poor_until_ms, owner, value=now_ms + 1_000 * found.wait_s)
+
+    def _charges(self, owners: Mapping[bytes, frozenset[bytes]], gas: int) -> list[Charge]:
+        """Charges of gas to owners, and for those with code to each code and to all such owners together."""
+        at = self._chain_id
+        charges = [Charge(GAS_OF_OWNER, (at, owner), min(gas, GAS_OF_OWNER.most)) for owner in owners]
+        hashes = dict.fromkeys(code for of_owner in owners.values() for code in of_owner)
+        charges += [Charge(GAS_OF_CODE, (at, code), min(gas, GAS_OF_CODE.most)) for code in hashes]
+        if hashes:
+            charges.append(Charge(GAS_OF_NEW_OWNERS, (at, EVERYBODY), min(gas, GAS_OF_NEW_OWNERS.most)))
+        return charges
+
+
+def _keep(table: OrderedDict[bytes, V], owner: bytes, value: V) -> None:
+    """Put an entry at the end of a table, which beyond AGENT_OWNERS_KEPT_MAX forgets its oldest entry."""
+    table[owner] = value
+    table.move_to_end(owner)
+    if len(table) > limits.AGENT_OWNERS_KEPT_MAX:
+        table.popitem(last=False)

@@ -1,0 +1,93 @@
+"""Owners whose wallets agree in simulations and refuse when mined pay; nobody else rests or waits."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector
+from cambist.codecs.contracts.calldata import approve, transfer
+from cambist.engine.chain.deploy.deploy import create
+from cambist.engine.trade.delta.settlement.settling import SettlingStatistics
+from support.chain.world import ONE, USDC, World
+from support.contracts.rfq_stories import a_wallet_that_sells
+from support.delta.delta_stories import DeltaStory, Record, a_delta_story
+from support.patience import until
+from support.venue.venue_role import CHAIN_ID
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
+
+ACT = selector("act(address,bytes)")
+BETTER = 2_500 * USDC
+RESTS = "rest_s = 600\nfailures_max = 10"
+
+
+async def a_false_wallet(world: World) -> bytes:
+    """A contract with a WETH that allows Delta, and that signs in simulations alone."""
+    wallet = await create(world.chain, world.owner, "DevTurncoat")
+    await world.mint(world.weth, world.stranger, ONE)
+    await world.send(world.stranger, world.weth, transfer(wallet, ONE))
+    allow = ACT + encode(address_word(world.weth), bytes_tail(approve(world.at.delta, ONE)))
+    await world.send(world.owner, wallet, allow)
+    return wallet
+
+
+async def ordered(story: DeltaStory, wallet: bytes) -> Record:
+    """A new order of a wallet, which the venue takes."""
+    order = replace(await story.world.a_delta_order(), owner=wallet, beneficiary=wallet)
+    return await story.submitted(order, signature=f"0x{bytes(65).hex()}")
+
+
+def settling(story: DeltaStory) -> SettlingStatistics:
+    return story.web.app.delta.chains[CHAIN_ID].settling.statistics()
+
+
+async def mined(world: World) -> int:
+    """Number of the relayer's transactions."""
+    return await world.chain.nonce(world.relayer.address)
+
+
+async def rested(story: DeltaStory) -> list[str]:
+    """Names of the agents that rest or have faults."""
+    scores = await story.web.get(f"/v2/delta/agents/scores/{CHAIN_ID}")
+    return [score["name"] for score in scores if score["restsUntil"] or score["faults"] or score["strikes"]]
+
+
+async def test_a_wallet_that_refuses_when_mined_costs_one_settlement(world: World, tmp_path: Path) -> None:
+    """Three free orders: before, each cost ten settlements, and the owner was taken again at once."""
+    async with a_delta_story(world, tmp_path, "ann", "bob", delta=RESTS) as story:
+        for agent in story.agents.values():
+            agent.gives = lambda _: BETTER
+        wallet, before = await a_false_wallet(world), await mined(world)
+        records = [await ordered(story, wallet) for _ in range(3)]
+        for record in records:
+            assert "the order waits until" in await story.says(record, "ownerRests")
+        await until(lambda: settling(story).under_way == 0)
+        assert await mined(world) - before in (1, 2), "the second may have been sent before the first failed"
+        _, moved = await story.completed(await world.a_delta_order())
+        assert moved["user", "USDC"] == BETTER
+        before = await mined(world)
+        late = await ordered(story, wallet)
+        await story.says(late, "ownerRests")
+        _, moved = await story.completed(await world.a_delta_order())
+        assert await mined(world) == before + 1, "nothing but the honest order"
+        assert await rested(story) == []
+
+
+async def test_many_such_wallets_rest_no_agent_and_hold_up_nobody(world: World, tmp_path: Path) -> None:
+    """More wallets than orders in doubt that an agent may have; then honest orders, one of a new contract."""
+    async with a_delta_story(world, tmp_path, "ann", "bob", delta=RESTS) as story:
+        for agent in story.agents.values():
+            agent.gives = lambda _: BETTER
+        wallets = [await a_false_wallet(world) for _ in range(7)]
+        records = [await ordered(story, wallet) for wallet in wallets]
+        for record in records:
+            await story.says(record, "ownerRests")
+        await until(lambda: settling(story).under_way == 0)
+        assert await rested(story) == []
+        _, moved = await story.completed(await world.a_delta_order())
+        assert moved["user", "USDC"] == BETTER
+        honest = await a_wallet_that_sells(world)
+        order = replace(await world.a_delta_order(), owner=honest, beneficiary=honest)
+        await story.becomes(await story.submitted(order), "COMPLETED")
+        assert await rested(story) == []

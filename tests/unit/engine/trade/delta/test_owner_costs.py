@@ -1,0 +1,207 @@
+"""Failed settlements are charged to the owners whose code or acts made them fail; doubts resolve later."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import trio
+
+from cambist.engine.host.admission.budgets import GAS_OF_NEW_OWNERS, GAS_OF_OWNER, PLACES_OF_NEW_OWNERS
+from cambist.engine.host.admission.ledger import Ledger
+from cambist.engine.trade.delta.settlement.owner_costs import OwnerCosts
+
+REST_MS, REST_MS_MAX = 5_000, 900_000
+GAS = 400_000
+ONE, TWO, KEY = (bytes([number]) * 20 for number in (1, 2, 3))
+
+
+class Stage:
+    """Costs of owners: accounts whose first byte is below 3 are contracts, of one code unless told apart.
+
+    Attributes:
+        codes: code hash of an owner.
+        sent: number of settlements that may be sent.
+    """
+
+    def __init__(self) -> None:
+        self.now_ms = 1_700_000_000_000
+        self.codes: dict[bytes, bytes] = {}
+        self.costs = OwnerCosts(
+            Ledger(),
+            1,
+            self._codes_of,
+            rest_ms=REST_MS,
+            rest_ms_max=REST_MS_MAX,
+            wall_ms=lambda: self.now_ms,
+        )
+        self._number = 0
+
+    async def _codes_of(self, live: Any) -> frozenset[bytes]:
+        await trio.lowlevel.checkpoint()
+        return self.payers(live.terms.owner)[live.terms.owner]
+
+    def payers(self, *owners: bytes) -> dict[bytes, frozenset[bytes]]:
+        """Owners with the hashes of their code."""
+        return {
+            owner: frozenset({self.codes.get(owner, b"wallet")} if owner[0] < 3 else ()) for owner in owners
+        }
+
+    async def begin(self, *owners: bytes, gas: int = GAS, is_sent: bool = False) -> str:
+        """Key of a settlement that may be sent; empty if it may not."""
+        self._number += 1
+        orders: list[Any] = [SimpleNamespace(terms=SimpleNamespace(owner=owner)) for owner in owners]
+        key = f"settle {self._number}"
+        return key if await self.costs.begin(key, orders, gas, is_sent=is_sent) else ""
+
+    async def fail(self, owner: bytes, agent: str = "ann", gas: int = GAS) -> bool:
+        """Have a settlement fail by its owner's code; whether it was sent."""
+        key = await self.begin(owner, gas=gas)
+        if key:
+            self.costs.failed(key, agent, gas, self.payers(owner), is_doubted=True)
+        return bool(key)
+
+    async def settle(self, owner: bytes, agent: str = "ann") -> dict[bytes, str]:
+        """Have a settlement succeed; the doubted agents."""
+        key = await self.begin(owner)
+        assert key
+        return self.costs.settled(key, agent)
+
+    def rest_s(self, owner: bytes) -> int:
+        until_ms = self.costs.rests_until_ms(owner)
+        return (until_ms - self.now_ms) // 1_000 if until_ms else 0
+
+
+async def test_an_owner_whose_code_fails_a_settlement_rests_at_once_and_ever_longer() -> None:
+    stage = Stage()
+    assert await stage.fail(ONE)
+    assert stage.rest_s(ONE) == 5
+    assert not await stage.fail(ONE)
+    assert stage.rest_s(TWO) == 0
+    stage.now_ms += 5_000
+    assert await stage.fail(ONE)
+    assert stage.rest_s(ONE) == 10
+    stage.now_ms += 10_000
+    assert await stage.begin(TWO)
+
+
+async def test_an_owners_failures_are_paid_from_a_budget_of_a_day() -> None:
+    """One million units: two failures of 400,000, and the third order waits until the gas has come back."""
+    stage = Stage()
+    for _ in range(2):
+        assert await stage.fail(ONE)
+        stage.now_ms += 1_000_000
+    assert not await stage.fail(ONE)
+    day_s = GAS_OF_OWNER.refill_s
+    missing = 3 * GAS - GAS_OF_OWNER.most - GAS_OF_OWNER.most * 2_000 // day_s
+    assert abs(stage.rest_s(ONE) - missing * day_s // GAS_OF_OWNER.most) <= 1
+    stage.now_ms += 1_000 * (stage.rest_s(ONE) + 1)
+    assert await stage.fail(ONE)
+
+
+async def test_many_wallets_of_an_hour_share_one_budget_whatever_their_code() -> None:
+    """An attacker has as many wallets as it likes, and a code of its own for each."""
+    stage, spent = Stage(), 0
+    for number in range(1_000):
+        owner = number.to_bytes(20, "big")
+        stage.codes[owner] = owner
+        spent += GAS * await stage.fail(owner)
+    assert spent == GAS_OF_NEW_OWNERS.most
+    assert await stage.begin(KEY), "an account without code"
+
+
+async def test_an_owner_that_has_settled_does_not_share_it() -> None:
+    stage = Stage()
+    assert await stage.settle(ONE) == {}
+    for number in range(1_000):
+        await stage.fail(b"\0" + number.to_bytes(19, "big"))
+    assert not await stage.begin(TWO)
+    assert [bool(await stage.begin(ONE)) for _ in range(8)] == [True] * 8
+
+
+async def test_new_owners_share_a_few_places_until_they_have_settled() -> None:
+    stage = Stage()
+    owners = [bytes([0, number]) * 10 for number in range(PLACES_OF_NEW_OWNERS.most + 1)]
+    keys = [await stage.begin(owner, gas=100_000) for owner in owners]
+    assert [bool(key) for key in keys] == [True] * PLACES_OF_NEW_OWNERS.most + [False]
+    assert stage.rest_s(owners[-1]) == 1
+    stage.costs.settled(keys[0], "ann")
+    stage.now_ms += 1_000
+    assert await stage.begin(owners[-1], gas=100_000)
+    assert await stage.begin(owners[0], gas=100_000)
+
+
+async def test_what_an_owner_did_not_cause_costs_it_nothing() -> None:
+    stage = Stage()
+    for _ in range(10):
+        key = await stage.begin(ONE)
+        stage.costs.failed(key, "ann", GAS, {}, is_doubted=False)
+        assert stage.rest_s(ONE) == 0
+    key = await stage.begin(ONE)
+    stage.costs.failed(key, "ann", 0, stage.payers(ONE), is_doubted=False)
+    assert stage.rest_s(ONE) == 0, "nothing was mined"
+
+
+async def test_an_account_without_code_pays_for_what_its_acts_make_fail() -> None:
+    stage = Stage()
+    for _ in range(2):
+        assert await stage.fail(KEY)
+        stage.now_ms += 1_000_000
+    assert await stage.fail(KEY), "it is known only afterwards"
+    assert stage.rest_s(KEY) > 3_600
+    assert await stage.begin(ONE)
+
+
+async def test_crossed_orders_are_charged_once_and_a_second_end_does_nothing() -> None:
+    stage = Stage()
+    orders: list[Any] = [SimpleNamespace(terms=SimpleNamespace(owner=owner)) for owner in (ONE, TWO)]
+    for _ in range(2):
+        assert await stage.costs.begin("both", orders, 2 * GAS, is_sent=False)
+    stage.costs.failed("both", "ann", GAS, stage.payers(ONE, TWO), is_doubted=True)
+    stage.costs.failed("both", "ann", GAS, stage.payers(ONE, TWO), is_doubted=True)
+    assert stage.rest_s(ONE) == stage.rest_s(TWO) == 5
+    stage.now_ms += 5_000
+    assert await stage.begin(ONE, gas=GAS)
+
+
+async def test_only_who_caused_a_failure_of_crossed_orders_pays() -> None:
+    """Its code, or its act: not the owner on the other side."""
+    stage = Stage()
+    key = await stage.begin(ONE, KEY)
+    stage.costs.failed(key, "ann", GAS, stage.payers(ONE), is_doubted=True)
+    assert (stage.rest_s(ONE), stage.rest_s(KEY)) == (5, 0)
+    key = await stage.begin(TWO, KEY)
+    stage.costs.failed(key, "ann", GAS, stage.payers(KEY), is_doubted=True)
+    assert (stage.rest_s(TWO), stage.rest_s(KEY)) == (0, 5)
+
+
+async def test_a_settlement_that_an_earlier_process_has_sent_is_not_charged() -> None:
+    stage = Stage()
+    await stage.fail(ONE)
+    key = await stage.begin(ONE, is_sent=True)
+    assert key
+    assert stage.costs.settled(key, "ann") == {}
+
+
+async def test_a_doubt_counts_once_another_agent_settles_for_the_owner() -> None:
+    stage = Stage()
+    await stage.fail(ONE, "ann", 100_000)
+    stage.now_ms += 5_000
+    assert await stage.settle(ONE, "bob") == {ONE: "ann"}
+    await stage.fail(ONE, "cid", 100_000)
+    stage.now_ms += 60_000
+    assert await stage.settle(ONE, "bob") == {}, "an owner counts once"
+
+
+async def test_a_doubt_of_an_owner_that_fails_two_agents_counts_against_none() -> None:
+    stage = Stage()
+    await stage.fail(ONE, "ann", 100_000)
+    stage.now_ms += 5_000
+    await stage.fail(ONE, "bob", 100_000)
+    stage.now_ms += 60_000
+    assert await stage.settle(ONE, "cid") == {}
+
+
+async def test_an_agent_that_settles_in_the_end_was_not_the_cause() -> None:
+    stage = Stage()
+    await stage.fail(ONE, "ann")
+    stage.now_ms += 5_000
+    assert await stage.settle(ONE, "ann") == {}
