@@ -53,7 +53,7 @@ class GasCostExceedsTradeAmount(RequestError):
     """
 
     messages = ("Gas cost exceeds trade amount",)
-    endpoint = "GET /v2/quote, GET /v2/delta/prices"
+    endpoint = "GET /v2/quote, GET /v2/delta/prices, POST /v2/delta/orders"
     cause = "the gas of the settlement costs as much as the trade brings"
     fix = "trade a larger amount, or retry with `mode=ALL` or `mode=MARKET`"
 

@@ -11,6 +11,7 @@ contracts and its listed tokens.
 
 import re
 from decimal import Decimal
+from enum import StrEnum
 from ipaddress import ip_address
 from typing import Annotated, Literal
 
@@ -152,6 +153,14 @@ class VenueAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
             raise ValueError("url has no query: it is the base of two endpoints")
 
 
+class GasPolicy(StrEnum):
+    """Who pays for settlements worth less than their gas (`engine.trade.delta.auction.gas_cover`)."""
+
+    COVERED = "covered"
+    SUBSIDISED = "subsidised"
+    FREE = "free"
+
+
 class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Timing and limits of auctions and settlements of Delta orders (ARCHITECTURE.md, "Auction").
 
@@ -163,7 +172,13 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         settlement_s: seconds in which a settlement must be mined before it is given up.
         failures_max: failed settlements after which an order fails (choices.md#delta-orders).
         rest_s: cool-down in seconds of an agent after the first fault that counts against it; doubles with
-            each further such fault, up to rest_s_max (`engine.trade.delta.bids.agent_rest`).
+            each further such fault, up to rest_s_max (`engine.trade.delta.bids.agent_rest`). An owner whose
+            code fails a settlement rests likewise.
+        gas_policy: which settlements the relayer pays for: `covered`, those whose gain over the limit and fee
+            are worth their gas; `subsidised`, also others, up to a budget; `free`, besides all of orders that
+            were submitted with an API key.
+        gas_subsidy_owner, gas_subsidy: units of gas of a day and chain that the relayer gives to settlements
+            that are not covered: of one owner, and of all.
     """
 
     round_s: Seconds = timeouts.AUCTION_ROUND_S
@@ -174,8 +189,14 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     failures_max: int = 10
     rest_s: Seconds = 5.0
     rest_s_max: Seconds = 900.0
+    gas_policy: GasPolicy = GasPolicy.SUBSIDISED
+    gas_subsidy_owner: int = 1_000_000
+    gas_subsidy: int = 10_000_000
 
     def __post_init__(self) -> None:
+        for name in ("gas_subsidy_owner", "gas_subsidy"):
+            if not 0 <= getattr(self, name) <= 10**12:
+                raise ValueError(f"{name} is 0 to {10**12}, got {getattr(self, name)}")
         if self.again_s > self.again_s_max:
             raise ValueError("again_s is above again_s_max")
         if self.rest_s > self.rest_s_max:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from ....config import limits
 from .ledger import Budget
 
+_DAY_S = 86_400
 PPM = 1_000_000
 """Parts of a maker's stock: the amount of a token that the maker's book gives in one direction."""
 
@@ -91,7 +92,7 @@ STREAMS_OF_CALLER = Budget(
 STREAMS = Budget(name="open streams, of everybody", unit="streams", most=limits.UINT256_MAX)
 """Charged with the bound of the settings."""
 
-GAS_OF_OWNER = Budget(name="failed gas, of an owner", unit="gas", most=1_000_000, refill_s=86_400)
+GAS_OF_OWNER = Budget(name="failed gas, of an owner", unit="gas", most=1_000_000, refill_s=_DAY_S)
 GAS_OF_CODE = Budget(name="failed gas, of the code of new owners", unit="gas", most=4_000_000, refill_s=3_600)
 GAS_OF_NEW_OWNERS = Budget(
     name="failed gas, of all contracts that have not settled", unit="gas", most=8_000_000, refill_s=3_600
@@ -100,3 +101,7 @@ PLACES_OF_NEW_OWNERS = Budget(
     name="settlements under way, of all contracts that have not settled", unit="settlements", most=4
 )
 """A settlement that runs an owner's code is charged with its gas limit until its outcome is known."""
+
+GAS_GIVEN_TO_OWNER = Budget(name="given gas, of an owner", unit="gas", most=1_000_000, refill_s=_DAY_S)
+GAS_GIVEN = Budget(name="given gas, of all owners", unit="gas", most=10_000_000, refill_s=_DAY_S)
+"""Gas of settlements that do not cover it; the settings say how much is given a day."""

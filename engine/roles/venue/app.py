@@ -160,7 +160,7 @@ class VenueApp:
     ) -> None:
         venue = parts.venue
         self.chains = parts.chains
-        self._firm, self._ledger = venue.firm, parts.ledger
+        self._firm, self._ledger, self._delta_gas = venue.firm, parts.ledger, venue.delta_gas
         self.scheme = "https" if settings.server.tls else "http"
         self.drained = False
         self._not_ready_reason = ""  # reason not to be ready although chains and store are
@@ -314,7 +314,9 @@ class VenueApp:
                 settings,
                 delta.orders,
                 store,
+                delta_gas=self._delta_gas,
                 partner_of=self.admission.partner,
+                key_of=self.admission.key,
                 signatures_of=self.admission.signatures,
             ).endpoints(),
             *BridgeEndpoints(self.bridges).endpoints(),

@@ -7,7 +7,7 @@
     with a bridge            transferUnderWay, transferLate, swapDue, swapLate, refundDue, refundLate
     open                     resting, sliceNotDue, bridgeFee, ownerRests, noAgents, agentsRest, agentsLate,
                              handlerRests, settlementsFailed, notAuctioned
-    in its last round        noBids, belowLimit, reverted, simulationMismatch, malformed, late
+    in its last round        noBids, gasNotCarried, belowLimit, reverted, simulationMismatch, malformed, late
 
 Bids of an open round are unknown here. Reasons concern the last closed round alone; the earlier rounds are
 listed without reasons.
@@ -37,6 +37,7 @@ from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...store.rows import DeltaOrderRow, amount_of
 from ..orders.order_units import order_id
+from .auction.gas_cover import NOT_CARRIED
 from .bids.agent_rest import AgentReport
 from .bridge_desk import TransferWait
 from .bridging.origins import kind_of_transfer
@@ -307,6 +308,8 @@ def _last_round(kept: OrderRound, closed_at: str) -> list[tuple[str, str]]:
     for bid in order.bids:
         by_notice.setdefault(bid.notice, []).append(bid)
     reasons = []
+    if any(bid.detail == NOT_CARRIED for bid in by_notice.get(Notice.LOST, ())):
+        reasons.append(("gasNotCarried", f"the best bid is not settled at the venue's cost: {NOT_CARRIED}"))
     if Notice.BELOW_LIMIT in by_notice:
         reasons.append(("belowLimit", _below_limit(order)))
     for notice, text in _REFUSALS.items():

@@ -38,6 +38,7 @@ from ..served.served_chain import ServedChain, ServedChains
 from .auction.agents import Agents, AuctioneerWakeup
 from .auction.auction_queue import AuctionQueue
 from .auction.auctioneer import Auctioneer, AuctionIds
+from .auction.gas_cover import GasCover
 from .auction.handlers import Handlers
 from .auction.simulating import AuctionAt
 from .bids.agent_client import AgentClient
@@ -229,6 +230,7 @@ async def _chain(
         queue,
         orders,
         store,
+        gas=GasCover(opening.ledger, served.chain_id, delta),
         settling=settling,
         claims=funds.claims,
         unsettled=prices.again,

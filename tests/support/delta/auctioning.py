@@ -37,6 +37,7 @@ from cambist.engine.store.store import Store
 from cambist.engine.trade.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.trade.delta.auction.auction_queue import AuctionQueue
 from cambist.engine.trade.delta.auction.auctioneer import Auctioneer, AuctionIds
+from cambist.engine.trade.delta.auction.gas_cover import GasCover
 from cambist.engine.trade.delta.auction.handlers import Handlers
 from cambist.engine.trade.delta.auction.simulating import AuctionAt
 from cambist.engine.trade.delta.bids.agent_client import AgentClientStatistics
@@ -235,7 +236,7 @@ def an_auctioneer(
     place = SimpleNamespace(
         chain_id=chain_id,
         chain=_Chain(),
-        gas=SimpleNamespace(gas_price_wei=1),
+        gas=SimpleNamespace(gas_price_wei=0),
         tokens=SimpleNamespace(by_address={}, wrapped_native=b"\x0e" * 20),
         usd=None,
         delta=b"\x0d" * 20,
@@ -271,6 +272,7 @@ def an_auctioneer(
         queue,
         orders,
         store,
+        gas=GasCover(Ledger(), chain_id, settings),
         settling=settling,
         claims=claims,
         unsettled=queue.offer,

@@ -135,6 +135,7 @@ async def a_resting_story(
     *,
     market: Market | None = None,
     again_s: float = 0.1,
+    policy: str = "",
     more: str = "",
 ) -> AsyncGenerator[RestingStory]:
     """A story whose books are live.
@@ -143,6 +144,7 @@ async def a_resting_story(
         folder: for its state; a second story in the same folder is a restart.
         market: of the story before.
         again_s: the auctioneer's pause after a round without a settlement.
+        policy: TOML of `[venue.delta]` that is added.
         more: TOML that is added to the venue's settings.
     """
     market = market or await stocked_with_maker(world)
@@ -167,7 +169,7 @@ async def a_resting_story(
         port = await owned.enter_async_context(listening(filler.run))
         text = _VENUE.format(chain_id=CHAIN_ID, maker=maker_port, filler=port)
         agents = {"ann": StoryAgent("ann", market)}
-        delta = f"round_s = {LATE_ROUND_S}\nagain_s = {again_s}\nagain_s_max = {again_s}"
+        delta = f"round_s = {LATE_ROUND_S}\nagain_s = {again_s}\nagain_s_max = {again_s}\n{policy}"
         async with running_delta(market, folder, agents, delta=delta, more=text + more) as story:
             resting = RestingStory(story, folder / f"maker-{_MAKER}")
             for index in (

@@ -3,5 +3,5 @@
 In: orders that are due for a round. Out: for each winning bid a stored request to settle it (effect
 `settle`), and for each order a record of the round.
 Reading order: `due_orders`, `slice_watch`, `agents`, `handlers`, `auction_queue`, `round_asking`,
-    `simulating`, `auction`, `auction_record`, `auctioneer`.
+    `simulating`, `auction`, `gas_cover`, `auction_record`, `auctioneer`.
 """

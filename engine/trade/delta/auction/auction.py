@@ -241,6 +241,15 @@ def let_go(decision: Decision, winner: Proven, why: str) -> Decision:
     return Decision(tuple([bid for bid in decision.winners if bid is not winner]), verdicts)
 
 
+def with_runners_up(decision: Decision, may_stay: Callable[[Proven], bool]) -> Decision:
+    """Return a copy of a round's decision with only those runners-up for which `may_stay` is true."""
+    verdicts = {
+        key: replace(verdict, runners_up=tuple(filter(may_stay, verdict.runners_up)))
+        for key, verdict in decision.verdicts.items()
+    }
+    return Decision(decision.winners, verdicts)
+
+
 def left_out(decision: Decision, winner: Proven) -> Decision:
     """Return a copy of a round's decision without a winning bid and without the results for its orders.
 

@@ -43,6 +43,7 @@ from .....config.timeouts import AGENT_PROBE_S_FIRST, AUCTION_VOID_S
 from .....feeds.durations import Durations
 from .....feeds.slices import Slices
 from ....chain.port import Upcoming
+from ....host.admission.ledger import Hold
 from ....store.rows import DeltaOrderRow
 from ....store.store import Store
 from ....store.tables import AUCTION_ROUND
@@ -65,12 +66,13 @@ from ..settlement.settling import (
     settlement_payload,
 )
 from .agents import Agents, AuctioneerWakeup
-from .auction import AuctionVerdict, Decision, deciding, left_out, let_go, notices
+from .auction import AuctionVerdict, Decision, deciding, left_out, let_go, notices, with_runners_up
 from .auction_queue import AuctionQueue, DueRound
 from .auction_record import Rejections, RoundTimes, round_rows
+from .gas_cover import NOT_CARRIED, GasCover
 from .handlers import Handlers
 from .round_asking import Round, RoundAsking
-from .simulating import AuctionAt, gas_cost, simulated
+from .simulating import AuctionAt, covering_cost, gas_cost, simulated
 
 _log = structlog.get_logger("cambist.venue")
 
@@ -86,6 +88,10 @@ _Silence = frozenset[tuple[str, Notice]]
 
 The set is empty if all agents that were asked about the order declined to bid.
 """
+
+
+_Paid = dict[int, Hold]
+"""What the gas of winning bids is charged to, by the identity of the bid."""
 
 
 class AuctionIds:
@@ -154,6 +160,7 @@ class Auctioneer:
         agents: agents of the chain.
         wakeup: event that wakes `run`; the agents and the queue set it too.
         handlers: makes the venue's own bids on orders of handlers.
+        gas: decides which bids the relayer pays for.
         queue: orders that wait for a round.
         settling: receives the next best bids of each won order, for the case that its settlement fails.
         claims: reservations of order owners' funds for settlements under way.
@@ -174,6 +181,7 @@ class Auctioneer:
         orders: LiveOrders,
         store: Store,
         *,
+        gas: GasCover,
         settling: Settling,
         claims: Claims,
         unsettled: Callable[[LiveOrder], None],
@@ -186,6 +194,7 @@ class Auctioneer:
         self._queue = queue
         self._orders = orders
         self._store = store
+        self._gas = gas
         self._settling = settling
         self._claims = claims
         self._unsettled = unsettled
@@ -369,10 +378,10 @@ class Auctioneer:
         rejections += found.rejections
         this.considered.difference_update(found.unknown)
         this.considered.update(_handled(this))  # a handler that takes too long pauses its orders
-        decision = await self._decision(this, found.proven)
+        decision, paid = await self._decision(this, found.proven)
         self._closed_ms |= dict.fromkeys(this.orders, closed_ms)
         self._agents.hold(this.auction_id)  # a settlement may begin before all others are stored
-        stands = await self._conclude(this, closed_ms, decision, rejections)
+        stands = await self._conclude(this, closed_ms, decision, paid, rejections)
         self._remember(this.auction_id, answers, rejections)
         for agent, owner, is_good in judged(found):
             self._agents.simulated(agent, this.auction_id, owner, is_good=is_good)
@@ -397,11 +406,30 @@ class Auctioneer:
             candidates += self._handlers.bids(order)
         return candidates
 
-    async def _decision(self, this: Round, bids: Sequence[Proven]) -> Decision:
-        """Decide a round's winners from bids that passed their simulation, at the present gas price."""
+    async def _decision(self, this: Round, bids: Sequence[Proven]) -> tuple[Decision, _Paid]:
+        """Decide a round's winners from bids that passed their simulation, at the present gas price.
+
+        Bids whose gas nobody pays lose, with their runners-up.
+
+        Returns:
+            The decision, and what the winners' gas is charged to.
+        """
         gas_price_wei = self._served.gas.gas_price_wei
         costs = {key: cost for key, order in this.orders.items() if (cost := gas_cost(order, self._served))}
-        return await self._slices.work(deciding(tuple(this.orders.values()), bids, gas_price_wei, costs))
+        orders = tuple(this.orders.values())
+        decision: Decision = await self._slices.work(deciding(orders, bids, gas_price_wei, costs))
+        paid: _Paid = {}
+        costs = {
+            key: cost for key, order in this.orders.items() if (cost := covering_cost(order, self._served))
+        }
+        for winner in decision.winners:
+            hold = self._gas.take(winner, gas_price_wei, costs, self._wall_ms())
+            if hold is None:
+                decision = let_go(decision, winner, NOT_CARRIED)
+            else:
+                paid[id(winner)] = hold
+        carried = partial(self._gas.is_carried, gas_price_wei=gas_price_wei, costs=costs)
+        return with_runners_up(decision, carried), paid
 
     async def _upcoming(self, this: Round) -> Upcoming:
         """Read the block at which a round's bids are simulated.
@@ -437,9 +465,17 @@ class Auctioneer:
     # --- Results ----------------------------------------------------------------------------------------
 
     async def _conclude(
-        self, this: Round, closed_ms: int, decision: Decision, rejections: Sequence[Rejection]
+        self,
+        this: Round,
+        closed_ms: int,
+        decision: Decision,
+        paid: _Paid,
+        rejections: Sequence[Rejection],
     ) -> Decision:
         """Store a round's decision: each settlement, its orders and their records in one unit.
+
+        Args:
+            paid: what the winners' gas is charged to; given back for settlements that are not stored.
 
         Returns:
             The decision as stored. A bid whose settlement was given up has lost in it. The orders of a
@@ -457,6 +493,8 @@ class Auctioneer:
             # The records are in the sequence of the bid's parts: `_intend_settlement` uses the index of a
             # record as the index of its part.
             end = await self._intend_settlement(this, winner, decision, {key: records[key] for key in hashes})
+            if end in (_End.NOT_OPEN, _End.NO_FUNDS):
+                self._gas.give_back(paid[id(winner)])
             if end is _End.KEPT:
                 self._won += len(hashes)
                 this.unsettled.difference_update(hashes)  # else `_over` takes them out of their next round

@@ -102,6 +102,29 @@ async def simulated(
     return found
 
 
+def covering_cost(order: RoundOrder, served: ServedChain) -> GasCost | None:
+    """Return a function as `gas_cost` does; if its token has no price, by the order's other token.
+
+    The limit of the auctioned part converts from the one token to the other. None if neither has a price. If
+    the native token has none, the gas costs nothing.
+    """
+    native = served.tokens.wrapped_native
+    if not served.usd.value(native, _NATIVE_WEI):
+        return lambda _: 0
+    if (known := gas_cost(order, served)) is not None:
+        return known
+    sells, part = order.terms.side is Side.SELL, order.part
+    token = served.tokens.by_address.get(order.terms.src_token if sells else order.terms.dest_token)
+    if token is None:
+        return None
+    try:
+        of_native = gas_in_token(token, _NATIVE_WEI, native, served.usd)
+    except PricingError:
+        return None
+    paid, limit = (part.src_amount, part.dest_amount) if sells else (part.dest_amount, part.src_amount)
+    return lambda wei: div_up(wei * of_native * limit, _NATIVE_WEI * max(paid, 1))
+
+
 def gas_cost(order: RoundOrder, served: ServedChain) -> GasCost | None:
     """Return a function from a gas cost in wei to raw units of the token in which an order's bids compete.
 

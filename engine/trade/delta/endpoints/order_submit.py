@@ -40,8 +40,10 @@ class OrderSubmission:
         chains: served chains by chain id.
         bridges: lanes between the chains.
         settings: settings of the partners.
+        delta_gas: units of gas that a settlement uses besides its fills.
         orders: Delta orders in memory, to which submitted orders are added.
         partner_of: returns the default partner of a request's API key; empty if the key has none.
+        key_of: returns the name of a request's API key; empty for none.
         signatures_of: returns, for a request, the object that limits how many wrong signatures the request's
             caller may send.
     """
@@ -54,7 +56,9 @@ class OrderSubmission:
         orders: LiveOrders,
         store: Store,
         *,
+        delta_gas: int,
         partner_of: Callable[[HttpCall], str],
+        key_of: Callable[[HttpCall], str],
         signatures_of: Callable[[HttpCall], SignatureBudget],
     ) -> None:
         self._desk = OrderDesk(
@@ -64,7 +68,9 @@ class OrderSubmission:
             StoredOrders(store),
             settings.partners,
             strict_partner=settings.strict_partner,
+            delta_gas=delta_gas,
         )
+        self._key_of = key_of
         self._partner_of = partner_of
         self._signatures_of = signatures_of
 
@@ -102,7 +108,8 @@ class OrderSubmission:
     async def _submit(self, call: HttpCall) -> Reply:
         with self._signatures_of(call) as signatures:
             body = decode_submit_body(call.request.body)
-            record = await self._desk.submit(body, call.now_ms, signatures, self._partner_of(call))
+            partner, by_key = self._partner_of(call), bool(self._key_of(call))
+            record = await self._desk.submit(body, call.now_ms, signatures, partner, by_key=by_key)
             return Reply(200, encode(record))
 
     async def _build_cancellation(self, call: HttpCall) -> Reply:

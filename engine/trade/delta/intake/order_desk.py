@@ -68,6 +68,7 @@ from .cancellation import (
     check_open,
     one_signer,
 )
+from .order_worth import check_worth
 from .stored_orders import StoredOrders
 from .submission import IdentifiedDelta, Rules, Submission, accepted, checked, identify, submission_calls
 
@@ -82,6 +83,7 @@ class OrderDesk:
         stored: reader of the orders in the store.
         partners: registered partners.
         strict_partner: whether every order must name a partner (choices.md#fees-and-partners).
+        delta_gas: units of gas that a settlement uses besides its fills.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class OrderDesk:
         partners: Mapping[str, RegisteredPartner],
         *,
         strict_partner: bool,
+        delta_gas: int,
     ) -> None:
         self._chains = chains
         self._bridges = bridges
@@ -100,6 +103,7 @@ class OrderDesk:
         self._stored = stored
         self._partners = partners
         self._strict_partner = strict_partner
+        self._delta_gas = delta_gas
         self._domains = delta_domains(chains)
         self._vaults = {
             chain_id: frozenset(vaults_of(served.settings.strategies)) for chain_id, served in chains.items()
@@ -107,12 +111,19 @@ class OrderDesk:
         self._permit2 = Permit2s()
 
     async def submit(
-        self, body: SubmitBody, now_ms: int, signatures: SignatureBudget, default_partner: str = ""
+        self,
+        body: SubmitBody,
+        now_ms: int,
+        signatures: SignatureBudget,
+        default_partner: str = "",
+        *,
+        by_key: bool = False,
     ) -> OrderRecord:
         """Check and store a submitted order, unless the order is stored already; return its public record.
 
         Args:
             default_partner: default partner of the request's API key; empty if the key has none.
+            by_key: whether the request has an API key.
             signatures: context manager, entered by the API handler, that limits how many wrong signatures the
                 request's caller may send.
 
@@ -125,7 +136,8 @@ class OrderDesk:
         found = identify(body, domain)
         if self._orders.get(found.order_hash) is None:
             try:
-                return await self._take_in(body, found, served, domain, now_ms, signatures, default_partner)
+                rules = self._rules(served, domain, default_partner, now_ms, by_key=by_key)
+                return await self._take_in(body, found, served, rules, signatures)
             except RequestError as error:
                 signatures.refused(error)
                 if not await self._stored.is_kept(found.order_hash):
@@ -176,24 +188,11 @@ class OrderDesk:
         body: SubmitBody,
         found: IdentifiedDelta,
         served: ServedChain,
-        domain: DeltaDomain,
-        now_ms: int,
+        rules: Rules,
         signatures: SignatureBudget,
-        default_partner: str,
     ) -> OrderRecord:
-        rules = Rules(
-            chain_id=served.chain_id,
-            domain=domain,
-            tokens=served.tokens,
-            bridges=self._bridges,
-            vaults=self._vaults[served.chain_id],
-            handlers=handlers_of(served.settings),
-            partners=self._partners,
-            strict_partner=self._strict_partner,
-            default_partner=default_partner,
-            now_ms=now_ms,
-        )
         submission = checked(body, found, rules)
+        check_worth(submission.order, submission.first, served, self._delta_gas)
         owner, signature = submission.terms.owner, submission.signature
         # Before the calls to the chain, which an order beyond the limit must not cost. The first status of a
         # pre-signed order, which decides the limit, is known only after them.
@@ -201,7 +200,7 @@ class OrderDesk:
             self._check_room(owner)
         # From here on, a refusal costs the caller a unit unless the owner's key has signed.
         signatures.proven(signature.is_by_key)
-        row = await in_time(self._judged(served, submission, now_ms))
+        row = await in_time(self._judged(served, submission, rules.now_ms))
         if row.status is OrderStatus.AWAITING_SIGNATURE:
             signatures.wrong()  # anybody may submit it in the name of a contract
         if signature.is_pre_signature:
@@ -211,6 +210,23 @@ class OrderDesk:
         if await self._orders.add(row, document, order, terms) is row:
             return new_record(row, document, order, terms)
         return await self._kept(found.order_hash)
+
+    def _rules(
+        self, served: ServedChain, domain: DeltaDomain, default_partner: str, now_ms: int, *, by_key: bool
+    ) -> Rules:
+        return Rules(
+            chain_id=served.chain_id,
+            domain=domain,
+            tokens=served.tokens,
+            bridges=self._bridges,
+            vaults=self._vaults[served.chain_id],
+            handlers=handlers_of(served.settings),
+            partners=self._partners,
+            strict_partner=self._strict_partner,
+            default_partner=default_partner,
+            by_key=by_key,
+            now_ms=now_ms,
+        )
 
     def _check_room(self, owner: bytes, status: OrderStatus = OrderStatus.PENDING) -> None:
         """Check that the owner has fewer live orders than the limit; orders still being checked do not count.

@@ -157,6 +157,7 @@ class Rules(Struct, frozen=True):
         handlers: handlers of the chain; None for any.
         strict_partner: whether `partner` is required.
         default_partner: default partner of the API key; empty if the key has none.
+        by_key: whether the request has an API key.
         now_ms: time of the submission, Unix milliseconds.
     """
 
@@ -169,6 +170,7 @@ class Rules(Struct, frozen=True):
     partners: Mapping[str, RegisteredPartner]
     strict_partner: bool
     default_partner: str
+    by_key: bool
     now_ms: int
 
 
@@ -260,7 +262,7 @@ def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submissio
     terms = _terms(order)
     check_metadata(order.metadata, "order.metadata")
     kind = _kind(body, found)
-    document = _document(body, found)
+    document = _document(body, found, by_key=rules.by_key)
     _check_permit(body, order, src, rules.domain.contract)
     partner = _partner(body, terms, rules)
     _check_deadline(order, rules.now_ms // 1_000)
@@ -404,7 +406,7 @@ def _kind(body: SubmitBody, found: IdentifiedDelta) -> OnChainOrderType:
     return kind
 
 
-def _document(body: SubmitBody, found: IdentifiedDelta) -> DeltaDocument:
+def _document(body: SubmitBody, found: IdentifiedDelta, *, by_key: bool) -> DeltaDocument:
     """Make the document of a submitted order to be stored, with an empty signature."""
     include, exclude = body.include_agents or (), body.exclude_agents or ()
     for name, agents in (("includeAgents", include), ("excludeAgents", exclude)):
@@ -426,6 +428,7 @@ def _document(body: SubmitBody, found: IdentifiedDelta) -> DeltaDocument:
         include_agents=include,
         exclude_agents=exclude,
         referrer=referrer,
+        by_key=by_key,
     )
 
 

@@ -29,6 +29,7 @@ class DeltaDocument(Struct, frozen=True, omit_defaults=True):
         referrer: address of the referrer, 20 bytes; empty without a referrer.
         arrivals: contract on the destination that swaps what the bridge delivers, 20 bytes; empty for an
             order without such a swap.
+        by_key: whether the order was submitted with an API key.
     """
 
     order_type: str
@@ -39,6 +40,7 @@ class DeltaDocument(Struct, frozen=True, omit_defaults=True):
     exclude_agents: tuple[str, ...] = ()
     referrer: bytes = b""
     arrivals: bytes = b""
+    by_key: bool = False
 
     def admits(self, agent: str) -> bool:
         """Whether an agent may bid for the order, by its lists of included and excluded agents."""

@@ -60,8 +60,9 @@ class InVain(Auctioneer):
             market.index, market.prices, self.queue, gas_price_wei=lambda: 0, wall_ms=wall_ms
         )
         super().__init__(
-            at, agents, handlers, wakeup, self.queue, orders, nothing, settling=nothing, claims=nothing,
-            unsettled=self.watch.again, ids=AuctionIds(), settings=settings, wall_ms=wall_ms,
+            at, agents, handlers, wakeup, self.queue, orders, nothing, gas=nothing,
+            settling=nothing, claims=nothing, unsettled=self.watch.again, ids=AuctionIds(),
+            settings=settings, wall_ms=wall_ms,
         )  # fmt: skip
         self.seen: list[tuple[float, set[bytes]]] = []
         self.round_s = 1.0

@@ -1,0 +1,106 @@
+"""Decides whether a winning bid may be settled at the relayer's cost, by the operator's policy for gas. Pure.
+
+The relayer pays for every settlement's gas. What an order brings beyond its limit, with its fee, shows that
+the trade is worth the gas:
+
+    covered      the promised gain over the limit, and the fee, are worth at least the gas, all orders of the
+                 bid together; so a crossing may carry an order that is too small alone
+    subsidised   what is not covered is paid from a budget of the owner and of all owners for a day
+    free         likewise, and orders that were submitted with an API key cost nothing
+
+A bid that is not carried loses, and its order waits for a better one.
+
+Source: docs/explanation/security.md, "Costs and stakes"; choices.md#delta-orders.
+Choice: The gain is the promise's, which the contract enforces. An order of a handler has no promise above its
+    limit: the simulated amount counts.
+Choice: If the token in which an order is judged has no price, its other token values the gas, at the order's
+    limit. Gas of an order whose tokens have no price is not covered. Where the native token has no price, so
+    that no gas can be valued, all gas counts as covered.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from msgspec.structs import replace
+
+from .....codecs.eip712_orders.delta import ExternalOrder
+from .....codecs.messages.vocabulary import Side
+from .....codecs.rounding import mul_div_down
+from .....config.limits import BPS_ONE
+from .....config.sections.venue import DeltaSettings, GasPolicy
+from ....host.admission.budgets import GAS_GIVEN, GAS_GIVEN_TO_OWNER
+from ....host.admission.ledger import EVERYBODY, Charge, Hold, Lack, Ledger
+from ..bids.simulation import Proven
+from .auction import GasCost
+
+NOT_CARRIED = "its gain over the limit is worth less than its gas"
+"""Reason that a bid lost; an order waits for a bid without it."""
+
+
+class GasCover:
+    """The policy for the gas of one chain's settlements.
+
+    Args:
+        settings: the policy, and the subsidies of a day.
+    """
+
+    def __init__(self, ledger: Ledger, chain_id: int, settings: DeltaSettings) -> None:
+        self._ledger = ledger
+        self._chain_id = chain_id
+        self._policy = settings.gas_policy
+        self._of_owner = replace(GAS_GIVEN_TO_OWNER, most=settings.gas_subsidy_owner)
+        self._of_all = replace(GAS_GIVEN, most=settings.gas_subsidy)
+
+    def take(
+        self, winner: Proven, gas_price_wei: int, costs: Mapping[bytes, GasCost], now_ms: int
+    ) -> Hold | None:
+        """Find who pays for the gas of a winning bid, and charge a subsidy to its owners.
+
+        Args:
+            costs: functions from a gas cost in wei to raw units of the token that an order is judged in, by
+                order hash; an order whose tokens have no price has none.
+
+        Returns:
+            The charge, which `Ledger.undo` gives back if the bid is not settled after all; None if nobody
+            pays, so that the bid may not be settled.
+        """
+        if self.is_carried(winner, gas_price_wei, costs):
+            return Hold(())
+        if self._policy is GasPolicy.COVERED:
+            return None
+        gas = max(sum(outcome.gas for outcome in winner.outcomes), 1)
+        owners = dict.fromkeys(part.asked.terms.owner for part in winner.candidate.parts)
+        charges = [Charge(self._of_owner, (self._chain_id, owner), gas) for owner in owners]
+        charges.append(Charge(self._of_all, (self._chain_id, EVERYBODY), gas))
+        found = self._ledger.take(charges, now_ms)
+        return None if isinstance(found, Lack) else found
+
+    def is_carried(self, bid: Proven, gas_price_wei: int, costs: Mapping[bytes, GasCost]) -> bool:
+        """Whether a bid may be settled without a subsidy: it covers its gas, or its orders' gas is free."""
+        if self._policy is GasPolicy.FREE and all(part.asked.document.by_key for part in bid.candidate.parts):
+            return True
+        return covered_part(bid, gas_price_wei, costs) >= 1
+
+    def give_back(self, hold: Hold) -> None:
+        """Undo the charge of a bid that is not settled after all."""
+        self._ledger.undo(hold)
+
+
+def covered_part(winner: Proven, gas_price_wei: int, costs: Mapping[bytes, GasCost]) -> Fraction:
+    """Compute which part of a bid's gas its orders' gains over their limits, and their fees, are worth.
+
+    The gains of crossed orders are in different tokens: each is compared with the whole gas in its own token.
+    """
+    wei = gas_price_wei * sum(outcome.gas for outcome in winner.outcomes)
+    covered = Fraction(not wei)
+    for at, part in enumerate(winner.candidate.parts):
+        cost_of = costs.get(part.asked.order_hash)
+        if cost_of is None:
+            continue
+        is_handled = isinstance(part.asked.order, ExternalOrder)
+        amount = winner.amount(at) if is_handled else part.promised
+        gain = amount - part.limit if part.asked.terms.side is Side.SELL else part.limit - amount
+        fee = mul_div_down(amount, part.asked.terms.fee.fee_bps, BPS_ONE)
+        cost = cost_of(wei)
+        covered += Fraction(max(gain, 0) + fee, cost) if cost else 1
+    return covered
