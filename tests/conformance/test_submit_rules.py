@@ -1,6 +1,7 @@
 """Refusals of POST /v2/delta/orders without chain reads, and accepted orders."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from cambist.config import limits
 from cambist.config.limits import JSON_INT_MAX, UINT256_MAX, UNIX_SECONDS_MAX, VENUE_ORDER_AGENTS_MAX
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
+from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.trade.orders.order_units import step
 from cambist.engine.trade.orders.step import OrderStep
 from support.chain.world import HOUR_S, NATIVE, ONE, USDC
@@ -385,6 +387,41 @@ async def test_a_partner_may_have_to_be_there(tmp_path: Path, headers: dict[str,
 
 
 # --- How many -------------------------------------------------------------------------------------------
+
+
+def _to(after: DeltaOrderRow, _: DeltaOrderRow) -> OrderStep[DeltaOrderRow]:
+    return OrderStep(after)
+
+
+async def test_orders_of_one_owner_share_one_balance(front: OrderFront) -> None:
+    """Before, ten thousand orders on the same unit. Those that the balance covers are not counted."""
+    world, most = front.world, limits.VENUE_LIVE_BEYOND_FUNDS_MAX
+    has = await world.balance(world.weth, world.user)
+    covered = [await front.a_sale(src_amount=has // (2 * most)) for _ in range(most)]
+    for order in covered:
+        await front.submitted(order)
+    await front.submitted(await front.a_sale(src_amount=has // 4))
+    refusal = await front.fault(await front.a_sale(src_amount=has // 2))
+    assert refusal[:2] == (400, "TooManyOpenOrders")
+    assert f"expected fewer than {most} orders that sell more of the token than its {has}" in refusal[2]
+    await world.give(world.stranger, world.weth, ONE, world.at.delta)
+    await front.submitted(await front.a_sale(owner=world.stranger.address), world.stranger)
+    for order in covered[:2]:
+        row = (await front.live.step_all([world.delta_hash(order)], lambda _: None))[0]
+        ended = step(row, row.updated_ms, status=OrderStatus.EXPIRED, is_final=True)
+        await front.live.step(row.order_hash, partial(_to, ended))
+    await front.submitted(await front.a_sale(src_amount=has // 2))
+
+
+async def test_orders_have_a_bound_of_memory_in_which_their_data_count(
+    front: OrderFront, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "VENUE_LIVE_BYTES_MAX", 2 * limits.VENUE_LIVE_ORDER_BYTES + 4_096)
+    await front.submitted(await front.a_sale(metadata=bytes(4_096 - 64)))
+    refusal = await front.fault(await front.a_sale(metadata=b"more"))
+    assert refusal[:2] == (503, "ServiceUnavailable")
+    monkeypatch.setattr(limits, "VENUE_LIVE_BYTES_MAX", 2 * limits.VENUE_LIVE_ORDER_BYTES + 8_192)
+    await front.submitted(await front.a_sale(metadata=b"more"))
 
 
 async def test_an_account_has_a_bounded_number_of_orders(

@@ -106,7 +106,7 @@ def test_programs_of_the_docs_import_public_names_alone() -> None:
 
 def named_tests(text: str) -> list[str]:
     """Tests that a text names, as `e2e/file.py::test`; assert that each exists."""
-    named = re.findall(r"`((?:e2e|integration|property|unit)/[^`]+)`", text)
+    named = re.findall(r"`((?:conformance|e2e|integration|property|unit)/[^`]+)`", text)
     for name in named:
         path, _, test = name.partition("::")
         source = (ROOT / "tests" / path).read_text(encoding="utf-8")

@@ -33,6 +33,7 @@ from .....config.errors import (
     InvalidCancelSignature,
     InvalidInput,
     RequestError,
+    ServiceUnavailable,
     StoreError,
     TooManyOpenOrders,
 )
@@ -56,7 +57,7 @@ from ...served.signed_by import (
 from ..building.build import DeltaDomain, delta_domains
 from ..building.order_kinds import handlers_of
 from ..orders.arriving import arrival_of
-from ..orders.live_orders import LiveOrders
+from ..orders.live_orders import LiveOrders, weight_of
 from ..orders.record import new_record
 from ..orders.transfers import bridge_of
 from ..orders.vault_checks import vaults_of
@@ -70,7 +71,16 @@ from .cancellation import (
 )
 from .order_worth import check_worth
 from .stored_orders import StoredOrders
-from .submission import IdentifiedDelta, Rules, Submission, accepted, checked, identify, submission_calls
+from .submission import (
+    IdentifiedDelta,
+    Rules,
+    Submission,
+    accepted,
+    balance_in,
+    checked,
+    identify,
+    submission_calls,
+)
 
 
 class OrderDesk:
@@ -205,6 +215,7 @@ class OrderDesk:
             signatures.wrong()  # anybody may submit it in the name of a contract
         if signature.is_pre_signature:
             self._check_room(owner, row.status)
+        self._check_memory(submission, row.status)
         document, order, terms = submission.document, submission.order, submission.terms
         # `add` returns the stored row instead if another request has stored the same order meanwhile.
         if await self._orders.add(row, document, order, terms) is row:
@@ -255,6 +266,44 @@ class OrderDesk:
                 field="order.owner", expected=f"fewer than {most} orders that {what}", got=count
             )
 
+    def _check_funds(self, submission: Submission, balance: int) -> None:
+        """Refuse a further order of an owner whose orders together sell more of a token than the owner has.
+
+        A few orders may share the same funds, e.g. for several prices: then the first that is settled
+        suspends the others.
+
+        Args:
+            balance: what the owner has of the sold token, raw units.
+
+        Raises:
+            TooManyOpenOrders: the owner has too many such orders.
+        """
+        terms, most = submission.terms, limits.VENUE_LIVE_BEYOND_FUNDS_MAX
+        sold = self._orders.sold(submission.chain_id, terms.owner, terms.held_token)
+        if sold.count >= most and sold.amount + terms.held_total > balance:
+            raise TooManyOpenOrders(
+                field="order.owner",
+                expected=f"fewer than {most} orders that sell more of the token than its {balance}",
+                got=sold.count,
+            )
+
+    def _check_memory(self, submission: Submission, status: OrderStatus) -> None:
+        """Refuse a new order while the orders in memory take as much room as they may.
+
+        Raises:
+            ServiceUnavailable: the venue has too many orders, or too many that nobody has signed yet.
+        """
+        orders, signature = self._orders, submission.document.signature
+        weight = weight_of(submission.terms, submission.order.metadata, signature)
+        if orders.bytes + weight > limits.VENUE_LIVE_BYTES_MAX:
+            raise ServiceUnavailable("the orders that may still change take all memory that they may")
+        is_unsigned = status is OrderStatus.AWAITING_SIGNATURE
+        if is_unsigned and orders.count_in(status) >= limits.VENUE_UNSIGNED_ORDERS_MAX:
+            raise ServiceUnavailable(
+                f"{limits.VENUE_UNSIGNED_ORDERS_MAX} orders wait for signatures of contracts: only signed "
+                "orders are accepted now"
+            )
+
     async def _kept(self, order_hash: bytes) -> OrderRecord:
         """Read the public record of an order that the store has; a missing order raises StoreError."""
         kept = await self._stored.record(order_hash)
@@ -278,6 +327,7 @@ class OrderDesk:
         calls = submission_calls(submission, served.delta, permit2)
         answers = dict(zip(calls, await served.chain.call_many([*calls.values()], header.hash), strict=True))
         status = accepted(submission, answers, header, served.delta, permit2, has_code=has_code)
+        self._check_funds(submission, balance_in(answers))
         if has_code:
             await self._check_owner_there(submission)
         return submission.row(status, now_ms)

@@ -540,6 +540,11 @@ def accepted(
     return OrderStatus.PENDING if state is SignatureState.SIGNED else OrderStatus.AWAITING_SIGNATURE
 
 
+def balance_in(answers: Answers) -> int:
+    """What the owner has of the sold token, or has deposited, raw units; `accepted` has judged the answer."""
+    return _number(answers, "balance", "source token")
+
+
 def _check_nonce(found: Submission, answers: Answers) -> None:
     try:
         answer = _answer(answers, "state", "Delta contract")

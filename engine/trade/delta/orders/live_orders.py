@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .....codecs.messages.vocabulary import OrderStatus
 from .....config.errors import NonceUsed, StoreError
+from .....config.limits import VENUE_LIVE_ORDER_BYTES
 from ....store.leases import Leases
 from ....store.queries import among
 from ....store.rows import DeltaFill, DeltaOrderRow, Effect, OrderDocument, amount_of
@@ -82,6 +84,17 @@ class LiveOrder(Struct, eq=False, gc=False):
         return replace(part, src_amount=worth.assets)
 
 
+class Sold(Struct, frozen=True):
+    """Number of orders of an owner that sell a token, and the raw units that they sell together."""
+
+    count: int
+    amount: int
+
+
+_SELLING = OPEN | {OrderStatus.SUSPENDED, OrderStatus.AWAITING_SIGNATURE}
+"""States of orders that may still take their owner's tokens."""
+
+
 class _DeltaParts(Struct, frozen=True):
     """Stored data of a Delta order beside its row, from which the order in memory is made.
 
@@ -102,11 +115,16 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
     Args:
         leases: leases of this engine's shards, which fence the writes of `step`: a write fails once another
             engine has the shard.
+
+    Attributes:
+        bytes: memory that the orders count for, by `weight_of`.
     """
 
     def __init__(self, store: Store, leases: Leases) -> None:
         super().__init__(DELTA, store, leases)
         self._of_nonce: dict[tuple[int, bytes, bytes], tuple[bytes, ...]] = {}
+        self._selling: dict[tuple[int, bytes, bytes], dict[bytes, LiveOrder]] = {}  # by token, then by hash
+        self.bytes = 0
 
     def of_nonce(self, chain_id: int, owner: bytes, nonce32: bytes) -> frozenset[bytes]:
         """Return the hashes of an owner's orders in memory that have this nonce.
@@ -116,6 +134,12 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
             nonce32: nonce, 32 bytes.
         """
         return frozenset(self._of_nonce.get((chain_id, owner, nonce32), ()))
+
+    def sold(self, chain_id: int, owner: bytes, token: bytes) -> Sold:
+        """Number of an owner's orders that may still sell a token, and how much they sell together."""
+        orders = self._selling.get((chain_id, owner, token), {}).values()
+        amounts = [live.terms.held_total for live in orders if live.row.status in _SELLING]
+        return Sold(len(amounts), sum(amounts))
 
     def settlement_failed(self, live: LiveOrder) -> None:
         """Count a failed settlement of an order, which lengthens the pause before its next auction round."""
@@ -204,12 +228,28 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
     def _added(self, live: LiveOrder) -> None:
         key = _nonce(live.row)
         self._of_nonce[key] = (*self._of_nonce.get(key, ()), live.order_hash)
+        self.bytes += weight_of(live.terms, live.order.metadata, live.document.signature)
+        self._selling.setdefault(_account(live), {})[live.order_hash] = live
 
     def _dropped(self, live: LiveOrder) -> None:
+        self.bytes -= weight_of(live.terms, live.order.metadata, live.document.signature)
+        selling = self._selling.get(account := _account(live), {})
+        selling.pop(live.order_hash, None)
+        if not selling:
+            self._selling.pop(account, None)
         key = _nonce(live.row)
         others = tuple(other for other in self._of_nonce.pop(key, ()) if other != live.order_hash)
         if others:
             self._of_nonce[key] = others
+
+
+def weight_of(terms: OrderTerms, metadata: bytes, signature: bytes) -> int:
+    """Memory, in bytes, that an order counts for: a fixed part, and the data that its owner chose."""
+    return VENUE_LIVE_ORDER_BYTES + len(metadata) + len(terms.permit) + len(signature)
+
+
+def _account(live: LiveOrder) -> tuple[int, bytes, bytes]:
+    return live.row.chain_id, live.terms.owner, live.terms.held_token
 
 
 def _nonce(row: DeltaOrderRow) -> tuple[int, bytes, bytes]:
