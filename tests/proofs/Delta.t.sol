@@ -161,11 +161,25 @@ contract SettlementProofs is Venue {
         assert(!done && bytes4(reason) == Nonces.NonceUsed.selector);
     }
 
-    /// No order is settled without a signature: neither with none, nor with one of another key.
-    /// @custom:widths full, of one side; one or two slices; signatures of 65 bytes; without permit, bridge or steps
+    /// No swap or limit order is settled without a signature: neither with none, nor with one of another key.
+    /// @custom:widths full, of the fixed side; signatures of 65 bytes; without fee, permit, bridge or steps
     /// @custom:bound 300 s
     /// @custom:quick
     function check_SettlementNeedsTheOwnersKey(
+        Terms memory terms,
+        bool hasSignature,
+        uint256 amount,
+        uint256 promised,
+        uint256 given
+    ) public {
+        assert(!isSettledUnsigned(terms, 0, hasSignature, amount, execution(promised, given)));
+    }
+
+    /// No order of another kind, and no crossing, is settled without a signature: neither with none, nor with one of another
+    /// key.
+    /// @custom:widths full, of the fixed side; one or two slices; signatures of 65 bytes; without fee, permit, bridge or steps
+    /// @custom:bound 900 s
+    function check_EverySettlementNeedsTheOwnersKey(
         Terms memory terms,
         uint8 kind,
         bool hasSignature,
@@ -173,21 +187,13 @@ contract SettlementProofs is Venue {
         uint256 promised,
         uint256 given
     ) public {
-        vm.assume(kind < KINDS && terms.owner != address(0));
-        free(terms);
-        bytes memory signature = "";
-        if (hasSignature) signature = foreignSignature(terms.owner, hashOf(terms, kind));
-        src.mint(terms.owner, type(uint256).max);
-        bytes memory data = settlement(terms, kind, signature, amount, execution(promised, given));
-        vm.prank(relayer);
-        (bool done,) = address(delta).call(data);
-        assert(!done);
+        vm.assume(kind > 0 && kind < KINDS);
+        assert(!isSettledUnsigned(terms, kind, hasSignature, amount, execution(promised, given)));
     }
 
     /// No order of a smart wallet is settled with a signature that the wallet refuses, whatever it is.
-    /// @custom:widths full, of one side; one or two slices; signatures of 66 bytes; without permit, bridge or steps
-    /// @custom:bound 300 s
-    /// @custom:quick
+    /// @custom:widths full, of the fixed side; one or two slices; signatures of 66 bytes; without fee, permit, bridge or steps
+    /// @custom:bound 600 s
     function check_SettlementNeedsTheWalletsConsent(
         Terms memory terms,
         uint8 kind,
@@ -207,7 +213,7 @@ contract SettlementProofs is Venue {
     }
 
     /// No order is settled after its deadline.
-    /// @custom:widths full, of one side; one or two slices; without permit, bridge or steps
+    /// @custom:widths full; without permit, bridge or steps
     /// @custom:bound 120 s
     /// @custom:quick
     function check_ExpiredOrderIsNotSettled(
@@ -220,7 +226,6 @@ contract SettlementProofs is Venue {
     ) public {
         vm.assume(kind < KINDS && time > terms.deadline);
         vm.warp(time);
-        free(terms);
         src.mint(terms.owner, type(uint256).max);
         bytes memory data =
             settlement(terms, kind, svm.createBytes(65, "signature"), amount, execution(promised, given));
@@ -248,9 +253,28 @@ contract SettlementProofs is Venue {
         assert(!done && bytes4(reason) == DeltaState.InvalidSignature.selector);
     }
 
-    /// Makes the side that is not fixed cost or bring nothing, so that no product of two symbols is in the way.
+    function isSettledUnsigned(
+        Terms memory terms,
+        uint8 kind,
+        bool hasSignature,
+        uint256 amount,
+        Settling.Execution memory how
+    ) private returns (bool done) {
+        vm.assume(terms.owner != address(0));
+        free(terms);
+        bytes memory signature = "";
+        if (hasSignature) signature = foreignSignature(terms.owner, hashOf(terms, kind));
+        src.mint(terms.owner, type(uint256).max);
+        bytes memory data = settlement(terms, kind, signature, amount, how);
+        vm.prank(relayer);
+        (done,) = address(delta).call(data);
+    }
+
+    /// Makes the side that is not fixed cost or bring nothing, so that no product of two symbols is in the way, and
+    /// leaves out what makes an order be refused: an early deadline, another kind, a fee above the highest.
     function free(Terms memory terms) private pure {
-        terms.expected = 0;
+        (terms.expected, terms.deadline, terms.side, terms.partnerAndFee) =
+            (0, type(uint64).max, terms.side == 0 ? 0 : 1, 0);
         if (terms.side == 0) terms.destAmount = 0;
         else terms.srcAmount = 0;
         terms.slices = terms.slices == 1 ? 1 : 2;

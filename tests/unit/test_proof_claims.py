@@ -1,4 +1,4 @@
-"""The claims of the proofs: how they are read, what halmos says of them, and the fault that each has to find."""
+"""The claims of the proofs: how they are read, what halmos says of them, and the fault that each finds."""
 
 import re
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mutations.mutants import mutants
-from proofs.claims import HERE, Claim, Outcome, claims, claims_of, outcome_of, row
+from proofs.claims import HERE, Claim, Outcome, claims, claims_of, results_of, row
 from support.tracked_files import ROOT
 
 SOURCE = """
@@ -23,20 +23,24 @@ contract RfqProofs is Proof {
 """
 
 
-def told(code: int, loops: int = 0, count: int = 1) -> dict[str, Any]:
-    result = {"name": "check_Once(uint16)", "exitcode": code, "num_bounded_loops": loops}
-    return {"exitcode": 0, "test_results": {"proofs/Rfq.t.sol:RfqProofs": [result] * count}}
+def told(code: int, loops: int = 0, took_s: float = 1.5, name: str = "check_Once(uint16)") -> dict[str, Any]:
+    result = {"name": name, "exitcode": code, "num_bounded_loops": loops, "time": [took_s, 1, 0]}
+    return {"exitcode": 0, "test_results": {"proofs/Rfq.t.sol:RfqProofs": [result]}}
 
 
 def test_a_claim_is_read_with_its_contract_and_bounds() -> None:
     text = "An order is filled once, and no more."
-    assert [*claims_of(SOURCE)] == [Claim("check_Once", "RfqProofs", text, "amounts of 16 bits", 60, is_quick=True)]
+    widths = "amounts of 16 bits"
+    claim = Claim("check_Once", "RfqProofs", text, widths, 60, is_quick=True, is_of_opened=False)
+    assert [*claims_of(SOURCE)] == [claim]
     (claim,) = claims_of(SOURCE.replace("    /// @custom:quick\n", "").replace("widths", "other"))
     assert claim.is_false
     assert not claim.is_quick
 
 
-@pytest.mark.parametrize("line", ["    /// @custom:bound 60 s\n", "    /// An order is filled once,\n    /// and no more.\n"])
+@pytest.mark.parametrize(
+    "line", ["    /// @custom:bound 60 s\n", "    /// An order is filled once,\n    /// and no more.\n"]
+)
 def test_a_claim_has_words_and_a_bound(line: str) -> None:
     with pytest.raises(ValueError, match=r"check_Once: expected a claim"):
         [*claims_of(SOURCE.replace(line, ""))]
@@ -52,13 +56,14 @@ def test_a_claim_has_words_and_a_bound(line: str) -> None:
         (told(4), Outcome.BROKEN),
         (told(5), Outcome.BROKEN),
         (told(0, loops=1), Outcome.BROKEN),
-        (told(0, count=0), Outcome.BROKEN),
-        (told(0, count=2), Outcome.BROKEN),
+        (told(0, took_s=61), Outcome.UNDECIDED),
+        (told(0, name="check_Other(uint16)"), Outcome.BROKEN),
         (None, Outcome.BROKEN),
     ],
 )
-def test_only_a_run_to_the_end_proves(json: dict[str, Any] | None, outcome: Outcome) -> None:
-    assert outcome_of(json) is outcome
+def test_only_a_run_to_the_end_in_time_proves(json: dict[str, Any] | None, outcome: Outcome) -> None:
+    (claim,) = claims_of(SOURCE)
+    assert results_of(json, [claim])["check_Once"][0] is outcome
 
 
 def test_every_check_of_the_proofs_is_a_claim_with_a_name_of_its_own() -> None:
@@ -75,7 +80,8 @@ def test_each_true_claim_has_a_fault_that_makes_it_false() -> None:
         source = (ROOT / fault.path).read_text(encoding="utf-8")
         assert fault.applied(source) != source
         assert fault.fault
-    assert sorted(fault.test for fault in listed) == sorted(claim.name for claim in claims() if not claim.is_false)
+    true = [claim.name for claim in claims() if not claim.is_false]
+    assert sorted(fault.test for fault in listed) == sorted(true)
 
 
 def test_the_page_has_the_claims_and_their_widths() -> None:
