@@ -14,12 +14,12 @@ contract ProceedsProofs is Proof {
     }
 
     /// Of a sale, fee and shares are no more than what it brought, and no fee is above 2 %.
-    /// @custom:widths amounts of 16 bits, all terms
+    /// @custom:widths amounts of 8 bits, all terms
     /// @custom:bound 120 s
     function check_SaleIsCutWithinItsProceeds(
-        uint16 received,
-        uint16 expected,
-        uint16 minimum,
+        uint8 received,
+        uint8 expected,
+        uint8 minimum,
         uint256 partnerAndFee
     ) public view {
         (uint256 fee, uint256 share) = cuts.ofSale(received, expected, minimum, partnerAndFee);
@@ -28,12 +28,12 @@ contract ProceedsProofs is Proof {
     }
 
     /// Shares of a sale's surplus leave its user what was expected and the minimum at least.
-    /// @custom:widths amounts of 16 bits, all terms
+    /// @custom:widths amounts of 8 bits, all terms
     /// @custom:bound 120 s
     function check_SharesLeaveASaleWhatWasExpected(
-        uint16 received,
-        uint16 expected,
-        uint16 minimum,
+        uint8 received,
+        uint8 expected,
+        uint8 minimum,
         uint256 partnerAndFee
     ) public view {
         (uint256 fee, uint256 share) = cuts.ofSale(received, expected, minimum, partnerAndFee);
@@ -43,12 +43,12 @@ contract ProceedsProofs is Proof {
     }
 
     /// A purchase costs its maximum at most, fee and shares included, and what was expected at most once surplus is shared.
-    /// @custom:widths amounts of 16 bits, all terms
+    /// @custom:widths amounts of 8 bits, all terms
     /// @custom:bound 120 s
     function check_PurchaseCostsItsMaximumAtMost(
-        uint16 spent,
-        uint16 expected,
-        uint16 maximum,
+        uint8 spent,
+        uint8 expected,
+        uint8 maximum,
         uint256 partnerAndFee
     ) public view {
         (uint256 fee, uint256 share) = cuts.ofPurchase(spent, expected, maximum, partnerAndFee);
@@ -59,12 +59,12 @@ contract ProceedsProofs is Proof {
     }
 
     /// A purchase takes of its owner its maximum at most, and what is given for trading at least.
-    /// @custom:widths amounts of 16 bits, all terms
+    /// @custom:widths amounts of 8 bits, all terms
     /// @custom:bound 120 s
     function check_PurchaseTakesItsMaximumAtMost(
-        uint16 given,
-        uint16 expected,
-        uint16 maximum,
+        uint8 given,
+        uint8 expected,
+        uint8 maximum,
         uint256 partnerAndFee
     ) public view {
         uint256 most = cuts.mostOfPurchase(given, expected, maximum, partnerAndFee);
@@ -72,12 +72,12 @@ contract ProceedsProofs is Proof {
     }
 
     /// A capped share is half a percent of what was expected at most, or of the minimum where that is more.
-    /// @custom:widths amounts of 16 bits, all terms
+    /// @custom:widths amounts of 8 bits, all terms
     /// @custom:bound 120 s
     function check_CappedSharesAreHalfAPercentAtMost(
-        uint16 received,
-        uint16 expected,
-        uint16 minimum,
+        uint8 received,
+        uint8 expected,
+        uint8 minimum,
         uint256 partnerAndFee
     ) public view {
         vm.assume(partnerAndFee & Proceeds.CAP_SURPLUS != 0);

@@ -25,6 +25,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,6 +46,7 @@ BRANCHING = "100ms"
 """Bound of the question whether a path is possible; without an answer halmos follows the path."""
 START_S = 120
 """Bound of a start of halmos, and of what a contract's proofs set up together."""
+JOBS = min(2, os.cpu_count() or 1)
 MEMORY_MB = 4096
 """Bound of the solver's memory."""
 
@@ -69,6 +71,9 @@ class Tree(NamedTuple):
             shutil.copy(path, self.root / "proofs")
         (self.root / "proofs" / OPENED).rename(self.contracts / OPENED)
         shutil.copy(HERE / "foundry.toml", self.root)
+        command = shlex.join([str(NODE), str(ORACLES / "solc_command.mjs")])
+        (self.root / "solc").write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+        (self.root / "solc").chmod(0o700)
 
     def compile(self, changed: str) -> None:
         """Compile the contracts that import a source, and write the code of all as `vm.getCode` reads it."""
@@ -81,12 +86,18 @@ class Tree(NamedTuple):
     @property
     def environment(self) -> dict[str, str]:
         """Environment of forge and halmos: forge is on the path, and calls the npm compiler."""
-        solc = self.root / "solc"
-        command = shlex.join([str(NODE), str(ORACLES / "solc_command.mjs")])
-        solc.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
-        solc.chmod(0o700)
         path = os.pathsep.join([str(FORGE), str(HALMOS), os.environ["PATH"]])
-        return os.environ | {"PATH": path, "FOUNDRY_SOLC": str(solc), "SOLC_CODE_OF": "proofs/"}
+        return os.environ | {"PATH": path, "FOUNDRY_SOLC": str(self.root / "solc"), "SOLC_CODE_OF": "proofs/"}
+
+    def build(self) -> bool:
+        """Compile the proofs for halmos; False, with the compiler's words printed, if that fails."""
+        done = subprocess.run(
+            [FORGE / "forge", "build", "--ast", "--extra-output", "storageLayout", "metadata", "--quiet"],
+            cwd=self.root, env=self.environment, timeout=COMPILE_S, capture_output=True, text=True, check=False
+        )  # fmt: skip
+        if done.returncode:
+            say(done.stdout + done.stderr)
+        return not done.returncode
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -95,6 +106,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--quick", action="store_true", help="only the claims that CI runs")
     parser.add_argument("--faults", action="store_true", help="plant the faults that the claims have to find")
     parser.add_argument("--table", action="store_true", help="print rows for docs/reference/contracts.md")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="contracts whose claims run at once")
     parser.add_argument("names", nargs="*", help="names of claims; without any, all of them")
     given = parser.parse_args(arguments)
     tree = Tree(ROOT / "build" / "proofs")
@@ -108,14 +120,17 @@ def main(arguments: Sequence[str]) -> int:
     if given.faults:
         return with_faults(tree, wanted)
     began, rows, wrong = time.perf_counter(), [], 0
-    for _, group in itertools.groupby(wanted, lambda claim: claim.contract):
-        together = [*group]
-        found = run(tree, together)
-        for claim in together:
-            outcome, took_s = found[claim.name]
-            rows += [row(claim, took_s)] if not claim.is_false else []
-            wrong += outcome is not (Outcome.REFUTED if claim.is_false else Outcome.PROVEN)
-            say(f"{outcome:10}{took_s:4.0f} s  {claim.name}{': false on purpose' if claim.is_false else ''}")
+    if not tree.build():
+        return 1
+    groups = [[*group] for _, group in itertools.groupby(wanted, lambda claim: claim.contract)]
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for together, found in zip(groups, pool.map(lambda group: run(tree, group), groups), strict=True):
+            for claim in together:
+                outcome, took_s = found[claim.name]
+                rows += [row(claim, took_s)] if not claim.is_false else []
+                wrong += outcome is not (Outcome.REFUTED if claim.is_false else Outcome.PROVEN)
+                kind = ", false on purpose" if claim.is_false else ""
+                say(f"{outcome:10}{took_s:4.0f} s  {claim.name}{kind}")
     false, took_s = sum(claim.is_false for claim in wanted), time.perf_counter() - began
     say(f"{len(wanted) - false} claims to prove, {false} to refute: {wrong} went wrong, in {took_s:.0f} s")
     for line in rows if given.table else ():
@@ -143,19 +158,12 @@ def with_fault(tree: Tree, fault: Mutant, claim: Claim) -> tuple[Outcome, float]
     source = tree.contracts / fault.file
     source.write_text(fault.applied(source.read_text(encoding="utf-8")), encoding="utf-8")
     tree.compile(OPENED if claim.is_of_opened else fault.file)
-    return run(tree, [claim])[claim.name]
+    return run(tree, [claim])[claim.name] if tree.build() else (Outcome.BROKEN, 0)
 
 
 def run(tree: Tree, together: Sequence[Claim]) -> dict[str, tuple[Outcome, float]]:
     """Outcome and seconds of each claim of a contract, by one run of halmos."""
-    environment, told = tree.environment, tree.root / "told.json"
-    forge = [FORGE / "forge", "build", "--ast", "--extra-output", "storageLayout", "metadata", "--quiet"]
-    done = subprocess.run(
-        forge, cwd=tree.root, env=environment, capture_output=True, text=True, timeout=COMPILE_S, check=False
-    )
-    if done.returncode:
-        say(done.stdout + done.stderr)
-        return dict.fromkeys([claim.name for claim in together], (Outcome.BROKEN, 0.0))
+    told = tree.root / f"{together[0].contract}.json"
     told.unlink(missing_ok=True)
     bound_s, names = sum(claim.bound_s for claim in together), "|".join(claim.name for claim in together)
     command = [
@@ -164,7 +172,7 @@ def run(tree: Tree, together: Sequence[Claim]) -> dict[str, tuple[Outcome, float
         "--solver-timeout-branching", BRANCHING, "--solver-max-memory", f"{MEMORY_MB}",
         "--solver-timeout-assertion", f"{max(claim.bound_s for claim in together)}s", "--early-exit",
     ]  # fmt: skip
-    output = ended(command, tree.root, environment, START_S + bound_s)
+    output = ended(command, tree.root, tree.environment, START_S + bound_s)
     if output is None:
         return dict.fromkeys([claim.name for claim in together], (Outcome.UNDECIDED, float(bound_s)))
     found = results_of(json.loads(told.read_bytes()) if told.exists() else None, together)

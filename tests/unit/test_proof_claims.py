@@ -80,8 +80,8 @@ def test_each_true_claim_has_a_fault_that_makes_it_false() -> None:
         source = (ROOT / fault.path).read_text(encoding="utf-8")
         assert fault.applied(source) != source
         assert fault.fault
-    true = [claim.name for claim in claims() if not claim.is_false]
-    assert sorted(fault.test for fault in listed) == sorted(true)
+    assert len({(fault.file, fault.new) for fault in listed}) == len(listed)
+    assert {fault.test for fault in listed} == {claim.name for claim in claims() if not claim.is_false}
 
 
 def test_the_page_has_the_claims_and_their_widths() -> None:
@@ -94,3 +94,13 @@ def test_the_page_has_the_claims_and_their_widths() -> None:
     true = [claim for claim in claims() if not claim.is_false]
     assert written == [row(claim, took_s) for claim, took_s in zip(true, seconds, strict=True)]
     assert all(took_s < claim.bound_s for claim, took_s in zip(true, seconds, strict=True))
+
+
+def test_the_page_names_tests_of_what_is_only_fuzzed() -> None:
+    page = (ROOT / "docs" / "reference" / "contracts.md").read_text(encoding="utf-8")
+    rows = page.partition("| Only fuzzed | Test |\n|---|---|\n")[2].partition("\n\n")[0]
+    named = re.findall(r"`([\w/.]+)::(\w+)`", rows)
+    assert len(named) >= len(rows.splitlines()) > 0
+    for path, test in named:
+        source = (ROOT / "tests" / path).read_text(encoding="utf-8")
+        assert re.search(rf"^(async )?def {test}\(", source, re.MULTILINE), test
