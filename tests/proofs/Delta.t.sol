@@ -190,7 +190,8 @@ contract SettlementProofs is Venue {
 
     /// No order of a smart wallet is settled with a signature that the wallet refuses, whatever it is.
     /// @custom:widths full, of the fixed side; one or two slices; signatures of 66 bytes; without fee, permit, bridge or steps
-    /// @custom:bound 600 s
+    /// @custom:bound 120 s
+    /// @custom:quick
     function check_SettlementNeedsTheWalletsConsent(
         Terms memory terms,
         uint8 kind,

@@ -2,11 +2,9 @@
 pragma solidity 0.8.30;
 
 import {Counting} from "contracts/Opened.sol";
-import {DeltaOrders} from "contracts/lib/DeltaOrders.sol";
 import {Venue} from "./Venue.sol";
 
 /// Nonces and amounts of orders, from any state of Delta's storage.
-/// @custom:halmos --loop 9
 contract NonceProofs is Venue {
     Counting private counting;
 
@@ -119,39 +117,5 @@ contract NonceProofs is Venue {
         assert(filled == before + amount && filled > before && filled <= whole);
         assert(counting.isNonceUsed(account, nonce) == (filled == whole));
         if (filled < whole) assert(counting.settledOf(account, nonce, orderHash) == filled);
-    }
-
-    /// A part of a sale brings its share of the signed amount at least: rounding favours the owner.
-    /// @custom:widths sales of 1 to 8 units for amounts of 16 bits
-    /// @custom:bound 300 s
-    function check_PartOfASaleBringsItsShare(uint16 destAmount, uint8 amount, uint8 units) public {
-        uint256 whole = oneOf(units);
-        DeltaOrders.Order memory order;
-        order.srcAmount = whole;
-        order.destAmount = destAmount;
-        (uint256 given, uint256 brought) = counting.amountsOf(order, amount);
-        assert(given == amount && given <= whole);
-        assert(brought * whole >= uint256(destAmount) * amount);
-    }
-
-    /// A part of a purchase costs its share of the signed maximum at most.
-    /// @custom:widths purchases of 1 to 8 units for amounts of 16 bits
-    /// @custom:bound 300 s
-    function check_PartOfAPurchaseCostsItsShare(uint16 srcAmount, uint8 amount, uint8 units) public {
-        uint256 whole = oneOf(units);
-        DeltaOrders.Order memory order;
-        order.kind = 1;
-        order.srcAmount = srcAmount;
-        order.destAmount = whole;
-        (uint256 cost, uint256 bought) = counting.amountsOf(order, amount);
-        assert(bought == amount && cost <= srcAmount);
-        assert(cost * whole <= uint256(srcAmount) * amount);
-    }
-
-    /// A number on each path: solvers divide by numbers, not by symbols.
-    function oneOf(uint8 units) private pure returns (uint256 whole) {
-        vm.assume(units > 0 && units <= 8);
-        whole = 1;
-        while (whole < units) whole++;
     }
 }

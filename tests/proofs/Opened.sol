@@ -2,7 +2,6 @@
 pragma solidity 0.8.30;
 
 import {Guardrails} from "./lib/Guardrails.sol";
-import {DeltaOrders} from "./lib/DeltaOrders.sol";
 import {Owned} from "./lib/Owned.sol";
 import {Proceeds} from "./lib/Proceeds.sol";
 import {Settling} from "./lib/Settling.sol";
@@ -10,7 +9,7 @@ import {Settling} from "./lib/Settling.sol";
 /// What the contracts do inside, open to calls. `make proofs` copies this file to the contracts, and compiles it as they
 /// are compiled.
 
-/// How Delta counts what is settled, and what a part of an order gives and brings.
+/// How Delta counts what is settled.
 contract Counting is Settling {
     constructor(Places memory places) Settling("Proof", "1", places) {}
 
@@ -27,14 +26,6 @@ contract Counting is Settling {
 
     function settledOf(address account, uint256 nonce, bytes32 orderHash) external view returns (uint256) {
         return progressOf(account, nonce, orderHash);
-    }
-
-    function amountsOf(DeltaOrders.Order calldata order, uint256 amount)
-        external
-        returns (uint256 srcAmount, uint256 destAmount)
-    {
-        Part memory part = partOf(order, bytes32(uint256(2)), amount, address(0));
-        return (part.srcAmount, part.destAmount);
     }
 }
 

@@ -6,7 +6,6 @@ import {Rfq} from "contracts/Rfq.sol";
 import {Coin, Proof, Wallet} from "./Proof.sol";
 
 /// Orders of makers: cancelled, unsigned, filled in parts. `way` is the function that fills, one of nine.
-/// @custom:halmos --loop 9
 contract RfqProofs is Proof {
     uint8 private constant WAYS = 9;
 
@@ -199,29 +198,6 @@ contract RfqProofs is Proof {
         gave += rfq.partialFillOrder(order, "", second);
         assert(gave <= order.makerAmount);
         assert(made.balanceOf(agreeing) >= type(uint256).max - order.makerAmount);
-    }
-
-    /// A part gives floor(takerFill * makerAmount / takerAmount): the maker never gives more than its price.
-    /// @custom:widths orders that ask 1 to 8 units for amounts of 16 bits
-    /// @custom:bound 300 s
-    function check_PartGivesItsShareAtMost(
-        IRfq.Order memory order,
-        uint16 makerAmount,
-        uint8 units,
-        uint8 amount,
-        address caller
-    ) public {
-        vm.assume(units > 0 && units <= 8);
-        uint256 takerAmount = 1;
-        // A number on each path: solvers divide by numbers, not by symbols.
-        while (takerAmount < units) takerAmount++;
-        (order.makerAmount, order.takerAmount) = (makerAmount, takerAmount);
-        (order.expiry, order.taker) = (0, address(0));
-        stock(order, caller);
-        vm.prank(caller);
-        uint256 gave = rfq.partialFillOrder(order, "", amount);
-        assert(gave * takerAmount <= uint256(amount) * makerAmount);
-        assert((gave + 1) * takerAmount > uint256(amount) * makerAmount);
     }
 
     /// Makes the order one of a wallet that accepts all; the wallet and the taker have the most of their assets.

@@ -93,7 +93,8 @@ class Tree(NamedTuple):
         """Compile the proofs for halmos; False, with the compiler's words printed, if that fails."""
         done = subprocess.run(
             [FORGE / "forge", "build", "--ast", "--extra-output", "storageLayout", "metadata", "--quiet"],
-            cwd=self.root, env=self.environment, timeout=COMPILE_S, capture_output=True, text=True, check=False
+            cwd=self.root, env=self.environment, timeout=COMPILE_S,
+            capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode:
             say(done.stdout + done.stderr)
@@ -166,7 +167,7 @@ def run(tree: Tree, together: Sequence[Claim]) -> dict[str, tuple[Outcome, float
     told = tree.root / f"{together[0].contract}.json"
     told.unlink(missing_ok=True)
     bound_s, names = sum(claim.bound_s for claim in together), "|".join(claim.name for claim in together)
-    command = [
+    command: list[Path | str] = [
         HALMOS / "halmos", "--root", tree.root, "--no-status", "--json-output", told,
         "--contract", together[0].contract, "--match-test", f"^({names})\\(",
         "--solver-timeout-branching", BRANCHING, "--solver-max-memory", f"{MEMORY_MB}",
