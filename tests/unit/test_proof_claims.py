@@ -43,7 +43,7 @@ def test_a_claim_is_read_with_its_contract_and_bounds() -> None:
 )
 def test_a_claim_has_words_and_a_bound(line: str) -> None:
     with pytest.raises(ValueError, match=r"check_Once: expected a claim"):
-        [*claims_of(SOURCE.replace(line, ""))]
+        list(claims_of(SOURCE.replace(line, "")))
 
 
 @pytest.mark.parametrize(
