@@ -89,9 +89,9 @@ class _Faults:
             yield self._edit(node, str(int(node["value"]) + 1))
         elif kind == "FunctionCall":
             yield from self._of_call(node)
-        elif kind == "YulFunctionCall" and (name := node["functionName"]["name"]) in _INSTRUCTIONS:
-            yield self._edit(node["functionName"], _INSTRUCTIONS[name])
-        elif kind == "YulFunctionCall" and name == "iszero":
+        elif kind == "YulFunctionCall" and node["functionName"]["name"] in _INSTRUCTIONS:
+            yield self._edit(node["functionName"], _INSTRUCTIONS[node["functionName"]["name"]])
+        elif kind == "YulFunctionCall" and node["functionName"]["name"] == "iszero":
             yield self._edit(node, f"gt({self._text(node['arguments'][0])}, 0)")
         if kind in _ASKED and node.get("condition"):
             yield from self._negated(node["condition"])

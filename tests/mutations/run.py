@@ -5,11 +5,11 @@
     contracts   drawn by a seed from all contracts: near tests run first, then all contract tests
     python      drawn by a seed from the money paths: near tests run first, then those of the path
 
-The run works in copies of the tree, one for each worker. A fault of a contract is compiled as `make contracts`
-compiles, together with the contracts that import its file; chains are embedded. A test that finds a fault runs
-again without the fault, and has to pass. A run of tests that does not end finds the fault, too. The compiler
-refuses some drawn mutants, and the next of the draw take their places. The exit code is 1 if the tests miss
-an attack, or kill less than 95 % of another list.
+The run works in copies of the tree, one for each worker. A fault of a contract is compiled as `make
+contracts` compiles, together with the contracts that import its file; chains are embedded. A test that finds
+a fault runs again without the fault, and has to pass. A run of tests that does not end finds the fault, too.
+The compiler refuses some drawn mutants, and the next of the draw take their places. The exit code is 1 if the
+tests miss an attack, or kill less than 95 % of another list.
 """
 
 import argparse
