@@ -7,9 +7,9 @@
 
 The run works in copies of the tree, one for each worker. A fault of a contract is compiled as `make
 contracts` compiles, together with the contracts that import its file; chains are embedded. A test that finds
-a fault runs again without the fault, and has to pass. A run of tests that does not end finds the fault, too.
-The compiler refuses some drawn mutants, and the next of the draw take their places. The exit code is 1 if the
-tests miss an attack, or kill less than 95 % of another list.
+a fault runs again without the fault, and has to pass. Tests that do not end find a fault, too, if they end
+without it. The compiler refuses some drawn mutants, and the next of the draw take their places. The exit code
+is 1 if the tests miss an attack, or kill less than 95 % of another list.
 """
 
 import argparse
@@ -43,14 +43,15 @@ from support.patience import PATIENCE_S, STORY_S
 from support.tracked_files import ROOT
 
 WORKERS_MAX = 4
-NEAR_S = 8 * PATIENCE_S
+NEAR_S = 4 * PATIENCE_S
 """Bound of the first run of tests against a fault."""
 ALL_S = 4 * STORY_S
 """Bound of one run of all contract tests."""
 
 _NOT_COPIED = shutil.ignore_patterns(".*", "node_modules", "__pycache__", "results", "dist")
 _MARKS = "not anvil and not oracle and not browser and not long"
-_UNENDING = "no end"
+UNENDING = "no end of "
+"""Start of the detail where a run of tests does not end within its bound; the tests follow."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -176,7 +177,7 @@ class Bench:
             verdict = Verdict(Outcome.SURVIVED)
             for number, tests in enumerate(runs):
                 if tests and verdict.outcome is Outcome.SURVIVED:
-                    verdict = tested(tree, tests, NEAR_S if number + 1 < len(runs) else ALL_S)
+                    verdict = tested(tree, map(str, tests), NEAR_S if number + 1 < len(runs) else ALL_S)
         except NotCompiled as wrong:
             return Verdict(Outcome.REFUSED, f"{wrong}".strip())
         except ValueError as wrong:
@@ -189,27 +190,28 @@ class Bench:
         return verdict
 
     def _is_trusted(self, tree: Path, killer: str) -> bool:
-        """Whether a test, named with or without its parameters, passes without a fault."""
-        name = killer.partition("[")[0]
-        if killer == _UNENDING or name in self._trusted:
-            return True
-        if tested(tree, [Path(name)], ALL_S).outcome is not Outcome.SURVIVED:
-            return False
-        self._trusted.add(name)
+        """Whether a test, named with or without its parameters, or files of tests pass without a fault."""
+        names = killer.removeprefix(UNENDING).partition("[")[0].split()
+        if not self._trusted.issuperset(names):
+            within_s = NEAR_S if killer.startswith(UNENDING) else ALL_S
+            if tested(tree, names, within_s).outcome is not Outcome.SURVIVED:
+                return False
+            self._trusted.update(names)
         return True
 
 
-def tested(tree: Path, tests: Iterable[Path], within_s: float) -> Verdict:
+def tested(tree: Path, tests: Iterable[str], within_s: float) -> Verdict:
     """Verdict of these tests on the package and artifacts of a tree."""
+    named = [*tests]
     pytest = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-m", _MARKS)
     environment = os.environ | {"E2E_CHAINS": "embedded", "TEST_WHOLE": "1", "PYTHONPATH": str(tree / "src")}
     try:
         done = subprocess.run(
-            [*pytest, *tests],
+            [*pytest, *named],
             cwd=tree, env=environment, capture_output=True, text=True, timeout=within_s, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return Verdict(Outcome.KILLED, _UNENDING)
+        return Verdict(Outcome.KILLED, f"{UNENDING}{' '.join(named)}")
     return verdict_of(done.returncode, done.stdout + done.stderr)
 
 
