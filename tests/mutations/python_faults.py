@@ -11,7 +11,8 @@
                 in a constructor stays, since any use of the object fails without it
 
 A fault stands in the body of a function. Annotations, decorators, defaults, log lines, assertions, members of
-errors and formatted texts have none. Functions that only describe (`__repr__`, `statistics`) have none.
+errors and formatted texts have none. Functions that only describe (`__repr__`, `statistics`) have none,
+and neither have counters that only these read, nor turns of the event loop (`checkpoint`).
 """
 
 import ast
@@ -53,10 +54,13 @@ _CHOSEN |= {"div_up": "div_down", "div_down": "div_up"}
 _CHOSEN |= {"mul_div_up": "mul_div_down", "mul_div_down": "mul_div_up"}
 _TEXTS = (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp)
 _DESCRIBING = {"__repr__", "__str__", "statistics"}
-_LOGS = {"_log", "log"}
+_SILENT = {"_log", "log", "lowlevel"}
+"""Owners of calls that change no outcome: log lines, and `trio.lowlevel.checkpoint`."""
+_PRODUCTS = {"mul_div_up", "mul_div_down"}
+"""Functions whose first two arguments are factors."""
 _NUMBER_MAX = 10_000  # a larger one is a sentinel or a bound
 _PLAIN = (ast.Name, ast.Attribute)
-_NO_ARGUMENTS = {"isinstance", "issubclass", "cast", "min", "max", "gather"}
+_NO_ARGUMENTS = {"isinstance", "issubclass", "cast", "min", "max"}
 
 
 def python_faults(source: str) -> list[Edit]:
@@ -86,6 +90,7 @@ class _Faults:
         for line in self._raw.splitlines(keepends=True):
             self._lines.append(self._lines[-1] + len(line))
         self._kept: set[ast.AST] = set()
+        self._counters: set[str] = set()
 
     def of(self, node: ast.AST, is_body: bool) -> Iterator[Edit]:
         """Faults at a node and below; `is_body` says whether the node stands in the body of a function."""
@@ -95,7 +100,10 @@ class _Faults:
             if node.name not in _DESCRIBING:
                 yield from self._of_all(node.body, True)
             return
-        if isinstance(node, (ast.Assert, ast.JoinedStr)) or _is_log(node):
+        if isinstance(node, ast.ClassDef):
+            self._counters.update(_counters(node))
+        is_counter = isinstance(node, ast.AugAssign) and ast.unparse(node.target) in self._counters
+        if isinstance(node, (ast.Assert, ast.JoinedStr)) or is_counter or _is_silent(node):
             return
         if is_body:
             yield from self._at(node)
@@ -156,7 +164,7 @@ class _Faults:
             yield self._edit(function, _CHOSEN[name])
         if name in _NO_ARGUMENTS:
             return
-        for one, other in pairwise(arguments):
+        for one, other in pairwise(arguments[name in _PRODUCTS :]):
             is_plain = isinstance(one, _PLAIN) and isinstance(other, _PLAIN)
             if is_plain and self._text(one) != self._text(other):
                 between = self._raw[self._end(one) : self._start(other)].decode()
@@ -207,11 +215,22 @@ def _is_dropped(node: ast.stmt, is_kept: bool) -> bool:
     return is_of_member and not is_kept
 
 
-def _is_log(node: ast.AST) -> bool:
-    """Whether a node is a log line."""
+def _counters(owner: ast.ClassDef) -> set[str]:
+    """Members of a class, as `self.name`, that only functions that describe it read."""
+    read: dict[bool, set[str]] = {True: set(), False: set()}
+    for function in owner.body:
+        is_describing = getattr(function, "name", "") in _DESCRIBING
+        for node in ast.walk(function):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                read[is_describing].add(ast.unparse(node))
+    return {name for name in read[True] - read[False] if name.startswith("self.")}
+
+
+def _is_silent(node: ast.AST) -> bool:
+    """Whether a node is a log line, or a turn of the event loop."""
     call = node.value if isinstance(node, ast.Expr) else node
     call = call.value if isinstance(call, ast.Await) else call
     function = call.func if isinstance(call, ast.Call) else None
     owner = function.value if isinstance(function, ast.Attribute) else None
     name = owner.id if isinstance(owner, ast.Name) else owner.attr if isinstance(owner, ast.Attribute) else ""
-    return name in _LOGS
+    return name in _SILENT

@@ -82,6 +82,8 @@ def test_a_condition_is_negated() -> None:
         "class A:\n    def __repr__(self):\n        return str(1 + 2)\n",
         "class A:\n    def statistics(self):\n        return Statistics(self.a + 1)\n",
         "class A:\n    def __init__(self, a):\n        self.a = a\n",
+        "class A:\n    def f(self):\n        self.a += 1\n    def statistics(self):\n        return self.a\n",
+        "async def f():\n    await trio.lowlevel.checkpoint()\n",
         "if TYPE_CHECKING:\n    pass\n",
     ],
 )
@@ -89,8 +91,18 @@ def test_what_never_runs_or_only_describes_has_no_fault(source: str) -> None:
     assert _changes(source) == []
 
 
+def test_a_counter_that_others_read_has_faults() -> None:
+    source = "class A:\n    def f(self):\n        self.a += b\n        return self.a\n"
+    assert ("self.a += b", "pass") in _changes(source)
+
+
 def test_the_members_of_an_error_have_no_fault() -> None:
     assert _changes("def f():\n    raise Refused(a + 1)\n") == [("raise Refused(a + 1)", "pass")]
+
+
+def test_factors_of_a_product_stay_and_its_divisor_does_not() -> None:
+    swaps = [(old, new) for old, new in _changes("def f():\n    return mul_div_up(a, b, c)\n") if ", " in old]
+    assert swaps == [("b, c", "c, b")]
 
 
 def test_offsets_are_bytes() -> None:
