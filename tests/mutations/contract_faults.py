@@ -10,7 +10,8 @@
     assembly    instructions of the same shape change places, a number is one more, a statement is dropped
 
 A fault stands in the body of a function or a modifier, or in the value of a constant. The arguments of a
-revert and the words of a require have none.
+revert and the words of a require have none, and neither has the bound of a choice that is the same on both
+sides of it, such as `a < b ? a : b`.
 """
 
 import re
@@ -27,6 +28,7 @@ _OPERATORS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
     "+": "-", "-": "+", "*": "/", "/": "*", "%": "/", "&": "|", "|": "&", "<<": ">>", ">>": "<<",
 }  # fmt: skip
+_ORDERS = {"<", "<=", ">", ">="}
 _ASSIGNED = {"+=": "-=", "-=": "+=", "|=": "&=", "&=": "|="}
 _INSTRUCTIONS = {
     "gt": "lt", "lt": "gt", "and": "or", "or": "and", "add": "sub", "sub": "add", "shl": "shr", "shr": "shl",
@@ -34,6 +36,8 @@ _INSTRUCTIONS = {
 _ASKED = {"IfStatement", "WhileStatement", "ForStatement", "Conditional"}
 _DROPPED = {"ExpressionStatement", "RevertStatement", "EmitStatement", "Return"}
 _DROPPED_INSTRUCTIONS = {"YulExpressionStatement", "YulAssignment"}
+_EITHER_WAY = {"least", "most"}
+"""Functions whose arguments are equal in rights."""
 _BODIES = {"FunctionDefinition", "ModifierDefinition"}
 _NUMBER_MAX = 10_000  # a larger one is a mask or a sentinel
 _NAMED_NUMBER = re.compile(r"[0-9][0-9_]*")
@@ -53,6 +57,7 @@ def contract_faults(source: str, tree: Node) -> list[Edit]:
 class _Faults:
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
+        self._meeting: set[str] = set()  # sources of conditions whose bound makes no difference
 
     def of(self, node: Node, is_body: bool) -> Iterator[Edit]:
         """Faults at a node and below; `is_body` says whether the node stands where code runs."""
@@ -75,7 +80,9 @@ class _Faults:
     def _at(self, node: Node) -> Iterator[Edit]:
         """Faults of exactly this node."""
         kind = node["nodeType"]
-        if kind == "BinaryOperation":
+        if kind == "Conditional" and self._meets(node):
+            self._meeting.add(node["condition"]["src"])
+        if kind == "BinaryOperation" and node["src"] not in self._meeting:
             yield from self._between(
                 node["leftExpression"], node["rightExpression"], node["operator"], _OPERATORS
             )
@@ -85,20 +92,35 @@ class _Faults:
             yield self._edit(node, self._text(node["subExpression"]))
         elif kind == "Literal":
             yield from self._of_literal(node)
-        elif kind == "YulLiteral" and node["kind"] == "number" and _NAMED_NUMBER.fullmatch(node["value"]):
-            yield self._edit(node, str(int(node["value"]) + 1))
         elif kind == "FunctionCall":
             yield from self._of_call(node)
-        elif kind == "YulFunctionCall" and node["functionName"]["name"] in _INSTRUCTIONS:
-            yield self._edit(node["functionName"], _INSTRUCTIONS[node["functionName"]["name"]])
-        elif kind == "YulFunctionCall" and node["functionName"]["name"] == "iszero":
-            yield self._edit(node, f"gt({self._text(node['arguments'][0])}, 0)")
+        elif kind.startswith("Yul"):
+            yield from self._of_assembly(node)
         if kind in _ASKED and node.get("condition"):
             yield from self._negated(node["condition"])
         if kind in _DROPPED and not (kind == "Return" and not node.get("expression")):
             yield from self._without(node)
+
+    def _of_assembly(self, node: Node) -> Iterator[Edit]:
+        kind = node["nodeType"]
+        name = node["functionName"]["name"] if kind == "YulFunctionCall" else ""
         if kind in _DROPPED_INSTRUCTIONS:
             yield self._edit(node, "{}")
+        elif kind == "YulLiteral" and node["kind"] == "number" and _NAMED_NUMBER.fullmatch(node["value"]):
+            yield self._edit(node, str(int(node["value"]) + 1))
+        elif name in _INSTRUCTIONS:
+            yield self._edit(node["functionName"], _INSTRUCTIONS[name])
+        elif name == "iszero":
+            yield self._edit(node, f"gt({self._text(node['arguments'][0])}, 0)")
+
+    def _meets(self, node: Node) -> bool:
+        """Whether both results of a choice are the same where the compared numbers are."""
+        condition = node["condition"]
+        if condition["nodeType"] != "BinaryOperation" or condition["operator"] not in _ORDERS:
+            return False
+        left, right = self._text(condition["leftExpression"]), self._text(condition["rightExpression"])
+        results = {self._text(node["trueExpression"]), self._text(node["falseExpression"])}
+        return results in ({left, right}, {f"{left} - {right}", "0"}, {f"{right} - {left}", "0"})
 
     def _without(self, node: Node) -> Iterator[Edit]:
         """No statement in its place; the step of a loop, which has no semicolon, stays."""
@@ -121,7 +143,8 @@ class _Faults:
         arguments = node["arguments"]
         if node["expression"].get("name") == "require":
             yield from self._negated(arguments[0])
-        if node["kind"] != "functionCall" or node["names"]:
+        is_either_way = node["expression"].get("memberName") in _EITHER_WAY
+        if node["kind"] != "functionCall" or node["names"] or is_either_way:
             return
         for one, other in pairwise(arguments):
             if _type(one) == _type(other) and self._text(one) != self._text(other):

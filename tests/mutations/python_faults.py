@@ -12,7 +12,8 @@
 
 A fault stands in the body of a function. Annotations, decorators, defaults, log lines, assertions, members of
 errors and formatted texts have none. Functions that only describe (`__repr__`, `statistics`) have none,
-and neither have counters that only these read, nor turns of the event loop (`checkpoint`).
+and neither have counters that only these read, turns of the event loop (`checkpoint`), nor the bound of a
+choice that is the same on both sides of it, such as `a if a < b else b`.
 """
 
 import ast
@@ -91,6 +92,7 @@ class _Faults:
             self._lines.append(self._lines[-1] + len(line))
         self._kept: set[ast.AST] = set()
         self._counters: set[str] = set()
+        self._meeting: set[ast.AST] = set()  # conditions whose bound makes no difference
 
     def of(self, node: ast.AST, is_body: bool) -> Iterator[Edit]:
         """Faults at a node and below; `is_body` says whether the node stands in the body of a function."""
@@ -120,6 +122,8 @@ class _Faults:
 
     def _at(self, node: ast.AST) -> Iterator[Edit]:
         """Faults of exactly this node."""
+        if isinstance(node, ast.IfExp) and _meets(node):
+            self._meeting.add(node.test)
         if isinstance(node, ast.stmt):
             if isinstance(node, _DROPPED) or _is_dropped(node, node in self._kept):
                 yield self._edit(node, "pass")
@@ -137,6 +141,8 @@ class _Faults:
 
     def _of_operators(self, node: ast.AST) -> Iterator[Edit]:
         match node:
+            case ast.Compare() if node in self._meeting:
+                return
             case ast.Compare(left=left, ops=ops, comparators=others):
                 for (before, after), operator in zip(pairwise([left, *others]), ops, strict=True):
                     yield from self._between(before, after, *_COMPARED[type(operator)])
@@ -213,6 +219,15 @@ def _is_dropped(node: ast.stmt, is_kept: bool) -> bool:
         return isinstance(node.value, ast.Call | ast.Await)
     is_of_member = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute | ast.Subscript)
     return is_of_member and not is_kept
+
+
+def _meets(node: ast.IfExp) -> bool:
+    """Whether both results of a choice are the same where the compared numbers are."""
+    if not isinstance(node.test, ast.Compare) or not isinstance(node.test.ops[0], _ORDERS):
+        return False
+    left, right = ast.unparse(node.test.left), ast.unparse(node.test.comparators[0])
+    results = {ast.unparse(node.body), ast.unparse(node.orelse)}
+    return results in ({left, right}, {f"{left} - {right}", "0"}, {f"{right} - {left}", "0"})
 
 
 def _counters(owner: ast.ClassDef) -> set[str]:

@@ -96,6 +96,12 @@ def test_a_counter_that_others_read_has_faults() -> None:
     assert ("self.a += b", "pass") in _changes(source)
 
 
+def test_the_bound_of_a_choice_of_the_less_has_no_fault_and_its_direction_has() -> None:
+    assert _changes("def f():\n    return a if a < b else b\n") == [("a < b", "(not (a < b))")]
+    assert _changes("def f():\n    return a - b if a > b else 0\n")[:1] == [("-", "+")]
+    assert ("<", "<=") in _changes("def f():\n    return a if a < b else c\n")
+
+
 def test_the_members_of_an_error_have_no_fault() -> None:
     assert _changes("def f():\n    raise Refused(a + 1)\n") == [("raise Refused(a + 1)", "pass")]
 
@@ -146,7 +152,8 @@ contract C {
     }
 
     function g(uint256 a, uint256 b) private view returns (uint256) {
-        return kept > 0 || !(a == b) ? a : b;
+        uint256 c = a >= b ? b : a;
+        return kept > 0 || !(a == b) ? a : c;
     }
 }
 """
@@ -172,8 +179,8 @@ FAULTS = [
     ("||", "&&"),
     ("!(a == b)", "(a == b)"),
 ]
-NONE_OF = {"3", "4", "*", "i++"}
-"""Texts of the contract that are words, members of an error, or the step of a loop."""
+NONE_OF = {"3", "4", "*", "i++", ">="}
+"""Texts of the contract: words, members of an error, the step of a loop, the bound of the less of two."""
 
 
 @pytest.fixture(scope="module")
