@@ -314,6 +314,34 @@ async def test_forged_fills_in_many_blocks_cost_no_request_each(
     assert len(asked) < 20
 
 
+async def test_an_order_whose_transfers_are_all_final_is_read_again_only_after_a_change(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = await world.placed(slices=2)
+    world.fills(world.settles(order))
+    for _ in range(3):
+        await world.looks()
+        world.passes(world.destination, CONFIRMATIONS)
+        world.passes(world.origin, CONFIRMATIONS)
+    reads: list[int] = []
+    read = world.store.read
+
+    async def counted(*queries: Any) -> Any:
+        reads.append(len(queries))
+        return await read(*queries)
+
+    monkeypatch.setattr(world.store, "read", counted)
+    deliveries = world.watches()[1]
+    await deliveries.look()
+    assert reads == []
+    monkeypatch.undo()
+    sent = world.settles(order)
+    await world.looks()
+    world.fills(sent)
+    await world.looks()
+    assert await status(world, order) is _S.COMPLETED
+
+
 async def test_a_look_that_has_no_time_left_asks_for_no_more_deliveries_and_refunds(
     world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
