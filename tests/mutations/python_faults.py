@@ -11,9 +11,9 @@
                 in a constructor stays, since any use of the object fails without it
 
 A fault stands in the body of a function. Annotations, decorators, defaults, log lines, assertions, members of
-errors and formatted texts have none. Functions that only describe (`__repr__`, `statistics`) have none,
-and neither have counters that only these read, turns of the event loop (`checkpoint`), nor the bound of a
-choice that is the same on both sides of it, such as `a if a < b else b`.
+errors, formatted texts and values that only these show have none. Functions that only describe (`__repr__`,
+`statistics`) have none, and neither have counters that only these read, turns of the event loop
+(`checkpoint`), nor the bound of a choice that is the same on both sides of it, such as `a if a < b else b`.
 """
 
 import ast
@@ -66,20 +66,8 @@ _NO_ARGUMENTS = {"isinstance", "issubclass", "cast", "min", "max"}
 
 def python_faults(source: str) -> list[Edit]:
     """Faults of a source, in its order; each one compiles."""
-    found: list[Edit] = []
-    raw = source.encode()
-    for edit in _Faults(source).of(ast.parse(source), False):
-        if edit not in found:
-            found.append(edit)
-    return sorted((edit for edit in found if _compiles(edit.applied(raw))), key=lambda edit: edit.start)
-
-
-def _compiles(raw: bytes) -> bool:
-    try:
-        compile(raw, "mutant", "exec", dont_inherit=True)
-    except SyntaxError:
-        return False
-    return True
+    found = dict.fromkeys(_Faults(source).of(ast.parse(source), False))
+    return sorted(found, key=lambda edit: edit.start)
 
 
 class _Faults:
@@ -91,12 +79,14 @@ class _Faults:
         for line in self._raw.splitlines(keepends=True):
             self._lines.append(self._lines[-1] + len(line))
         self._kept: set[ast.AST] = set()
+        self._worded: set[ast.AST] = set()
         self._counters: set[str] = set()
         self._meeting: set[ast.AST] = set()  # conditions whose bound makes no difference
 
     def of(self, node: ast.AST, is_body: bool) -> Iterator[Edit]:
         """Faults at a node and below; `is_body` says whether the node stands in the body of a function."""
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            self._worded |= _worded(node)
             if node.name == "__init__":
                 self._kept.update(ast.walk(node))
             if node.name not in _DESCRIBING:
@@ -105,7 +95,7 @@ class _Faults:
         if isinstance(node, ast.ClassDef):
             self._counters.update(_counters(node))
         is_counter = isinstance(node, ast.AugAssign) and ast.unparse(node.target) in self._counters
-        if isinstance(node, (ast.Assert, ast.JoinedStr)) or is_counter or _is_silent(node):
+        if is_counter or _is_silent(node) or node in self._worded:
             return
         if is_body:
             yield from self._at(node)
@@ -132,7 +122,7 @@ class _Faults:
         elif isinstance(node, ast.Call):
             yield from self._of_call(node.func, node.args)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            yield self._edit(node, self._text(node.operand))
+            yield self._edit(node, f"({self._text(node.operand)})")
         else:
             yield from self._of_operators(node)
         tests = [node.test] if isinstance(node, _ASKING) else getattr(node, "ifs", [])
@@ -179,7 +169,7 @@ class _Faults:
 
     def _negated(self, test: ast.expr) -> Iterator[Edit]:
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            yield self._edit(test, self._text(test.operand))
+            yield self._edit(test, f"({self._text(test.operand)})")
         elif isinstance(test, ast.Compare) and not isinstance(test.ops[0], _ORDERS):
             return  # its operator changes
         elif not (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"):
@@ -241,8 +231,33 @@ def _counters(owner: ast.ClassDef) -> set[str]:
     return {name for name in read[True] - read[False] if name.startswith("self.")}
 
 
+def _worded(function: ast.AST) -> set[ast.AST]:
+    """Assignments in a function to names that only errors, texts, log lines and such assignments read."""
+    assigned = {
+        node: node.targets[0].id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    reads = [node for node in ast.walk(function) if isinstance(node, ast.Name) and not _is_stored(node)]
+    silent = {node for node in ast.walk(function) if isinstance(node, ast.Raise) or _is_silent(node)}
+    found: set[ast.AST] = set()
+    while True:
+        below = {inner for node in silent | found for inner in ast.walk(node)}
+        told = {node.id for node in reads if node in below} - {node.id for node in reads if node not in below}
+        more = {node for node, name in assigned.items() if name in told}
+        if more == found:
+            return found
+        found = more
+
+
+def _is_stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store | ast.Del)
+
+
 def _is_silent(node: ast.AST) -> bool:
-    """Whether a node is a log line, or a turn of the event loop."""
+    """Whether a node is an assertion, a formatted text, a log line, or a turn of the event loop."""
+    if isinstance(node, ast.Assert | ast.JoinedStr):
+        return True
     call = node.value if isinstance(node, ast.Expr) else node
     call = call.value if isinstance(call, ast.Await) else call
     function = call.func if isinstance(call, ast.Call) else None

@@ -31,7 +31,7 @@ PYTHON = [
     ("a and b", "and", "or"),
     ("a + b", "+", "-"),
     ("a // b", "//", "*"),
-    ("-a", "-a", "a"),
+    ("-a", "-a", "(a)"),
     ("a(True)", "True", "False"),
     ("a[1]", "1", "2"),
     ("a[1]", "1", "0"),
@@ -39,7 +39,7 @@ PYTHON = [
     ("mul_div_up(a, b, c)", "mul_div_up", "mul_div_down"),
     ("run(a, b.c)", "a, b.c", "b.c, a"),
     ("a if b else c", "b", "(not (b))"),
-    ("a if not b else c", "not b", "b"),
+    ("a if not b else c", "not b", "(b)"),
     ("[a for a in b if a]", "a", "(not (a))"),
 ]
 
@@ -89,6 +89,14 @@ def test_a_condition_is_negated() -> None:
 )
 def test_what_never_runs_or_only_describes_has_no_fault(source: str) -> None:
     assert _changes(source) == []
+
+
+def test_a_value_that_only_an_error_shows_has_no_fault() -> None:
+    source = (
+        "def f():\n    a = b[:5]\n    c = len(a) + 1\n    if d:\n        raise Refused(c)\n    return {}\n"
+    )
+    assert _changes(source.format("d")) == [("d", "(not (d))"), ("raise Refused(c)", "pass")]
+    assert ("5", "4") in _changes(source.format("c"))
 
 
 def test_a_counter_that_others_read_has_faults() -> None:
@@ -247,6 +255,12 @@ def test_a_test_that_imports_a_module_is_near_to_it() -> None:
     near = importing_tests(Path("engine/trade/otc/balances.py"))
     assert near[0] == Path("tests/unit/engine/trade/otc/test_otc_balances.py")
     assert Path("tests/property/test_otc_lives.py") in near
+
+
+def test_mutants_of_python_compile(of_python: list[Mutant]) -> None:
+    assert len(of_python) > 7000
+    for mutant in of_python[::40]:
+        compile(mutant.applied((ROOT / mutant.path).read_text(encoding="utf-8")), mutant.file, "exec")
 
 
 def test_a_seed_repeats_a_draw_and_another_seed_draws_others(of_python: list[Mutant]) -> None:

@@ -41,7 +41,11 @@ def test_contract_tests_leave_out_those_that_compare_code() -> None:
         (0, "607 passed", Verdict(Outcome.SURVIVED)),
         (1, RUN, Verdict(Outcome.KILLED, "tests/e2e/test_rfq_batch.py::test_a")),
         (1, RUN.replace("FAILED", "ERROR"), Verdict(Outcome.KILLED, "tests/e2e/test_rfq_batch.py::test_a")),
-        (2, "ERROR tests/unit/test_mutants.py\n!!! Interrupted", Verdict(Outcome.KILLED, "tests/unit/test_mutants.py")),
+        (
+            2,
+            "ERROR tests/unit/test_mutants.py\n!!! Interrupted",
+            Verdict(Outcome.KILLED, "tests/unit/test_mutants.py"),
+        ),
         (4, "file not found", Verdict(Outcome.BROKEN, "file not found")),
     ],
 )
