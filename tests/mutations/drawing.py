@@ -88,9 +88,8 @@ def stages(mutant: Mutant) -> list[list[Path]]:
         for entry in _table()["python"]
         if any(ROOT / mutant.path in ROOT.glob(glob) for glob in entry["files"])
     )
-    importing = importing_tests(mutant.path)
-    near = (importing or known)[:_FIRST_MAX]
-    return [near, [path for path in dict.fromkeys([*known, *importing]) if path not in near]]
+    ordered = [*dict.fromkeys([*importing_tests(mutant.path), *known])]
+    return [ordered[:_FIRST_MAX], ordered[_FIRST_MAX:]]
 
 
 def importing_tests(module: Path) -> list[Path]:

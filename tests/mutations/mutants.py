@@ -27,6 +27,9 @@ _LEFT_OUT = {"test_contract_artifacts.py", "test_contract_gas.py", "test_contrac
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 _RAN = {1, 2}
 """Exit codes of pytest where a test failed, or a file of tests, while it was read."""
+_UNREADABLE = "ImportError while loading conftest"
+CONFTEST = "tests/conftest.py"
+"""Killer of a fault with which no test can start."""
 
 
 class Mutant(NamedTuple):
@@ -100,6 +103,8 @@ def verdict_of(code: int, output: str) -> Verdict:
     killer = _FAILED.search(output)
     if code in _RAN and killer is not None:
         return Verdict(Outcome.KILLED, killer[1])
+    if output.startswith(_UNREADABLE):
+        return Verdict(Outcome.KILLED, CONFTEST)
     return Verdict(Outcome.BROKEN, output.strip())
 
 

@@ -46,6 +46,7 @@ def test_contract_tests_leave_out_those_that_compare_code() -> None:
             "ERROR tests/unit/test_mutants.py\n!!! Interrupted",
             Verdict(Outcome.KILLED, "tests/unit/test_mutants.py"),
         ),
+        (4, "ImportError while loading conftest 'x'.", Verdict(Outcome.KILLED, "tests/conftest.py")),
         (4, "file not found", Verdict(Outcome.BROKEN, "file not found")),
     ],
 )

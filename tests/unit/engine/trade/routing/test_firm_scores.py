@@ -6,6 +6,7 @@ import trio
 from trio.testing import MockClock
 
 from cambist.config.errors import NoRoute
+from cambist.config.timeouts import FIRM_PROBE_LOOK_S
 from cambist.engine.trade.routing.firm.firm_parts import HeldQuote
 from cambist.feeds.firm.firm_check import FirmFault
 from cambist.feeds.firm.maker_health import HealthReport
@@ -90,6 +91,20 @@ async def test_a_good_answer_to_a_probe_ends_a_rest(autojump_clock: MockClock) -
     *_, probed_at = stage.clients["alpha"].asked_at
     assert 1.25 <= probed_at - began <= 1.75
     assert stage.clients["alpha"].amounts == [ONE, ONE, ONE, ONE // 10]
+    assert stage.desk.statistics().probes == 1
+
+
+async def test_a_probe_is_due_at_its_very_millisecond(autojump_clock: MockClock) -> None:
+    stage = Timed(alpha=HANGING, beta=Maker(0.0))
+    for _ in range(3):
+        await stage.sell()
+    rested_until_ms = told(stage, "alpha").pairs[0].health.block_until_ms
+    due_ms = rested_until_ms - REST_MS + REST_MS // 4
+    await trio.sleep((due_ms - wall_ms()) / 1_000 - FIRM_PROBE_LOOK_S)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stage.desk.scores.run)
+        await trio.sleep(1.5 * FIRM_PROBE_LOOK_S)
+        nursery.cancel_scope.cancel()
     assert stage.desk.statistics().probes == 1
 
 
