@@ -94,18 +94,20 @@ async def test_a_good_answer_to_a_probe_ends_a_rest(autojump_clock: MockClock) -
     assert stage.desk.statistics().probes == 1
 
 
-async def test_a_probe_is_due_at_its_very_millisecond(autojump_clock: MockClock) -> None:
+@pytest.mark.parametrize(("after_ms", "probes"), [(REST_MS // 4, 1), (REST_MS, 0)])
+async def test_a_probe_is_due_at_its_very_millisecond_and_not_at_the_end_of_the_rest(
+    autojump_clock: MockClock, after_ms: int, probes: int
+) -> None:
     stage = Timed(alpha=HANGING, beta=Maker(0.0))
     for _ in range(3):
         await stage.sell()
-    rested_until_ms = told(stage, "alpha").pairs[0].health.block_until_ms
-    due_ms = rested_until_ms - REST_MS + REST_MS // 4
-    await trio.sleep((due_ms - wall_ms()) / 1_000 - FIRM_PROBE_LOOK_S)
+    began_ms = told(stage, "alpha").pairs[0].health.block_until_ms - REST_MS
+    await trio.sleep((began_ms + after_ms - wall_ms()) / 1_000 - FIRM_PROBE_LOOK_S)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(stage.desk.scores.run)
         await trio.sleep(1.5 * FIRM_PROBE_LOOK_S)
         nursery.cancel_scope.cancel()
-    assert stage.desk.statistics().probes == 1
+    assert stage.desk.statistics().probes == probes
 
 
 async def test_three_probes_that_fail_leave_a_rest_as_it_is(autojump_clock: MockClock) -> None:
