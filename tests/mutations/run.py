@@ -15,6 +15,7 @@ is 1 if the tests miss an attack, or kill less than 95 % of another list.
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -206,14 +207,17 @@ def tested(tree: Path, tests: Iterable[str], within_s: float) -> Verdict:
     named = [*tests]
     pytest = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-m", _MARKS)
     environment = os.environ | {"E2E_CHAINS": "embedded", "TEST_WHOLE": "1", "PYTHONPATH": str(tree / "src")}
-    try:
-        done = subprocess.run(
-            [*pytest, *named],
-            cwd=tree, env=environment, capture_output=True, text=True, timeout=within_s, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return Verdict(Outcome.KILLED, f"{UNENDING}{' '.join(named)}")
-    return verdict_of(done.returncode, done.stdout + done.stderr)
+    with subprocess.Popen(
+        [*pytest, *named],
+        cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    ) as running:  # fmt: skip
+        try:
+            output, _ = running.communicate(timeout=within_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)  # the processes that tests have started, too
+            return Verdict(Outcome.KILLED, f"{UNENDING}{' '.join(named)}")
+    return verdict_of(running.returncode, output)
 
 
 def say(line: str) -> None:
