@@ -61,7 +61,7 @@ _PRODUCTS = {"mul_div_up", "mul_div_down"}
 """Functions whose first two arguments are factors."""
 _NUMBER_MAX = 10_000  # a larger one is a sentinel or a bound
 _PLAIN = (ast.Name, ast.Attribute)
-_NO_ARGUMENTS = {"isinstance", "issubclass", "cast", "min", "max"}
+_NO_ARGUMENTS = {"isinstance", "issubclass", "cast", "min", "max", "compare_digest"}
 
 
 def python_faults(source: str) -> list[Edit]:

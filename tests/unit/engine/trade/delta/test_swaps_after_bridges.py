@@ -200,7 +200,8 @@ async def test_only_blocks_that_may_still_be_replaced_are_searched_again() -> No
 
     key = arrived.row.order_hash
     orders: Any = SimpleNamespace(arriving_at=lambda _: [key], read=read, version=lambda _: 1)
-    swapper: Any = SimpleNamespace(want=lambda _: None)
+    wanted: list[object] = []
+    swapper: Any = SimpleNamespace(want=wanted.append)
     place = BridgePlace(chain, 3)
     watch = ArrivalWatch(place, orders, lambda: 0, arrivals=ARRIVALS, swapper=swapper)
     await watch.look()
@@ -208,3 +209,4 @@ async def test_only_blocks_that_may_still_be_replaced_are_searched_again() -> No
     await watch.look()
     await watch.look()
     assert chain.ranges == [(50, 60), (59, 61), (60, 61)]
+    assert wanted == [{ACCOUNT: TERMS}] * 3
