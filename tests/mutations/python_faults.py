@@ -244,7 +244,7 @@ def _worded(function: ast.AST) -> set[ast.AST]:
     while True:
         below = {inner for node in silent | found for inner in ast.walk(node)}
         told = {node.id for node in reads if node in below} - {node.id for node in reads if node not in below}
-        more = {node for node, name in assigned.items() if name in told}
+        more: set[ast.AST] = {node for node, name in assigned.items() if name in told}
         if more == found:
             return found
         found = more

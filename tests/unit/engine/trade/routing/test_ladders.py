@@ -137,8 +137,8 @@ def test_the_best_single_maker_depends_on_the_amount(side: Side) -> None:
 def test_of_makers_that_are_equal_the_first_fills_alone(side: Side) -> None:
     give = WETH if side is Side.SELL else USDC
     books = [a_book(maker, WETH, USDC, bids="2500 2", asks="2510 2") for maker in ("alpha", "beta")]
-    ((maker, _, _),) = _merged(*books, give=give, side=side).best_single(ONE[WETH]) or [(None, 0, 0)]
-    assert maker == 0
+    shares = _merged(*books, give=give, side=side).best_single(ONE[WETH])
+    assert shares == [(0, ONE[WETH], (2_500 if side is Side.SELL else 2_510) * ONE[USDC])]
 
 
 def test_of_a_makers_two_books_the_deeper_one_takes_part() -> None:
