@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from cambist.codecs.bridges.bridge_terms import BridgeKind
+from cambist.codecs.contracts.abi import uint_word
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import ChainError, StoreUnavailable
-from cambist.engine.chain.port import At, Header, Log
+from cambist.engine.chain.port import At, Header, Log, LogFilter
 from cambist.engine.store.rows import amount_of
 from cambist.engine.store.tables import BRIDGE_END
 from cambist.engine.store.units import new
@@ -290,6 +291,26 @@ async def test_a_flood_of_forged_fills_is_read_for_its_own_deposit_alone(
     assert len(read) == 6
     await world.looks()
     assert [await status(world, order) for order in orders[:2]] == [_S.BRIDGING, _S.COMPLETED]
+
+
+async def test_a_node_is_asked_for_the_fills_of_waiting_deposits_alone(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[LogFilter] = []
+    read = world.destination.logs
+
+    async def noted(wanted: LogFilter, first: int, last: int) -> list[Log]:
+        asked.append(wanted)
+        return await read(wanted, first, last)
+
+    delivered = world.settles(await world.placed())
+    world.fills(delivered)
+    await world.looks()
+    sent = world.settles(await world.placed())
+    monkeypatch.setattr(world.destination, "logs", noted)
+    await world.looks()
+    topics = {wanted.topics[1:] for wanted in asked}
+    assert topics == {((uint_word(world.origin.chain_id),), (uint_word(sent.relay.deposit_id),))}
 
 
 async def test_forged_fills_in_many_blocks_cost_no_request_each(
