@@ -189,8 +189,10 @@ pictures: setup setup-node ## Take the pictures of docs/guides/console.md anew.
 examples: setup ## Record the examples of the API's documents anew into engine/trade/api/examples.json.
 	PYTHONPATH=.:tests $(PY) -m support.api.recording engine/trade/api/examples.json
 
-mutations: setup setup-node ## Run the contract tests against each mutant of the contracts; fails below 95 % killed.
-	PYTHONPATH=.:tests $(PY) -m mutations.run
+mutations: SEED := $(shell date -u +%Y%m%d)
+mutations: DRAWN := 100
+mutations: setup setup-node ## Run tests against planted faults: LISTS="attacks mutants contracts python", DRAWN=100 of the last two by SEED.
+	PYTHONPATH=.:tests $(PY) -m mutations.run --seed $(SEED) --drawn $(DRAWN) $(LISTS)
 
 catalogue: setup ## Write the generated files anew: errors, contracts, life cycles, choices and their pages.
 	$(PY) -m cambist.config.catalogue

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import trio
 
 from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm, pack_otc
@@ -30,6 +31,7 @@ from support.otc.otc_front import (
     an_otc_front,
     told,
 )
+from support.patience import PATIENCE_S
 
 INVALID = 400, "InvalidInput"
 ZERO = "0x" + "00" * 20
@@ -131,6 +133,42 @@ async def test_the_same_order_again_is_answered_with_what_is_kept(front: OtcFron
     front.later_s = 3_600
     assert await front.posted(order) == stored, "whatever has become of it"
     assert (await front.get(f"{P2P}/maker/{stored['maker']}"))["total"] == 1
+
+
+class _Meeting:
+    """A chain whose reads of a posted order begin once two posts have come so far."""
+
+    def __init__(self, chain: Any) -> None:
+        self._chain = chain
+        self._posts = 0
+        self._both = trio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._chain, name)
+
+    async def call_many(self, *call: Any) -> Any:
+        self._posts += 1
+        if self._posts == 2:
+            self._both.set()
+        with trio.fail_after(PATIENCE_S):
+            await self._both.wait()
+        return await self._chain.call_many(*call)
+
+
+async def test_two_posts_of_an_order_at_once_are_answered_alike(tmp_path: Path) -> None:
+    """Both are checked before either is stored."""
+    answers: list[dict[str, Any]] = []
+    async with an_otc_front(tmp_path, runs=False, chain=_Meeting) as front:
+        order = front.an_order()
+
+        async def post() -> None:
+            answers.append(await front.posted(order))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(post)
+            nursery.start_soon(post)
+        assert answers[0] == answers[1]
+        assert (await front.get(f"{P2P}/maker/{answers[0]['maker']}"))["total"] == 1
 
 
 async def test_other_members_are_ignored_and_addresses_come_in_any_case(front: OtcFront) -> None:

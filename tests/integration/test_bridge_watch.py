@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from cambist.codecs.bridges.bridge_terms import BridgeKind
+from cambist.codecs.contracts.abi import uint_word
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import ChainError, StoreUnavailable
-from cambist.engine.chain.port import At, Header, Log
+from cambist.engine.chain.port import At, Header, Log, LogFilter
 from cambist.engine.store.rows import amount_of
 from cambist.engine.store.tables import BRIDGE_END
 from cambist.engine.store.units import new
@@ -292,6 +293,26 @@ async def test_a_flood_of_forged_fills_is_read_for_its_own_deposit_alone(
     assert [await status(world, order) for order in orders[:2]] == [_S.BRIDGING, _S.COMPLETED]
 
 
+async def test_a_node_is_asked_for_the_fills_of_waiting_deposits_alone(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[LogFilter] = []
+    read = world.destination.logs
+
+    async def noted(wanted: LogFilter, first: int, last: int) -> list[Log]:
+        asked.append(wanted)
+        return await read(wanted, first, last)
+
+    delivered = world.settles(await world.placed())
+    world.fills(delivered)
+    await world.looks()
+    sent = world.settles(await world.placed())
+    monkeypatch.setattr(world.destination, "logs", noted)
+    await world.looks()
+    topics = {wanted.topics[1:] for wanted in asked}
+    assert topics == {((uint_word(world.origin.chain_id),), (uint_word(sent.relay.deposit_id),))}
+
+
 async def test_forged_fills_in_many_blocks_cost_no_request_each(
     world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,6 +333,34 @@ async def test_forged_fills_in_many_blocks_cost_no_request_each(
     for watch in world.watches():
         await watch.look()
     assert len(asked) < 20
+
+
+async def test_an_order_whose_transfers_are_all_final_is_read_again_only_after_a_change(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = await world.placed(slices=2)
+    world.fills(world.settles(order, is_last=False))
+    for _ in range(3):
+        await world.looks()
+        world.passes(world.destination, CONFIRMATIONS)
+        world.passes(world.origin, CONFIRMATIONS)
+    reads: list[int] = []
+    read = world.store.read
+
+    async def counted(*queries: Any) -> Any:
+        reads.append(len(queries))
+        return await read(*queries)
+
+    monkeypatch.setattr(world.store, "read", counted)
+    deliveries = world.watches()[1]
+    await deliveries.look()
+    assert reads == []
+    monkeypatch.undo()
+    sent = world.settles(order)
+    await world.looks()
+    world.fills(sent)
+    await world.looks()
+    assert await status(world, order) is _S.COMPLETED
 
 
 async def test_a_look_that_has_no_time_left_asks_for_no_more_deliveries_and_refunds(

@@ -1,24 +1,35 @@
-"""Runs tests against each planted fault of the contracts and of the venue: `make mutations`.
+"""Runs tests against planted faults of the contracts and of the venue: `make mutations`.
 
-The run works in copies of the tree, one for each worker. The tests have to pass first without a fault. A
-fault of a contract is compiled as `make contracts` compiles, together with the contracts that import its
-file. A mutant's own test file runs first, then all contract tests, on the embedded chain until the first one
-fails; an attack's own file alone has to fail. The exit code is 1 if the tests kill less than 95 % of the
-mutants or miss an attack, or if a fault does not compile.
+    attacks     all of attacks.toml: the test file that an attack names has to fail
+    mutants     all of mutants.toml: a mutant's own test file runs first, then all contract tests
+    contracts   drawn by a seed from all contracts: near tests run first, then all contract tests
+    python      drawn by a seed from the money paths: near tests run first, then those of the path
+
+The run works in copies of the tree, one for each worker. A fault of a contract is compiled as `make
+contracts` compiles, together with the contracts that import its file; chains are embedded. A test that finds
+a fault runs again without the fault, and has to pass. Tests that do not end find a fault, too, if they end
+without it. The compiler refuses some drawn mutants, and the next of the draw take their places. The exit code
+is 1 if the tests miss an attack, or kill less than 95 % of another list.
 """
 
+import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from queue import Queue
 
+from mutations.drawing import contract_mutants, drawn, python_mutants, stages
 from mutations.mutants import (
+    CONFTEST,
     CONTRACTS,
     KILLED_PERCENT_MIN,
     Mutant,
@@ -29,95 +40,184 @@ from mutations.mutants import (
     mutants,
     verdict_of,
 )
-from support.contracts.contract_compiler import NotCompiled, compiled, compiled_again
-from support.patience import STORY_S
+from support.contracts.contract_compiler import NotCompiled, compiled, compiled_again, syntax_trees
+from support.patience import PATIENCE_S, STORY_S
 from support.tracked_files import ROOT
 
 WORKERS_MAX = 4
-TESTS_S = 4 * STORY_S
+NEAR_S = 4 * PATIENCE_S
+"""Bound of the first run of tests against a fault."""
+ALL_S = 4 * STORY_S
 """Bound of one run of all contract tests."""
 
 _NOT_COPIED = shutil.ignore_patterns(".*", "node_modules", "__pycache__", "results", "dist")
+_MARKS = "not anvil and not oracle and not browser and not long"
+UNENDING = "no end of "
+"""Start of the detail where a run of tests does not end within its bound; the tests follow."""
 
 
-def main() -> int:
-    """Print the verdict on each planted fault; 0 if the tests find enough of both lists."""
-    workers = min(WORKERS_MAX, os.cpu_count() or 1)
+def main(arguments: Sequence[str]) -> int:
+    """Print the verdict on each planted fault; 0 if the tests find enough of each list."""
+    parser = argparse.ArgumentParser(prog="mutations.run")
+    today = datetime.now(UTC).strftime("%Y%m%d")
+    parser.add_argument("--seed", default=today, help="of the drawn lists; today's date")
+    parser.add_argument("--drawn", type=int, default=100, help="mutants of each drawn list")
+    parser.add_argument("--workers", type=int, default=min(WORKERS_MAX, os.cpu_count() or 1))
+    parser.add_argument("lists", nargs="*", metavar="LIST", help=f"of {', '.join(KILLED_PERCENT_MIN)}; all")
+    options = parser.parse_args(arguments)
+    if unknown := sorted({*options.lists} - {*KILLED_PERCENT_MIN}):
+        parser.error(f"lists: expected some of {', '.join(KILLED_PERCENT_MIN)}, got {', '.join(unknown)}")
+    say(f"seed {options.seed}, {options.drawn} mutants of each drawn list")
+    names = options.lists or [*KILLED_PERCENT_MIN]
     with tempfile.TemporaryDirectory(prefix="cambist-mutations-") as folder:
-        trees = [Path(folder) / f"tree{number}" for number in range(workers)]
-        shutil.copytree(ROOT, trees[0], symlinks=True, ignore=_NOT_COPIED)
-        contracts = trees[0] / CONTRACTS
-        compiled(contracts, contracts / "artifacts")
-        attacks = mutants("attacks")
-        tests = dict.fromkeys(
-            [*contract_tests(), *(path for attack in attacks for path in attack.first_tests)]
-        )
-        base = tested(trees[0], [*tests], f"-n{workers}", "--dist=loadfile")
-        if base.outcome is not Outcome.SURVIVED:
-            say(f"the tests fail without a fault: {base.detail}")
-            return 1
-        pristine = shutil.copytree(contracts, Path(folder) / "contracts")
-        for tree in trees[1:]:
-            shutil.copytree(trees[0], tree, symlinks=True)
-        free: Queue[Path] = Queue()
-        for tree in trees:
-            free.put(tree)
-        with ThreadPoolExecutor(workers) as pool:
-            found = {
-                "attacks": [*pool.map(lambda one: judged(one, (), pristine, free), attacks)],
-                "mutants": [
-                    *pool.map(lambda one: judged(one, contract_tests(), pristine, free), mutants("mutants"))
-                ],
-            }
+        bench = Bench(Path(folder), options.workers, names != ["python"])
+        found = {
+            name: bench.judged(LISTS[name](options.seed), options.drawn if name in DRAWN else None)
+            for name in names
+        }
     for name, verdicts in found.items():
         killed = sum(verdict.outcome is Outcome.KILLED for verdict in verdicts)
         say(f"{killed} of {len(verdicts)} {name} killed, {KILLED_PERCENT_MIN[name]} % needed")
     return 0 if all(is_enough(verdicts, KILLED_PERCENT_MIN[name]) for name, verdicts in found.items()) else 1
 
 
-def judged(mutant: Mutant, others: Sequence[Path], pristine: Path, free: Queue[Path]) -> Verdict:
-    """Verdict on a planted fault, printed too.
+Judged = tuple[Mutant, Sequence[Sequence[Path]]]
+"""Mutant, and the test files of each run that judges it, relative to the repository."""
+
+
+def attacks(_seed: str) -> Iterator[Judged]:
+    """All attacks."""
+    return ((one, [one.first_tests]) for one in mutants("attacks"))
+
+
+def listed(_seed: str) -> Iterator[Judged]:
+    """All mutants of the list."""
+    for one in mutants("mutants"):
+        near = one.first_tests
+        yield one, [near, [path for path in contract_tests() if path not in near]]
+
+
+def of_contracts(seed: str) -> Iterator[Judged]:
+    """Mutants of all contracts, in the order of a seed."""
+    return ((one, stages(one)) for one in drawn(contract_mutants(syntax_trees(ROOT / CONTRACTS)), seed))
+
+
+def of_python(seed: str) -> Iterator[Judged]:
+    """Mutants of the money paths, in the order of a seed."""
+    return ((one, stages(one)) for one in drawn(python_mutants(), seed))
+
+
+LISTS: dict[str, Callable[[str], Iterator[Judged]]] = {
+    "attacks": attacks,
+    "mutants": listed,
+    "contracts": of_contracts,
+    "python": of_python,
+}
+DRAWN = {"contracts", "python"}
+"""Lists of which a number is drawn."""
+
+
+class Bench:
+    """Copies of the tree, one for each worker, and the tests that passed without a fault.
 
     Args:
-        others: test files that run if the fault's own file does not find it, relative to the repository.
-        pristine: contracts and artifacts without a fault.
-        free: trees that no other fault is planted in; one is taken and given back.
+        compiles: whether contracts are compiled; otherwise the tests take the artifacts of the repository.
     """
-    began, tree = time.perf_counter(), free.get()
-    source = tree / mutant.path
-    original = source.read_text(encoding="utf-8")
-    try:
-        source.write_text(mutant.applied(original), encoding="utf-8")
-        if mutant.is_of_contract:
-            compiled_again(tree / CONTRACTS, mutant.file, tree / CONTRACTS / "artifacts")
-        verdict = tested(tree, mutant.first_tests, "-x")
-        if verdict.outcome is Outcome.SURVIVED and others:
-            verdict = tested(tree, [path for path in others if path not in mutant.first_tests], "-x")
-    except (ValueError, NotCompiled) as wrong:
-        verdict = Verdict(Outcome.BROKEN, str(wrong))
-    finally:
-        source.write_text(original, encoding="utf-8")
-        if mutant.is_of_contract:
-            shutil.rmtree(tree / CONTRACTS)
-            shutil.copytree(pristine, tree / CONTRACTS)
-        free.put(tree)
-    took_s = time.perf_counter() - began
-    say(f"{verdict.outcome:9}{took_s:4.0f} s  {mutant.file}: {mutant.fault} {verdict.detail}".rstrip())
-    return verdict
+
+    def __init__(self, folder: Path, workers: int, compiles: bool) -> None:
+        self._workers = workers
+        self._trees: Queue[Path] = Queue()
+        self._trusted = {CONFTEST}  # every test that passes has read it
+        first = shutil.copytree(ROOT, folder / "tree0", symlinks=True, ignore=_NOT_COPIED)
+        if compiles:
+            compiled(first / CONTRACTS, first / CONTRACTS / "artifacts")
+        self._pristine = shutil.copytree(first / CONTRACTS, folder / "contracts")
+        self._trees.put(first)
+        for number in range(1, workers):
+            self._trees.put(shutil.copytree(first, folder / f"tree{number}", symlinks=True))
+
+    def judged(self, listed: Iterator[Judged], count: int | None) -> list[Verdict]:
+        """Verdicts on mutants, each printed.
+
+        Args:
+            count: number of verdicts, without those on mutants that the compiler refuses; None for all.
+        """
+        if count is None:
+            return self._judged_together(listed)
+        verdicts: list[Verdict] = []
+        while batch := [*islice(listed, count - len(verdicts))]:
+            together = self._judged_together(batch)
+            verdicts.extend(one for one in together if one.outcome is not Outcome.REFUSED)
+        return verdicts
+
+    def _judged_together(self, batch: Iterable[Judged]) -> list[Verdict]:
+        with ThreadPoolExecutor(self._workers) as pool:
+            return [*pool.map(lambda one: self._judged(*one), batch)]
+
+    def _judged(self, mutant: Mutant, runs: Sequence[Sequence[Path]]) -> Verdict:
+        began, tree = time.perf_counter(), self._trees.get()
+        try:
+            verdict = self._with_fault(tree, mutant, runs)
+            if verdict.outcome is Outcome.KILLED and not self._is_trusted(tree, verdict.detail):
+                verdict = Verdict(Outcome.BROKEN, f"{verdict.detail} fails without the fault")
+        finally:
+            self._trees.put(tree)
+        took_s = time.perf_counter() - began
+        say(f"{verdict.outcome:9}{took_s:4.0f} s  {mutant.file}: {mutant.fault} {verdict.detail}".rstrip())
+        if verdict.outcome is Outcome.SURVIVED:
+            say(f"file = \"{mutant.file}\"\nold = '''\n{mutant.old}'''\nnew = '''\n{mutant.new}'''")
+        return verdict
+
+    def _with_fault(self, tree: Path, mutant: Mutant, runs: Sequence[Sequence[Path]]) -> Verdict:
+        """Verdict of the tests while the fault is planted in a tree."""
+        source = tree / mutant.path
+        original = source.read_text(encoding="utf-8")
+        try:
+            source.write_text(mutant.applied(original), encoding="utf-8")
+            if mutant.is_of_contract:
+                compiled_again(tree / CONTRACTS, mutant.file, tree / CONTRACTS / "artifacts")
+            verdict = Verdict(Outcome.SURVIVED)
+            for number, tests in enumerate(runs):
+                if tests and verdict.outcome is Outcome.SURVIVED:
+                    verdict = tested(tree, map(str, tests), NEAR_S if number + 1 < len(runs) else ALL_S)
+        except NotCompiled as wrong:
+            return Verdict(Outcome.REFUSED, f"{wrong}".strip())
+        except ValueError as wrong:
+            return Verdict(Outcome.BROKEN, str(wrong))
+        finally:
+            source.write_text(original, encoding="utf-8")
+            if mutant.is_of_contract:
+                shutil.rmtree(tree / CONTRACTS)
+                shutil.copytree(self._pristine, tree / CONTRACTS)
+        return verdict
+
+    def _is_trusted(self, tree: Path, killer: str) -> bool:
+        """Whether a test, named with or without its parameters, or files of tests pass without a fault."""
+        names = killer.removeprefix(UNENDING).partition("[")[0].split()
+        if not self._trusted.issuperset(names):
+            within_s = NEAR_S if killer.startswith(UNENDING) else ALL_S
+            if tested(tree, names, within_s).outcome is not Outcome.SURVIVED:
+                return False
+            self._trusted.update(names)
+        return True
 
 
-def tested(tree: Path, tests: Sequence[Path], *options: str) -> Verdict:
+def tested(tree: Path, tests: Iterable[str], within_s: float) -> Verdict:
     """Verdict of these tests on the package and artifacts of a tree."""
-    pytest = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", "-m", "not anvil")
+    named = [*tests]
+    pytest = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-m", _MARKS)
     environment = os.environ | {"E2E_CHAINS": "embedded", "TEST_WHOLE": "1", "PYTHONPATH": str(tree / "src")}
-    try:
-        done = subprocess.run(
-            [*pytest, *options, *tests],
-            cwd=tree, env=environment, capture_output=True, text=True, timeout=TESTS_S, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as late:
-        return Verdict(Outcome.BROKEN, str(late))
-    return verdict_of(done.returncode, done.stdout + done.stderr)
+    with subprocess.Popen(
+        [*pytest, *named],
+        cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    ) as running:  # fmt: skip
+        try:
+            output, _ = running.communicate(timeout=within_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)  # the processes that tests have started, too
+            return Verdict(Outcome.KILLED, f"{UNENDING}{' '.join(named)}")
+    return verdict_of(running.returncode, output)
 
 
 def say(line: str) -> None:
@@ -127,4 +227,4 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

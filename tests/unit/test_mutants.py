@@ -41,6 +41,12 @@ def test_contract_tests_leave_out_those_that_compare_code() -> None:
         (0, "607 passed", Verdict(Outcome.SURVIVED)),
         (1, RUN, Verdict(Outcome.KILLED, "tests/e2e/test_rfq_batch.py::test_a")),
         (1, RUN.replace("FAILED", "ERROR"), Verdict(Outcome.KILLED, "tests/e2e/test_rfq_batch.py::test_a")),
+        (
+            2,
+            "ERROR tests/unit/test_mutants.py\n!!! Interrupted",
+            Verdict(Outcome.KILLED, "tests/unit/test_mutants.py"),
+        ),
+        (4, "ImportError while loading conftest 'x'.", Verdict(Outcome.KILLED, "tests/conftest.py")),
         (4, "file not found", Verdict(Outcome.BROKEN, "file not found")),
     ],
 )
@@ -53,5 +59,6 @@ def test_a_run_needs_the_percentage_and_no_broken_mutant() -> None:
     assert is_enough([killed] * 38 + [survived] * 2, 95)
     assert not is_enough([killed] * 39 + [survived], 100)
     assert not is_enough([killed] * 37 + [survived] * 3, 95)
-    assert not is_enough([killed] * 39 + [Verdict(Outcome.BROKEN, "no compile")], 95)
+    assert not is_enough([killed] * 39 + [Verdict(Outcome.BROKEN, "no test ran")], 95)
+    assert not is_enough([killed] * 39 + [Verdict(Outcome.REFUSED, "no compile")], 95)
     assert not is_enough([], 95)

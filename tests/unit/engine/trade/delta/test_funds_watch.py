@@ -455,6 +455,9 @@ async def test_a_settlement_that_failed_does_not_wait_for_what_nobody_can_read(t
             await one.funds.are_lacking(live, 1)
         one.chain.is_away = False
         one.chain.unreadable.clear()
+        one.chain.balances[WETH, ALICE] = 0
+        assert await one.funds.are_lacking(live, 1)
+        assert one.lacks(live.row) == (MissingFund(Fund.BALANCE, ONE, 0),)
         with pytest.raises(NodeContradiction, match="at block 1, below 2"):
             await one.funds.are_lacking(live, 2)
 

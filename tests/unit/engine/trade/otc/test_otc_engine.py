@@ -156,6 +156,23 @@ async def test_what_a_reorganisation_takes_back_is_open_again(
             assert (await venue.becomes(young, _S.PENDING)).reserved == amount32(0), "the older one has it"
 
 
+async def test_a_bulk_cancellation_that_is_taken_back_leaves_the_order_open(
+    tmp_path: Path, autojump_clock: object
+) -> None:
+    async with otc_venue(tmp_path) as venue:
+        venue.chain.has(MAKER, 100)
+        venue.chain.mine()
+        row = await venue.submit(an_order())
+        base = venue.chain.head.number
+        venue.chain.cancels_until(MAKER, 1)
+        venue.chain.mine()
+        await venue.becomes(row, _S.CANCELLED)
+        venue.chain.cut(base)
+        venue.chain.mine(2)
+        open_again = await venue.becomes(row, _S.PENDING)
+        assert (funds_of(open_again), open_again.transaction_hash) == ((100, 100, 100), None)
+
+
 # --- Time -----------------------------------------------------------------------------------------------
 
 

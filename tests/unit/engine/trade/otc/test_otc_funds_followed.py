@@ -24,6 +24,7 @@ from cambist.engine.trade.otc.document import OtcDocument
 from cambist.engine.trade.otc.funds_watch import OtcAccount
 from support.otc.otc_chain import MOST, RFQ, OtcChain
 from support.otc.otc_engine import (
+    CONFIRMATIONS,
     MAKER,
     OtcVenue,
     a_document,
@@ -182,6 +183,25 @@ async def test_orders_of_other_tokens_and_makers_have_funds_of_their_own(
         await venue.becomes(rows[1], _S.SUSPENDED)
         assert venue.chain.questions == [(USDC, MAKER)]
         assert [status for status, _ in await stand(venue, rows)] == [_S.PENDING, _S.SUSPENDED, _S.PENDING]
+
+
+async def test_a_maker_whose_orders_of_one_token_are_over_is_still_read_for_another(
+    tmp_path: Path, autojump_clock: object
+) -> None:
+    async with otc_venue(tmp_path) as venue:
+        venue.chain.has(MAKER, 100)
+        venue.chain.has(MAKER, 100, USDC)
+        venue.chain.mine()
+        over = await venue.submit(an_order(1, maker_asset=USDC))
+        await venue.submit(an_order(2))
+        venue.chain.cancels(over)
+        venue.chain.mine(CONFIRMATIONS + 1)
+        await venue.when(over, lambda row: row.is_final)
+        await venue.is_told()
+        venue.chain.questions.clear()
+        venue.funds.others_changed(MAKER)
+        await venue.is_told()
+        assert venue.chain.questions == [(WETH, MAKER)]
 
 
 async def test_only_what_is_touched_is_read_and_each_account_once(

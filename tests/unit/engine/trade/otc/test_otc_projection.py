@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 import trio
 
 from cambist.codecs.messages.vocabulary import OtcState
@@ -12,12 +13,20 @@ from cambist.engine.chain.index.indexer import Advance
 from cambist.engine.chain.index.ring import Mark
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import IDS_MAX
-from cambist.engine.store.rows import OrderDocument, OtcCancel, OtcFill, OtcOrderRow, amount32
+from cambist.engine.store.rows import (
+    NEVER_S,
+    OrderDocument,
+    OtcCancel,
+    OtcCancelUntil,
+    OtcFill,
+    OtcOrderRow,
+    amount32,
+)
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_CANCEL, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
 from cambist.engine.store.units import Done, Unit, new, put
 from cambist.engine.trade.otc.document import encode_document
-from cambist.engine.trade.otc.live_orders import OtcOrders
+from cambist.engine.trade.otc.live_orders import OtcOrders, cancel_by
 from cambist.engine.trade.otc.projection import OtcProjection
 from support.otc.otc_engine import a_document
 from support.store.store_work import now_ms
@@ -103,3 +112,15 @@ async def test_a_log_of_another_chain_or_that_is_undone_in_the_same_step_is_none
         after = await found(store, rows[0])
     assert after is not None
     assert (after.remaining, after.transaction_hash) == (rows[0].remaining, None)
+
+
+@pytest.mark.parametrize(
+    ("expires_s", "is_cancelled"),
+    [(TOP - 1, True), (TOP, True), (TOP + 1, False), (NEVER_S, True)],
+)
+def test_a_bulk_cancellation_ends_what_expires_by_its_second_or_never(
+    expires_s: int, is_cancelled: bool
+) -> None:
+    row = an_otc_order(expires_s=expires_s)
+    until = OtcCancelUntil(row.chain_id, hash_of(TOP), hash_of(TOP + 1), 0, TOP, row.maker, TOP, NOW_MS)
+    assert (cancel_by(until, row) is not None) == is_cancelled

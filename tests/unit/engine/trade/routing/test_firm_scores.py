@@ -6,6 +6,7 @@ import trio
 from trio.testing import MockClock
 
 from cambist.config.errors import NoRoute
+from cambist.config.timeouts import FIRM_PROBE_LOOK_S
 from cambist.engine.trade.routing.firm.firm_parts import HeldQuote
 from cambist.feeds.firm.firm_check import FirmFault
 from cambist.feeds.firm.maker_health import HealthReport
@@ -91,6 +92,22 @@ async def test_a_good_answer_to_a_probe_ends_a_rest(autojump_clock: MockClock) -
     assert 1.25 <= probed_at - began <= 1.75
     assert stage.clients["alpha"].amounts == [ONE, ONE, ONE, ONE // 10]
     assert stage.desk.statistics().probes == 1
+
+
+@pytest.mark.parametrize(("after_ms", "probes"), [(REST_MS // 4, 1), (REST_MS, 0)])
+async def test_a_probe_is_due_at_its_very_millisecond_and_not_at_the_end_of_the_rest(
+    autojump_clock: MockClock, after_ms: int, probes: int
+) -> None:
+    stage = Timed(alpha=HANGING, beta=Maker(0.0))
+    for _ in range(3):
+        await stage.sell()
+    began_ms = told(stage, "alpha").pairs[0].health.block_until_ms - REST_MS
+    await trio.sleep((began_ms + after_ms - wall_ms()) / 1_000 - FIRM_PROBE_LOOK_S)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stage.desk.scores.run)
+        await trio.sleep(1.5 * FIRM_PROBE_LOOK_S)
+        nursery.cancel_scope.cancel()
+    assert stage.desk.statistics().probes == probes
 
 
 async def test_three_probes_that_fail_leave_a_rest_as_it_is(autojump_clock: MockClock) -> None:

@@ -133,6 +133,14 @@ def test_the_best_single_maker_depends_on_the_amount(side: Side) -> None:
     ]
 
 
+@pytest.mark.parametrize("side", Side)
+def test_of_makers_that_are_equal_the_first_fills_alone(side: Side) -> None:
+    give = WETH if side is Side.SELL else USDC
+    books = [a_book(maker, WETH, USDC, bids="2500 2", asks="2510 2") for maker in ("alpha", "beta")]
+    shares = _merged(*books, give=give, side=side).best_single(ONE[WETH])
+    assert shares == [(0, ONE[WETH], (2_500 if side is Side.SELL else 2_510) * ONE[USDC])]
+
+
 def test_of_a_makers_two_books_the_deeper_one_takes_part() -> None:
     shallow = a_book("alpha", WETH, USDC, bids="2500 1", liquidity=5)
     deep = a_book("alpha", USDC, WETH, asks="0.0005 1000", liquidity=6)

@@ -133,6 +133,15 @@ def test_a_large_amount_is_divided_over_two_paths(side: Side) -> None:
     assert Decimal(fixed) / amount == pytest.approx(Decimal(1) / 3, rel=Decimal("0.05"))
 
 
+def test_two_paths_pay_for_one_transaction() -> None:
+    """A second path brings 0.185 WETH more, and needs a fill: 0.066 WETH, or 0.264 where gas is dearer."""
+    wanted = SwapRequest(WETH, DAI, 15 * ONE[WETH], Side.SELL)
+    for gwei, paths in ((1_000, 2), (4_000, 1)):
+        plan = _found(_with(wanted, gas_price_wei=gwei * 10**9), ALPHA, USDC_DAI, WETH_DAI)
+        assert len(plan.paths) == paths
+        assert plan.gas == TRANSACTION + HOP + (paths + 1) * FILL
+
+
 def test_two_paths_fill_what_neither_can_alone() -> None:
     books = ALPHA, USDC_DAI, WETH_DAI
     plan = _found(SwapRequest(WETH, DAI, 109 * ONE[WETH], Side.SELL), *books)
