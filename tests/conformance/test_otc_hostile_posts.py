@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.config import limits
 from cambist.config.sections.venue import Rate, RateTier
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
+from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.holdings import HoldingQuestion, holdings
 from cambist.engine.trade.otc import endpoints as otc
 from support.chain.evm_programs import assembled, deploys
@@ -30,6 +32,43 @@ async def a_contract(world: World, code: str) -> bytes:
     receipt = await world.send(world.owner, b"", deploys(assembled(code)))
     assert receipt.contract is not None
     return receipt.contract
+
+
+# --- Tokens that answer whatever their author likes -------------------------------------------------------
+
+RICH = "2 128 EXP 0x40 MSTORE 32 0x40 RETURN"
+"""Token code that answers 2^128 to every call."""
+
+
+@pytest.mark.parametrize("endless", [False, True])
+async def test_a_token_of_ones_own_fills_no_more_than_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, endless: bool
+) -> None:
+    """Free keys, each funded by the contract: before, 200 of 200 orders without expiry were taken."""
+    monkeypatch.setattr(limits, "OTC_LIVE_UNLISTED_ENDLESS_MAX" if endless else "OTC_LIVE_UNLISTED_MAX", 5)
+    monkeypatch.setattr(limits, "OTC_LIVE_UNLISTED_PER_MAKER_MAX", 3)
+    async with an_otc_front(tmp_path) as front:
+        world = front.world
+        token = await a_contract(world, RICH)
+        later_s = await world.now_s() + 3_600
+
+        def fake(key: SigningKey, expiry_s: int) -> RfqOrder:
+            return front.an_order(maker=key.address, maker_asset=token, expiry=expiry_s)
+
+        keys = [SigningKey(bytes([number]) * 32) for number in (1, 2, 3)]
+        expiry_s = 0 if endless else later_s
+        for key in keys[:2]:
+            for _ in range(3 if key is keys[0] else 2):
+                await front.posted(fake(key, expiry_s), key)
+        refusal = await front.fault(fake(keys[0], expiry_s), keys[0])
+        assert refusal[:2] == (400, "TooManyOpenOrders")
+        assert "maker: expected fewer than 3 orders of unlisted tokens, got 3" in refusal[2]
+        refusal = await front.fault(fake(keys[2], expiry_s), keys[2])
+        assert refusal[:2] == (503, "ServiceUnavailable")
+        assert "orders of unlisted tokens" in refusal[2]
+        if endless:
+            await front.posted(fake(keys[2], later_s), keys[2])
+        await front.posted(front.an_order())
 
 
 # --- Drafts: anybody may post one in the name of a contract ----------------------------------------------

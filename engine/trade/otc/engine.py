@@ -242,7 +242,12 @@ def open_otc(footing: Footing, served_chains: ServedChains) -> OtcEngine:
         footing: parts shared with the other order engines.
         served_chains: served chains by chain id.
     """
-    orders = OtcOrders(footing.store, footing.leases)
+
+    def is_listed(chain_id: int, token: bytes) -> bool:
+        served = served_chains.get(chain_id)
+        return served is not None and token in served.tokens.by_address
+
+    orders = OtcOrders(footing.store, footing.leases, is_listed)
     chains = {
         chain_id: _chain(footing, served, orders)
         for chain_id, served in served_chains.items()

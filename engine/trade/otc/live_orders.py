@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ....codecs.messages.vocabulary import OtcState
 from ....config.errors import OrderNotFound, StoreError, StoreUnavailable
-from ....config.limits import VENUE_STEP_TRIES_MAX
+from ....config.limits import OTC_LIVE_UNLISTED_EXPIRY_S, VENUE_STEP_TRIES_MAX
 from ...store.leases import Leases
 from ...store.queries import Query, among, by
 from ...store.rows import NEVER_S, OrderDocument, OtcCancel, OtcCancelUntil, OtcFill, OtcOrderRow
@@ -56,6 +56,25 @@ class LiveOtc(Struct, eq=False, gc=False):
         return self.row.order_hash
 
 
+class UnlistedOrders(Struct, frozen=True):
+    """Number of orders in memory with a token that the operator has not listed.
+
+    Attributes:
+        of_maker: of one maker.
+        total: of all makers.
+        endless: of all makers, those that expire late or never (`is_endless`).
+    """
+
+    of_maker: int
+    total: int
+    endless: int
+
+
+def is_endless(row: OtcOrderRow) -> bool:
+    """Whether an order expires later than OTC_LIVE_UNLISTED_EXPIRY_S after it was posted, or never."""
+    return row.expires_s > row.created_ms // 1_000 + OTC_LIVE_UNLISTED_EXPIRY_S
+
+
 class OtcLogs(Struct):
     """Fills and cancellations of one OTC order that the chain has logged."""
 
@@ -75,10 +94,39 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
 
     Args:
         leases: leases of this process's shards; a write is refused once the lease of its shard is lost.
+        is_listed: returns whether the operator has listed a token of a chain.
     """
 
-    def __init__(self, store: Store, leases: Leases) -> None:
+    def __init__(
+        self, store: Store, leases: Leases, is_listed: Callable[[int, bytes], bool] = lambda *_: True
+    ) -> None:
         super().__init__(OTC, store, leases)
+        self._is_listed = is_listed
+        self._unlisted: dict[bytes, set[bytes]] = {}  # maker -> hashes of its orders with an unlisted token
+        self._unlisted_total = self._endless = 0
+
+    def is_unlisted(self, row: OtcOrderRow) -> bool:
+        """Whether an order names a token that the operator has not listed."""
+        return not all(self._is_listed(row.chain_id, token) for token in (row.maker_asset, row.taker_asset))
+
+    def unlisted(self, maker: bytes) -> UnlistedOrders:
+        """Number of the orders in memory with a token that the operator has not listed."""
+        return UnlistedOrders(len(self._unlisted.get(maker, ())), self._unlisted_total, self._endless)
+
+    def _added(self, live: LiveOtc) -> None:
+        if self.is_unlisted(live.row):
+            self._unlisted.setdefault(live.row.maker, set()).add(live.order_hash)
+            self._unlisted_total += 1
+            self._endless += is_endless(live.row)
+
+    def _dropped(self, live: LiveOtc) -> None:
+        of_maker = self._unlisted.get(live.row.maker, set())
+        if live.order_hash in of_maker:
+            of_maker.remove(live.order_hash)
+            self._unlisted_total -= 1
+            self._endless -= is_endless(live.row)
+            if not of_maker:
+                del self._unlisted[live.row.maker]
 
     async def add(self, row: OtcOrderRow, document: OtcDocument) -> OtcOrderRow:
         """Store a new order; repeated calls for the same order hash store it once.

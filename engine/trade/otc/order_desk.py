@@ -36,7 +36,7 @@ from ..served.served_chain import ServedChain, ServedChains, otc_chain_at
 from .balances import Backed, is_backed
 from .document import OtcDocument, stored_order
 from .life import signed
-from .live_orders import OtcOrders
+from .live_orders import OtcOrders, is_endless
 from .stored_orders import StoredOtcOrders
 from .submission import Answered, Begun, answered, begun, left_of, new_document, new_row, submission_calls
 from .terms import IdentifiedOtc, OtcTerms, checked, identify, otc_domain
@@ -108,6 +108,7 @@ class OtcDesk:
             signatures.wrong()
         self._check_room(terms.order.maker, is_draft=row.status is OtcState.DRAFT)
         self._check_memory(row.status)
+        self._check_unlisted(row)
         if await self._orders.add(row, document) is row:
             return posted(stored_order(row, document))
         return await self._kept(served, body, found, now_ms, signatures)
@@ -153,6 +154,32 @@ class OtcDesk:
             raise ServiceUnavailable(
                 f"{limits.OTC_LIVE_UNFUNDED_MAX} OTC orders wait for funds or a signature: "
                 "only orders that the maker's funds cover are accepted now"
+            )
+
+    def _check_unlisted(self, row: OtcOrderRow) -> None:
+        """Refuse a new order with a token that the operator has not listed if such orders fill their place.
+
+        The contract of such a token may claim any balance, so that funds are no stake of the maker's.
+
+        Raises:
+            TooManyOpenOrders: the maker has as many such orders as it may have.
+            ServiceUnavailable: all makers together have, or have as many that expire late or never.
+        """
+        if not self._orders.is_unlisted(row):
+            return
+        found = self._orders.unlisted(row.maker)
+        if found.of_maker >= limits.OTC_LIVE_UNLISTED_PER_MAKER_MAX:
+            most = limits.OTC_LIVE_UNLISTED_PER_MAKER_MAX
+            raise TooManyOpenOrders(
+                field="maker", expected=f"fewer than {most} orders of unlisted tokens", got=found.of_maker
+            )
+        if found.total >= limits.OTC_LIVE_UNLISTED_MAX:
+            raise ServiceUnavailable(f"{found.total} orders of unlisted tokens may still change: no more now")
+        if is_endless(row) and found.endless >= limits.OTC_LIVE_UNLISTED_ENDLESS_MAX:
+            days = limits.OTC_LIVE_UNLISTED_EXPIRY_S // 86_400
+            raise ServiceUnavailable(
+                f"{found.endless} orders of unlisted tokens expire late or never: only orders that expire "
+                f"within {days} days are accepted now"
             )
 
     async def _kept(
