@@ -286,6 +286,7 @@ VENUE_SETTLED_CONSENT_S = (
 VENUE_SETTLED_CONSENTS_MAX = (
     65_536  # pairs of network and user that a chain remembers, those that filled last
 )
+VENUE_PAST_SWAPS_MAX = 4_096  # swaps of a chain whose quotes have expired, which may have been filled
 VENUE_CONSENT_S_MAX = 86_400  # from now to the deadline of a user's consent to a swap
 VENUE_UNFILLED_S_MAX = 300  # a signed quote counts as unfilled until its expiry, at most for this time
 AGENT_DRIFT_BPS = 10  # loss that a settlement may have against its simulation a moment before: markets move

@@ -17,6 +17,7 @@ from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.trade.orders.order_units import step
 from cambist.engine.trade.orders.step import OrderStep
 from support.chain.world import HOUR_S, NATIVE, ONE, USDC
+from support.contracts.rfq_stories import a_wallet_that_sells
 from support.contracts.settling import Market
 from support.delta.order_front import API_KEY, ORDERS, OrderFront, an_order_front, told, wire_of
 
@@ -411,6 +412,17 @@ async def test_orders_of_one_owner_share_one_balance(front: OrderFront) -> None:
         ended = step(row, row.updated_ms, status=OrderStatus.EXPIRED, is_final=True)
         await front.live.step(row.order_hash, partial(_to, ended))
     await front.submitted(await front.a_sale(src_amount=has // 2))
+
+
+async def test_orders_that_nobody_has_signed_take_nothing_of_their_owners_balance(front: OrderFront) -> None:
+    """Anybody may submit them in a contract's name: a stranger must not keep the owner from trading."""
+    world = front.world
+    wallet = await a_wallet_that_sells(world)
+    has = await world.balance(world.weth, wallet)
+    for _ in range(limits.VENUE_LIVE_BEYOND_FUNDS_MAX):
+        record = await front.submitted(await front.a_sale(owner=wallet, src_amount=has), signature=b"")
+        assert record["status"] == "AWAITING_SIGNATURE"
+    await front.submitted(await front.a_sale(owner=wallet, src_amount=has))
 
 
 async def test_orders_have_a_bound_of_memory_in_which_their_data_count(

@@ -4,17 +4,16 @@
         held        counts until it is freed: a maker's stock, an open stream, a place in memory
         used        fades: an account that has used all of it has all of it back after `refill_s`
     take(charges)   charges all accounts or, if one of them lacks room, none
-    free(hold)      what is held ends, what is used goes on fading
-    undo(hold)      nothing was caused after all: both are given back
+    free(hold)      held amounts end, used amounts fade
+    undo(hold)      the cost was not caused: held and used amounts are given back
 
-An account is whoever caused the cost: a key, a network, a user who has signed, or EVERYBODY together. Who is
-charged follows from a rule for each thing (`budgets`); nobody is charged because a request names it.
+An account belongs to the causer of a cost: a key, a network, a user who has signed, or EVERYBODY together.
+`budgets` has the rule for each thing; no account is charged because a request names it.
 
 Source: docs/explanation/security.md, "Costs and stakes".
 """
 
-from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 
 from msgspec import Struct
@@ -30,7 +29,7 @@ class Budget(Struct, frozen=True, kw_only=True):
     """The bound of one account on a thing that costs.
 
     Attributes:
-        name: name in metrics and on the page of costs, e.g. `stock without consent, of a network`.
+        name: name of the budget, in refusals too, e.g. `stock for nothing, of a network`.
         unit: unit of the amounts, e.g. `quotes`.
         most: greatest amount of one account, in units.
         refill_s: seconds in which a wholly used budget returns; 0 for what is held until it is freed.
@@ -62,10 +61,16 @@ class Charge(Struct, frozen=True):
 
 
 class Hold(Struct, eq=False):
-    """What `Ledger.take` has charged; `Ledger.free` or `Ledger.undo` ends it once."""
+    """What `Ledger.take` has charged.
+
+    Attributes:
+        is_free: whether what is held has ended, by `Ledger.free` or `Ledger.undo`.
+        is_undone: whether what is used was given back too, by `Ledger.undo`.
+    """
 
     charges: tuple[Charge, ...]
-    is_over: bool = False
+    is_free: bool = False
+    is_undone: bool = False
 
 
 class Lack(Struct, frozen=True):
@@ -91,7 +96,6 @@ class Ledger:
         self._accounts_max = accounts_max
         self._held: dict[tuple[str, Hashable], int] = {}
         self._used: dict[str, Buckets] = {}
-        self._refused: Counter[str] = Counter()
 
     def take(self, charges: Sequence[Charge], now_ms: int) -> Hold | Lack:
         """Charge all accounts, or none if an account lacks room.
@@ -105,27 +109,30 @@ class Ledger:
         for number, charge in enumerate(charges):
             lack = self._add(charge, now_ms)
             if lack is not None:
-                for earlier in charges[:number]:
-                    self._subtract(earlier, is_undone=True)
-                self._refused[charge.budget.name] += 1
+                self.undo(Hold(tuple(charges[:number])))
                 return lack
         return Hold(tuple(charges))
 
     def free(self, hold: Hold) -> None:
-        """End a hold: what it held is free, what it used goes on fading. A second call does nothing."""
-        self._end(hold, is_undone=False)
+        """End what a hold holds; what it uses fades. A second call does nothing."""
+        if not hold.is_free:
+            hold.is_free = True
+            for charge in hold.charges:
+                if not charge.budget.refill_s:
+                    self._release(charge)
 
     def undo(self, hold: Hold) -> None:
-        """End a hold as if nothing had been charged. A call after the hold's end does nothing."""
-        self._end(hold, is_undone=True)
+        """End a hold, and give back what it uses, also after `free`. A second call does nothing."""
+        self.free(hold)
+        if not hold.is_undone:
+            hold.is_undone = True
+            for charge in hold.charges:
+                if charge.budget.refill_s:
+                    self._buckets(charge.budget).give_back(charge.account, charge.amount)
 
     def held(self, budget: Budget, account: Hashable) -> int:
         """Amount that an account holds of a budget without `refill_s`."""
         return self._held.get((budget.name, account), 0)
-
-    def statistics(self) -> Mapping[str, int]:
-        """Number of refused charges since the start of the process, by the name of the budget."""
-        return dict(self._refused)
 
     def _add(self, charge: Charge, now_ms: int) -> Lack | None:
         budget = charge.budget
@@ -141,25 +148,13 @@ class Ledger:
         self._held[key] = amount
         return None
 
-    def _subtract(self, charge: Charge, *, is_undone: bool) -> None:
-        budget = charge.budget
-        if budget.refill_s:
-            if is_undone:
-                self._buckets(budget).give_back(charge.account, charge.amount)
-            return
-        key = budget.name, charge.account
+    def _release(self, charge: Charge) -> None:
+        key = charge.budget.name, charge.account
         left = self._held[key] - charge.amount
         if left:
             self._held[key] = left
         else:
             del self._held[key]
-
-    def _end(self, hold: Hold, *, is_undone: bool) -> None:
-        if hold.is_over:
-            return
-        hold.is_over = True
-        for charge in hold.charges:
-            self._subtract(charge, is_undone=is_undone)
 
     def _buckets(self, budget: Budget) -> Buckets:
         buckets = self._used.get(budget.name)

@@ -282,21 +282,17 @@ async def _signed(
     Args:
         shown: what a caller without an API key has shown; None for a caller with a key.
     """
-    unfilled, asker, user = leave.unfilled, leave.asker, ticket.user
-    is_own = shown is not None and Stake.CONSENT in shown.stakes
-    user_shown = None
-    if shown is not None and is_own:
-        user_shown = ShownUser(user, ticket.src_token, ticket.src_amount, shown.funds.balance)
-    # No await between `_begun` and `try`: a swap that has begun and is never ended keeps its places for good.
-    swap = await _answered(_begun(served, leave, user, user_shown, now_ms // 1_000))
+    unfilled, user, now_s = leave.unfilled, ticket.user, now_ms // 1_000
     try:
-        claimant = None
-        if shown is not None:
-            stakes = shown.stakes
-            # Judged here, as `_begun` may have found that the two have filled a swap.
-            if not is_own and unfilled.has_settled(asker, user, now_ms // 1_000):
-                stakes = (Stake.CONSENT, *stakes)
-            claimant = Claimant(asker.name, user, stakes)
+        begun = _begun(leave, ticket, shown, now_s)
+    except (RateLimited, InsufficientBalance):
+        if not await _answered(_free_filled(served, leave, user, now_s)):
+            raise
+        # Judged anew: other swaps may have begun or ended during the read, and the two may have filled one.
+        begun = _begun(leave, ticket, shown, now_s)
+    # No await between `_begun` and `try`: a swap that has begun and is never ended keeps its places for good.
+    swap, claimant = begun
+    try:
         return await served.desk.fill(
             plan, wanted, user=user, limit=ticket.limit, held=swap.quotes, claimant=claimant
         )
@@ -304,24 +300,27 @@ async def _signed(
         unfilled.end(swap)
 
 
-async def _begun(
-    served: "ServedChain", leave: Leave, user: bytes, shown: ShownUser | None, now_s: int
-) -> UnfilledSwap:
-    """Take the places of a new swap; see `UnfilledSwaps.begin`.
+def _begun(
+    leave: Leave, ticket: SwapTicket, shown: _Shown | None, now_s: int
+) -> tuple[UnfilledSwap, Claimant | None]:
+    """Take the places of a new swap, and say whose share of makers' stock its quotes take.
 
-    If a place is missing, the function reads from the chain which earlier swaps are filled, and tries again.
+    Args:
+        shown: what a caller without an API key has shown; None for a caller with a key.
 
     Raises:
-        RateLimited, InsufficientBalance: a place is still missing.
-        ChainError: no node answers.
+        RateLimited, InsufficientBalance: a place is missing; see `UnfilledSwaps.begin`.
     """
-    try:
-        return leave.unfilled.begin(leave.asker, user, shown, now_s)
-    except (RateLimited, InsufficientBalance):
-        if not await _free_filled(served, leave, user, now_s):
-            raise
-    # `begin` judges anew: other swaps may have begun or ended during the read.
-    return leave.unfilled.begin(leave.asker, user, shown, now_s)
+    asker, user = leave.asker, ticket.user
+    if shown is None:
+        return leave.unfilled.begin(asker, user, None, now_s), None
+    stakes = shown.stakes
+    if Stake.CONSENT not in stakes and leave.unfilled.has_settled(asker, user, now_s):
+        stakes = (Stake.CONSENT, *stakes)
+    user_shown = None
+    if Stake.CONSENT in stakes:
+        user_shown = ShownUser(user, ticket.src_token, ticket.src_amount, shown.funds.balance)
+    return leave.unfilled.begin(asker, user, user_shown, now_s), Claimant(asker.name, user, stakes)
 
 
 async def _free_filled(served: "ServedChain", leave: Leave, user: bytes, now_s: int) -> bool:
@@ -334,7 +333,7 @@ async def _free_filled(served: "ServedChain", leave: Leave, user: bytes, now_s: 
         ChainError: no node answers.
     """
     unfilled = leave.unfilled
-    others = unfilled.of(leave.asker, user, now_s)
+    others = (*unfilled.of(leave.asker, user, now_s), *unfilled.past(leave.asker, now_s))
     quotes = [quote for swap in others for quote in swap.quotes if quote.digest32]
     if quotes:
         calls = [EthCall(served.rfq, remaining(quote.maker, quote.digest32)) for quote in quotes]

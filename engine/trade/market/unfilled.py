@@ -101,6 +101,7 @@ class UnfilledSwaps:
         self._user_places = user_places
         self._swaps: dict[Hashable, list[UnfilledSwap]] = {}  # by account
         self._line: deque[UnfilledSwap] = deque()  # in their order of beginning
+        self._past: deque[UnfilledSwap] = deque(maxlen=limits.VENUE_PAST_SWAPS_MAX)
         self._settled: OrderedDict[tuple[str, bytes], int] = OrderedDict()  # -> until when, Unix seconds
 
     def __len__(self) -> int:
@@ -113,10 +114,15 @@ class UnfilledSwaps:
         for account in (self._account(asker.name), self._account(user)):
             for swap in tuple(self._swaps.get(account, ())):
                 if swap.is_ended and swap.over_s < now_s:
-                    self.free(swap)
+                    self._retire(swap)
                 else:
                     found[id(swap)] = swap
         return tuple(found.values())
+
+    def past(self, asker: Asker, now_s: int) -> tuple[UnfilledSwap, ...]:
+        """Return a caller's swaps whose quotes have expired and still weigh on its network."""
+        since_s = now_s - limits.VENUE_STOCK_REFILL_S
+        return tuple([swap for swap in self._past if swap.asker == asker and swap.over_s >= since_s])
 
     def has_settled(self, asker: Asker, user: bytes, now_s: int) -> bool:
         """Whether this user has filled a swap of this caller's network within the last day."""
@@ -136,9 +142,9 @@ class UnfilledSwaps:
         others = self.of(asker, user, now_s)
         kind = SWAPS_OF_KEY if asker.has_key else SWAPS_OF_NETWORK
         charges = [Charge(kind, self._account(asker.name), 1, asker.places)]
+        funds = *self._account(user), b"" if shown is None else shown.src_token
         if shown is not None:
             charges.append(Charge(SWAPS_OF_USER, self._account(user), 1, self._user_places))
-            funds = *self._account(user), shown.src_token
             charges.append(Charge(FUNDS_OF_USER, funds, shown.src_amount, shown.balance))
         hold = self._ledger.take(charges, 1_000 * now_s)
         if not isinstance(hold, Hold):
@@ -146,7 +152,7 @@ class UnfilledSwaps:
                 raise InsufficientBalance(
                     "swaps that are signed and not filled count too",
                     field="userAddress",
-                    expected=f"at least {self._ledger.held(FUNDS_OF_USER, hold.charge.account)} more",
+                    expected=f"at least {self._ledger.held(FUNDS_OF_USER, funds) + shown.src_amount}",
                     got=shown.balance,
                 )
             error = RateLimited(f"{hold.charge.bound} swaps are signed and not filled")
@@ -178,8 +184,14 @@ class UnfilledSwaps:
             if not swaps:
                 self._swaps.pop(account, None)
 
+    def _retire(self, swap: UnfilledSwap) -> None:
+        """Take an expired swap out of its places; the chain may still show that it was filled in time."""
+        if not swap.hold.is_free and any(quote.digest32 for quote in swap.quotes):
+            self._past.append(swap)
+        self.free(swap)
+
     def free_filled(self, swaps: Iterable[UnfilledSwap], filled: set[bytes], now_s: int) -> bool:
-        """Take each of `swaps` that has a filled quote out of its places, and give its makers' stock back.
+        """Take each of `swaps` that has a filled quote out of its places, and give the filled stock back.
 
         Args:
             filled: EIP-712 hashes of filled quotes, 32 bytes each.
@@ -190,8 +202,9 @@ class UnfilledSwaps:
         done = [swap for swap in swaps if any(quote.digest32 in filled for quote in swap.quotes)]
         for swap in done:
             self.free(swap)
+            # Quotes that are not filled still reserve stock, whichever of the swap's the others are.
             for quote in swap.quotes:
-                if quote.claim is not None:
+                if quote.claim is not None and quote.digest32 in filled:
                     self._stock.drop(quote.claim)
             if not swap.asker.has_key:
                 self._remember(swap.asker.name, swap.user, now_s)
@@ -214,4 +227,4 @@ class UnfilledSwaps:
         for _ in range(min(_LOOKS, len(self._line))):
             if not (self._line[0].is_ended and self._line[0].over_s < now_s):
                 return
-            self.free(self._line.popleft())
+            self._retire(self._line.popleft())

@@ -238,7 +238,7 @@ def an_auctioneer(
         chain=_Chain(),
         gas=SimpleNamespace(gas_price_wei=0),
         tokens=SimpleNamespace(by_address={}, wrapped_native=b"\x0e" * 20),
-        usd=None,
+        usd=SimpleNamespace(value=lambda token, amount: None),
         delta=b"\x0d" * 20,
         executor=b"\x0c" * 20,
         rfq=b"\x0b" * 20,

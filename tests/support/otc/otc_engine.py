@@ -76,7 +76,13 @@ class OtcVenue:
         self.leases = Leases(store, name, life_s=60, now_ms=simulated_ms, count=count)
         settings = SimpleNamespace(rfq=True, delta=False, confirmations=CONFIRMATIONS)
         place: Any = SimpleNamespace(
-            chain_id=1, chain=chain, settings=settings, rfq=RFQ, delta=b"", followed=trio.Event()
+            chain_id=1,
+            chain=chain,
+            settings=settings,
+            rfq=RFQ,
+            delta=b"",
+            followed=trio.Event(),
+            tokens=SimpleNamespace(by_address={}),
         )
         places = cast("Any", {1: place})
         chains = FollowedChains(places, store, self.clock)

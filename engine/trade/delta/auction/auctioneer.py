@@ -52,7 +52,7 @@ from ...orders.order_units import effect_key
 from ..bids.agent_client import AgentClientStatistics
 from ..bids.agent_pace import AgentQuestion
 from ..bids.agent_rest import AgentFault, AgentReport
-from ..bids.bid_merit import best_of, judged
+from ..bids.bid_merit import best_of, judged, lost
 from ..bids.bids import Answer, Candidate, Rejection, read_answer, sorted_out
 from ..bids.simulation import Proven
 from ..orders.life import OPEN, SETTLE, DeltaStep, won
@@ -378,7 +378,7 @@ class Auctioneer:
         rejections += found.rejections
         this.considered.difference_update(found.unknown)
         this.considered.update(_handled(this))  # a handler that takes too long pauses its orders
-        decision, paid = await self._decision(this, found.proven)
+        decision, paid = await self._decision(this, found.proven, rejections)
         self._closed_ms |= dict.fromkeys(this.orders, closed_ms)
         self._agents.hold(this.auction_id)  # a settlement may begin before all others are stored
         stands = await self._conclude(this, closed_ms, decision, paid, rejections)
@@ -406,29 +406,35 @@ class Auctioneer:
             candidates += self._handlers.bids(order)
         return candidates
 
-    async def _decision(self, this: Round, bids: Sequence[Proven]) -> tuple[Decision, _Paid]:
+    async def _decision(
+        self, this: Round, bids: Sequence[Proven], rejections: list[Rejection]
+    ) -> tuple[Decision, _Paid]:
         """Decide a round's winners from bids that passed their simulation, at the present gas price.
 
-        Bids whose gas nobody pays lose, with their runners-up.
+        Bids whose gas nobody pays lose, with their runners-up. Crossings whose gas their orders do not carry
+        are rejected before, since they would win over single bids that carry theirs.
 
         Returns:
-            The decision, and what the winners' gas is charged to.
+            The decision, and the charges of the winners' gas.
         """
         gas_price_wei = self._served.gas.gas_price_wei
         costs = {key: cost for key, order in this.orders.items() if (cost := gas_cost(order, self._served))}
-        orders = tuple(this.orders.values())
-        decision: Decision = await self._slices.work(deciding(orders, bids, gas_price_wei, costs))
-        paid: _Paid = {}
-        costs = {
+        covering = {
             key: cost for key, order in this.orders.items() if (cost := covering_cost(order, self._served))
         }
+        carried = partial(self._gas.is_carried, gas_price_wei=gas_price_wei, costs=covering)
+        uncarried = [bid for bid in bids if bid.candidate.is_crossing and not carried(bid)]
+        rejections += [lost(bid.candidate, NOT_CARRIED) for bid in uncarried]
+        left_out_ids = set(map(id, uncarried))
+        orders, bids = tuple(this.orders.values()), [bid for bid in bids if id(bid) not in left_out_ids]
+        decision: Decision = await self._slices.work(deciding(orders, bids, gas_price_wei, costs))
+        paid: _Paid = {}
         for winner in decision.winners:
-            hold = self._gas.take(winner, gas_price_wei, costs, self._wall_ms())
+            hold = self._gas.take(winner, gas_price_wei, covering, self._wall_ms())
             if hold is None:
                 decision = let_go(decision, winner, NOT_CARRIED)
             else:
                 paid[id(winner)] = hold
-        carried = partial(self._gas.is_carried, gas_price_wei=gas_price_wei, costs=costs)
         return with_runners_up(decision, carried), paid
 
     async def _upcoming(self, this: Round) -> Upcoming:

@@ -77,11 +77,17 @@ def _advantage(part: CandidatePart) -> int:
 
 
 def _left_out(bid: Candidate) -> Rejection:
+    better = f"{AGENT_BIDS_PER_ORDER_MAX} bids of yours on an order are better"
+    return lost(bid, f"bids[{bid.place}]: not simulated, {better}")
+
+
+def lost(bid: Candidate, why: str) -> Rejection:
+    """Make the rejection of a bid that takes no part in the decision, for a reason that the agent is told."""
     return Rejection(
         bid.agent,
         bid.arrived_ms,
         Notice.LOST,
-        f"bids[{bid.place}]: not simulated, {AGENT_BIDS_PER_ORDER_MAX} bids of yours on an order are better",
+        why,
         {part.asked.order_hash: part.promised for part in bid.parts},
         parts={part.asked.order_hash: part.part_amount for part in bid.parts if part.part_amount is not None},
     )

@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .....codecs.messages.vocabulary import OrderStatus
+from .....codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
+from .....codecs.messages.vocabulary import OrderStatus, Side
+from .....codecs.rounding import mul_div_up
 from .....config.errors import NonceUsed, StoreError
 from .....config.limits import VENUE_LIVE_ORDER_BYTES
 from ....store.leases import Leases
@@ -91,8 +93,8 @@ class Sold(Struct, frozen=True):
     amount: int
 
 
-_SELLING = OPEN | {OrderStatus.SUSPENDED, OrderStatus.AWAITING_SIGNATURE}
-"""States of orders that may still take their owner's tokens."""
+_SELLING = OPEN | {OrderStatus.SUSPENDED}
+"""States of signed orders that may still take their owner's tokens: anybody may submit unsigned ones."""
 
 
 class _DeltaParts(Struct, frozen=True):
@@ -138,7 +140,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
     def sold(self, chain_id: int, owner: bytes, token: bytes) -> Sold:
         """Number of an owner's orders that may still sell a token, and how much they sell together."""
         orders = self._selling.get((chain_id, owner, token), {}).values()
-        amounts = [live.terms.held_total for live in orders if live.row.status in _SELLING]
+        amounts = [_left_to_sell(live) for live in orders if live.row.status in _SELLING]
         return Sold(len(amounts), sum(amounts))
 
     def settlement_failed(self, live: LiveOrder) -> None:
@@ -246,6 +248,15 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
 def weight_of(terms: OrderTerms, metadata: bytes, signature: bytes) -> int:
     """Memory, in bytes, that an order counts for: a fixed part, and the data that its owner chose."""
     return VENUE_LIVE_ORDER_BYTES + len(metadata) + len(terms.permit) + len(signature)
+
+
+def _left_to_sell(live: LiveOrder) -> int:
+    """Raw units of the held token that an order may still take, rounded up by its unfilled part."""
+    terms, order = live.terms, live.order
+    whole = terms.src_total if terms.side is Side.SELL else terms.dest_total
+    if isinstance(order, TwapOrder | TwapBuyOrder):
+        whole = order.num_slices
+    return mul_div_up(terms.held_total, max(whole - live.filled, 0), max(whole, 1))
 
 
 def _account(live: LiveOrder) -> tuple[int, bytes, bytes]:

@@ -64,6 +64,10 @@ BY_ERROR: Mapping[bytes, SettlementFailure] = {
 Errors of an agent's calls have no entry: the contract wraps them in another error.
 """
 
+BY_OWNERS_ACT = frozenset({_F.ORDER_DONE, _F.FUNDS, _F.DOUBTFUL})
+"""Kinds of failures that an owner can bring about by a transaction in the settlement's block."""
+_BY_CODE = frozenset({selector("InvalidSignature()"), selector("NativeTransferFailed(address)")})
+
 OF_TIME = frozenset({selector("TooEarly(uint256)"), selector("CapExceeded(address,uint256,uint256)")})
 """Selectors of contract errors that depend on the block's time.
 
@@ -135,6 +139,20 @@ def is_of_bridge(error4: bytes | None) -> bool:
     Errors of the Delta contract itself, and of an agent's calls, have known selectors.
     """
     return len(error4 or b"") == SELECTOR_BYTES and error4 not in BY_ERROR and error4 not in _OF_THE_BID
+
+
+def is_by_code(cause: IntentCause | None, error4: bytes | None, owners: Collection[bytes] | None) -> bool:
+    """Whether code of an owner's is the likely cause of a failed settlement, if it ran such code.
+
+    Args:
+        owners: errors of the settlement without the agent's calls, as `failure_of` takes them.
+
+    The code refused, with the agent's calls and without; or the settlement failed when mined and in no call.
+    The agent's code may be the cause in the second case too.
+    """
+    if error4 in _BY_CODE:
+        return owners is None or error4 in owners
+    return cause in UNEXPLAINED and all(error not in BY_ERROR or error in _BY_CODE for error in owners or ())
 
 
 def _failure(

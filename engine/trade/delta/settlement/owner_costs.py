@@ -14,7 +14,7 @@ transaction: by the gas, the caller, the block's coinbase or its height. The rel
 
 Source: docs/explanation/security.md, "Costs and stakes"; ARCHITECTURE.md, "Settlement".
 Choice: An owner whose code fails a settlement rests at once, and the next best bid is not tried: it would run
-    the same code.
+    the same code. An owner that has settled before only counts as new again.
 Choice: Owners are known by their settlements since the start of the process; after a start the owners of
     contracts share the places of those that have not settled, until they have.
 """
@@ -33,19 +33,24 @@ from ..orders.live_orders import LiveOrder
 
 CodesOf = Callable[[LiveOrder], Awaitable[frozenset[bytes]]]
 """Function that returns the hashes (32 bytes) of the code that an order's settlement runs for its owner."""
+K = TypeVar("K")
 V = TypeVar("V")
+_AWAITED_MS = 3_600_000  # a settlement is mined, given up or replaced long before
+_LOOK_AGAIN_MS = 10_000
 
 
 class OwnersCharge(Struct, eq=False):
     """Charges of a settlement to the owners whose code it runs, from `begin` to its outcome.
 
     Attributes:
+        until_ms: time after which the outcome is not awaited, Unix milliseconds.
         owners: owners of its orders, 20 bytes each.
         hold: what is charged until the outcome is known.
     """
 
     owners: tuple[bytes, ...]
     hold: Hold
+    until_ms: int
 
 
 class OwnerCosts:
@@ -71,6 +76,7 @@ class OwnerCosts:
         self._rest_ms, self._rest_ms_max = rest_ms, rest_ms_max
         self._wall_ms = wall_ms
         self._open: dict[str, OwnersCharge] = {}  # by the settlement's key
+        self._judged: OrderedDict[str, bool] = OrderedDict()  # settlement's key -> whether it might be sent
         self._rests: OrderedDict[bytes, AgentRest] = OrderedDict()
         self._poor_until_ms: OrderedDict[bytes, int] = OrderedDict()  # owners without room for a settlement
         self._has_settled: OrderedDict[bytes, bool] = OrderedDict()
@@ -114,16 +120,17 @@ class OwnerCosts:
         # An owner that has settled costs no read of the chain here: its node may be far away.
         new = [live for live in orders if live.terms.owner not in self._has_settled]
         codes = {} if is_sent else await self.codes(new)
-        # Judged after the reads: the task of another order may have charged the settlement meanwhile.
-        if key in self._open:
-            return True
-        hold = Hold(())
-        if not is_sent:
-            found = self._charged(owners, codes, gas)
-            if found is None:
-                return False
-            hold = found
-        self._open[key] = OwnersCharge(owners, hold)
+        # Judged after the reads: the task of a crossed order may have judged the settlement meanwhile, and a
+        # retry after its outcome was recorded must not charge it again.
+        known = self._judged.get(key)
+        if known is not None:
+            return known
+        hold = Hold(()) if is_sent else self._charged(owners, codes, gas)
+        _keep(self._judged, key, value=hold is not None)
+        if hold is None:
+            return False
+        self._forget_open()
+        self._open[key] = OwnersCharge(owners, hold, self._wall_ms() + _AWAITED_MS)
         return True
 
     def settled(self, key: str, agent: str) -> dict[bytes, str]:
@@ -140,6 +147,7 @@ class OwnerCosts:
         found: dict[bytes, str] = {}
         for owner in charge.owners:
             _keep(self._has_settled, owner, value=True)
+            self._poor_until_ms.pop(owner, None)
             doubted = self._doubts.pop(owner, agent)
             if doubted != agent and owner not in self._counted:
                 _keep(self._counted, owner, value=True)
@@ -191,22 +199,33 @@ class OwnerCosts:
         found = self._ledger.take(charges, now_ms)
         if isinstance(found, Hold):
             return found
+        wait_ms = 1_000 * max(found.wait_s, 1)
+        if self._open:  # what lacks may be charged to settlements under way, and come back with them
+            wait_ms = min(wait_ms, _LOOK_AGAIN_MS)
         for owner in codes:
-            _keep(self._poor_until_ms, owner, value=now_ms + 1_000 * max(found.wait_s, 1))
+            _keep(self._poor_until_ms, owner, value=now_ms + wait_ms)
         return None
+
+    def _forget_open(self) -> None:
+        """End the charges of settlements whose orders have left this process before their outcome."""
+        now_ms = self._wall_ms()
+        while self._open and (first := next(iter(self._open.items())))[1].until_ms < now_ms:
+            self._ledger.undo(self._open.pop(first[0]).hold)
 
     def _pay(self, owners: Mapping[bytes, frozenset[bytes]], gas_used: int) -> None:
         """Charge the gas of a failed settlement to owners for good, and let them rest."""
         now_ms = self._wall_ms()
         for owner in owners:
+            # The benefit of the doubt, once for each time that it settles: the agent's code may be the cause.
+            if self._has_settled.pop(owner, False):
+                continue
             rest = self._rests.get(owner) or AgentRest(self._rest_ms, self._rest_ms_max)
             _keep(self._rests, owner, value=rest)
             rest.failed(AgentFault.REVERTED, now_ms)
-            self._has_settled.pop(owner, None)
-        found = self._ledger.take(self._charges(owners, gas_used), now_ms)
-        if isinstance(found, Lack):
-            for owner in owners:
-                _keep(self._poor_until_ms, owner, value=now_ms + 1_000 * found.wait_s)
+            # Each alone: an owner that lacks nothing does not wait for one that does.
+            found = self._ledger.take(self._charges({owner: owners[owner]}, gas_used), now_ms)
+            if isinstance(found, Lack):
+                _keep(self._poor_until_ms, owner, value=now_ms + 1_000 * max(found.wait_s, 1))
 
     def _charges(self, owners: Mapping[bytes, frozenset[bytes]], gas: int) -> list[Charge]:
         """Charges of gas to owners, and for those with code to each code and to all such owners together."""
@@ -219,9 +238,9 @@ class OwnerCosts:
         return charges
 
 
-def _keep(table: OrderedDict[bytes, V], owner: bytes, value: V) -> None:
+def _keep(table: OrderedDict[K, V], key: K, value: V) -> None:
     """Put an entry at the end of a table, which beyond AGENT_OWNERS_KEPT_MAX forgets its oldest entry."""
-    table[owner] = value
-    table.move_to_end(owner)
+    table[key] = value
+    table.move_to_end(key)
     if len(table) > limits.AGENT_OWNERS_KEPT_MAX:
         table.popitem(last=False)

@@ -19,6 +19,7 @@ Choice: A settlement mined before its slice's time, by a node's fast clock, is n
 """
 
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from enum import Enum
 
 import msgspec
 import structlog
@@ -31,6 +32,7 @@ from .....codecs.eip712_orders.delta import SAME_CHAIN, ProductiveOrder
 from .....codecs.messages.agent_messages import Notice, NoticeEntry
 from .....codecs.messages.vocabulary import OrderStatus, Side
 from .....codecs.rounding import mul_div_down
+from .....codecs.trading_token import NATIVE_TOKEN
 from .....config import limits
 from .....config.errors import ChainError, OrderNotFound, Reverted, StoreUnavailable
 from .....config.timeouts import (
@@ -55,6 +57,7 @@ from ..orders.life import ENDED, OPEN, SETTLE, SETTLED_WHOLE, DeltaStep, failed,
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import next_part
 from ..orders.transfers import bridge_of
+from ..orders.vault import OF_VAULT
 from . import failures
 from .failures import SettlementFailure, failure_of, fault_in, is_of_bridge
 from .funds_watch import AreLacking
@@ -188,6 +191,20 @@ def settlement_payload(settlement: Settlement, row: DeltaOrderRow) -> bytes:
     """Encode a settlement as the payload of the `settle` effect stored with the order's next version."""
     key = settlement.key or effect_key(row.order_hash, row.version + 1, SETTLE)
     return _encode(msgspec.structs.replace(settlement, key=key))
+
+
+class _Lacked(Enum):
+    """What a reverted settlement lacked, by calls of it at the block before.
+
+    Attributes:
+        NOTHING: the call fails in any case, or no owner's code runs.
+        GAS: the call succeeds with a simulation's gas, and fails with the gas as sent: code wasted it.
+        THE_BLOCK_BEFORE: the call succeeds with either: something in the block itself is the cause.
+    """
+
+    NOTHING = "nothing"
+    GAS = "gas"
+    THE_BLOCK_BEFORE = "the block before"
 
 
 class SettlingStatistics(Struct, frozen=True):
@@ -358,8 +375,11 @@ class Settling:
         height = 0 if outcome.receipt is None else outcome.receipt.block_number
         owners = await self._owners_errors(settlement, outcome)
         failure = failure_of(outcome.cause, outcome.error4, owners, None if live is None else live.order)
-        if failure is SettlementFailure.AGENTS and await self._lacked_gas(order_hash, settlement, outcome):
-            failure = SettlementFailure.DOUBTFUL
+        lacked = _Lacked.NOTHING
+        if failure is SettlementFailure.AGENTS:
+            lacked = await self._lacked_gas(order_hash, settlement, outcome)
+            failure = SettlementFailure.DOUBTFUL if lacked is not _Lacked.NOTHING else failure
+        is_by_code = lacked is _Lacked.GAS or failures.is_by_code(outcome.cause, outcome.error4, owners)
         # The contract knows of a fill or a cancellation that the indexer may not have read yet: the wait lets
         # the step below see the order's present state.
         if failure is SettlementFailure.ORDER_DONE:
@@ -371,7 +391,9 @@ class Settling:
             self._runners_up.pop(order_hash, None)
         # Not before block `height`: a node that lags would still show the funds that the settlement lacked.
         is_starved = live is not None and await self._are_lacking(live, height)
-        await self._failed_for(order_hash, effect, outcome, failure, is_starved=is_starved)
+        await self._failed_for(
+            order_hash, effect, outcome, failure, is_starved=is_starved, is_by_code=is_by_code
+        )
 
     async def _owners_errors(self, settlement: Settlement, outcome: IntentOutcome) -> frozenset[bytes] | None:
         """Call a reverted settlement again without the agent's calls; return the selectors of the errors.
@@ -429,6 +451,7 @@ class Settling:
         failure: SettlementFailure,
         *,
         is_starved: bool,
+        is_by_code: bool = False,
     ) -> None:
         settlement = _decode(effect.payload)
         is_others = bool(settlement.others) and failure is SettlementFailure.FUNDS
@@ -436,11 +459,12 @@ class Settling:
         is_doubtful = failure is SettlementFailure.DOUBTFUL and not is_starved
         doubt = await self._doubt(order_hash, settlement, outcome) if is_doubtful else ""
         gas_used = 0 if outcome.receipt is None else outcome.receipt.gas_used
-        payers = await self._payers(order_hash, settlement, outcome, failure, doubt)
+        payers = await self._payers(order_hash, settlement, outcome, failure, is_by_code=is_by_code)
         # Before the step below, which queues the order anew: it waits for the end of its owner's rest.
         self._owner_costs.failed(settlement.key, settlement.agent, gas_used, payers, is_doubted=bool(doubt))
-        if doubt in (OWNERS_CODE, OWNER_ACTED):
-            self._runners_up.pop(order_hash, None)  # the next best bid would run the same code
+        live = self._orders.get(order_hash)
+        if live is not None and live.terms.owner in payers:
+            self._runners_up.pop(order_hash, None)  # the next best bid would meet the same owner
         await self._next(order_hash, effect, is_starved=is_starved, is_counted=is_counted)
         self._failed += 1
         fault, begins = None, f"{FUNDS_GONE}: "
@@ -470,22 +494,28 @@ class Settling:
             ):
                 await trio.sleep(SETTLING_LOOK_S)
 
-    async def _lacked_gas(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> bool:
-        """Whether a reverted settlement that calls an owner's contract succeeds with a simulation's gas.
+    async def _lacked_gas(
+        self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome
+    ) -> "_Lacked":
+        """Find what a reverted settlement that calls an owner's contract lacked.
 
-        If so, the owner may have caused the failure: a contract can detect by the gas limit that the call is
-        no simulation, and use up the gas of the agent's calls.
+        If it succeeds with a simulation's gas, the owner may have caused the failure: a contract can detect
+        by the gas limit that the call is no simulation, and use up the gas of the agent's calls.
         """
         orders = self._orders_of(order_hash, settlement)
         if outcome.receipt is None or not await self._any_calls_contract(orders):
-            return False
+            return _Lacked.NOTHING
         call = EthCall(self._delta, settlement.data, self._relayer.address, gas_max=self._gas_max)
+        as_sent = EthCall(self._delta, settlement.data, self._relayer.address, gas_max=settlement.gas)
         try:
             header = await self._chain.block(outcome.receipt.block_hash)
-            return header is not None and not await self._error_of(call, header.parent_hash)
+            if header is None or await self._error_of(call, header.parent_hash):
+                return _Lacked.NOTHING
+            fails_as_sent = await self._error_of(as_sent, header.parent_hash)
         except ChainError as error:
             _log.warning("a failed settlement stays unexplained", key=settlement.key, detail=str(error))
-            return False
+            return _Lacked.NOTHING
+        return _Lacked.GAS if fails_as_sent else _Lacked.THE_BLOCK_BEFORE
 
     async def _any_calls_contract(self, orders: Sequence[LiveOrder]) -> bool:
         """Whether a settlement calls an owner's contract, which can act otherwise than in the simulation."""
@@ -511,19 +541,27 @@ class Settling:
         settlement: Settlement,
         outcome: IntentOutcome,
         failure: SettlementFailure,
-        doubt: str,
+        *,
+        is_by_code: bool,
     ) -> Mapping[bytes, frozenset[bytes]]:
         """Return the owners that pay for a failed settlement, with the hashes of their code that caused it.
+
+        Args:
+            is_by_code: whether code of an owner's is the likely cause.
 
         Raises:
             ChainError: no node answers.
         """
         orders = self._orders_of(order_hash, settlement)
-        if doubt == OWNERS_CODE:
+        if outcome.receipt is None or outcome.error4 in OF_VAULT:
+            return {}  # nothing was paid for, or a vault of the operator's choice is the cause
+        # An act that the block shows comes first: the code of a crossed order's owner is then innocent.
+        may_be_act = is_by_code or failure in failures.BY_OWNERS_ACT
+        if may_be_act and (actors := await self._actors(orders, outcome)):
+            return dict.fromkeys(actors, frozenset())
+        if is_by_code:
             return await self._owner_costs.codes(orders)
-        if doubt == OWNER_ACTED:
-            return dict.fromkeys(await self._actors(orders, outcome), frozenset())
-        if failure is not SettlementFailure.FUNDS or outcome.receipt is None:
+        if failure is not SettlementFailure.FUNDS:
             return {}
         height = outcome.receipt.block_number
         lacking = [live.terms.owner for live in orders if await self._are_lacking(live, height)]
@@ -539,6 +577,12 @@ class Settling:
             return frozenset()
         own = outcome.receipt.block_hash
         owners = {live.terms.owner for live in orders}
+        # A receiver of native tokens acts for the owner that names it, and may have code in this block alone.
+        receivers = {
+            live.terms.beneficiary: live.terms.owner
+            for live in orders
+            if live.terms.dest_token == NATIVE_TOKEN
+        }
         tokens = tuple({live.terms.held_token for live in orders})
         topics = ((TRANSFER, APPROVAL), tuple(map(address_word, owners)))
         try:
@@ -548,10 +592,10 @@ class Settling:
             logs = await self._chain.logs_of(LogFilter(tokens, topics), own)
             acts = {log.topics[1] for log in logs if failures.is_owners_act(log, self._delta)}
             actors = {owner for owner in owners if address_word(owner) in acts}
-            for owner in owners - actors:
-                before = await self._chain.nonce(owner, header.parent_hash)
-                if before != await self._chain.nonce(owner, own):
-                    actors.add(owner)
+            for account in (owners | receivers.keys()) - actors:
+                before = await self._chain.nonce(account, header.parent_hash)
+                if before != await self._chain.nonce(account, own):
+                    actors.add(receivers.get(account, account) if account not in owners else account)
             return frozenset(actors)
         except ChainError as error:
             _log.warning("a failed settlement stays unexplained", key=outcome.effect_key, detail=str(error))

@@ -221,6 +221,7 @@ class _Filling:
         self._held = held
         self._claimant = claimant
         self._lack: Lack | None = None
+        self._is_over = False
         self._wanted = wanted
         self._user = user
         self._limit = limit
@@ -291,6 +292,7 @@ class _Filling:
             is_cancelled: whether the swap was cancelled, so that a missing answer is no fault of the maker.
         """
         now = trio.current_time()
+        self._is_over = True
         for ask in self._asks:
             if ask.is_pending:
                 self._hold_unseen(ask)
@@ -383,6 +385,10 @@ class _Filling:
         return settings.over_ask_bps if self._wanted.side is Side.SELL else settings.over_ask_buy_bps
 
     async def _ask(self, ask: Ask) -> None:
+        # A task that was started in the pass in which the swap ended still runs up to its first checkpoint:
+        # its claim would be of a request that nobody counts any more.
+        if self._is_over:
+            return
         desk = self._desk
         maker = desk.makers[ask.maker]
         claim = desk.stock.claim(

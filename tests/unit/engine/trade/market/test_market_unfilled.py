@@ -204,6 +204,18 @@ async def test_what_a_caller_has_shown_decides_its_share() -> None:
     assert shop.firm.claimants[-1] is None
 
 
+async def test_a_swap_that_was_filled_in_time_counts_as_such_after_its_quotes_have_expired() -> None:
+    """Its caller hits no bound before that: the share and the consent are learned later."""
+    shop = a_shop()
+    await build(shop)
+    later_ms = NOW_MS + LIFE_MS + 1_000
+    shop.firm.has_no_share = True
+    shop.chain.left[(1).to_bytes(32, "big")] = 1
+    with pytest.raises(RateLimited):
+        await build(shop, now_ms=later_ms)
+    assert stakes(shop) == (Stake.CONSENT, Stake.ALLOWANCE, Stake.NOTHING)
+
+
 async def test_a_share_that_is_used_up_is_tried_again_once_a_swap_is_filled() -> None:
     shop = a_shop()
     await build(shop)

@@ -7,6 +7,7 @@ import contextlib
 
 import pytest
 import trio
+import trio.lowlevel
 from trio.testing import MockClock
 
 from cambist.config.errors import NoRoute, RateLimited
@@ -14,7 +15,7 @@ from cambist.engine.host.admission.budgets import PPM, STOCK, Stake
 from cambist.engine.trade.routing.firm.firm_parts import HeldQuote
 from cambist.engine.trade.routing.firm.stock import Claimant, part_of
 from cambist.feeds.firm.firm_check import FirmFault
-from support.makers.firm_books import USDC, WETH
+from support.makers.firm_books import DAI, USDC, WETH
 from support.makers.timed_makers import HANGING, ONE, USER, Maker, Timed, makers_of, wall_ms
 
 REST_MS = 5_000
@@ -161,6 +162,24 @@ async def test_a_cancelled_swap_keeps_no_share_beyond_what_may_be_signed(autojum
     assert stage.desk.stock.reserved("alpha", USDC, wall_ms())[0] == PPM // 100
     await trio.sleep(122)
     assert stage.desk.stock.reserved("alpha", USDC, wall_ms()) == (0, 0)
+
+
+async def test_a_request_that_begins_as_the_swap_ends_claims_nothing(autojump_clock: MockClock) -> None:
+    """Both hops fail in one pass: a stand-in is found for the first, and none for the second."""
+    refusing, first = FirmFault.REFUSED, (WETH, USDC, (("2500", "100"),), (("2600", "100"),))
+    stage = Timed(
+        alpha=Maker(0.0, refusing, (first,)),
+        beta=Maker(0.0, None, ((WETH, USDC, (("2490", "100"),), (("2610", "100"),)),)),
+        gamma=Maker(0.0, refusing, ((USDC, DAI, (("0.99", "300000"),), (("1.01", "300000"),)),)),
+    )
+    plan, wanted = stage.plan(DAI)
+    with pytest.raises(NoRoute):
+        await stage.desk.fill(plan, wanted, user=USER, limit=0, claimant=None)
+    await trio.lowlevel.checkpoint()
+    sent = bool(stage.clients["beta"].amounts)
+    assert (stage.desk.stock.reserved("beta", USDC, wall_ms())[0] > 0) == sent
+    await trio.sleep(600)
+    assert stage.desk.stock.reserved("beta", USDC, wall_ms()) == (0, 0)
 
 
 async def test_a_bound_that_our_callers_may_have_caused_ends_with_their_quotes(
