@@ -33,7 +33,6 @@ contract OrderOwnerProofs is Venue {
     /// showing a cancellation.
     /// @custom:widths full; lists of one, texts of 65 bytes
     /// @custom:bound 300 s
-    /// @custom:quick
     function check_NobodyActsForAnOwner(
         address account,
         bytes32 signed,
@@ -161,7 +160,6 @@ contract SettlementProofs is Venue {
     /// No swap or limit order is settled without a signature: neither with none, nor with one of another key.
     /// @custom:widths full, of the fixed side; signatures of 65 bytes; without fee, permit, bridge or steps
     /// @custom:bound 300 s
-    /// @custom:quick
     function check_SettlementNeedsTheOwnersKey(
         Terms memory terms,
         bool hasSignature,
@@ -213,7 +211,6 @@ contract SettlementProofs is Venue {
     /// No order is settled after its deadline.
     /// @custom:widths full; without permit, bridge or steps
     /// @custom:bound 120 s
-    /// @custom:quick
     function check_ExpiredOrderIsNotSettled(
         Terms memory terms,
         uint8 kind,
