@@ -196,11 +196,12 @@ export async function run([major, venue, rpc, makerKey, takerKey, weth, usdc]) {
     }
     const after = await balances(taker);
     // Orders that rest, far from the price: one signature cancels both.
-    const far = { srcAmount: USDC.toString(), destAmount: USDC.toString(), destToken: usdc, bridge, partner: "anon", partnerFee: 0.01 };
+    const some = ONE / 10n, much = (100_000n * USDC).toString();
+    const far = { srcAmount: some.toString(), destAmount: much, destToken: usdc, bridge, partner: "anon", partnerFee: 0.01 };
     const resting = { owner: taker.account.address, srcToken: weth, destToken: usdc, partner: "anon", deltaPrice: far };
-    const limit = await now.buildDeltaOrder({ ...resting, srcAmount: USDC.toString(), destAmount: USDC.toString(), nonce: Date.now() + 1 });
+    const limit = await now.buildDeltaOrder({ ...resting, srcAmount: some.toString(), destAmount: much, nonce: Date.now() + 1 });
     const slices = await now.buildTWAPDeltaOrder({
-      ...resting, onChainOrderType: "TWAPOrder", totalSrcAmount: (2n * USDC).toString(), numSlices: 2, interval: 60, nonce: Date.now() + 2,
+      ...resting, onChainOrderType: "TWAPOrder", totalSrcAmount: (2n * some).toString(), numSlices: 2, interval: 60, nonce: Date.now() + 2,
     });
     const rests = [
       await now.postDeltaOrder({ order: limit.data, signature: await now.signDeltaOrder(limit), partner: "anon", type: "LIMIT" }),

@@ -14,8 +14,8 @@ Source: docs/explanation/security.md, "Costs and stakes"; choices.md#delta-order
 Choice: The gain is the promise's, which the contract enforces. An order of a handler has no promise above its
     limit: the simulated amount counts.
 Choice: If the token in which an order is judged has no price, its other token values the gas, at the order's
-    limit. Gas of an order whose tokens have no price is not covered. Where the native token has no price, so
-    that no gas can be valued, all gas counts as covered.
+    limit. Gas of an order whose tokens have no price is not covered.
+Choice: Where the native token has no price, so that no gas can be valued, all gas counts as covered.
 """
 
 from collections.abc import Mapping
