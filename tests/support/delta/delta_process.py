@@ -107,7 +107,10 @@ class GatedNode:
         try:
             while True:
                 request = await caller.request()
-                asked = msgspec.json.decode(request.body)
+                try:
+                    asked = msgspec.json.decode(request.body)
+                except msgspec.DecodeError:  # the venue was killed within its request
+                    return
                 calls = asked if isinstance(asked, list) else [asked]
                 self.handed_in += [
                     bytes.fromhex(call["params"][0][2:])
