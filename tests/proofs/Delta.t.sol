@@ -53,7 +53,6 @@ contract OrderOwnerProofs is Venue {
     /// No call of any account, relayers aside, makes a used nonce free.
     /// @custom:widths full; lists of one, texts of 65 bytes
     /// @custom:bound 120 s
-    /// @custom:quick
     function check_AnInvalidNonceStaysInvalid(address account, uint256 nonce, address caller) public {
         vm.assume(caller != relayer);
         invalidate(account, nonce);
@@ -189,7 +188,6 @@ contract SettlementProofs is Venue {
     /// No order of a smart wallet is settled with a signature that the wallet refuses, whatever it is.
     /// @custom:widths full, of the fixed side; one or two slices; signatures of 66 bytes; without fee, permit, bridge or steps
     /// @custom:bound 120 s
-    /// @custom:quick
     function check_SettlementNeedsTheWalletsConsent(
         Terms memory terms,
         uint8 kind,

@@ -15,10 +15,9 @@ contract FeeVaultProofs is Proof {
         coin = new Coin();
     }
 
-    /// What an account may claim becomes less by its own call alone: no owner, collector or other account takes it.
+    /// An account's claim becomes less by its own call alone: no owner, collector or other account takes it.
     /// @custom:widths full; lists of one; from any state
     /// @custom:bound 120 s
-    /// @custom:quick
     function check_OnlyItsAccountTakesAFee(address account, address token, address caller) public {
         svm.enableSymbolicStorage(address(vault));
         svm.enableSymbolicStorage(address(coin));
@@ -53,7 +52,6 @@ contract FeeVaultProofs is Proof {
     /// The vault holds what it owes after every call, and a credit is what has arrived at most.
     /// @custom:widths full; lists of one; from any state in which it holds what it owes
     /// @custom:bound 120 s
-    /// @custom:quick
     function check_TheVaultHoldsWhatItOwes(address caller) public {
         svm.enableSymbolicStorage(address(vault));
         svm.enableSymbolicStorage(address(coin));

@@ -35,7 +35,6 @@ contract NonceProofs is Venue {
     /// A used nonce stays used whatever is settled or invalidated after it, by any owner.
     /// @custom:widths full; from any state
     /// @custom:bound 60 s
-    /// @custom:quick
     function check_UsedNonceStaysUsed(
         address account,
         uint256 nonce,
@@ -56,7 +55,6 @@ contract NonceProofs is Venue {
     /// A settlement or an invalidation leaves every other nonce as it is.
     /// @custom:widths full; from any state
     /// @custom:bound 60 s
-    /// @custom:quick
     function check_OtherNoncesStayAsTheyAre(
         address account,
         uint256 nonce,
@@ -100,7 +98,6 @@ contract NonceProofs is Venue {
     /// the nonce.
     /// @custom:widths full; hashes above 1; from any state within the whole
     /// @custom:bound 60 s
-    /// @custom:quick
     function check_PartsAreTheWholeAtMost(
         address account,
         uint256 nonce,

@@ -6,7 +6,7 @@ import {Owned} from "./lib/Owned.sol";
 import {Proceeds} from "./lib/Proceeds.sol";
 import {Settling} from "./lib/Settling.sol";
 
-/// What the contracts do inside, open to calls. `make proofs` copies this file to the contracts, and compiles it as they
+/// Inner functions of the contracts, open to calls. `make proofs` copies this file to the contracts, and compiles it as they
 /// are compiled.
 
 /// How Delta counts what is settled.

@@ -30,7 +30,6 @@ contract ProceedsProofs is Proof {
     /// Shares of a sale's surplus leave its user what was expected and the minimum at least.
     /// @custom:widths amounts of 8 bits, all terms
     /// @custom:bound 120 s
-    /// @custom:quick
     function check_SharesLeaveASaleWhatWasExpected(
         uint8 received,
         uint8 expected,
@@ -62,7 +61,6 @@ contract ProceedsProofs is Proof {
     /// A purchase takes of its owner its maximum at most, and what is given for trading at least.
     /// @custom:widths amounts of 8 bits, all terms
     /// @custom:bound 120 s
-    /// @custom:quick
     function check_PurchaseTakesItsMaximumAtMost(
         uint8 given,
         uint8 expected,
@@ -76,7 +74,6 @@ contract ProceedsProofs is Proof {
     /// A capped share is half a percent of what was expected at most, or of the minimum where that is more.
     /// @custom:widths amounts of 8 bits, all terms
     /// @custom:bound 120 s
-    /// @custom:quick
     function check_CappedSharesAreHalfAPercentAtMost(
         uint8 received,
         uint8 expected,

@@ -26,7 +26,6 @@ contract RfqProofs is Proof {
     /// A cancelled order is filled by no account, by no function.
     /// @custom:widths full; one order in a batch
     /// @custom:bound 60 s
-    /// @custom:quick
     function check_CancelledOrderIsNotFilled(
         IRfq.Order memory order,
         uint8 way,
@@ -92,7 +91,6 @@ contract RfqProofs is Proof {
     /// An order is not filled with a signature of another key.
     /// @custom:widths full, for any taker, without an expiry; signatures of 65 bytes; one order in a batch
     /// @custom:bound 120 s
-    /// @custom:quick
     function check_FillNeedsTheMakersKey(
         IRfq.Order memory order,
         uint8 way,
@@ -111,7 +109,6 @@ contract RfqProofs is Proof {
     /// An order of a smart wallet that refuses the signature is not filled, whatever the signature is.
     /// @custom:widths full, for any taker, without an expiry; signatures of 65 bytes of another key, and of 66 bytes; one order in a batch
     /// @custom:bound 120 s
-    /// @custom:quick
     function check_FillNeedsTheWalletsConsent(
         IRfq.Order memory order,
         uint8 way,

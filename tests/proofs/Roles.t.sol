@@ -22,7 +22,6 @@ contract DeltaRoleProofs is Venue {
     /// pauser stops Delta and cannot let it go on; the proposed owner alone accepts, and the owner alone proposes.
     /// @custom:widths full; lists of one, texts of 65 bytes
     /// @custom:bound 300 s
-    /// @custom:quick
     function check_OnlyTheOwnerSetsDelta(address caller, address account, address token) public {
         vm.assume(caller != owner && caller != relayer);
         bool settles = delta.isRelayer(account);
@@ -103,7 +102,6 @@ contract OwnerProofs is Venue {
     /// No call of an account that is not the owner lets a paused Router go on, or changes its settings.
     /// @custom:widths full; lists of one, texts of 65 bytes
     /// @custom:bound 120 s
-    /// @custom:quick
     function check_OnlyTheOwnerSetsTheRouter(address caller, address token) public {
         vm.assume(caller != owner);
         callAs(caller, address(router), svm.createCalldata("Router"));
@@ -147,7 +145,6 @@ contract OwnerProofs is Venue {
     /// No call of an account that is not the owner changes the vault's collectors.
     /// @custom:widths full; lists of one
     /// @custom:bound 120 s
-    /// @custom:quick
     function check_OnlyTheOwnerNamesCollectors(address caller, address account) public {
         vm.assume(caller != owner && caller != known);
         bool collects = places.feeVault.isCollector(account);

@@ -44,7 +44,7 @@ class Claim(NamedTuple):
 
 
 class Outcome(StrEnum):
-    """What a run of halmos says of a claim.
+    """Result of halmos for a claim.
 
     UNDECIDED: solver or run reach their bound. BROKEN: halmos gives no answer, or leaves paths out.
     """

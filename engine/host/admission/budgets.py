@@ -18,7 +18,7 @@ PPM = 1_000_000
 
 
 class Stake(StrEnum):
-    """What a caller has shown for the user that its swap names, the weakest first."""
+    """Proof that a caller has shown for the user that its swap names, the weakest kind first."""
 
     NOTHING = "nothing"
     ALLOWANCE = "allowance"  # the user lets the Router take the token: only the user can have done so, once
@@ -80,9 +80,10 @@ stock is thus for callers with an API key alone.
 STOCK_RESERVED = Budget(name="stock reserved", unit="ppm of a maker's stock", most=limits.UINT256_MAX)
 """All that callers have reserved of a maker's stock; not a bound."""
 
-SWAPS_OF_KEY = Budget(name="unfilled swaps, of a key", unit="swaps", most=1_024)
-SWAPS_OF_NETWORK = Budget(name="unfilled swaps, of a network", unit="swaps", most=8)
-SWAPS_OF_USER = Budget(name="unfilled swaps, of a user", unit="swaps", most=16)
+SWAPS_OF_KEY = Budget(name="unfilled swaps, of a key", unit="swaps", most=limits.UINT256_MAX)
+SWAPS_OF_NETWORK = Budget(name="unfilled swaps, of a network", unit="swaps", most=limits.UINT256_MAX)
+SWAPS_OF_USER = Budget(name="unfilled swaps, of a user", unit="swaps", most=limits.UINT256_MAX)
+"""Charged with the bounds of the settings, `[venue.firm]`."""
 FUNDS_OF_USER = Budget(name="funds in unfilled swaps, of a user", unit="raw units", most=limits.UINT256_MAX)
 """Charged with the user's balance as its bound, so that the same funds are shown once."""
 

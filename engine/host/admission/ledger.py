@@ -61,7 +61,7 @@ class Charge(Struct, frozen=True):
 
 
 class Hold(Struct, eq=False):
-    """What `Ledger.take` has charged.
+    """Charges that `Ledger.take` has made.
 
     Attributes:
         is_free: whether what is held has ended, by `Ledger.free` or `Ledger.undo`.

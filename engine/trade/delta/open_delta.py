@@ -181,7 +181,7 @@ async def _chain(
     clients = await _agents(owned, opening, served)
     agents = Agents(clients, chain_id=served.chain_id, settings=delta, wakeup=wakeup, wall_ms=wall_ms)
     handlers = Handlers(delta, agents.tell, wall_ms)
-    costs = _owner_costs(opening, served)
+    costs, gas = _owner_costs(opening, served), GasCover(opening.ledger, served.chain_id, delta)
     queue = AuctionQueue(
         served.chain,
         agents,
@@ -218,6 +218,7 @@ async def _chain(
         are_lacking=funds.are_lacking,
         calls_contract=partial(_calls_contract, served.chain),
         owner_costs=costs,
+        unspent=gas.unspent,
         # Not `followed.read_to`, which is None while the indexer is behind: `Settling` waits for a height.
         read_to=lambda: followed.indexer.statistics().block_number,
         wall_ms=wall_ms,
@@ -230,7 +231,7 @@ async def _chain(
         queue,
         orders,
         store,
-        gas=GasCover(opening.ledger, served.chain_id, delta),
+        gas=gas,
         settling=settling,
         claims=funds.claims,
         unsettled=prices.again,

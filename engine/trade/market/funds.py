@@ -21,7 +21,7 @@ from .ticket import SwapTicket
 
 
 class ShownFunds(Struct, frozen=True):
-    """What a user's funds show for a swap.
+    """Balance of a user, and the proof that its funds give for a swap.
 
     Attributes:
         stake: whether an allowance or a permit lets the Router take the tokens.

@@ -92,7 +92,7 @@ class Leave(Struct, frozen=True):
 
 
 class _Shown(Struct, frozen=True):
-    """What a caller without an API key has shown for the user that its swap names, the strongest first."""
+    """Stakes that a caller without an API key has shown for its swap's user, the strongest first."""
 
     stakes: tuple[Stake, ...]
     funds: ShownFunds
@@ -134,8 +134,10 @@ async def transaction(
             shown = _Shown(await _shown_stakes(served, leave, ticket, body, funds, now_ms), funds)
     try:
         firm = await _signed(served, leave, ticket, plan, wanted, shown, now_ms)
-    except RateLimited:
-        # Swaps that the chain has meanwhile filled give their share back.
+    except (RateLimited, InsufficientBalance):
+        # Swaps that the chain has meanwhile filled give back their places, their funds and their share. All
+        # is judged anew: other swaps may have begun or ended during the read. One read for both kinds of
+        # refusal: a caller that is refused costs the node no second one.
         if not await _answered(_free_filled(served, leave, ticket.user, now_ms // 1_000)):
             raise
         firm = await _signed(served, leave, ticket, plan, wanted, shown, now_ms)
@@ -283,15 +285,8 @@ async def _signed(
         shown: what a caller without an API key has shown; None for a caller with a key.
     """
     unfilled, user, now_s = leave.unfilled, ticket.user, now_ms // 1_000
-    try:
-        begun = _begun(leave, ticket, shown, now_s)
-    except (RateLimited, InsufficientBalance):
-        if not await _answered(_free_filled(served, leave, user, now_s)):
-            raise
-        # Judged anew: other swaps may have begun or ended during the read, and the two may have filled one.
-        begun = _begun(leave, ticket, shown, now_s)
     # No await between `_begun` and `try`: a swap that has begun and is never ended keeps its places for good.
-    swap, claimant = begun
+    swap, claimant = _begun(leave, ticket, shown, now_s)
     try:
         return await served.desk.fill(
             plan, wanted, user=user, limit=ticket.limit, held=swap.quotes, claimant=claimant

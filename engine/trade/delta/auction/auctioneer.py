@@ -91,7 +91,7 @@ The set is empty if all agents that were asked about the order declined to bid.
 
 
 _Paid = dict[int, Hold]
-"""What the gas of winning bids is charged to, by the identity of the bid."""
+"""Charges of the gas of winning bids, by the identity of the bid."""
 
 
 class AuctionIds:
@@ -502,6 +502,7 @@ class Auctioneer:
             if end in (_End.NOT_OPEN, _End.NO_FUNDS):
                 self._gas.give_back(paid[id(winner)])
             if end is _End.KEPT:
+                self._gas.stored(hashes[0], paid[id(winner)])
                 self._won += len(hashes)
                 this.unsettled.difference_update(hashes)  # else `_over` takes them out of their next round
                 for live in self._queue.settled(hashes):

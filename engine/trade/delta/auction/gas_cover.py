@@ -18,6 +18,7 @@ Choice: If the token in which an order is judged has no price, its other token v
 Choice: Where the native token has no price, so that no gas can be valued, all gas counts as covered.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -26,7 +27,7 @@ from msgspec.structs import replace
 from .....codecs.eip712_orders.delta import ExternalOrder
 from .....codecs.messages.vocabulary import Side
 from .....codecs.rounding import mul_div_down
-from .....config.limits import BPS_ONE
+from .....config.limits import AGENT_OWNERS_KEPT_MAX, BPS_ONE
 from .....config.sections.venue import DeltaSettings, GasPolicy
 from ....host.admission.budgets import GAS_GIVEN, GAS_GIVEN_TO_OWNER
 from ....host.admission.ledger import EVERYBODY, Charge, Hold, Lack, Ledger
@@ -50,6 +51,7 @@ class GasCover:
         self._policy = settings.gas_policy
         self._of_owner = replace(GAS_GIVEN_TO_OWNER, most=settings.gas_subsidy_owner)
         self._of_all = replace(GAS_GIVEN, most=settings.gas_subsidy)
+        self._stored: OrderedDict[bytes, Hold] = OrderedDict()  # by the first order of the settlement
 
     def take(
         self, winner: Proven, gas_price_wei: int, costs: Mapping[bytes, GasCost], now_ms: int
@@ -84,6 +86,18 @@ class GasCover:
     def give_back(self, hold: Hold) -> None:
         """Undo the charge of a bid that is not settled after all."""
         self._ledger.undo(hold)
+
+    def stored(self, order_hash: bytes, hold: Hold) -> None:
+        """Keep the charge of a stored settlement, for the case that it is not mined."""
+        self._stored[order_hash] = hold
+        self._stored.move_to_end(order_hash)
+        if len(self._stored) > AGENT_OWNERS_KEPT_MAX:
+            self._stored.popitem(last=False)
+
+    def unspent(self, order_hash: bytes) -> None:
+        """Undo the charge of an order's settlement that was not mined: it has cost the relayer nothing."""
+        if (hold := self._stored.pop(order_hash, None)) is not None:
+            self._ledger.undo(hold)
 
 
 def covered_part(winner: Proven, gas_price_wei: int, costs: Mapping[bytes, GasCost]) -> Fraction:

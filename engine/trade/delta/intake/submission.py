@@ -541,7 +541,7 @@ def accepted(
 
 
 def balance_in(answers: Answers) -> int:
-    """What the owner has of the sold token, or has deposited, raw units; `accepted` has judged the answer."""
+    """Owner's balance of the sold token, or its deposit, raw units; `accepted` has judged the answer."""
     return _number(answers, "balance", "source token")
 
 

@@ -194,7 +194,7 @@ def settlement_payload(settlement: Settlement, row: DeltaOrderRow) -> bytes:
 
 
 class _Lacked(Enum):
-    """What a reverted settlement lacked, by calls of it at the block before.
+    """Lack that made a settlement revert, by calls of it at the block before.
 
     Attributes:
         NOTHING: the call fails in any case, or no owner's code runs.
@@ -226,6 +226,7 @@ class Settling:
         are_lacking: returns whether the owner's funds for an order are missing.
         calls_contract: returns whether a settlement of an order calls a contract of its owner or receiver.
         owner_costs: charges failed settlements to the owners that caused them.
+        unspent: gives back the subsidy of an order's settlement that was not mined.
         read_to: returns the height of the last indexed block; -1 before the first one.
     """
 
@@ -243,6 +244,7 @@ class Settling:
         are_lacking: AreLacking,
         calls_contract: Callable[[LiveOrder], Awaitable[bool]],
         owner_costs: OwnerCosts,
+        unspent: Callable[[bytes], None],
         read_to: Callable[[], int],
         wall_ms: Callable[[], int],
     ) -> None:
@@ -257,6 +259,7 @@ class Settling:
         self._are_lacking = are_lacking
         self._calls_contract = calls_contract
         self._owner_costs = owner_costs
+        self._unspent = unspent
         self._read_to = read_to
         self._wall_ms = wall_ms
         self._nursery: trio.Nursery | None = None
@@ -462,6 +465,8 @@ class Settling:
         payers = await self._payers(order_hash, settlement, outcome, failure, is_by_code=is_by_code)
         # Before the step below, which queues the order anew: it waits for the end of its owner's rest.
         self._owner_costs.failed(settlement.key, settlement.agent, gas_used, payers, is_doubted=bool(doubt))
+        if outcome.receipt is None:
+            self._unspent(order_hash)
         live = self._orders.get(order_hash)
         if live is not None and live.terms.owner in payers:
             self._runners_up.pop(order_hash, None)  # the next best bid would meet the same owner

@@ -197,7 +197,8 @@ def test_the_runners_up_of_shards_that_others_hold_are_forgotten() -> None:
     nothing: Any = None
     settling = Settling(
         nothing, nothing, nothing, nothing, delta=b"", failures_max=1, tell=nothing, are_lacking=nothing,
-        calls_contract=nothing, owner_costs=nothing, gas_max=1, read_to=nothing, wall_ms=nothing,
+        calls_contract=nothing, owner_costs=nothing, unspent=nothing, gas_max=1, read_to=nothing,
+        wall_ms=nothing,
     )  # fmt: skip
     kept, left = b"\x01" * 32, b"\x02" * 32
     settling.line_up(kept, [])

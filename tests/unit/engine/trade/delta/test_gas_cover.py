@@ -101,6 +101,19 @@ def test_a_bid_that_is_not_settled_after_all_gives_its_subsidy_back() -> None:
     assert taken(cover, a_bid(0))
 
 
+def test_a_settlement_that_is_not_mined_gives_its_subsidy_back_once() -> None:
+    cover = a_cover(GasPolicy.SUBSIDISED)
+    hold = cover.take(a_bid(0), GWEI, COSTS, NOW_MS)
+    assert isinstance(hold, Hold)
+    cover.stored(SALE.order_hash, hold)
+    cover.unspent(OTHER.order_hash)
+    assert not taken(cover, a_bid(0))
+    cover.unspent(SALE.order_hash)
+    assert taken(cover, a_bid(0))
+    cover.unspent(SALE.order_hash)
+    assert not taken(cover, a_bid(0))
+
+
 def test_orders_that_came_with_a_key_are_free_by_the_widest_policy() -> None:
     cover = a_cover(GasPolicy.FREE, of_owner=0, of_all=0)
     keyed = _with_key(a_bid(0))

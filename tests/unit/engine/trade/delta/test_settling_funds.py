@@ -127,6 +127,7 @@ async def settled_by(
             are_lacking=funds.are_lacking,
             calls_contract=calls_no_contract,
             owner_costs=no_costs(),
+            unspent=lambda _: None,
             read_to=lambda: 1,
             wall_ms=now_ms,
         )

@@ -106,6 +106,7 @@ def settling_of(
         are_lacking=_nothing_lacks,
         calls_contract=calls_no_contract,
         owner_costs=no_costs(),
+        unspent=lambda _: None,
         read_to=read_to,
         wall_ms=now_ms,
     )

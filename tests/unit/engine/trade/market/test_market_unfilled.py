@@ -82,7 +82,7 @@ def a_consent(
 
 
 def stakes(shop: Shop) -> tuple[Stake, ...]:
-    """What the caller of the last fill has shown."""
+    """Stakes that the caller of the last fill has shown."""
     claimant = shop.firm.claimants[-1]
     assert claimant is not None
     return claimant.stakes
